@@ -1,0 +1,3 @@
+"""buildtool: makes trained int8 neural networks fit and run on microcontrollers."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,109 @@
+"""How a network will run: steps, regions, buffers, and the plan that holds them. Data, never code."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+SCHEMA = 1  # of a plan's bytes and JSON
+
+
+class BufferKind(enum.StrEnum):
+    """What a buffer in the arena holds."""
+
+    TENSOR = "tensor"
+    RING = "ring"
+    ACCUMULATOR = "accumulator"
+    SCRATCH = "scratch"
+    WEIGHTS = "weights"
+
+
+class Scheme(enum.StrEnum):
+    """How a group of operators runs."""
+
+    OPERATOR = "operator"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel call: rows [y0, y1) and columns [x0, x1) of operator `op`'s output."""
+
+    op: int
+    y0: int
+    y1: int
+    x0: int
+    x1: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """Operators (positions in Graph.ops) that run under one scheme."""
+
+    ops: tuple[int, ...]
+    scheme: Scheme = Scheme.OPERATOR
+    rows_per_step: int = 0  # 0: all rows in one step
+
+
+@dataclass(frozen=True)
+class Region:
+    """A chain of groups joined by row rings; tensors between regions are whole."""
+
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A piece of the arena.
+
+    `tensors` are the graph's tensors that share it (a RESHAPE's two sides), empty for scratch.
+    Live from the start of step `first` to the end of step `last` (both counted over the whole
+    plan). `size` and `offset` in bytes.
+    """
+
+    kind: BufferKind
+    name: str
+    tensors: tuple[int, ...]
+    size: int
+    first: int
+    last: int
+    offset: int = -1
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Permission for an operator's output to lie on its dying input.
+
+    Safe when offset(input buffer) >= offset(output buffer) + distance, in bytes; buffers by their
+    position in Plan.buffers, `op` the position in Graph.ops of the operator.
+    """
+
+    op: int
+    input: int
+    output: int
+    distance: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a graph runs on a target."""
+
+    strategy: str
+    topology: str  # digest of the graph's topology
+    target: str  # digest of the target
+    image: str  # overwritable | resident | stream
+    regions: tuple[Region, ...]
+    kernels: tuple[str, ...]  # per operator of the graph: the kernel variant's name, "" for aliases
+    buffers: tuple[Buffer, ...]
+    overlaps: tuple[Overlap, ...]
+    alignment: int
+    arena_bytes: int  # end of the highest buffer
+    arena_bound_bytes: int  # largest live sum: no placement of these buffers needs less
+    macs: int
+    macs_layerwise: int
+    cost: float  # the target's estimate, in its own unit
+    accounting: tuple[str, ...]  # what arena_bytes counts, in words
+
+    @property
+    def f(self) -> float:
+        """Multiply-accumulates executed over those of the network run layer by layer."""
+        return self.macs / self.macs_layerwise if self.macs_layerwise else 1.0

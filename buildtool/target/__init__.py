@@ -1,0 +1,1 @@
+"""Targets as data: boards, cores, kernel catalogues, costs; the plugin interface."""

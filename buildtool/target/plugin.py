@@ -1,0 +1,29 @@
+"""The plugin interface: what a target family provides. Found through entry points `buildtool.targets`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
+
+
+class TargetPlugin(Protocol):
+    """A target family: boards as data, and the tools to build and run for them."""
+
+    @property
+    def name(self) -> str:
+        """The family's name, as in Board.family."""
+
+    def board_files(self) -> tuple[Path, ...]:
+        """The .toml files of the boards it knows."""
+
+    def toolchain(self, board: Board, name: str, work: Path) -> Toolchain:
+        """The compiler `name` ("" for the default) set up for `board`.
+
+        Writes what the link needs (the linker script) below `work`. Raises ToolError naming the
+        missing program and how to get it.
+        """
+
+    def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
+        """Runs a linked image in the emulator (or natively). Raises ToolError."""

@@ -1,0 +1,149 @@
+"""What a board and a core are, as plain data; it goes into every cache key."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class MemoryKind(enum.StrEnum):
+    """RAM is read and written by the program; ROM is executed or read in place."""
+
+    RAM = "ram"
+    ROM = "rom"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """An address range; sizes in bytes, bandwidth in bytes a second (0: not a limit)."""
+
+    name: str
+    kind: MemoryKind
+    base: int
+    size: int
+    bandwidth: int = 0
+
+
+class Contract(enum.StrEnum):
+    """How far a kernel's output may lie on its dying input.
+
+    NONE: nowhere. ROW: output row q is written after every input row it needs was read, rows
+    ascending, and rows below the window of row q are never read again. PIXEL: output element i is
+    written after input element i was read, and that is never read again.
+    """
+
+    NONE = "none"
+    ROW = "row"
+    PIXEL = "pixel"
+
+
+@dataclass(frozen=True)
+class KernelVariant:
+    """One way to compute an operator kind.
+
+    `when`, `scratch` and the cost's terms are expressions (see `expression`) over the operator's
+    geometry. Sources are relative to the kernels' root.
+    """
+
+    op: str
+    name: str
+    symbol: str
+    sources: tuple[str, ...]
+    packing: str = "none"
+    when: str = "True"
+    scratch: str = "0"
+    overlap: Contract = Contract.NONE
+    cost: str = "macs"
+
+
+@dataclass(frozen=True)
+class Core:
+    """A processor core; `families` are the kernel folders it can run, best first."""
+
+    name: str
+    isa: str
+    families: tuple[str, ...]
+    cflags: tuple[str, ...] = ()  # that select the core, clang and gcc alike
+    defines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """How to run an image without the board: `machine` as the runner understands it."""
+
+    kind: str  # "native" | "qemu-system-arm" | ...
+    machine: str = ""
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board: its core, its memories, and which of them holds what."""
+
+    name: str
+    family: str  # the plugin that serves it
+    title: str
+    core: Core
+    memories: tuple[Memory, ...]
+    code: str  # memory of code and constants
+    data: str  # memory of globals and stack
+    arena: str  # memory of the arena
+    weights: str  # memory of the weight image
+    stack_bytes: int
+    reserved_bytes: int = 0  # of the arena's memory, for the application
+    alignment: int = 16  # of buffers in the arena
+    toolchains: tuple[str, ...] = ()  # names, the default first
+    emulator: Emulator | None = None
+
+    def memory(self, name: str) -> Memory:
+        """The memory called `name`; KeyError if there is none."""
+        for memory in self.memories:
+            if memory.name == name:
+                return memory
+        raise KeyError(name)
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A compiler found on this machine, with the flags that build for one board.
+
+    All strings are ready for a command line. `ldflags` come with the linker script in them.
+    `identity` is the compiler's name and version ("clang 22.1.8"), never a path.
+    """
+
+    name: str
+    identity: str
+    cc: str
+    cflags: tuple[str, ...]
+    ldflags: tuple[str, ...]
+    ar: str
+    objects: tuple[str, ...] = ()  # extra sources (start-up code, run-time support), absolute paths
+    includes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What a runner gets: files the program may read, and the names of those it will write."""
+
+    files: dict[str, bytes]
+    outputs: tuple[str, ...]
+    timeout: float = 120.0
+    count: bool = False  # count executed instructions per marker
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run gave. `counts` maps an operator's position to executed instructions."""
+
+    files: dict[str, bytes]
+    text: str
+    counts: dict[int, int] = field(default_factory=dict)
+    total_instructions: int | None = None
+
+
+@dataclass(frozen=True)
+class Target:
+    """A board with the kernels that its core can run, best first for each operator kind."""
+
+    board: Board
+    kernels: tuple[KernelVariant, ...]

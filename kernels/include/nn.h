@@ -1,0 +1,164 @@
+/* The kernels' interface: how a kernel sees a tensor, what it is told, and the constants it reads.
+ *
+ * A kernel computes rows [y0, y1) and columns [x0, x1) of one operator's output from views of its
+ * inputs. It allocates nothing, keeps no state, and gets its scratch from the caller. Geometry
+ * (what the topology fixes) comes in a struct from the emitted C; everything that training changes
+ * comes in `constants`, a 16-byte aligned block of the weight image that starts with the struct
+ * named beside each kernel. All integers are little-endian 32 bits.
+ */
+#ifndef NN_H
+#define NN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A tensor (one image of a batch), or the part of it that is in memory. */
+typedef struct {
+    int8_t *data; /* pixel (y, x) is data + (y % ring_rows) * row_stride
+                     + ((x - x0) % ring_cols) * channels */
+    int32_t row_stride; /* bytes from row to row */
+    int32_t ring_rows;  /* a whole tensor is a ring of all its rows; 1 repeats one row */
+    int32_t ring_cols;  /* width of the column window; the tensor's width without one */
+    int32_t x0;         /* first column held (of a strip); 0 for whole rows */
+    int32_t height, width, channels; /* of the tensor itself: padding begins at its true edge */
+} nn_view;
+
+/* The part of an operator's output to compute; half open. */
+typedef struct {
+    int32_t y0, y1, x0, x1;
+} nn_window;
+
+/* ---- convolutions -------------------------------------------------------------------------- */
+
+/* constants: nn_conv_constants, then nn_channel[output channels], then (16-byte aligned) the
+ * weights, int8: conv and transpose conv O H W I, depthwise H W O, fully connected O I. The bias
+ * has -input_zero_point * (sum of the channel's weights) added in, so that
+ * sum(w * (x - zp)) + b = sum(w * x) + bias with x = input_zero_point where x is padding. */
+typedef struct {
+    int32_t input_zero_point, output_zero_point, clamp_min, clamp_max;
+} nn_conv_constants;
+
+typedef struct {
+    int32_t bias, multiplier, shift; /* real multiplier = multiplier * 2^(shift - 31) */
+} nn_channel;
+
+typedef struct {
+    int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w;
+    int32_t pad_top, pad_left;
+    int32_t groups; /* conv: groups of input channels; depthwise: depth multiplier */
+} nn_conv_geometry;
+
+void nn_conv2d_s8(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                  const nn_view *out, const nn_window *window, void *scratch);
+void nn_depthwise_conv2d_s8(const nn_conv_geometry *geometry, const void *constants,
+                            const nn_view *in, const nn_view *out, const nn_window *window,
+                            void *scratch);
+void nn_transpose_conv2d_s8(const nn_conv_geometry *geometry, const void *constants,
+                            const nn_view *in, const nn_view *out, const nn_window *window,
+                            void *scratch);
+/* One dense layer a pixel: in->channels inputs, out->channels outputs. */
+void nn_fully_connected_s8(const void *constants, const nn_view *in, const nn_view *out,
+                           const nn_window *window, void *scratch);
+
+/* ---- elementwise --------------------------------------------------------------------------- */
+
+/* Broadcasting: an operand with one row has ring_rows 1 and row_stride 0, with one column
+ * ring_cols 1; with one channel `channels` is 1 while the output has more. */
+typedef struct {
+    int32_t input1_zero_point, input1_multiplier, input1_shift;
+    int32_t input2_zero_point, input2_multiplier, input2_shift; /* SUB: multiplier negated */
+    int32_t left_shift;
+    int32_t output_zero_point, output_multiplier, output_shift;
+    int32_t clamp_min, clamp_max;
+} nn_add_constants;
+
+typedef struct {
+    int32_t input1_zero_point, input2_zero_point;
+    int32_t output_zero_point, output_multiplier, output_shift;
+    int32_t clamp_min, clamp_max;
+} nn_mul_constants;
+
+typedef struct {
+    int32_t input_zero_point, alpha_zero_point, output_zero_point;
+    int32_t positive_multiplier, positive_shift, negative_multiplier, negative_shift;
+} nn_prelu_constants;
+
+void nn_add_s8(const void *constants, const nn_view *in1, const nn_view *in2, const nn_view *out,
+               const nn_window *window);
+void nn_mul_s8(const void *constants, const nn_view *in1, const nn_view *in2, const nn_view *out,
+               const nn_window *window);
+void nn_prelu_s8(const void *constants, const nn_view *in, const nn_view *alpha,
+                 const nn_view *out, const nn_window *window);
+/* out = table[(uint8_t)in]; constants: uint8_t[256]. Serves every function of one byte. */
+void nn_lut_s8(const void *constants, const nn_view *in, const nn_view *out,
+               const nn_window *window);
+
+/* ---- pooling and reductions ---------------------------------------------------------------- */
+
+typedef struct {
+    int32_t kernel_h, kernel_w, stride_h, stride_w, pad_top, pad_left;
+} nn_pool_geometry;
+
+typedef struct {
+    int32_t clamp_min, clamp_max;
+} nn_pool_constants;
+
+void nn_avg_pool_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                    const nn_view *out, const nn_window *window);
+void nn_max_pool_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                    const nn_view *out, const nn_window *window);
+
+/* Softmax over the channels of each pixel; float32, as the reference. */
+void nn_softmax_s8(const void *constants, const nn_view *in, const nn_view *out,
+                   const nn_window *window);
+
+/* ---- shape changes: geometry decides all ---------------------------------------------------- */
+
+#define NN_MAX_RANK 6
+
+/* Mean over any axes of whole tensors. `outer` dimensions are kept: output element (i0, i1, ...)
+ * in row-major order starts at sum(i * outer_stride); `inner` dimensions are reduced. */
+typedef struct {
+    int32_t outer_rank, inner_rank;
+    int32_t outer[NN_MAX_RANK], outer_stride[NN_MAX_RANK];
+    int32_t inner[NN_MAX_RANK], inner_stride[NN_MAX_RANK];
+} nn_reduce_geometry;
+
+void nn_mean_s8(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
+                int8_t *out);
+
+/* out[sum(i * out_stride)] = in[sum(i * in_stride)] over a box of `size`: TRANSPOSE, SLICE,
+ * STRIDED_SLICE, SPLIT and CONCATENATION (a call an operand; offsets are the caller's). */
+typedef struct {
+    int32_t rank;
+    int32_t size[NN_MAX_RANK], in_stride[NN_MAX_RANK], out_stride[NN_MAX_RANK];
+} nn_copy_geometry;
+
+void nn_copy_s8(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out);
+
+/* Constant padding is a fill (constants: nn_pad_constants) and an nn_copy_s8. */
+typedef struct {
+    int32_t value;
+} nn_pad_constants;
+
+void nn_fill_s8(const void *constants, int8_t *out, int32_t bytes);
+
+/* MIRROR_PAD: in_size[d] elements become before[d] + in_size[d] + after[d]. */
+typedef struct {
+    int32_t rank;
+    int32_t in_size[NN_MAX_RANK], before[NN_MAX_RANK], after[NN_MAX_RANK];
+    int32_t symmetric; /* 1: the edge element is repeated; 0: it is not */
+} nn_mirror_geometry;
+
+void nn_mirror_pad_s8(const nn_mirror_geometry *geometry, const int8_t *in, int8_t *out);
+
+typedef struct {
+    int32_t align_corners, half_pixel_centers;
+} nn_resize_geometry;
+
+void nn_resize_nearest_s8(const nn_resize_geometry *geometry, const nn_view *in,
+                          const nn_view *out, const nn_window *window);
+void nn_resize_bilinear_s8(const nn_resize_geometry *geometry, const nn_view *in,
+                           const nn_view *out, const nn_window *window);
+
+#endif
