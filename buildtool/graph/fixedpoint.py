@@ -1,0 +1,123 @@
+"""TFLite's fixed-point arithmetic: real multipliers as integers, rounding, activation ranges.
+
+A real multiplier is `multiplier * 2^(shift - 31)` with a 31-bit multiplier. All functions reproduce
+the arithmetic of TFLite's reference kernels to the bit, double rounding included.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.errors import ModelError
+from buildtool.graph.types import Activation, DType, Quantization
+
+
+RANGES = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}
+
+_INT32_MIN = -(1 << 31)
+_INT32_MAX = (1 << 31) - 1
+_ROUND_31 = np.int64(1 << 30)
+
+
+def round_half_away(value: float) -> int:
+    """The nearest integer, halves away from zero (C's `round`); exact for every finite double."""
+    whole = math.trunc(value)
+    return whole + (abs(value - whole) >= 0.5) * (1 if value > 0 else -1)
+
+
+def quantize_multiplier(real: float) -> tuple[int, int]:
+    """(multiplier, shift) with real ~ multiplier * 2^(shift - 31), 2^30 <= |multiplier| < 2^31.
+
+    Below 2^-32 the result is (0, 0), as in TFLite's QuantizeMultiplier. Raises ModelError when
+    `real` is not finite or when its shift does not fit a 32-bit left shift.
+    """
+    if not math.isfinite(real):
+        raise ModelError(f"a requantisation factor is {real}", hint="check the tensors' scales")
+    if real == 0.0:
+        return 0, 0
+    fraction, shift = math.frexp(real)
+    multiplier = round_half_away(fraction * (1 << 31))
+    if abs(multiplier) == 1 << 31:  # the fraction was rounded up to 1
+        multiplier //= 2
+        shift += 1
+    if shift < -31:
+        return 0, 0
+    if shift > 30:
+        raise ModelError(
+            f"a requantisation factor of {real:g} is too large", hint="check the tensors' scales"
+        )
+    return multiplier, shift
+
+
+def wrap_int32(x: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """`x` modulo 2^32, as C's int32 holds it on every machine that matters."""
+    return x.astype(np.int32).astype(np.int64)
+
+
+def saturating_rounding_doubling_high_mul(
+    a: npt.NDArray[np.int64], b: int | npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """round(a * b / 2^31), halves up, of int32 values; (-2^31)^2 saturates to 2^31 - 1.
+
+    Adding 2^30 and shifting equals gemmlowp's sign-dependent nudge and truncating division:
+    ceil((ab + 1 - 2^30) / 2^31) = floor((ab + 2^30) / 2^31).
+    """
+    product = a * b
+    product += _ROUND_31
+    product >>= 31
+    return np.minimum(product, _INT32_MAX)
+
+
+def rounding_divide_by_pot(
+    x: npt.NDArray[np.int64], exponent: int | npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """round(x / 2^exponent), halves away from zero; exponents 0..31."""
+    exponents = np.asarray(exponent, np.int64)
+    half = (np.int64(1) << exponents) >> 1
+    # x >> 63 is -1 for negative x, which turns "halves up" into "halves away from zero".
+    nudged = x + half + (np.minimum(x, 0) >> 63) * (exponents > 0)
+    return np.asarray(nudged >> exponents)
+
+
+def multiply_by_quantized_multiplier(
+    x: npt.ArrayLike, multiplier: int | npt.ArrayLike, shift: int | npt.ArrayLike
+) -> npt.NDArray[np.int64]:
+    """x * multiplier * 2^(shift - 31) with both of TFLite's roundings; arguments broadcast.
+
+    `x` holds int32 values; the result is int64 that fits int32. A positive shift moves x left
+    first, modulo 2^32, as the C code does.
+    """
+    values = np.asarray(x, np.int64)
+    shifts = np.asarray(shift, np.int64)
+    left = np.maximum(shifts, 0)
+    if np.any(left):
+        values = wrap_int32(values << left)
+    high = saturating_rounding_doubling_high_mul(values, np.asarray(multiplier, np.int64))
+    return rounding_divide_by_pot(high, np.maximum(-shifts, 0))
+
+
+def quantize_value(real: float, quant: Quantization) -> int:
+    """`real` as an unclamped integer of a per-tensor quantisation; the division is float32."""
+    with np.errstate(all="ignore"):
+        scaled = float(np.float32(real) / np.float32(quant.scale))
+    if not _INT32_MIN <= scaled <= _INT32_MAX:
+        raise ModelError(f"{real:g} does not fit a quantisation with scale {quant.scale:g}")
+    return round_half_away(scaled) + quant.zero_point
+
+
+def activation_range(activation: Activation, quant: Quantization, dtype: DType) -> tuple[int, int]:
+    """The least and greatest quantised output under a fused activation, both inclusive.
+
+    As TFLite's CalculateActivationRangeQuantized, for int8 and uint8.
+    """
+    low, high = RANGES[dtype]
+    if activation is Activation.RELU:
+        return max(low, quantize_value(0.0, quant)), high
+    if activation is Activation.RELU6:
+        return max(low, quantize_value(0.0, quant)), min(high, quantize_value(6.0, quant))
+    if activation is Activation.RELU_N1_TO_1:
+        return max(low, quantize_value(-1.0, quant)), min(high, quantize_value(1.0, quant))
+    return low, high
