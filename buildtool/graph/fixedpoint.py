@@ -14,7 +14,6 @@ import numpy.typing as npt
 from buildtool.errors import ModelError
 from buildtool.graph.types import Activation, DType, Quantization
 
-
 RANGES = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}
 
 _INT32_MIN = -(1 << 31)
@@ -68,7 +67,7 @@ def saturating_rounding_doubling_high_mul(
     product = a * b
     product += _ROUND_31
     product >>= 31
-    return np.minimum(product, _INT32_MAX)
+    return np.asarray(np.minimum(product, _INT32_MAX))
 
 
 def rounding_divide_by_pot(
@@ -85,7 +84,7 @@ def rounding_divide_by_pot(
 def multiply_by_quantized_multiplier(
     x: npt.ArrayLike, multiplier: int | npt.ArrayLike, shift: int | npt.ArrayLike
 ) -> npt.NDArray[np.int64]:
-    """x * multiplier * 2^(shift - 31) with both of TFLite's roundings; arguments broadcast.
+    """Product x * multiplier * 2^(shift - 31) with both of TFLite's roundings; arguments broadcast.
 
     `x` holds int32 values; the result is int64 that fits int32. A positive shift moves x left
     first, modulo 2^32, as the C code does.
