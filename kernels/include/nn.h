@@ -4,7 +4,13 @@
  * inputs. It allocates nothing, keeps no state, and gets its scratch from the caller. Geometry
  * (what the topology fixes) comes in a struct from the emitted C; everything that training changes
  * comes in `constants`, a 16-byte aligned block of the weight image that starts with the struct
- * named beside each kernel. All integers are little-endian 32 bits.
+ * named beside each kernel. All integers are little-endian 32 bits, floats IEEE single precision.
+ *
+ * An output may lie over an input that dies, as far as the catalogue's `overlap` says:
+ *   row    rows are computed in ascending order, and once row y's computation begins no input row
+ *          below y * stride - pad is read again;
+ *   pixel  elements are computed in ascending order, each written after it was last read.
+ * So no pointer here is `restrict`.
  */
 #ifndef NN_H
 #define NN_H
@@ -12,10 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A tensor (one image of a batch), or the part of it that is in memory. */
+/* A tensor (one image of a batch), or the part of it that is in memory: pixel (y, x) is
+ * data + (y % ring_rows) * row_stride + ((x - x0) % ring_cols) * channels. */
 typedef struct {
-    int8_t *data; /* pixel (y, x) is data + (y % ring_rows) * row_stride
-                     + ((x - x0) % ring_cols) * channels */
+    int8_t *data;       /* of an input: only read */
     int32_t row_stride; /* bytes from row to row */
     int32_t ring_rows;  /* a whole tensor is a ring of all its rows; 1 repeats one row */
     int32_t ring_cols;  /* width of the column window; the tensor's width without one */
@@ -33,7 +39,8 @@ typedef struct {
 /* constants: nn_conv_constants, then nn_channel[output channels], then (16-byte aligned) the
  * weights, int8: conv and transpose conv O H W I, depthwise H W O, fully connected O I. The bias
  * has -input_zero_point * (sum of the channel's weights) added in, so that
- * sum(w * (x - zp)) + b = sum(w * x) + bias with x = input_zero_point where x is padding. */
+ * sum(w * (x - zp)) + b = sum(w * x) + bias with x = input_zero_point where x is padding.
+ * (Not for transpose conv, most of whose taps meet no input: it subtracts the zero point.) */
 typedef struct {
     int32_t input_zero_point, output_zero_point, clamp_min, clamp_max;
 } nn_conv_constants;
@@ -56,7 +63,7 @@ void nn_depthwise_conv2d_s8(const nn_conv_geometry *geometry, const void *consta
 void nn_transpose_conv2d_s8(const nn_conv_geometry *geometry, const void *constants,
                             const nn_view *in, const nn_view *out, const nn_window *window,
                             void *scratch);
-/* One dense layer a pixel: in->channels inputs, out->channels outputs. */
+/* One dense layer a pixel: in->channels inputs, out->channels outputs (the emitter flattens). */
 void nn_fully_connected_s8(const void *constants, const nn_view *in, const nn_view *out,
                            const nn_window *window, void *scratch);
 
@@ -87,8 +94,8 @@ void nn_add_s8(const void *constants, const nn_view *in1, const nn_view *in2, co
                const nn_window *window);
 void nn_mul_s8(const void *constants, const nn_view *in1, const nn_view *in2, const nn_view *out,
                const nn_window *window);
-void nn_prelu_s8(const void *constants, const nn_view *in, const nn_view *alpha,
-                 const nn_view *out, const nn_window *window);
+void nn_prelu_s8(const void *constants, const nn_view *in, const nn_view *alpha, const nn_view *out,
+                 const nn_window *window);
 /* out = table[(uint8_t)in]; constants: uint8_t[256]. Serves every function of one byte. */
 void nn_lut_s8(const void *constants, const nn_view *in, const nn_view *out,
                const nn_window *window);
@@ -108,6 +115,13 @@ void nn_avg_pool_s8(const nn_pool_geometry *geometry, const void *constants, con
 void nn_max_pool_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                     const nn_view *out, const nn_window *window);
 
+/* `exponentials[255 - d]` = exp(-d * input scale * beta), d = largest element - element. */
+typedef struct {
+    float output_scale;
+    int32_t output_zero_point;
+    float exponentials[256];
+} nn_softmax_constants;
+
 /* Softmax over the channels of each pixel; float32, as the reference. */
 void nn_softmax_s8(const void *constants, const nn_view *in, const nn_view *out,
                    const nn_window *window);
@@ -123,6 +137,12 @@ typedef struct {
     int32_t outer[NN_MAX_RANK], outer_stride[NN_MAX_RANK];
     int32_t inner[NN_MAX_RANK], inner_stride[NN_MAX_RANK];
 } nn_reduce_geometry;
+
+/* The sum's zero point is the input's times the number of elements reduced, and that number's
+ * reciprocal is in the multiplier. */
+typedef struct {
+    int32_t sum_zero_point, output_zero_point, output_multiplier, output_shift;
+} nn_mean_constants;
 
 void nn_mean_s8(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
                 int8_t *out);
@@ -156,8 +176,8 @@ typedef struct {
     int32_t align_corners, half_pixel_centers;
 } nn_resize_geometry;
 
-void nn_resize_nearest_s8(const nn_resize_geometry *geometry, const nn_view *in,
-                          const nn_view *out, const nn_window *window);
+void nn_resize_nearest_s8(const nn_resize_geometry *geometry, const nn_view *in, const nn_view *out,
+                          const nn_window *window);
 void nn_resize_bilinear_s8(const nn_resize_geometry *geometry, const nn_view *in,
                            const nn_view *out, const nn_window *window);
 
