@@ -1,0 +1,1 @@
+"""The .tflite file format: a reader that trusts nothing, and a writer."""

@@ -1,0 +1,51 @@
+"""Runs a .tflite in LiteRT, the reference every result is compared with.
+
+    from litert import run, run_outputs
+    tensors = run(model_bytes, [image])          # {tensor index of the file: array}, BUILTIN_REF kernels
+    fast = run(model_bytes, [image], reference=False)   # LiteRT's default, optimised kernels
+
+Indices are those of the file; a graph written by `write_model` keeps its own indices. Only results are
+returned: parameters and weights are not. `run_graph(graph, inputs)` writes the graph first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Graph
+
+
+def interpreter(model: bytes, *, reference: bool = True) -> Interpreter:
+    """A LiteRT interpreter whose tensors all survive an invoke."""
+    kind = OpResolverType.BUILTIN_REF if reference else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    made = Interpreter(
+        model_content=model,
+        experimental_op_resolver_type=kind,
+        experimental_preserve_all_tensors=True,
+        num_threads=1,
+    )
+    made.allocate_tensors()
+    return made
+
+
+def run(model: bytes, inputs: Sequence[np.ndarray], *, reference: bool = True) -> dict[int, np.ndarray]:
+    """Every tensor that an operator made, and the inputs, by index in the file."""
+    engine = interpreter(model, reference=reference)
+    wanted = []
+    for detail, value in zip(engine.get_input_details(), inputs, strict=True):
+        engine.set_tensor(detail["index"], value)
+        wanted.append(detail["index"])
+    engine.invoke()
+    for op in engine._get_ops_details():
+        wanted += [int(index) for index in op["outputs"]]
+    return {int(index): np.array(engine.get_tensor(index)) for index in wanted}
+
+
+def run_graph(graph: Graph, inputs: Sequence[np.ndarray], *, reference: bool = True) -> dict[int, np.ndarray]:
+    """Every tensor of `graph` (by its own index) as LiteRT computes it."""
+    made = run(write_model(graph), inputs, reference=reference)
+    return {index: value for index, value in made.items() if index < len(graph.tensors)}
