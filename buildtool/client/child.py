@@ -1,0 +1,95 @@
+"""A service in a child process: started with the first request, ended with its client."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from buildtool import wire
+from buildtool.errors import ToolError
+
+_END_SECONDS = 5.0  # that a child gets to end once its input is closed
+
+
+class Client:
+    """Asks the service. One child serves all requests, one after another; threads may share it."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The service's answer. Raises the BuildtoolError it answered with, ToolError if it died."""
+        with self._lock:
+            child = self._start()
+            assert child.stdin is not None and child.stdout is not None
+            try:
+                wire.send(child.stdin, {"protocol": wire.PROTOCOL, "request": dict(request)})
+                message = wire.receive(child.stdout)
+            except BaseException as error:
+                # Whatever is left in the pipe would be taken for the next answer.
+                self._end(kill=True)
+                if isinstance(error, OSError):
+                    raise ToolError(
+                        "the service cannot be reached", hint="its own words are above"
+                    ) from error
+                raise
+            if message is None:
+                status = self._end(kill=False)
+                raise ToolError(f"the service ended without an answer (exit status {status})")
+        if "error" in message:
+            raise wire.to_error(message["error"])
+        answer = message.get("answer")
+        if not isinstance(answer, dict):
+            raise ToolError("the service's answer is none")
+        return answer
+
+    def close(self) -> None:
+        """Ends the child, if there is one."""
+        with self._lock:
+            self._end(kill=False)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        if self._child is None:
+            home = str(Path(__file__).resolve().parents[2])
+            paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+            self._child = subprocess.Popen(
+                # -P: the folder the build runs in must not shadow Python's modules.
+                [sys.executable, "-P", "-m", "buildtool.service"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+            )
+        return self._child
+
+    def _end(self, *, kill: bool) -> int:
+        """Ends the child and returns its exit status; the caller holds the lock."""
+        child, self._child = self._child, None
+        if child is None:
+            return 0
+        if kill:
+            child.kill()
+        for stream in (child.stdin, child.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):  # it was dead already, with bytes of ours unread
+                    stream.close()
+        try:
+            return child.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            return child.wait()
