@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
+
+
+@dataclass(frozen=True)
+class Harness:
+    """The test firmware's own C: harness.c and the board's file input and output."""
+
+    sources: tuple[Path, ...]
+    includes: tuple[Path, ...]
 
 
 class TargetPlugin(Protocol):
@@ -24,6 +33,9 @@ class TargetPlugin(Protocol):
         Writes what the link needs (the linker script) below `work`. Raises ToolError naming the
         missing program and how to get it.
         """
+
+    def harness(self, board: Board) -> Harness:
+        """The sources of the `main` that `validate`, `profile` and `run` link with a network."""
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
         """Runs a linked image in the emulator (or natively). Raises ToolError."""

@@ -94,6 +94,7 @@ class Board:
     alignment: int = 16  # of buffers in the arena
     toolchains: tuple[str, ...] = ()  # names, the default first
     emulator: Emulator | None = None
+    clock_hz: int = 0  # of the core; 0: not known
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`; KeyError if there is none."""

@@ -1,0 +1,280 @@
+"""Board files: .toml tables into Board, every field checked.
+
+extends = "cortex-m4"        # optional: a known board or a path; the rest overrides its keys
+title = "My board"
+family = "cortex_m"          # the plugin that serves it
+stack_bytes = "8K"           # sizes: bytes, or a string with K, M or G (1024)
+reserved_bytes = 0           # of the arena's memory, for the application
+alignment = 16               # of buffers in the arena
+clock_hz = 25000000          # optional
+toolchains = ["clang", "gcc"]
+
+[core]
+name = "cortex-m4"
+isa = "armv7e-m"
+families = ["reference"]     # kernel folders, best first
+cflags = ["-mcpu=cortex-m4"]
+defines = []
+
+[memory.ram]                 # any number of memories
+kind = "ram"                 # ram | rom
+base = 0x20000000
+size = "256K"
+bandwidth = 0                # bytes a second; 0: not a limit
+
+[roles]                      # which memory holds what
+code = "flash"
+data = "ram"
+arena = "ram"
+weights = "flash"
+
+[emulator]                   # optional
+kind = "qemu-system-arm"
+machine = "mps2-an386"
+options = []
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import NoReturn
+
+from buildtool.errors import TargetError, did_you_mean
+from buildtool.target.types import Board, Core, Emulator, Memory, MemoryKind
+
+Table = dict[str, object]
+
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_ADDRESS_END = 1 << 32
+_ROLES = ("code", "data", "arena", "weights")
+_TOP = (
+    *("extends", "title", "family", "stack_bytes", "reserved_bytes", "alignment", "clock_hz"),
+    *("toolchains", "core", "memory", "roles", "emulator"),
+)
+_CORE = ("name", "isa", "families", "cflags", "defines")
+_MEMORY = ("kind", "base", "size", "bandwidth")
+_EMULATOR = ("kind", "machine", "options")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+
+
+def read_table(path: Path) -> Table:
+    """The file's top-level table; raises TargetError."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TargetError(f"cannot read the board file: {error.strerror}", path=str(path)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise TargetError(f"not a TOML file: {error}", path=str(path)) from None
+
+
+def merge(base: Mapping[str, object], override: Mapping[str, object]) -> Table:
+    """`override` laid over `base`: tables key by key, everything else replaced."""
+    merged = dict(base)
+    for key, value in override.items():
+        old = merged.get(key)
+        merged[key] = merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def parse_board(table: Mapping[str, object], name: str, path: str) -> Board:
+    """A Board from a table without `extends`; raises TargetError naming `path` and the key."""
+    return _Reader(path).board(table, name)
+
+
+def parse_size(value: object) -> int | None:
+    """Bytes from a non-negative integer or a string such as "512K"; None if it is neither."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if value >= 0 else None
+    match = re.fullmatch(r"([0-9]{1,18})([KMG]?)", value) if isinstance(value, str) else None
+    return int(match[1]) * _UNITS[match[2]] if match else None
+
+
+def show_size(size: int) -> str:
+    """Bytes in the largest unit that divides them: 524288 -> "512K"."""
+    for unit in ("G", "M", "K"):
+        if size and size % _UNITS[unit] == 0:
+            return f"{size // _UNITS[unit]}{unit}"
+    return str(size)
+
+
+class _Reader:
+    """Takes values out of one file's tables, and says which key is wrong."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def fail(self, key: str, what: str, hint: str = "") -> NoReturn:
+        raise TargetError(f"{key}: {what}" if key else what, path=self.path, hint=hint)
+
+    def known(self, table: Mapping[str, object], keys: Iterable[str], where: str) -> None:
+        names = tuple(keys)
+        for key in table:
+            if key not in names:
+                self.fail("", f"unknown key '{where}{key}'", did_you_mean(key, names))
+
+    def need(self, table: Mapping[str, object], key: str, where: str) -> object:
+        if key not in table:
+            self.fail("", f"key '{where}{key}' is missing")
+        return table[key]
+
+    def table(self, value: object, key: str) -> Table:
+        if not isinstance(value, dict):
+            self.fail(key, f"must be a table, not {value!r}", f"write [{key}]")
+        return value
+
+    def text(self, value: object, key: str) -> str:
+        if not isinstance(value, str) or not value:
+            self.fail(key, f"must be a string that is not empty, not {value!r}")
+        return value
+
+    def texts(self, value: object, key: str) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
+            self.fail(key, f"must be a list of strings, not {value!r}")
+        return tuple(value)
+
+    def size(self, value: object, key: str) -> int:
+        size = parse_size(value)
+        if size is None:
+            self.fail(
+                key, f"must be a size, not {value!r}", 'bytes (65536), or a string with K, M or G ("64K")'
+            )
+        return size
+
+    def optional(self, table: Mapping[str, object], key: str, default: int) -> int:
+        return self.size(table[key], key) if key in table else default
+
+    def board(self, table: Mapping[str, object], name: str) -> Board:
+        self.known(table, _TOP, "")
+        text = {key: self.text(self.need(table, key, ""), key) for key in ("title", "family")}
+        memories = self.memories(self.table(self.need(table, "memory", ""), "memory"))
+        roles = self.roles(self.table(self.need(table, "roles", ""), "roles"), memories)
+        stack = self.size(self.need(table, "stack_bytes", ""), "stack_bytes")
+        reserved = self.optional(table, "reserved_bytes", 0)
+        alignment = self.optional(table, "alignment", 16)
+        if alignment < 4 or alignment > 4096 or alignment & (alignment - 1):
+            self.fail("alignment", f"must be a power of two from 4 to 4096, not {alignment}")
+        sizes = {memory.name: memory.size for memory in memories}
+        if stack < 256 or stack % 8:
+            self.fail("stack_bytes", f"must be a multiple of 8, 256 at least, not {stack}")
+        taken = {roles["data"]: stack}
+        taken[roles["arena"]] = taken.get(roles["arena"], 0) + reserved
+        for memory, need in taken.items():
+            if need >= sizes[memory]:
+                keys = "stack_bytes" if reserved == 0 else "stack_bytes and reserved_bytes"
+                self.fail(
+                    keys, f"{show_size(need)} do not fit in memory '{memory}' of {show_size(sizes[memory])}"
+                )
+        return Board(
+            name=name,
+            **text,
+            core=self.core(self.table(self.need(table, "core", ""), "core")),
+            memories=memories,
+            **roles,
+            stack_bytes=stack,
+            reserved_bytes=reserved,
+            alignment=alignment,
+            toolchains=self.texts(table.get("toolchains", []), "toolchains"),
+            emulator=self.emulator(table["emulator"]) if "emulator" in table else None,
+            clock_hz=self.optional(table, "clock_hz", 0),
+        )
+
+    def core(self, table: Table) -> Core:
+        self.known(table, _CORE, "core.")
+        families = self.texts(self.need(table, "families", "core."), "core.families")
+        for family in families:
+            self.name(family, "core.families")
+        return Core(
+            name=self.text(self.need(table, "name", "core."), "core.name"),
+            isa=self.text(self.need(table, "isa", "core."), "core.isa"),
+            families=families,
+            cflags=self.texts(table.get("cflags", []), "core.cflags"),
+            defines=self.texts(table.get("defines", []), "core.defines"),
+        )
+
+    def name(self, name: str, key: str) -> None:
+        """Names end up in file names and linker scripts."""
+        if not _NAME.fullmatch(name):
+            self.fail(key, f"'{name}' is not a name", "letters, digits, '_', '-' and '.', a letter first")
+
+    def memories(self, table: Table) -> tuple[Memory, ...]:
+        if not table:
+            self.fail("memory", "at least one memory is needed", "write [memory.ram]")
+        found = [self.memory(self.table(value, f"memory.{name}"), name) for name, value in table.items()]
+        in_order = sorted(found, key=lambda memory: memory.base)
+        for low, high in pairwise(in_order):
+            if low.base + low.size > high.base:
+                end = low.base + low.size
+                self.fail(
+                    f"memory.{high.name}",
+                    f"begins at {high.base:#x}, inside memory '{low.name}' which ends at {end:#x}",
+                )
+        return tuple(found)
+
+    def memory(self, table: Table, name: str) -> Memory:
+        where = f"memory.{name}"
+        self.name(name, where)
+        self.known(table, _MEMORY, where + ".")
+
+        def need(key: str) -> object:
+            return self.need(table, key, where + ".")
+
+        kind = self.text(need("kind"), f"{where}.kind")
+        if kind not in list(MemoryKind):
+            self.fail(f"{where}.kind", f"'{kind}' is unknown", "known: " + ", ".join(MemoryKind))
+        base, size = self.size(need("base"), f"{where}.base"), self.size(need("size"), f"{where}.size")
+        if size == 0 or base + size > _ADDRESS_END:
+            self.fail(f"{where}.size", f"{size} bytes at {base:#x} are not a 32-bit address range")
+        bandwidth = self.size(table.get("bandwidth", 0), f"{where}.bandwidth")
+        return Memory(name, MemoryKind(kind), base, size, bandwidth)
+
+    def roles(self, table: Table, memories: tuple[Memory, ...]) -> dict[str, str]:
+        self.known(table, _ROLES, "roles.")
+        kinds = {memory.name: memory.kind for memory in memories}
+        roles = {role: self.text(self.need(table, role, "roles."), f"roles.{role}") for role in _ROLES}
+        for role, memory in roles.items():
+            if memory not in kinds:
+                self.fail(f"roles.{role}", f"there is no memory '{memory}'", did_you_mean(memory, kinds))
+            if role in ("data", "arena") and kinds[memory] is not MemoryKind.RAM:
+                self.fail(f"roles.{role}", f"memory '{memory}' is {kinds[memory]}; it must be ram")
+        return roles
+
+    def emulator(self, value: object) -> Emulator:
+        table = self.table(value, "emulator")
+        self.known(table, _EMULATOR, "emulator.")
+        machine = table.get("machine", "")
+        return Emulator(
+            kind=self.text(self.need(table, "kind", "emulator."), "emulator.kind"),
+            machine=self.text(machine, "emulator.machine") if machine != "" else "",
+            options=self.texts(table.get("options", []), "emulator.options"),
+        )
+
+
+def resolve(path: Path, known: Callable[[str], Path | None], seen: tuple[Path, ...] = ()) -> Table:
+    """The table of `path` with everything that it extends laid below it.
+
+    `known` gives the file of a board's name, None if there is none such and raises what it likes.
+    """
+    here = path.resolve()
+    if here in seen:
+        chain = " -> ".join(p.name for p in (*seen, here))
+        raise TargetError(f"extends: the files extend each other: {chain}", path=str(path))
+    table = read_table(path)
+    base = table.pop("extends", None)
+    if base is None:
+        return table
+    if not isinstance(base, str) or not base:
+        raise TargetError(f"extends: must be a board's name or a path, not {base!r}", path=str(path))
+    if base.endswith(".toml"):
+        base_path: Path | None = path.parent / base
+    else:
+        try:
+            base_path = known(base)
+        except TargetError as error:
+            raise TargetError(f"extends: {error.text}", path=str(path), hint=error.hint) from None
+    if base_path is None:
+        raise TargetError(f"extends: unknown board '{base}'", path=str(path))
+    return merge(resolve(base_path, known, (*seen, here)), table)

@@ -1,0 +1,1 @@
+"""Target families that come with buildtool: one folder each, found by its boards/."""

@@ -1,0 +1,74 @@
+"""The host family's plugin: the native compiler, and images run as ordinary programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtool.errors import ToolError, did_you_mean
+from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
+from buildtool_plugins import harness
+
+if TYPE_CHECKING:
+    from buildtool_plugins.tools.find import Compiler
+
+ROOT = Path(__file__).resolve().parent
+APT = "apt-get install clang, or apt-get install gcc"
+# -ffp-contract=off: fused multiply-adds would round otherwise than the reference.
+CFLAGS = ("-std=gnu99", "-O3", "-ffp-contract=off", "-ffunction-sections", "-fdata-sections")
+
+
+class HostPlugin:
+    """See buildtool.target.plugin.TargetPlugin."""
+
+    name = "host"
+
+    def board_files(self) -> tuple[Path, ...]:
+        """The .toml files of the boards it knows."""
+        return tuple(sorted((ROOT / "boards").glob("*.toml")))
+
+    def toolchain(self, board: Board, name: str, work: Path) -> Toolchain:
+        """The compiler `name`: "clang", "gcc", or "" for whichever is there. Nothing is written."""
+        from buildtool_plugins.tools.find import find_ar
+
+        compiler = _compiler(board, name)
+        return Toolchain(
+            name=compiler.kind,
+            identity=compiler.identity,
+            cc=compiler.path,
+            cflags=(*CFLAGS, *board.core.cflags, *(f"-D{define}" for define in board.core.defines)),
+            ldflags=("-Wl,--gc-sections",),
+            ar=find_ar(compiler),
+            objects=(str(ROOT / "harness_io.c"),),
+            includes=(str(harness.ROOT),),
+        )
+
+    def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
+        """Runs the program in a fresh folder; instructions are not counted. Raises ToolError."""
+        from buildtool_plugins.tools.sandbox import run_program
+
+        if request.count:
+            hint = "profile on an emulated board, such as cortex-m4"
+            raise ToolError(f"instructions cannot be counted on board '{board.name}'", hint=hint)
+        files, text = run_program([str(image.resolve())], request, what="the program")
+        return RunResult(files=files, text=text)
+
+
+def _compiler(board: Board, name: str) -> Compiler:
+    from buildtool_plugins.tools.find import find_clang, find_gcc
+
+    known = board.toolchains or ("clang", "gcc")
+    if name and name not in known:
+        raise ToolError(f"board '{board.name}' has no toolchain '{name}'", hint=did_you_mean(name, known))
+    finders = {"clang": find_clang, "gcc": lambda: find_gcc("gcc", APT)}
+    if name:
+        return finders[name]()
+    for candidate in known:
+        try:
+            return finders[candidate]()
+        except ToolError:
+            continue
+    raise ToolError("no C compiler was found", hint=APT)
+
+
+plugin = HostPlugin()

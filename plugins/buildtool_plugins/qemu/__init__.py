@@ -1,0 +1,1 @@
+"""Running images in QEMU's system emulators, and counting instructions there."""

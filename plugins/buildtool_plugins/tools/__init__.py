@@ -1,0 +1,1 @@
+"""What several target families share to find compilers and to run programs."""

@@ -1,0 +1,112 @@
+"""Compilers on this machine: which is used, its identity, and what to install when there is none."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from buildtool.errors import ToolError
+
+NEWEST_CLANG, OLDEST_CLANG = 30, 16
+APT_CLANG = "apt-get install clang-22 lld-22 (or the newest there is: clang-19 lld-19, clang-18 lld-18)"
+APT_GCC_ARM = "apt-get install gcc-arm-none-eabi"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler that answered to --version."""
+
+    kind: str  # "clang" | "gcc"
+    path: str
+    version: tuple[int, ...]
+
+    @property
+    def identity(self) -> str:
+        """Name and version, the same on every machine: "clang 22.1.8"."""
+        return f"{self.kind} {'.'.join(map(str, self.version))}"
+
+
+def find_clang() -> Compiler:
+    """The newest clang, or the one that BUILDTOOL_CLANG names; raises ToolError."""
+    chosen = os.environ.get("BUILDTOOL_CLANG")
+    if chosen:
+        return _override("BUILDTOOL_CLANG", chosen, "clang")
+    for name in (*(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)), "clang"):
+        compiler = _named(name, "clang")
+        if compiler and compiler.version[0] >= OLDEST_CLANG:
+            return compiler
+    raise ToolError(f"clang {OLDEST_CLANG} or newer was not found", hint=APT_CLANG)
+
+
+def find_lld(clang: Compiler) -> str:
+    """The ld.lld that belongs to `clang`: of its version, beside it, or any; raises ToolError."""
+    version = clang.version[0]
+    beside = Path(clang.path).resolve().parent / "ld.lld"
+    names = (f"ld.lld-{version}", str(beside), "ld.lld")
+    for name in names:
+        path = shutil.which(name)
+        if path:
+            return path
+    hint = f"apt-get install lld-{version}"
+    raise ToolError(f"the linker ld.lld-{version} for clang {version} was not found", hint=hint)
+
+
+def find_gcc(program: str, hint: str) -> Compiler:
+    """The gcc called `program`, or the one that BUILDTOOL_GCC names if `program` is a cross compiler."""
+    chosen = os.environ.get("BUILDTOOL_GCC") if program != "gcc" else None
+    if chosen:
+        return _override("BUILDTOOL_GCC", chosen, "gcc")
+    compiler = _named(program, "gcc")
+    if compiler is None:
+        raise ToolError(f"the compiler {program} was not found", hint=hint)
+    return compiler
+
+
+def find_ar(compiler: Compiler, cross: str = "") -> str:
+    """An archiver for the compiler's objects; GNU ar and llvm-ar read each other's."""
+    folder = Path(compiler.path).resolve().parent
+    version = compiler.version[0]
+    names = {
+        "clang": (f"llvm-ar-{version}", str(folder / "llvm-ar"), "llvm-ar", f"{cross}ar", "ar"),
+        "gcc": (str(folder / f"{cross}ar"), f"{cross}ar"),
+    }
+    for name in names[compiler.kind]:
+        path = shutil.which(name)
+        if path:
+            return path
+    raise ToolError(f"no archiver (ar) was found for {compiler.identity}", hint="apt-get install binutils")
+
+
+def _override(variable: str, value: str, kind: str) -> Compiler:
+    compiler = _named(value, kind)
+    if compiler is None:
+        raise ToolError(
+            f"{variable}: '{value}' is not a {kind} that runs", hint=f"unset {variable}, or correct it"
+        )
+    return compiler
+
+
+def _named(name: str, kind: str) -> Compiler | None:
+    """The compiler `name` if it is on the PATH, runs, and is of `kind`."""
+    path = shutil.which(name)
+    version = _version(path, kind) if path else None
+    return Compiler(kind, path, version) if path and version else None
+
+
+@cache
+def _version(path: str, kind: str) -> tuple[int, ...] | None:
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    first = done.stdout.splitlines()[0] if done.stdout else ""
+    # gcc: "arm-none-eabi-gcc (packager's words) 12.2.1 20221205".
+    match = re.search(r"clang version (\d+(?:\.\d+)*)" if kind == "clang" else r"\) (\d+(?:\.\d+)+)", first)
+    if match is None or (kind == "gcc" and "clang" in done.stdout.lower()):
+        return None
+    return tuple(int(part) for part in match[1].split("."))

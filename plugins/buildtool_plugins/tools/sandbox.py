@@ -1,0 +1,85 @@
+"""Runs a program in a fresh folder: files in, files and text out, a time limit, errors as ToolError."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from buildtool.errors import ToolError
+from buildtool.target.types import RunRequest
+
+TAIL_LINES = 20  # of a failed program's output, shown with the error
+
+
+def run_program(
+    command: Sequence[str],
+    request: RunRequest,
+    *,
+    what: str,
+    extra: Sequence[Path] = (),
+    optional: Sequence[str] = (),
+) -> tuple[dict[str, bytes], str]:
+    """The output files by name, and what the program printed (stdout and stderr).
+
+    `what` names the program in errors; `extra` are files linked into the folder; `optional` are
+    outputs that need not be there. Raises ToolError on a non-zero exit, at the time limit, or when an
+    output is missing.
+    """
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as folder:
+        work = Path(folder)
+        for name, content in request.files.items():
+            _inside(work, name).write_bytes(content)
+        for source in extra:
+            (work / source.name).symlink_to(source.resolve())
+        code, text = _execute(command, work, request.timeout, what)
+        if code:
+            how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            raise ToolError(f"{what} {how}{_tail(text)}")
+        files = {}
+        for name in (*request.outputs, *optional):
+            path = _inside(work, name)
+            if path.is_file():
+                files[name] = path.read_bytes()
+            elif name in request.outputs:
+                raise ToolError(f"{what} wrote no file '{name}'{_tail(text)}")
+        return files, text
+
+
+def _inside(work: Path, name: str) -> Path:
+    if Path(name).name != name:
+        raise ToolError(f"'{name}' is not a plain file name")
+    return work / name
+
+
+def _execute(command: Sequence[str], work: Path, timeout: float, what: str) -> tuple[int, str]:
+    """Exit code and output. The output goes to a file: a program that floods a pipe cannot block."""
+    with (work / ".text").open("w+b") as text:
+        try:
+            process = subprocess.Popen(
+                command, cwd=work, stdin=subprocess.DEVNULL, stdout=text, stderr=subprocess.STDOUT
+            )
+        except OSError as error:
+            raise ToolError(f"{what} cannot be started: {error.strerror}", path=command[0]) from None
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise ToolError(
+                f"{what} was still running after {timeout:g} s and was ended{_tail(_read(work))}",
+                hint="a larger timeout, if the network is that slow",
+            ) from None
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    return code, _read(work)
+
+
+def _read(work: Path) -> str:
+    return (work / ".text").read_bytes().decode("utf-8", "replace")
+
+
+def _tail(text: str) -> str:
+    lines = text.strip().splitlines()[-TAIL_LINES:]
+    return ":\n" + "\n".join(f"    {line}" for line in lines) if lines else ""
