@@ -1,0 +1,278 @@
+"""./dev against a machine made of fake programs: what it runs, and what it says when it cannot."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+REAL = "bash cat chmod echo env flock grep head id mkdir mv rm sed sh sha256sum sleep tail true"
+WANTED = "clang-19 lld-19 libclang-rt-19-dev qemu-system-arm gcc"
+
+FAKE = """#!/bin/sh
+name=${0##*/}
+echo "$name $*" >>"$CALLS"
+"""
+
+# Stands for python3 and for .venv/bin/python, which `-m venv` copies it to.
+PYTHON = (
+    FAKE
+    + """
+case "$*" in
+    *version_info*) [ -z "$OLD_PYTHON" ] ;;
+    *"ensurepip, venv"*) [ -z "$NO_VENV" ] || [ -e "$CALLS.venv" ] ;;
+    "-m venv "*) mkdir -p "$3/bin" && cat "$0" >"$3/bin/python" && chmod +x "$3/bin/python" ;;
+    *requirements.txt*)
+        sleep "${PIP_SECONDS:-0}"
+        [ -z "$PIP_FAILS" ] || { echo "no such version"; exit 1; } ;;
+esac
+"""
+)
+
+APT_CACHE = """#!/bin/sh
+[ -e "$CALLS.updated" ] || [ -z "$OLD_LISTS" ] || exit 0
+case " $OFFERED " in *" $2 "*) echo "  Candidate: 1.0" ;; *) echo "  Candidate: (none)" ;; esac
+"""
+
+# Installing makes the package's programs; `update` makes the lists known.
+APT_GET = (
+    FAKE
+    + """
+case "$*" in *update) : >"$CALLS.updated"; exit ;; esac
+for package in "$@"; do
+    case $package in
+        lld-*) program=ld.$package ;;
+        clang-*|gcc|qemu-system-arm) program=$package ;;
+        python3-venv) : >"$CALLS.venv"; continue ;;
+        *) continue ;;
+    esac
+    cat "$FAKE" >"$BIN/$program"
+    chmod +x "$BIN/$program"
+done
+"""
+)
+
+
+class Machine:
+    """A checkout with the real ./dev, and a PATH that holds nothing but what a test puts there."""
+
+    def __init__(self, home: Path) -> None:
+        self.root = home / "checkout"
+        self.bin = home / "bin"
+        self.calls_file = home / "calls"
+        self.root.mkdir()
+        self.bin.mkdir()
+        for name in ("dev", "requirements.txt", "pyproject.toml"):
+            shutil.copy(ROOT / name, self.root)
+        for name in REAL.split():
+            (self.bin / name).symlink_to(shutil.which(name))
+        self.fake_file = home / "fake"
+        self.fake_file.write_text(FAKE)
+        self.env = {
+            "PATH": str(self.bin),
+            "BIN": str(self.bin),
+            "CALLS": str(self.calls_file),
+            "FAKE": str(self.fake_file),
+            "OFFERED": f"clang-16 lld-16 {WANTED} clang-22 python3-venv",
+        }
+
+    def add(self, name: str, text: str = FAKE) -> None:
+        path = self.bin / name
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def add_tools(self) -> None:
+        for name in ("clang-22", "ld.lld-22", "qemu-system-arm", "gcc"):
+            self.add(name)
+        self.add("python3", PYTHON)
+
+    def add_apt(self) -> None:
+        self.add("apt-get", APT_GET)
+        self.add("apt-cache", APT_CACHE)
+        self.add("dpkg", "#!/bin/sh\nexit 1\n")
+
+    def start(self, *command: str, **env: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [self.root / "dev", *command],
+            env=self.env | env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def dev(self, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
+        with self.start(*command, **env) as child:
+            out, err = child.communicate(timeout=30)
+        return subprocess.CompletedProcess(command, child.returncode, out, err)
+
+    def calls(self) -> list[str]:
+        """What the fakes were called with since the last time asked."""
+        text = self.calls_file.read_text() if self.calls_file.exists() else ""
+        self.calls_file.unlink(missing_ok=True)
+        return text.splitlines()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+@pytest.fixture
+def ready(machine: Machine) -> Machine:
+    machine.add_tools()
+    assert machine.dev("true").returncode == 0
+    machine.calls()
+    return machine
+
+
+def test_alone_it_prints_usage_and_sets_up_nothing(machine: Machine) -> None:
+    machine.add_tools()
+    done = machine.dev()
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: ./dev COMMAND")
+    assert machine.calls() == []
+
+
+def test_the_first_call_makes_the_environment_and_then_runs_the_command(machine: Machine) -> None:
+    machine.add_tools()
+    done = machine.dev("sh", "-c", 'echo "$PATH"; exit 7')
+    assert done.returncode == 7
+    assert done.stdout == f"{machine.root}/.venv/bin:{machine.bin}\n"
+    calls = machine.calls()
+    assert f"python3 -m venv {machine.root}/.venv" in calls
+    assert sum("install -r" in call for call in calls) == 1
+    assert sum("--no-deps --no-build-isolation -e" in call for call in calls) == 1
+
+
+def test_the_second_call_starts_no_python_and_no_apt(ready: Machine) -> None:
+    ready.add_apt()
+    done = ready.dev("sh", "-c", "exit 3")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+    assert ready.calls() == []
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml", "dev"])
+def test_a_changed_file_repeats_the_set_up(ready: Machine, name: str) -> None:
+    with (ready.root / name).open("a") as file:
+        file.write("\n# changed\n")
+    assert ready.dev("true").returncode == 0
+    calls = ready.calls()
+    assert any("install -r" in call for call in calls)
+    assert not any("-m venv" in call for call in calls)  # the environment itself is kept
+
+
+def test_a_moved_checkout_gets_a_new_environment(ready: Machine) -> None:
+    moved = ready.root.with_name("moved")
+    ready.root.rename(moved)
+    ready.root = moved
+    assert ready.dev("true").returncode == 0
+    assert f"python3 -m venv {moved}/.venv" in ready.calls()
+
+
+def test_a_removed_tool_is_noticed(ready: Machine) -> None:
+    (ready.bin / "qemu-system-arm").unlink()
+    done = ready.dev("true")
+    assert done.returncode == 1
+    assert "qemu-system-arm, version 7 or newer" in done.stderr
+
+
+def test_an_old_python_is_refused_with_help(machine: Machine) -> None:
+    machine.add_tools()
+    done = machine.dev("true", OLD_PYTHON="yes")
+    assert done.returncode == 1
+    assert "dev: error: no Python >= 3.11 found" in done.stderr
+    assert "hint: install python3.11 or newer" in done.stderr
+
+
+def test_without_apt_it_lists_what_is_missing(machine: Machine) -> None:
+    machine.add("python3", PYTHON)
+    machine.add("gcc")
+    done = machine.dev("true")
+    assert done.returncode == 1
+    assert "no apt-get here" in done.stderr
+    assert "clang and ld.lld, version 16 or newer" in done.stderr
+    assert "qemu-system-arm" in done.stderr
+    assert "- gcc" not in done.stderr
+
+
+def test_an_unnumbered_clang_is_taken_if_it_is_new_enough(machine: Machine) -> None:
+    machine.add_tools()
+    for name in ("clang", "ld.lld"):
+        (machine.bin / f"{name}-22").rename(machine.bin / name)
+    machine.add("clang", "#!/bin/sh\necho 'clang version 15.0.7'\n")
+    assert machine.dev("true").returncode == 1
+    machine.add("clang", "#!/bin/sh\necho 'clang version 17.0.1'\n")
+    assert machine.dev("true").returncode == 0
+
+
+def test_without_rights_it_prints_the_line_to_run(machine: Machine) -> None:
+    machine.add("python3", PYTHON)
+    machine.add_apt()
+    (machine.bin / "id").unlink()
+    machine.add("id", "#!/bin/sh\necho 1000\n")
+    done = machine.dev("true")
+    assert done.returncode == 1
+    assert f"run: sudo apt-get install -y --no-install-recommends {WANTED}\n" in done.stderr
+    assert machine.calls() == []
+
+
+def test_root_gets_the_newest_clang_that_has_its_lld(machine: Machine) -> None:
+    machine.add("python3", PYTHON)
+    machine.add_apt()
+    (machine.bin / "id").unlink()
+    machine.add("id", "#!/bin/sh\necho 0\n")
+    done = machine.dev("true")
+    assert done.returncode == 0, done.stderr
+    (install,) = [call for call in machine.calls() if call.startswith("apt-get")]
+    assert install.endswith(f" install --no-install-recommends {WANTED}")
+
+
+def test_lists_are_updated_only_when_they_know_no_package(machine: Machine) -> None:
+    machine.add("python3", PYTHON)
+    machine.add_apt()
+    (machine.bin / "id").unlink()
+    machine.add("id", "#!/bin/sh\necho 0\n")
+    assert machine.dev("true", OLD_LISTS="yes").returncode == 0
+    verbs = [call.split()[-1] for call in machine.calls() if call.startswith("apt-get")]
+    assert verbs == ["update", "gcc"]
+
+
+def test_a_missing_venv_module_comes_from_apt(machine: Machine) -> None:
+    machine.add_tools()
+    machine.add_apt()
+    (machine.bin / "id").unlink()
+    machine.add("id", "#!/bin/sh\necho 0\n")
+    assert machine.dev("true", NO_VENV="yes").returncode == 0
+    assert any(call.endswith("python3-venv") for call in machine.calls())
+
+
+def test_a_failure_shows_the_logs_end_and_the_next_call_repairs(machine: Machine) -> None:
+    machine.add_tools()
+    done = machine.dev("echo", "ran", PIP_FAILS="yes")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "| no such version" in done.stderr
+    assert str(machine.root / ".venv/setup.log") in done.stderr
+    machine.calls()
+    done = machine.dev("echo", "ran")
+    assert done.stdout == "ran\n"
+    assert any("-m venv" in call for call in machine.calls())  # from scratch: half of it may be broken
+
+
+def test_two_calls_at_once_set_up_once(machine: Machine) -> None:
+    machine.add_tools()
+    children = [machine.start("echo", "ran", PIP_SECONDS="0.5") for _ in range(2)]
+    for child in children:
+        with child:
+            out, err = child.communicate(timeout=30)
+            assert (child.returncode, out) == (0, "ran\n"), err
+    assert sum("-m venv" in call for call in machine.calls()) == 1
+
+
+def test_ci_runs_what_a_newcomer_runs() -> None:
+    script = (ROOT / ".ci/run").read_text()
+    assert "./dev pytest" in script
+    assert os.access(ROOT / "dev", os.X_OK)
