@@ -16,7 +16,7 @@
 
 #if defined(NN_PROFILE) && defined(__arm__)
 /* hint.w, by its encoding: GNU as does not know the mnemonic. */
-#define NN_MARK_(code) __asm volatile(".inst.w %c0" : : "i"(0xf3af8040 + (code)) : "memory")
+#define NN_MARK_(code) __asm volatile(".inst.w 0xf3af8040 + %c0" : : "i"(code) : "memory")
 #elif defined(NN_PROFILE) && defined(__riscv)
 #define NN_MARK_(code) __asm volatile("addi x0, x0, %0" : : "i"(0x100 + (code)) : "memory")
 #else
