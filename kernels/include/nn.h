@@ -115,14 +115,13 @@ void nn_avg_pool_s8(const nn_pool_geometry *geometry, const void *constants, con
 void nn_max_pool_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                     const nn_view *out, const nn_window *window);
 
-/* `exponentials[255 - d]` = exp(-d * input scale * beta), d = largest element - element. */
+/* `exponentials[d]` = exp(-d * input scale * beta) as a fraction of 2^31, d = largest element -
+ * element. Output scale 1/256 and zero point -128 are part of the operator. */
 typedef struct {
-    float output_scale;
-    int32_t output_zero_point;
-    float exponentials[256];
+    int32_t exponentials[256];
 } nn_softmax_constants;
 
-/* Softmax over the channels of each pixel; float32, as the reference. */
+/* Softmax over the channels of each pixel; integers only, as the reference. */
 void nn_softmax_s8(const void *constants, const nn_view *in, const nn_view *out,
                    const nn_window *window);
 

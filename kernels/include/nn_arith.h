@@ -69,6 +69,21 @@ static inline int32_t nn_run(const nn_view *view, int32_t x, int32_t wanted) {
     return nn_min(wanted, view->ring_cols - nn_column(view, x));
 }
 
+/* Steps to the next element of a box of `size`, the last of `rank` dimensions fastest; moves each
+ * offset by its strides. Returns 0 after the last element. */
+static inline int nn_next(int32_t rank, const int32_t *size, int32_t *index, const int32_t *stride,
+                          int32_t *offset) {
+    for (int32_t d = rank - 1; d >= 0; d--) {
+        *offset += stride[d];
+        if (++index[d] < size[d]) {
+            return 1;
+        }
+        *offset -= size[d] * stride[d];
+        index[d] = 0;
+    }
+    return 0;
+}
+
 /* ---- windows ------------------------------------------------------------------------------- */
 
 /* Taps [first, end) of a window meet the tensor, the others its padding. */
