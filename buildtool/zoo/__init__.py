@@ -1,0 +1,25 @@
+"""Networks by name, built from layer tables with seeded weights, as int8 .tflite bytes.
+
+A name may carry options: `mobilenetv2:size=96,alpha=0.35,classes=10`. The same name and options
+always give the same bytes, on every machine.
+"""
+
+from __future__ import annotations
+
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Graph
+from buildtool.zoo.catalogue import Choice, choose, describe, names, options
+from buildtool.zoo.topologies import network
+
+__all__ = ["Choice", "build", "choose", "describe", "graph", "names", "options"]
+
+
+def build(name: str, **given: object) -> bytes:
+    """The .tflite file of a network of the zoo; raises UsageError for an unknown name or option."""
+    return write_model(graph(name, **given))
+
+
+def graph(name: str, **given: object) -> Graph:
+    """The network itself, as `build` writes it."""
+    choice = choose(name, **given)
+    return network(choice.table, choice.slug, f"{choice.name}/{choice.seed}")

@@ -1,0 +1,247 @@
+"""Composes an int8 network operator by operator, running it on calibration input as it grows.
+
+Each method adds one operator and returns its output tensor's index. The operator's quantisation is
+chosen from the values it makes of the calibration input; then it is executed by the reference
+executor, and the next one sees the resulting bytes. Tensors have batch 1, the calibration a batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.graph.reference import execute
+from buildtool.graph.types import (
+    Activation,
+    ConvAttrs,
+    DepthwiseAttrs,
+    DType,
+    ElementwiseAttrs,
+    FullyConnectedAttrs,
+    Graph,
+    MeanAttrs,
+    Op,
+    OpKind,
+    Pad,
+    PadAttrs,
+    PoolAttrs,
+    Quantization,
+    SoftmaxAttrs,
+    Tensor,
+    TransposeAttrs,
+)
+from buildtool.zoo import calibrate, seeded
+from buildtool.zoo.calibrate import Floats, Int8s, Spread
+
+SOFTMAX_QUANT = Quantization((1.0 / 256.0,), (-128,))  # the only one that TFLite's int8 SOFTMAX has
+_VECTOR_HEADROOM = 1.25
+NO_PAD = Pad()
+
+
+@dataclass(frozen=True)
+class Window:
+    """A kernel's (rows, columns), its stride, and the padding around its input."""
+
+    kernel: tuple[int, int] = (1, 1)
+    stride: tuple[int, int] = (1, 1)
+    pad: Pad = NO_PAD
+
+    def output(self, rows: int, columns: int) -> tuple[int, int]:
+        """Rows and columns of the output for an input of `rows` and `columns`."""
+        return (
+            (rows + self.pad.top + self.pad.bottom - self.kernel[0]) // self.stride[0] + 1,
+            (columns + self.pad.left + self.pad.right - self.kernel[1]) // self.stride[1] + 1,
+        )
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """An operator with weights; `axis` of `filters` is the channels, None: one scale for all."""
+
+    kind: OpKind
+    attrs: ConvAttrs | FullyConnectedAttrs
+    activation: Activation
+    filters: Int8s
+    axis: int | None
+    accumulators: Floats
+    spread: Spread
+
+
+class Builder:
+    """A growing graph, and the values of its tensors on the calibration input."""
+
+    def __init__(
+        self, name: str, seed: str, shape: tuple[int, ...], quant: Quantization, values: Int8s
+    ) -> None:
+        """`seed` names the streams of weights; `values` is the calibration input, (samples, *shape)."""
+        self._name = name
+        self._seed = seed
+        self._tensors = [Tensor("input", (1, *shape), DType.INT8, quant)]
+        self._ops: list[Op] = []
+        self._values: dict[int, Int8s] = {0: values}
+
+    input = 0
+
+    def shape(self, tensor: int) -> tuple[int, ...]:
+        """The shape of a tensor, batch included."""
+        return self._tensors[tensor].shape
+
+    def values(self, tensor: int) -> Int8s:
+        """What a tensor holds on the calibration input: (samples, ...)."""
+        return self._values[tensor]
+
+    def graph(self, outputs: Sequence[int]) -> Graph:
+        """The network so far."""
+        return Graph(self._name, tuple(self._tensors), tuple(self._ops), (self.input,), tuple(outputs))
+
+    def conv(
+        self,
+        x: int,
+        channels: int,
+        window: Window,
+        activation: Activation,
+        name: str,
+        *,
+        spread: Spread | None = None,
+    ) -> int:
+        """CONV_2D; `spread`: what its outputs should look like."""
+        filters = self._weights(name, (channels, *window.kernel, self.shape(x)[3]))
+        attrs = ConvAttrs(stride=window.stride, pad=window.pad, activation=activation)
+        accumulators = calibrate.convolution(self._values[x], self._quant(x).zero_point, filters, attrs)
+        spread = spread or calibrate.spread_for(activation)
+        layer = _Layer(OpKind.CONV_2D, attrs, activation, filters, 0, accumulators, spread)
+        return self._weighted(x, layer, (1, *window.output(*self.shape(x)[1:3]), channels), name)
+
+    def depthwise(self, x: int, window: Window, activation: Activation, name: str) -> int:
+        """DEPTHWISE_CONV_2D with depth multiplier 1."""
+        channels = self.shape(x)[3]
+        filters = self._weights(name, (1, *window.kernel, channels))
+        attrs = DepthwiseAttrs(stride=window.stride, pad=window.pad, activation=activation)
+        accumulators = calibrate.depthwise(self._values[x], self._quant(x).zero_point, filters, attrs)
+        spread = calibrate.spread_for(activation)
+        layer = _Layer(OpKind.DEPTHWISE_CONV_2D, attrs, activation, filters, 3, accumulators, spread)
+        return self._weighted(x, layer, (1, *window.output(*self.shape(x)[1:3]), channels), name)
+
+    def dense(
+        self, x: int, outputs: int, activation: Activation, name: str, *, spread: Spread | None = None
+    ) -> int:
+        """FULLY_CONNECTED; one weight scale for all outputs, as most converters make it."""
+        filters = self._weights(name, (outputs, self.shape(x)[1]))
+        accumulators = calibrate.dense(self._values[x], self._quant(x).zero_point, filters)
+        spread = spread or calibrate.spread_for(activation)
+        attrs = FullyConnectedAttrs(activation)
+        layer = _Layer(OpKind.FULLY_CONNECTED, attrs, activation, filters, None, accumulators, spread)
+        return self._weighted(x, layer, (1, outputs), name)
+
+    def add(self, a: int, b: int, activation: Activation, name: str) -> int:
+        """ADD of two tensors of one shape."""
+        total = calibrate.real(self._values[a], self._quant(a))
+        total += calibrate.real(self._values[b], self._quant(b))
+        quant = calibrate.quantization(calibrate.activated(total, activation))
+        op = Op(OpKind.ADD, (a, b), (), ElementwiseAttrs(activation))
+        return self._append(op, self.shape(a), quant, name)
+
+    def pad(self, x: int, pad: Pad, name: str) -> int:
+        """PAD of rows and columns with the zero point."""
+        n, rows, columns, channels = self.shape(x)
+        quant = self._quant(x)
+        paddings = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
+        shape = (n, rows + pad.top + pad.bottom, columns + pad.left + pad.right, channels)
+        op = Op(OpKind.PAD, (x,), (), PadAttrs(paddings, value=quant.zero_point))
+        return self._append(op, shape, quant, name)
+
+    def mean(self, x: int, axes: tuple[int, ...], name: str) -> int:
+        """MEAN over `axes`, which vanish."""
+        shape = tuple(n for axis, n in enumerate(self.shape(x)) if axis not in axes)
+        sums = self._values[x].sum(axis=axes, dtype=np.int64).astype(np.float64)
+        count = self._tensors[x].elements // math.prod(shape)
+        values = (sums / count - self._quant(x).zero_point) * self._quant(x).scale
+        quant = calibrate.quantization(values, _headroom(shape))
+        return self._append(Op(OpKind.MEAN, (x,), (), MeanAttrs(axes)), shape, quant, name)
+
+    def average_pool(self, x: int, name: str) -> int:
+        """AVERAGE_POOL_2D of all rows and columns; the quantisation stays, as TFLite demands."""
+        n, rows, columns, channels = self.shape(x)
+        op = Op(OpKind.AVERAGE_POOL_2D, (x,), (), PoolAttrs((rows, columns), (rows, columns)))
+        return self._append(op, (n, 1, 1, channels), self._quant(x), name)
+
+    def transpose(self, x: int, perm: tuple[int, ...], name: str) -> int:
+        """TRANSPOSE."""
+        op = Op(OpKind.TRANSPOSE, (x,), (), TransposeAttrs(perm))
+        return self._append(op, tuple(self.shape(x)[axis] for axis in perm), self._quant(x), name)
+
+    def reshape(self, x: int, shape: tuple[int, ...], name: str) -> int:
+        """RESHAPE; `shape` begins with the batch of 1."""
+        return self._append(Op(OpKind.RESHAPE, (x,), ()), shape, self._quant(x), name)
+
+    def softmax(self, x: int, name: str) -> int:
+        """SOFTMAX over the last dimension."""
+        op = Op(OpKind.SOFTMAX, (x,), (), SoftmaxAttrs())
+        return self._append(op, self.shape(x), SOFTMAX_QUANT, name)
+
+    def _quant(self, tensor: int) -> Quantization:
+        quant = self._tensors[tensor].quant
+        assert quant is not None  # every activation here has one
+        return quant
+
+    def _weights(self, name: str, shape: tuple[int, ...]) -> Int8s:
+        return seeded.bell(f"{self._seed}/{name}", shape)
+
+    def _weighted(self, x: int, layer: _Layer, shape: tuple[int, ...], name: str) -> int:
+        """Adds an operator with a filter and a bias."""
+        channels = layer.accumulators.shape[-1]
+        offsets = seeded.uniform(f"{self._seed}/{name}/offset", channels, *layer.spread.offset)
+        deviations = seeded.uniform(f"{self._seed}/{name}/deviation", channels, *layer.spread.deviation)
+        scale = self._quant(x).scale
+        per_channel = layer.axis is not None
+        affine = calibrate.affine(layer.accumulators, scale, offsets, deviations, per_channel)
+        bias_scales = tuple(calibrate.float32(scale * s) for s in affine.weight_scales)
+        values = (layer.accumulators + affine.biases) * np.array(bias_scales)
+        quant = calibrate.quantization(calibrate.activated(values, layer.activation), _headroom(shape))
+        zeros = (0,) * len(bias_scales)
+        weight_quant = Quantization(affine.weight_scales, zeros, layer.axis or 0)
+        weights = (
+            self._constant(f"{name}/filter", layer.filters, weight_quant),
+            self._constant(f"{name}/bias", affine.biases, Quantization(bias_scales, zeros)),
+        )
+        return self._append(Op(layer.kind, (x, *weights), (), layer.attrs), shape, quant, name)
+
+    def _constant(self, name: str, data: npt.NDArray[np.generic], quant: Quantization) -> int:
+        data.setflags(write=False)
+        dtype = DType.INT8 if data.dtype == np.int8 else DType.INT32
+        self._tensors.append(Tensor(name, data.shape, dtype, quant, data))
+        return len(self._tensors) - 1
+
+    def _append(self, op: Op, shape: tuple[int, ...], quant: Quantization, name: str) -> int:
+        """Adds an operator with one output, and executes it on its inputs' values."""
+        output = len(self._tensors)
+        self._tensors.append(Tensor(name, shape, DType.INT8, quant))
+        op = replace(op, outputs=(output,), index=len(self._ops))
+        self._ops.append(op)
+        self._values[output] = self._executed(op)
+        return output
+
+    def _executed(self, op: Op) -> Int8s:
+        """The operator's output for the whole calibration batch, from a graph of it alone."""
+        pool: list[Tensor] = []
+        activations: list[int] = []
+        for place, index in enumerate((*op.inputs, *op.outputs)):
+            tensor = self._tensors[index]
+            if not tensor.is_constant:
+                tensor = replace(tensor, shape=(len(self._values[self.input]), *tensor.shape[1:]))
+                activations.append(place)
+            pool.append(tensor)
+        output = len(op.inputs)
+        alone = replace(op, inputs=tuple(range(output)), outputs=(output,))
+        graph = Graph(self._name, tuple(pool), (alone,), tuple(activations[:-1]), (output,))
+        given = [self._values[index] for index in op.inputs if index in self._values]
+        return np.asarray(execute(graph, given)[output], dtype=np.int8)
+
+
+def _headroom(shape: tuple[int, ...]) -> float:
+    """A vector is seen only once a sample, so that the next input may well go beyond what was seen."""
+    return _VECTOR_HEADROOM if math.prod(shape) == shape[-1] else 1.0

@@ -1,0 +1,149 @@
+"""Quantisation from observed values: the accumulators of a layer, and scales that spread its outputs.
+
+Everything is exact or elementary float64 arithmetic (+ - * / sqrt), each rounded as IEEE 754 says,
+and sums are exact, so that the results do not depend on the machine. Accumulators are matrix
+products of integers in float64, exact in whatever order they are summed (all below 2^53).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.graph.types import Activation, ConvAttrs, Quantization
+
+Int8s = npt.NDArray[np.int8]
+Floats = npt.NDArray[np.float64]
+
+# How many samples the prior counts for when a channel is seen only a few times.
+_PRIOR_MEAN = 0.5
+_PRIOR_VARIANCE = 8.0
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What a layer's real outputs should look like before the activation.
+
+    Channel c is spread around an offset of its own, drawn from `offset`, with a standard deviation
+    drawn from `deviation`.
+    """
+
+    offset: tuple[float, float] = (-0.5, 0.5)
+    deviation: tuple[float, float] = (0.8, 1.2)
+
+
+def spread_for(activation: Activation) -> Spread:
+    """A spread that neither starves nor saturates `activation`."""
+    if activation is Activation.RELU6:  # 6 is at least three deviations away: under 0.2 % reach it
+        return Spread((0.0, 1.2), (1.0, 1.5))
+    return Spread((0.0, 0.8)) if activation is Activation.RELU else Spread()
+
+
+def spread_before_pooling(activation: Activation) -> Spread:
+    """A spread with channels far apart, since average pooling removes what varies within a channel."""
+    return Spread((-1.0, 3.0)) if activation is Activation.RELU else Spread((-2.0, 2.0), (0.6, 0.9))
+
+
+@dataclass(frozen=True)
+class Affine:
+    """real = (accumulator + bias) * input scale * weight scale; a scale each channel, or one for all."""
+
+    weight_scales: tuple[float, ...]
+    biases: npt.NDArray[np.int32]
+
+
+def float32(value: float) -> float:
+    """`value` rounded to float32, as a Python float."""
+    return float(np.float32(value))
+
+
+def convolution(x: Int8s, zero_point: int, filters: Int8s, attrs: ConvAttrs) -> Floats:
+    """Accumulators of CONV_2D: (batch, rows, columns, channels) from NHWC input and an OHWI filter."""
+    outputs, kh, kw, _ = filters.shape
+    windows = _windows(x, zero_point, (kh, kw), attrs)
+    columns = windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, kh * kw * x.shape[3])
+    result = columns.astype(np.float64) @ filters.reshape(outputs, -1).T.astype(np.float64)
+    return np.asarray(result.reshape(*windows.shape[:3], outputs))
+
+
+def depthwise(x: Int8s, zero_point: int, filters: Int8s, attrs: ConvAttrs) -> Floats:
+    """Accumulators of DEPTHWISE_CONV_2D with depth multiplier 1; filter (1, rows, columns, channels)."""
+    _, kh, kw, _ = filters.shape
+    windows = _windows(x, zero_point, (kh, kw), attrs)
+    total = np.zeros(windows.shape[:4], dtype=np.int32)
+    for i in range(kh):
+        for j in range(kw):
+            total += windows[..., i, j] * filters[0, i, j].astype(np.int32)
+    return total.astype(np.float64)
+
+
+def dense(x: Int8s, zero_point: int, filters: Int8s) -> Floats:
+    """Accumulators of FULLY_CONNECTED: (batch, outputs); filter (outputs, inputs)."""
+    return np.asarray((x.astype(np.float64) - zero_point) @ filters.T.astype(np.float64))
+
+
+def _windows(x: Int8s, zero_point: int, kernel: tuple[int, int], attrs: ConvAttrs) -> npt.NDArray[np.int16]:
+    """Zero-based input windows: (batch, rows, columns, channels, kernel rows, kernel columns)."""
+    pad = attrs.pad
+    around = ((0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0))
+    padded = np.pad(x.astype(np.int16) - np.int16(zero_point), around)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, kernel, axis=(1, 2))
+    return windows[:, :: attrs.stride[0], :: attrs.stride[1]]
+
+
+def affine(
+    accumulators: Floats, input_scale: float, offsets: Floats, deviations: Floats, per_channel: bool
+) -> Affine:
+    """Weight scales and biases that give channel c offset `offsets[c]` and deviation `deviations[c]`.
+
+    Where few values are seen, a channel's variance leans towards that of the whole layer, and its
+    mean towards zero. Not `per_channel`: one scale, from the layer's variance and the first deviation.
+    """
+    channels = accumulators.shape[-1]
+    values = accumulators.reshape(-1, channels)
+    count = values.shape[0]
+    integers = values.astype(np.int64)
+    means = integers.sum(axis=0).astype(np.float64) / (count + _PRIOR_MEAN)
+    squares = (integers * integers).sum(axis=0).astype(np.float64) / count
+    averages = integers.sum(axis=0).astype(np.float64) / count
+    variances = squares - 2.0 * means * averages + means * means
+    pooled = math.fsum(variances.tolist()) / channels
+    pooled = pooled if pooled > 0.0 else 1.0
+    if per_channel:
+        leaning = (count * variances + _PRIOR_VARIANCE * pooled) / (count + _PRIOR_VARIANCE)
+    else:
+        leaning = np.full(1, pooled)
+    real = deviations[: leaning.size] / (input_scale * np.sqrt(leaning))
+    scales = real.astype(np.float32).astype(np.float64)
+    biases = np.floor(offsets / (input_scale * scales) - means + 0.5)
+    return Affine(tuple(scales.tolist()), biases.astype(np.int32))
+
+
+def activated(values: Floats, activation: Activation) -> Floats:
+    """`values` under a fused activation."""
+    bounds = {
+        Activation.RELU: (0.0, None),
+        Activation.RELU6: (0.0, 6.0),
+        Activation.RELU_N1_TO_1: (-1.0, 1.0),
+    }
+    if activation is Activation.NONE:
+        return values
+    low, high = bounds[activation]
+    return np.asarray(np.clip(values, low, high))
+
+
+def quantization(values: Floats, headroom: float = 1.0) -> Quantization:
+    """Asymmetric int8 quantisation of `headroom` times the range of `values`, zero included and exact."""
+    low = min(0.0, float(values.min()) * headroom)
+    high = max(0.0, float(values.max()) * headroom)
+    scale = float32((high - low) / 255.0 if high > low else 1.0)
+    zero_point = math.floor(-128.0 - low / scale + 0.5)
+    return Quantization((scale,), (max(-128, min(127, zero_point)),))
+
+
+def real(values: npt.NDArray[np.generic], quant: Quantization) -> Floats:
+    """Real values of quantised ones."""
+    return (values.astype(np.float64) - quant.zero_point) * quant.scale

@@ -1,0 +1,183 @@
+"""The zoo's names, what each stands for, and the options it takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from buildtool.errors import UsageError, did_you_mean
+from buildtool.zoo import tables
+from buildtool.zoo.tables import Table
+
+Value = int | Fraction
+
+
+@dataclass(frozen=True)
+class Option:
+    """A number that a network can be built with; `low` and `high` are inclusive."""
+
+    name: str
+    default: Value
+    low: Value
+    high: Value
+    about: str
+
+    def read(self, network: str, given: object) -> Value:
+        """The value of `given`, a number or its decimal text; UsageError if it is none or out of range."""
+        text = str(given).strip()
+        whole = isinstance(self.default, int)
+        if not re.fullmatch(r"\d{1,9}" if whole else r"\d{1,4}(\.\d{1,6})?", text):
+            kind = "a whole number" if whole else "a decimal number"
+            raise UsageError(f"{network}: {self.name}={text}: expected {kind}", hint=self.help)
+        value: Value = int(text) if whole else Fraction(text)
+        if not self.low <= value <= self.high:
+            raise UsageError(f"{network}: {self.name}={text} is out of range", hint=self.help)
+        return value
+
+    @property
+    def help(self) -> str:
+        """One line: what it is, its range and default."""
+        low, high, default = (plain(v) for v in (self.low, self.high, self.default))
+        return f"{self.name}: {self.about}, {low} to {high}, default {default}"
+
+
+@dataclass(frozen=True)
+class Network:
+    """An entry of the zoo; `table` makes the layer table from the values of `options`, by name."""
+
+    about: str
+    table: Callable[[Mapping[str, Value]], Table]
+    options: tuple[Option, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A network with its options settled.
+
+    `spelling` is the canonical text of it (options of default value left out), `slug` the same as
+    an identifier.
+    """
+
+    name: str
+    table: Table
+    seed: int
+    spelling: str
+
+    @property
+    def slug(self) -> str:
+        """Letters, digits and underscores only."""
+        return re.sub(r"\W", "_", self.spelling.replace("=", ""))
+
+
+def plain(value: Value) -> str:
+    """A decimal number without needless digits: "96", "0.35", "1.0"."""
+    return str(value) if isinstance(value, int) else repr(float(value))
+
+
+_SEED = Option("seed", 0, 0, 999_999_999, "another set of weights")
+
+
+def _fixed(table: Table) -> Callable[[Mapping[str, Value]], Table]:
+    return lambda _: table
+
+
+def _mobilenet_v2(values: Mapping[str, Value]) -> Table:
+    return tables.mobilenet_v2(int(values["size"]), Fraction(values["alpha"]), int(values["classes"]))
+
+
+_NETWORKS = {
+    "autoencoder": Network(
+        "dense autoencoder, 640 features, ten layers (MLPerf Tiny anomaly detection)",
+        _fixed(tables.AUTOENCODER),
+    ),
+    "ds_cnn": Network("DS-CNN, 49x10x1, 12 classes (MLPerf Tiny keyword spotting)", _fixed(tables.DS_CNN)),
+    "mbv2_w035_144": Network(
+        "MobileNet V2 0.35, 144x144x3, 1000 classes (MCUNet's release of it)", _fixed(tables.MBV2_W035_144)
+    ),
+    "mcunet_320k": Network(
+        "MCUNet for 320 KB of RAM and 1 MB of flash, 176x176x3, 1000 classes", _fixed(tables.MCUNET_320K)
+    ),
+    "mcunet_vww5": Network(
+        "MCUNet for visual wake words at 5 frames a second, 80x80x3, 2 classes", _fixed(tables.MCUNET_VWW5)
+    ),
+    "mobilenetv1_025_96": Network(
+        "MobileNet V1 0.25, 96x96x3, 2 classes (MLPerf Tiny visual wake words)",
+        _fixed(tables.MOBILENETV1_025_96),
+    ),
+    "mobilenetv2": Network(
+        "MobileNet V2 as Keras has it, 160x160x3, 1000 classes unless told otherwise",
+        _mobilenet_v2,
+        (
+            Option("size", 160, 32, 320, "rows and columns of the image"),
+            Option("alpha", Fraction(1), Fraction(1, 20), Fraction(2), "width multiplier"),
+            Option("classes", 1000, 2, 10_000, "outputs"),
+        ),
+    ),
+    "resnet8": Network(
+        "ResNet8, 32x32x3, 10 classes (MLPerf Tiny image classification)", _fixed(tables.RESNET8)
+    ),
+}
+
+
+def names() -> list[str]:
+    """The networks' names, sorted."""
+    return sorted(_NETWORKS)
+
+
+def options(name: str) -> tuple[Option, ...]:
+    """What a network can be built with; every network takes a `seed`."""
+    return (*_entry(name).options, _SEED)
+
+
+def describe(name: str) -> str:
+    """A line on what the network is, then one on each of its options."""
+    base = choose(name).name
+    lines = (f"  {option.help}" for option in options(base))
+    return "\n".join((f"{base}: {_NETWORKS[base].about}", *lines))
+
+
+def choose(name: str, **given: object) -> Choice:
+    """The network that `name` ("network:option=value,...") and the keyword options mean."""
+    base, _, text = name.partition(":")
+    base = base.strip()
+    known = {option.name: option for option in options(base)}
+    if ":" in name:
+        given = _merged(base, _pairs(base, text), given)
+    for word in given:
+        if word not in known:
+            raise UsageError(f"{base} has no option '{word}'", hint=did_you_mean(word, known))
+    values = {key: option.default for key, option in known.items()}
+    values |= {key: known[key].read(base, value) for key, value in given.items()}
+    changed = [f"{key}={plain(v)}" for key, v in values.items() if v != known[key].default]
+    spelling = f"{base}:{','.join(changed)}" if changed else base
+    return Choice(base, _NETWORKS[base].table(values), int(values["seed"]), spelling)
+
+
+def _entry(name: str) -> Network:
+    if name not in _NETWORKS:
+        raise UsageError(f"no network '{name}' in the zoo", hint=did_you_mean(name, _NETWORKS))
+    return _NETWORKS[name]
+
+
+def _pairs(base: str, text: str) -> dict[str, object]:
+    """The options of "a=1,b=2"."""
+    found: dict[str, object] = {}
+    for part in text.split(","):
+        word, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (word and equals and value):
+            hint = f"write options as {base}:seed=1, several with commas between them"
+            raise UsageError(f"{base}: '{part}' is not option=value", hint=hint)
+        if word in found:
+            raise UsageError(f"{base}: option '{word}' is given twice", hint="leave one of them out")
+        found[word] = value
+    return found
+
+
+def _merged(base: str, first: dict[str, object], second: dict[str, object]) -> dict[str, object]:
+    for word in first.keys() & second.keys():
+        raise UsageError(
+            f"{base}: option '{word}' is given in the name and beside it", hint="leave one of them out"
+        )
+    return first | second
