@@ -1,0 +1,120 @@
+"""Live ranges of a graph's activations in its given operator order, and the largest live sum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from buildtool.errors import ModelError
+from buildtool.graph.types import ALIAS_KINDS, Graph
+
+
+@dataclass(frozen=True)
+class LiveRange:
+    """Tensors that share their bytes, and how long those must be kept.
+
+    `tensors`: the one that is computed (or fed) first, then its aliases in operator order.
+    `first` to `last`: positions in Graph.ops, both included; network inputs are there from
+    position 0, network outputs until the last position. `size` in bytes.
+    """
+
+    tensors: tuple[int, ...]
+    size: int
+    first: int
+    last: int
+    is_input: bool
+    is_output: bool
+
+
+@dataclass(frozen=True)
+class LiveSum:
+    """The largest sum of bytes live at once, and the first position where it is reached."""
+
+    bytes: int
+    position: int
+
+
+def alias_roots(graph: Graph) -> dict[int, int]:
+    """Activation tensor -> the tensor whose bytes it shares (itself where it is no alias).
+
+    Raises ModelError where an operator reads a tensor that nothing made, and where an alias of a
+    constant would have to become an activation without any code to copy it.
+    """
+    roots = {t: t for t in graph.inputs}
+    for op in graph.ops:
+        for t in op.inputs:
+            if t >= 0 and t not in roots and not graph.tensors[t].is_constant:
+                raise ModelError(
+                    "reads a tensor that no earlier operator makes",
+                    operator=op.place,
+                    tensor=graph.tensors[t].name,
+                )
+        if op.kind in ALIAS_KINDS:
+            source = op.inputs[0]
+            if source not in roots:
+                raise ModelError(
+                    "reshapes a constant; constants have to be folded before planning",
+                    operator=op.place,
+                    tensor=graph.tensors[source].name,
+                )
+            roots[op.outputs[0]] = roots[source]
+        else:
+            roots.update((t, t) for t in op.outputs)
+    return roots
+
+
+def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
+    """One range for each set of activations that share their bytes: inputs first, then as produced.
+
+    An output that nothing reads is live at its operator alone; an alias is not a read.
+    """
+    roots = alias_roots(graph)
+    members: dict[int, list[int]] = {}
+    for tensor, root in roots.items():
+        members.setdefault(root, []).append(tensor)
+    first = dict.fromkeys(graph.inputs, 0)
+    last = dict.fromkeys(graph.inputs, 0)
+    for position, op in enumerate(graph.ops):
+        if op.kind in ALIAS_KINDS:
+            continue
+        for t in op.outputs:
+            first[t] = last[t] = position
+        for t in op.inputs:
+            if t in roots:
+                last[roots[t]] = position
+    fed = set(graph.inputs)
+    kept = {roots[t] for t in graph.outputs if t in roots}
+    end = max(len(graph.ops) - 1, 0)
+    return tuple(
+        LiveRange(
+            tensors=tuple(members[root]),
+            size=max(graph.tensors[t].size for t in members[root]),
+            first=first[root],
+            last=end if root in kept else last[root],
+            is_input=root in fed,
+            is_output=root in kept,
+        )
+        for root in members
+    )
+
+
+def live_sums(ranges: Sequence[LiveRange], positions: int, alignment: int = 1) -> list[int]:
+    """Bytes live at each of `positions` operators, every size rounded up to `alignment`."""
+    change = [0] * (positions + 1)
+    for r in ranges:
+        size = -(-r.size // alignment) * alignment
+        change[r.first] += size
+        change[min(r.last + 1, positions)] -= size
+    sums, live = [], 0
+    for delta in change[:positions]:
+        live += delta
+        sums.append(live)
+    return sums
+
+
+def live_sum_bound(graph: Graph, alignment: int = 1) -> LiveSum:
+    """The largest live sum in the given order: no placement without overlaps needs less."""
+    positions = max(len(graph.ops), 1)
+    sums = live_sums(live_ranges(graph), positions, alignment)
+    most = max(sums)
+    return LiveSum(most, sums.index(most))

@@ -1,0 +1,45 @@
+"""Multiply-accumulates of operators: outputs computed x taps x input channels, padded taps included."""
+
+from __future__ import annotations
+
+from buildtool.graph.types import Graph, Op, OpKind
+
+
+def op_macs(graph: Graph, op: Op) -> int:
+    """Multiply-accumulates of one operator run once over its whole output; 0 for kinds without any.
+
+    A convolution of grouped channels counts the channels of one group, a depthwise one counts 1;
+    a transpose convolution counts every tap of every input pixel, as it scatters.
+    """
+    if op.kind not in _COUNTED:
+        return 0
+    weights = graph.tensors[op.inputs[1]].shape
+    if op.kind is OpKind.TRANSPOSE_CONV:  # filter OHWI
+        batch, rows, columns, _ = graph.tensors[op.inputs[0]].nhwc
+        return batch * rows * columns * weights[0] * weights[1] * weights[2] * weights[3]
+    outputs = graph.tensors[op.outputs[0]].elements
+    if op.kind is OpKind.CONV_2D:  # filter OHWI, I the channels of one group
+        return outputs * weights[1] * weights[2] * weights[3]
+    if op.kind is OpKind.DEPTHWISE_CONV_2D:  # filter (1, H, W, channels)
+        return outputs * weights[1] * weights[2]
+    return outputs * weights[1]  # FULLY_CONNECTED: filter (outputs, inputs)
+
+
+_COUNTED = frozenset(
+    {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+)
+
+
+def pixel_macs(graph: Graph, op: Op, pixels: int) -> int:
+    """Multiply-accumulates of `pixels` (rows x columns) of an operator's output, all channels and images.
+
+    Exact where every output pixel costs the same (all kinds but a partial TRANSPOSE_CONV, whose
+    share is rounded down); `pixels` may exceed the output's when something is computed again.
+    """
+    _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
+    return op_macs(graph, op) * pixels // (rows * columns) if rows * columns else 0
+
+
+def total_macs(graph: Graph) -> int:
+    """Multiply-accumulates of the network run layer by layer."""
+    return sum(op_macs(graph, op) for op in graph.ops)

@@ -1,0 +1,114 @@
+"""How far an operator's output may lie on its dying input, from the kernel's overlap contract.
+
+With the output at address o and the input at i, `distance` is the least d such that every i >= o + d
+is safe. Writing output row q touches at most [o, o + (q + 1) * out_row); the rows that the contract
+`row` still lets the kernel read from row q on begin at i + max(0, q * stride - pad) * in_row, and
+there are none once q * stride - pad is beyond the input. So
+
+    d = max over q of (q + 1) * out_row - max(0, q * stride - pad) * in_row.
+
+A tap's dilation only moves it further up. Under the contract `pixel`, element e is written when all
+elements up to e have been read: d = max over e of (e + 1) * (out element - in element bytes), which
+is 0 where the elements are of one size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from buildtool.graph.liveness import LiveRange
+from buildtool.graph.types import ALIAS_KINDS, TABLE_KINDS, ConvAttrs, Graph, Op, OpKind, PoolAttrs, Tensor
+from buildtool.plan.types import Overlap
+from buildtool.target.types import Contract, KernelVariant
+
+IN_PLACE = ("rows", "elementwise", "none")  # the contracts that may be used: all, `pixel` only, none
+
+_ROW_TO_ROW = TABLE_KINDS | {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX}
+_WINDOWED = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D})
+
+
+def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | None:
+    """Bytes from the output's start to the lowest safe start of input tensor `operand`; None: no overlap.
+
+    Only what the kernel's contract and the shapes say; whether the operand dies here is up to the caller.
+    """
+    if len(op.outputs) != 1:
+        return None
+    source, result = graph.tensors[operand], graph.tensors[op.outputs[0]]
+    if contract is Contract.PIXEL:
+        if source.shape != result.shape:
+            return None  # a broadcast operand is read again and again
+        return max(0, result.elements * (result.dtype.size - source.dtype.size))
+    if contract is Contract.ROW:
+        rows = _row_steps(op)
+        if rows is None or result.nhwc[0] != 1 or source.nhwc[0] != 1:
+            return None  # in a batch, the next image's rows are not below this one's
+        if op.kind in _ROW_TO_ROW and source.shape != result.shape:
+            return None  # a broadcast operand is read again and again
+        if op.kind in _WINDOWED and operand != op.inputs[0]:
+            return None
+        return _row_distance(rows, source, result)
+    return None
+
+
+def _row_steps(op: Op) -> tuple[int, int] | None:
+    """(stride, rows padded above): output row q reads no input row below q * stride - pad."""
+    if op.kind in _WINDOWED and isinstance(op.attrs, ConvAttrs | PoolAttrs):
+        return op.attrs.stride[0], op.attrs.pad.top
+    return (1, 0) if op.kind in _ROW_TO_ROW else None
+
+
+def _row_distance(steps: tuple[int, int], source: Tensor, result: Tensor) -> int:
+    """The formula above, in bytes. It is linear in q but for one bend, so its pieces' ends are enough."""
+    stride, pad = steps
+    in_rows, out_rows = source.nhwc[1], result.nhwc[1]
+    in_row, out_row = source.size // max(in_rows, 1), result.size // max(out_rows, 1)
+    reading = min(out_rows, -(-(in_rows + pad) // stride))  # output rows whose window begins in the input
+    bend = -(-pad // stride)  # the first whose window does not begin above it
+    ends = {0, bend - 1, bend, reading - 1} & set(range(reading))
+    return max(((q + 1) * out_row - max(0, q * stride - pad) * in_row for q in ends), default=0)
+
+
+def permitted(
+    graph: Graph,
+    ranges: Sequence[LiveRange],
+    kernels: Sequence[KernelVariant | None],
+    in_place: str,
+    resident: bool,
+) -> tuple[Overlap, ...]:
+    """Every overlap that the kernels' contracts allow, with range indices as buffers.
+
+    An input qualifies that dies at the operator, is read by it once, and is neither a network
+    output nor (if the image is resident) a network input. Overlaps that save nothing are left out.
+    """
+    contracts = {
+        "rows": {Contract.ROW, Contract.PIXEL},
+        "elementwise": {Contract.PIXEL},
+        "none": set(),
+    }[in_place]
+    holder = {t: index for index, r in enumerate(ranges) for t in r.tensors}
+    found = []
+    for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):
+        if kernel is None or kernel.overlap not in contracts or op.kind in ALIAS_KINDS:
+            continue
+        for operand in _dying(op, position, ranges, holder, resident):
+            apart = distance(graph, op, operand, kernel.overlap)
+            if apart is not None and apart < graph.tensors[op.outputs[0]].size:
+                found.append(Overlap(position, holder[operand], holder[op.outputs[0]], apart))
+    return tuple(found)
+
+
+def _dying(
+    op: Op, position: int, ranges: Sequence[LiveRange], holder: Mapping[int, int], resident: bool
+) -> list[int]:
+    """Operands whose memory is free once `op` has read them."""
+    read = [holder[t] for t in op.inputs if t in holder]
+    return [
+        t
+        for t in op.inputs
+        if t in holder
+        and read.count(holder[t]) == 1
+        and ranges[holder[t]].last == position
+        and not ranges[holder[t]].is_output
+        and not (resident and ranges[holder[t]].is_input)
+    ]
