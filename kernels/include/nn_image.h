@@ -16,9 +16,9 @@
 
 typedef struct {
     uint32_t magic, version;
-    uint32_t header_bytes;  /* 64: where the payload starts */
-    uint32_t payload_bytes; /* a multiple of 16 */
-    uint32_t payload_crc32; /* as zlib's */
+    uint32_t header_bytes;    /* 64: where the payload starts */
+    uint32_t payload_bytes;   /* a multiple of 16 */
+    uint32_t payload_crc32;   /* as zlib's */
     uint32_t inputs, outputs; /* the payload starts with an nn_quantization for each of them */
     uint32_t reserved;
     uint8_t layout[NN_IMAGE_DIGEST_BYTES];

@@ -5,8 +5,7 @@
 #include "nn.h"
 
 /* A whole tensor of `height` rows, `width` columns, `channels` channels. */
-static inline nn_view nn_whole(int8_t *data, int32_t height, int32_t width, int32_t channels)
-{
+static inline nn_view nn_whole(int8_t *data, int32_t height, int32_t width, int32_t channels) {
     const nn_view view = {data, width * channels, height, width, 0, height, width, channels};
     return view;
 }
@@ -14,16 +13,14 @@ static inline nn_view nn_whole(int8_t *data, int32_t height, int32_t width, int3
 /* An operand that repeats itself over an output of `height` rows and `width` columns wherever its
  * own dimension is 1. */
 static inline nn_view nn_repeated(int8_t *data, int32_t own_height, int32_t own_width,
-                                  int32_t channels, int32_t height, int32_t width)
-{
+                                  int32_t channels, int32_t height, int32_t width) {
     const int32_t stride = own_height == 1 ? 0 : own_width * channels;
     const nn_view view = {data, stride, own_height, own_width, 0, height, width, channels};
     return view;
 }
 
 /* A tensor in the weight image, for a view that is only read. */
-static inline int8_t *nn_constant(const void *data)
-{
+static inline int8_t *nn_constant(const void *data) {
     return (int8_t *)(uintptr_t)data;
 }
 

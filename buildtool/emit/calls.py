@@ -1,0 +1,323 @@
+"""One operator's C: the geometry, the views and the kernel calls of one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from buildtool.emit.strided import MAX_RANK, copies, reduction
+from buildtool.errors import UnsupportedError
+from buildtool.graph.types import (
+    ConvAttrs,
+    DepthwiseAttrs,
+    Graph,
+    Op,
+    OpKind,
+    PadAttrs,
+    PadMode,
+    PoolAttrs,
+    ResizeAttrs,
+    Tensor,
+)
+from buildtool.plan.types import Step
+
+
+@dataclass(frozen=True)
+class Call:
+    """What an operator's code may refer to, as C expressions.
+
+    `tensor` gives the address of a tensor's first byte, `constants` that of the packed constants,
+    `scratch` that of the scratch buffer ("NULL" without one).
+    """
+
+    graph: Graph
+    op: Op
+    symbol: str
+    tensor: Callable[[int], str]
+    constants: str
+    scratch: str
+    step: Step
+
+    def input(self, n: int = 0) -> Tensor:
+        """The operator's n-th input."""
+        return self.graph.tensors[self.op.inputs[n]]
+
+    def output(self, n: int = 0) -> Tensor:
+        """The operator's n-th output."""
+        return self.graph.tensors[self.op.outputs[n]]
+
+
+def initialiser(type_name: str, name: str, fields: Sequence[tuple[str, object]]) -> list[str]:
+    """A constant struct with designated initialisers, a few fields a line."""
+    lines = [f"static const {type_name} {name} = {{"]
+    line = "   "
+    for field, value in fields:
+        part = f" .{field} = {value},"
+        if len(line) + len(part) > 96:
+            lines.append(line)
+            line = "   "
+        line += part
+    return [*lines, line, "};"]
+
+
+def _array(values: Sequence[int]) -> str:
+    return "{" + ", ".join(str(v) for v in (*values, *([0] * (MAX_RANK - len(values))))) + "}"
+
+
+def _batched(call: Call, batch: int, body: Callable[[Callable[[str, int], str]], list[str]]) -> list[str]:
+    """The body once, or in a loop over the images of a batch.
+
+    `body` gets a function from an address and the bytes of one image to the address of the
+    current image.
+    """
+    if batch == 1:
+        return body(lambda address, _bytes: address)
+    inner = body(lambda address, image: f"{address} + n * {image}" if image else address)
+    return [f"for (int32_t n = 0; n < {batch}; n++) {{", *("    " + line for line in inner), "}"]
+
+
+def _window(step: Step) -> str:
+    return f"static const nn_window window = {{{step.y0}, {step.y1}, {step.x0}, {step.x1}}};"
+
+
+def _view(name: str, address: str, height: int, width: int, channels: int) -> str:
+    return f"const nn_view {name} = nn_whole({address}, {height}, {width}, {channels});"
+
+
+def _image_bytes(tensor: Tensor) -> int:
+    _, h, w, c = tensor.nhwc
+    return h * w * c * tensor.dtype.size
+
+
+def _one_to_one(call: Call, before: str, after: str) -> list[str]:
+    """A kernel from one view to another: `before` and `after` are its other arguments."""
+    batch, ih, iw, ic = call.input().nhwc
+    _, oh, ow, oc = call.output().nhwc
+
+    def body(at: Callable[[str, int], str]) -> list[str]:
+        source = at(call.tensor(call.op.inputs[0]), _image_bytes(call.input()))
+        sink = at(call.tensor(call.op.outputs[0]), _image_bytes(call.output()))
+        return [
+            _view("in", source, ih, iw, ic),
+            _view("out", sink, oh, ow, oc),
+            f"{call.symbol}({before}&in, &out, &window{after});",
+        ]
+
+    return [_window(call.step), *_batched(call, batch, body)]
+
+
+def _convolution(call: Call) -> list[str]:
+    attrs = call.op.attrs
+    assert isinstance(attrs, ConvAttrs)
+    filter_shape = call.graph.tensors[call.op.inputs[1]].shape
+    if isinstance(attrs, DepthwiseAttrs):
+        groups = attrs.depth_multiplier
+    elif call.op.kind == OpKind.CONV_2D:
+        groups = call.input().shape[3] // filter_shape[3]
+    else:
+        groups = 1
+    fields = [
+        ("kernel_h", filter_shape[1]),
+        ("kernel_w", filter_shape[2]),
+        ("stride_h", attrs.stride[0]),
+        ("stride_w", attrs.stride[1]),
+        ("dilation_h", attrs.dilation[0]),
+        ("dilation_w", attrs.dilation[1]),
+        ("pad_top", attrs.pad.top),
+        ("pad_left", attrs.pad.left),
+        ("groups", groups),
+    ]
+    body = _one_to_one(call, f"&geometry, {call.constants}, ", f", {call.scratch}")
+    return [*initialiser("nn_conv_geometry", "geometry", fields), *body]
+
+
+def _fully_connected(call: Call) -> list[str]:
+    outputs, inputs = call.graph.tensors[call.op.inputs[1]].shape
+    pixels = call.input().elements // inputs
+    return [
+        _window(call.step),
+        _view("in", call.tensor(call.op.inputs[0]), 1, pixels, inputs),
+        _view("out", call.tensor(call.op.outputs[0]), 1, pixels, outputs),
+        f"{call.symbol}({call.constants}, &in, &out, &window, {call.scratch});",
+    ]
+
+
+def _pool(call: Call) -> list[str]:
+    attrs = call.op.attrs
+    assert isinstance(attrs, PoolAttrs)
+    fields = [
+        ("kernel_h", attrs.kernel[0]),
+        ("kernel_w", attrs.kernel[1]),
+        ("stride_h", attrs.stride[0]),
+        ("stride_w", attrs.stride[1]),
+        ("pad_top", attrs.pad.top),
+        ("pad_left", attrs.pad.left),
+    ]
+    body = _one_to_one(call, f"&geometry, {call.constants}, ", "")
+    return [*initialiser("nn_pool_geometry", "geometry", fields), *body]
+
+
+def _pixelwise(call: Call) -> list[str]:
+    return _one_to_one(call, f"{call.constants}, ", "")
+
+
+def _resize(call: Call) -> list[str]:
+    attrs = call.op.attrs
+    assert isinstance(attrs, ResizeAttrs)
+    fields = [
+        ("align_corners", int(attrs.align_corners)),
+        ("half_pixel_centers", int(attrs.half_pixel_centers)),
+    ]
+    body = _one_to_one(call, "&geometry, ", "")
+    return [*initialiser("nn_resize_geometry", "geometry", fields), *body]
+
+
+def _binary(call: Call) -> list[str]:
+    """ADD, SUB, MUL, PRELU: two operands that broadcast over the output."""
+    batch, oh, ow, oc = call.output().nhwc
+
+    def body(at: Callable[[str, int], str]) -> list[str]:
+        lines = []
+        for n, name in enumerate(("in1", "in2")):
+            tensor = call.input(n)
+            own_batch, h, w, c = tensor.nhwc
+            if own_batch not in (1, batch) or (own_batch == batch and batch > 1 and len(tensor.shape) > 4):
+                _check_leading(call, tensor)
+            image = _image_bytes(tensor) if own_batch > 1 else 0
+            address = at(call.tensor(call.op.inputs[n]), image)
+            if (h, w) == (oh, ow):
+                lines.append(_view(name, address, oh, ow, c))
+            else:
+                lines.append(f"const nn_view {name} = nn_repeated({address}, {h}, {w}, {c}, {oh}, {ow});")
+        sink = at(call.tensor(call.op.outputs[0]), _image_bytes(call.output()))
+        lines.append(_view("out", sink, oh, ow, oc))
+        lines.append(f"{call.symbol}({call.constants}, &in1, &in2, &out, &window);")
+        return lines
+
+    return [_window(call.step), *_batched(call, batch, body)]
+
+
+def _check_leading(call: Call, tensor: Tensor) -> None:
+    """Leading dimensions either are all those of the output, or all 1."""
+    rank = len(call.output().shape)
+    leading = ((1,) * (rank - len(tensor.shape)) + tensor.shape)[: rank - 3]
+    if leading != call.output().shape[: rank - 3] and any(n != 1 for n in leading):
+        raise UnsupportedError(
+            f"broadcasting {tensor.shape} over {call.output().shape} in some of the leading dimensions only",
+            operator=call.op.place,
+            hint="reshape the operand so that its leading dimensions are all 1 or all equal to the output's",
+        )
+
+
+def _copy_lines(call: Call) -> list[str]:
+    lines = []
+    for n, copy in enumerate(copies(call.graph, call.op)):
+        split = call.op.kind == OpKind.SPLIT
+        concat = call.op.kind == OpKind.CONCATENATION
+        source = call.tensor(call.op.inputs[n if concat else 0])
+        sink = call.tensor(call.op.outputs[n if split else 0])
+        fields = [
+            ("rank", len(copy.size)),
+            ("size", _array(copy.size)),
+            ("in_stride", _array(copy.in_stride)),
+            ("out_stride", _array(copy.out_stride)),
+        ]
+        if len(copy.size) > MAX_RANK:
+            raise UnsupportedError(
+                f"{len(copy.size)} dimensions that cannot be merged; at most {MAX_RANK} are supported",
+                operator=call.op.place,
+            )
+        lines += [
+            "{",
+            *("    " + line for line in initialiser("nn_copy_geometry", "geometry", fields)),
+            f"    nn_copy_s8(&geometry, {_plus(source, copy.in_offset)}, {_plus(sink, copy.out_offset)});",
+            "}",
+        ]
+    return lines
+
+
+def _plus(address: str, offset: int) -> str:
+    return f"{address} + {offset}" if offset else address
+
+
+def _pad(call: Call) -> list[str]:
+    sink = call.tensor(call.op.outputs[0])
+    return [f"nn_fill_s8({call.constants}, {sink}, {call.output().size});", *_copy_lines(call)]
+
+
+def _mirror_pad(call: Call) -> list[str]:
+    attrs = call.op.attrs
+    assert isinstance(attrs, PadAttrs)
+    fields = [
+        ("rank", len(attrs.paddings)),
+        ("in_size", _array(call.input().shape)),
+        ("before", _array([before for before, _ in attrs.paddings])),
+        ("after", _array([after for _, after in attrs.paddings])),
+        ("symmetric", int(attrs.mode == PadMode.SYMMETRIC)),
+    ]
+    source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
+    return [
+        *initialiser("nn_mirror_geometry", "geometry", fields),
+        f"nn_mirror_pad_s8(&geometry, {source}, {sink});",
+    ]
+
+
+def _mean(call: Call) -> list[str]:
+    walk = reduction(call.graph, call.op)
+    if max(len(walk.outer), len(walk.inner)) > MAX_RANK:
+        raise UnsupportedError(
+            f"a mean over more than {MAX_RANK} separate dimensions", operator=call.op.place
+        )
+    fields = [
+        ("outer_rank", len(walk.outer)),
+        ("inner_rank", len(walk.inner)),
+        ("outer", _array([n for n, _ in walk.outer])),
+        ("outer_stride", _array([s for _, s in walk.outer])),
+        ("inner", _array([n for n, _ in walk.inner])),
+        ("inner_stride", _array([s for _, s in walk.inner])),
+    ]
+    source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
+    return [
+        *initialiser("nn_reduce_geometry", "geometry", fields),
+        f"nn_mean_s8(&geometry, {call.constants}, {source}, {sink});",
+    ]
+
+
+_WRITERS: dict[OpKind, Callable[[Call], list[str]]] = {
+    OpKind.CONV_2D: _convolution,
+    OpKind.DEPTHWISE_CONV_2D: _convolution,
+    OpKind.TRANSPOSE_CONV: _convolution,
+    OpKind.FULLY_CONNECTED: _fully_connected,
+    OpKind.AVERAGE_POOL_2D: _pool,
+    OpKind.MAX_POOL_2D: _pool,
+    OpKind.ADD: _binary,
+    OpKind.SUB: _binary,
+    OpKind.MUL: _binary,
+    OpKind.PRELU: _binary,
+    OpKind.SOFTMAX: _pixelwise,
+    OpKind.RELU: _pixelwise,
+    OpKind.RELU6: _pixelwise,
+    OpKind.LEAKY_RELU: _pixelwise,
+    OpKind.LOGISTIC: _pixelwise,
+    OpKind.TANH: _pixelwise,
+    OpKind.HARD_SWISH: _pixelwise,
+    OpKind.QUANTIZE: _pixelwise,
+    OpKind.MEAN: _mean,
+    OpKind.PAD: _pad,
+    OpKind.MIRROR_PAD: _mirror_pad,
+    OpKind.TRANSPOSE: _copy_lines,
+    OpKind.SLICE: _copy_lines,
+    OpKind.STRIDED_SLICE: _copy_lines,
+    OpKind.SPLIT: _copy_lines,
+    OpKind.CONCATENATION: _copy_lines,
+    OpKind.RESIZE_NEAREST_NEIGHBOR: _resize,
+    OpKind.RESIZE_BILINEAR: _resize,
+}
+
+
+def lines(call: Call) -> list[str]:
+    """The C statements of one step of one operator, without indentation."""
+    writer = _WRITERS.get(call.op.kind)
+    if writer is None:
+        raise UnsupportedError(f"{call.op.kind} has no emitted form", operator=call.op.place)
+    return writer(call)

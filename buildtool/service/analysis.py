@@ -1,0 +1,137 @@
+"""Analysis: does a model fit a board, what binds, by how much, and what would help."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from buildtool.emit.image import weight_image
+from buildtool.emit.names import shape
+from buildtool.emit.sources import plan_kernels
+from buildtool.errors import BuildtoolError
+from buildtool.graph.liveness import live_ranges, live_sum_bound
+from buildtool.graph.macs import total_macs
+from buildtool.graph.types import Graph
+from buildtool.plan.types import Plan
+from buildtool.service.models import load_model, read_graph
+from buildtool.service.options import PlanOptions
+from buildtool.service.pipeline import make_plan, needs
+from buildtool.service.profiling import live_bytes
+from buildtool.target.registry import board_names, load_target
+from buildtool.target.types import Target
+
+
+def analysis(spec: str, names: Sequence[str], options: PlanOptions) -> dict[str, Any]:
+    """The answer to an `analyze` request: the network, then a verdict for each board."""
+    targets = [load_target(name) for name in (names or board_names())]
+    model = load_model(spec)
+    source, graph = read_graph(model)
+    return {
+        "model": model.name,
+        "file_bytes": len(model.data),
+        "operators_in_file": len(source.ops),
+        "network": _network(graph),
+        "boards": [_verdict(graph, target, options) for target in targets],
+    }
+
+
+def _network(graph: Graph) -> dict[str, Any]:
+    bound = live_sum_bound(graph)
+    op = graph.ops[bound.position] if graph.ops else None
+    constants = {t for o in graph.ops for t in o.inputs if t >= 0 and graph.tensors[t].is_constant}
+    return {
+        "operators": len(graph.ops),
+        "kinds": dict(sorted(Counter(str(o.kind) for o in graph.ops).items())),
+        "inputs": [_interface(graph, t) for t in graph.inputs],
+        "outputs": [_interface(graph, t) for t in graph.outputs],
+        "macs": total_macs(graph),
+        "weight_bytes": sum(graph.tensors[t].size for t in constants),
+        "activation_bytes": sum(r.size for r in live_ranges(graph)),
+        "live_bound_bytes": bound.bytes,
+        "live_bound_operator": f"{op.place} {graph.op_name(bound.position)}" if op else None,
+    }
+
+
+def _interface(graph: Graph, index: int) -> dict[str, Any]:
+    tensor = graph.tensors[index]
+    quant = tensor.quant
+    return {
+        "name": tensor.name,
+        "shape": shape(tensor.shape),
+        "type": str(tensor.dtype),
+        "scale": quant.scale if quant else None,
+        "zero_point": quant.zero_point if quant else None,
+    }
+
+
+def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, Any]:
+    board = target.board
+    verdict: dict[str, Any] = {"board": board.name, "title": board.title}
+    try:
+        plan = make_plan(graph, target, options)
+        image = weight_image(graph, plan_kernels(plan, target))
+    except BuildtoolError as error:
+        return {**verdict, "fits": False, "error": str(error)}
+    found = needs(plan, target, len(image.data))
+    position, alive = _binding(plan, graph)
+    fits = not any(need.excess for need in found)
+    return {
+        **verdict,
+        "fits": fits,
+        "needs": [
+            {
+                "what": need.what,
+                "memory": need.memory,
+                "required": need.required,
+                "available": need.available,
+                "excess": need.excess,
+            }
+            for need in found
+        ],
+        "arena_bytes": plan.arena_bytes,
+        "arena_bound_bytes": plan.arena_bound_bytes,
+        "flash_bytes": len(image.data),
+        "cost": plan.cost,
+        "binding_operator": f"{graph.ops[position].place} {graph.op_name(position)}",
+        "binding_bytes": alive,
+        "binds": _binds(found),
+        "advice": _advice(plan, graph, target, options, position) if not fits else [],
+    }
+
+
+def _binding(plan: Plan, graph: Graph) -> tuple[int, int]:
+    alive = live_bytes(plan, graph)
+    position = max(alive, key=lambda p: (alive[p], -p))
+    return position, alive[position]
+
+
+def _binds(found: Sequence[Any]) -> str:
+    """The memory that is fullest, relative to what there is of it."""
+    return str(max(found, key=lambda need: need.required / max(need.available, 1)).what)
+
+
+def _advice(plan: Plan, graph: Graph, target: Target, options: PlanOptions, position: int) -> list[str]:
+    advice = []
+    ram = needs(plan, target, 0)[0]
+    if ram.excess:
+        for field, value in (("in_place", "rows"), ("image", "overwritable")):
+            if getattr(options, field) != value:
+                changed = replace(options, **{field: value})
+                smaller = make_plan(graph, target, changed).arena_bytes
+                if smaller < plan.arena_bytes:
+                    advice.append(f"--{field.replace('_', '-')} {value} needs {smaller:,} bytes")
+        out = graph.tensors[graph.ops[position].outputs[0]]
+        advice.append(
+            f"the arena is largest at {graph.ops[position].place} (output {shape(out.shape)}): a smaller "
+            "input or fewer channels there would help most"
+        )
+    fitting = [name for name in board_names() if _fits(plan, name)]
+    if fitting:
+        advice.append(f"boards with enough RAM for this plan: {', '.join(fitting)}")
+    return advice
+
+
+def _fits(plan: Plan, board: str) -> bool:
+    return not needs(plan, load_target(board), 0)[0].excess

@@ -1,0 +1,118 @@
+"""Runs a network's test firmware on inputs, and reads back what it says."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from buildtool.emit.sources import Sources
+from buildtool.errors import ToolError
+from buildtool.graph.types import Graph
+from buildtool.service.compare import Array
+from buildtool.service.firmware import build_firmware
+from buildtool.service.pipeline import Planned
+from buildtool.target.registry import plugin as find_plugin
+from buildtool.target.types import RunRequest, RunResult
+
+TIMEOUT = 600.0  # seconds for all inputs of one run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the test firmware gave.
+
+    `outputs` and `traces`: one entry an input set, tensor index -> raw bytes.
+    `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured).
+    """
+
+    outputs: list[dict[int, bytes]]
+    traces: list[dict[int, bytes]]
+    arena_high_water: int
+    stack_high_water: int | None
+    counts: dict[int, int]
+    total_instructions: int | None
+    compiler: str
+
+
+def execute(
+    planned: Planned,
+    sources: Sources,
+    inputs: Sequence[Sequence[Array]],
+    *,
+    toolchain: str = "",
+    flags: Sequence[str] = (),
+    trace: bool = False,
+    count: bool = False,
+) -> Outcome:
+    """Builds the test firmware and runs it on every set of inputs."""
+    board = planned.target.board
+    plugin = find_plugin(board)
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        folder = Path(name)
+        tools = plugin.toolchain(board, toolchain, folder)
+        extra = [*flags, *(["-DNN_TRACE"] if trace else []), *(["-DNN_PROFILE"] if count else [])]
+        firmware = build_firmware(sources, planned.plan, planned.target, plugin, tools, folder, extra)
+        outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
+        data = b"".join(np.ascontiguousarray(array).tobytes() for one in inputs for array in one)
+        result = plugin.run(
+            board, firmware.elf, RunRequest({"input.bin": data}, outputs, timeout=TIMEOUT, count=count)
+        )
+    return read_outcome(planned.graph, result, len(inputs), firmware.compiler)
+
+
+def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> Outcome:
+    """The files that the test firmware wrote, taken apart."""
+    report = _report(result.files["report.txt"].decode("ascii", "replace"))
+    if report.get("sets") != sets:
+        raise ToolError(f"the firmware ran {report.get('sets')} of {sets} inputs:\n{result.text[-2000:]}")
+    if not report.get("guards"):
+        raise ToolError("the network wrote outside its arena", hint="this is a fault of buildtool: report it")
+    return Outcome(
+        _outputs(graph, result.files["output.bin"], sets),
+        _traces(result.files.get("trace.bin", b""), sets, graph),
+        report["arena_high_water"],
+        report.get("stack_high_water") or None,
+        result.counts,
+        result.total_instructions,
+        compiler,
+    )
+
+
+def _report(text: str) -> dict[str, int]:
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name: int(value) for name, _, value in pairs}
+
+
+def _outputs(graph: Graph, data: bytes, sets: int) -> list[dict[int, bytes]]:
+    found, place = [], 0
+    for _ in range(sets):
+        one = {}
+        for t in graph.outputs:
+            size = graph.tensors[t].size
+            one[t] = data[place : place + size]
+            place += size
+        found.append(one)
+    if place != len(data):
+        raise ToolError(f"the firmware wrote {len(data)} bytes of output, {place} were expected")
+    return found
+
+
+def _traces(data: bytes, sets: int, graph: Graph) -> list[dict[int, bytes]]:
+    """Records of (tensor, bytes, data); a set begins where the first tensor comes again."""
+    if not data:
+        return []
+    records: list[tuple[int, bytes]] = []
+    place = 0
+    while place < len(data):
+        tensor, size = struct.unpack_from("<II", data, place)
+        records.append((tensor, data[place + 8 : place + 8 + size]))
+        place += 8 + size
+    each, rest = divmod(len(records), sets)
+    if rest or any(t >= len(graph.tensors) for t, _ in records):
+        raise ToolError("the trace is not whole")
+    return [dict(records[i * each : (i + 1) * each]) for i in range(sets)]

@@ -1,0 +1,114 @@
+"""Emitted sources to a linked image: compile, link, and read the image's sizes back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import buildtool_kernels
+
+from buildtool.emit.sources import Sources, plan_kernels
+from buildtool.plan.types import Plan
+from buildtool.service.objects import Compiler, Unit, compile_all, run
+from buildtool.target.plugin import TargetPlugin
+from buildtool.target.types import Target, Toolchain
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """A linked image on disk, and what made it."""
+
+    elf: Path
+    compiler: str
+
+
+def kernel_sources(plan: Plan, target: Target) -> list[Path]:
+    """The kernels' C files that the plan needs, the runtime's first, sorted by name."""
+    root = kernels_root()
+    used = {source for kernel in plan_kernels(plan, target) if kernel for source in kernel.sources}
+    return [root / "runtime" / "nn_image.c", *(root / source for source in sorted(used))]
+
+
+def kernels_root() -> Path:
+    """The folder of the kernels' C files."""
+    return Path(buildtool_kernels.root())
+
+
+def include_folder() -> Path:
+    """Where nn.h and the other headers of the kernels are."""
+    return kernels_root() / "include"
+
+
+def write_files(files: dict[str, bytes], folder: Path) -> None:
+    """Writes files below `folder`, each one whole or not at all."""
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        part.write_bytes(data)
+        part.replace(path)
+
+
+def build_firmware(
+    sources: Sources,
+    plan: Plan,
+    target: Target,
+    plugin: TargetPlugin,
+    toolchain: Toolchain,
+    folder: Path,
+    flags: Sequence[str] = (),
+) -> Firmware:
+    """Compiles and links the test firmware of a network below `folder`.
+
+    `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers).
+    """
+    emitted = folder / "src"
+    write_files(sources.files, emitted)
+    kernels = include_folder()
+    compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags))
+    harness = plugin.harness(target.board)
+    own = (emitted, *map(Path, toolchain.includes), kernels)
+    units = [
+        *(Unit(emitted / name, (emitted, kernels)) for name in sources.c_files),
+        Unit(emitted / f"{sources.net}_weights.S"),
+        *(Unit(source, (kernels,)) for source in kernel_sources(plan, target)),
+        *(Unit(source, (*own, *harness.includes)) for source in harness.sources),
+        *(Unit(Path(source), own) for source in toolchain.objects),
+    ]
+    objects_folder = folder / "obj"
+    objects_folder.mkdir(parents=True, exist_ok=True)
+    objects = compile_all(compiler, units, objects_folder)
+    elf = folder / f"{sources.net}.elf"
+    link(toolchain, objects, elf, target, flags)
+    return Firmware(elf, toolchain.identity)
+
+
+def link(
+    toolchain: Toolchain, objects: Sequence[Path], elf: Path, target: Target, flags: Sequence[str] = ()
+) -> None:
+    """Links objects; a memory that overflows is named, with what is missing."""
+    from buildtool.errors import ToolError
+
+    command = [
+        toolchain.cc,
+        *toolchain.cflags,
+        *flags,
+        *map(str, objects),
+        *toolchain.ldflags,
+        "-o",
+        str(elf),
+    ]
+    try:
+        run(command, f"linking {elf.name}")
+    except ToolError as error:
+        elf.unlink(missing_ok=True)
+        del target
+        raise error
+
+
+def all_kernel_sources(target: Target) -> list[Path]:
+    """Every C file that some plan for the target may need, the runtime's first, sorted by name."""
+    root = kernels_root()
+    names = {source for kernel in target.kernels for source in kernel.sources}
+    return [root / "runtime" / "nn_image.c", *(root / name for name in sorted(names))]

@@ -1,0 +1,70 @@
+"""What a network is fed with: seeded random inputs, or a user's .npy file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.errors import UsageError
+from buildtool.graph.types import Graph, Tensor
+
+Array = npt.NDArray[np.generic]
+
+
+def seeded(graph: Graph, count: int, seed: int) -> list[list[Array]]:
+    """`count` sets of inputs, every quantised value equally likely."""
+    random = np.random.default_rng(seed)
+    return [[_random(graph.tensors[t], random) for t in graph.inputs] for _ in range(count)]
+
+
+def _random(tensor: Tensor, random: np.random.Generator) -> Array:
+    limits = np.iinfo(tensor.dtype.value)
+    return random.integers(limits.min, limits.max + 1, tensor.shape, dtype=np.dtype(tensor.dtype.value))
+
+
+def from_file(graph: Graph, path: str) -> list[list[Array]]:
+    """One set of inputs from a .npy file: quantised values, or floats that are quantised here.
+
+    The array has the input's shape, with or without a batch dimension of 1.
+    """
+    if len(graph.inputs) != 1:
+        raise UsageError(
+            f"the network has {len(graph.inputs)} inputs, a .npy file holds one", path=path, hint="use seeds"
+        )
+    tensor = graph.tensors[graph.inputs[0]]
+    try:
+        array = np.load(Path(path), allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise UsageError(
+            f"cannot read the input: {error}", path=path, hint="numpy.save makes such a file"
+        ) from None
+    if not isinstance(array, np.ndarray) or array.size != tensor.elements or not _same_shape(array, tensor):
+        shape = array.shape if isinstance(array, np.ndarray) else "an archive"
+        raise UsageError(f"the input has shape {shape}, the network takes {tensor.shape}", path=path)
+    return [[_quantised(array.reshape(tensor.shape), tensor, path)]]
+
+
+def _same_shape(array: Array, tensor: Tensor) -> bool:
+    def squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(n for n in shape if n != 1)
+
+    return squeezed(array.shape) == squeezed(tensor.shape)
+
+
+def _quantised(array: Array, tensor: Tensor, path: str) -> Array:
+    dtype = np.dtype(tensor.dtype.value)
+    if array.dtype == dtype:
+        return array
+    if not np.issubdtype(array.dtype, np.floating):
+        raise UsageError(
+            f"the input's elements are {array.dtype}, the network takes {dtype} or floats",
+            path=path,
+            hint=f"array.astype('{dtype}') if the values are quantised already",
+        )
+    if tensor.quant is None or not np.isfinite(array).all():
+        raise UsageError("the input has values that are not finite", path=path)
+    limits = np.iinfo(dtype)
+    steps = np.round(array.astype(np.float64) / tensor.quant.scale) + tensor.quant.zero_point
+    return np.clip(steps, limits.min, limits.max).astype(dtype)

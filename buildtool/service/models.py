@@ -1,0 +1,66 @@
+"""From what a user names (a file or a zoo network) to a graph that is ready to be planned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from buildtool.errors import ModelError, UsageError, did_you_mean
+from buildtool.graph.types import Graph
+
+MAX_BYTES = 1 << 30  # larger files are refused before they are read
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model file's bytes, the name its files get, and the path shown in messages."""
+
+    name: str
+    path: str
+    data: bytes
+
+
+def load_model(spec: str) -> Model:
+    """`spec` is a path to a .tflite file or a zoo network ("mobilenetv2:size=96")."""
+    from buildtool import zoo
+
+    path = Path(spec)
+    if path.suffix == ".tflite" or path.is_file():
+        return Model(path.stem, spec, _read(path))
+    known = zoo.names()
+    name = spec.partition(":")[0]
+    if name not in known:
+        raise UsageError(
+            f"no model file and no zoo network is called '{spec}'",
+            hint=did_you_mean(name, known) + "; or give the path of a .tflite file",
+        )
+    return Model(spec_name(spec), spec, zoo.build(spec))
+
+
+def spec_name(spec: str) -> str:
+    """The name of a zoo network's files: "mobilenetv2:size=96" -> "mobilenetv2_size96"."""
+    return spec.replace(":", "_").replace("=", "").replace(",", "_")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ModelError(f"larger than {MAX_BYTES} bytes", path=str(path))
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"cannot read the model: {error.strerror}", path=str(path), hint="check the path"
+        ) from error
+
+
+def read_graph(model: Model) -> tuple[Graph, Graph]:
+    """The graph as the file has it, and as it will be planned (rewritten)."""
+    from buildtool.errors import BuildtoolError
+    from buildtool.graph.rewrite import rewrite
+    from buildtool.graph.tflite.reader import read_model
+
+    try:
+        graph = read_model(model.data, path=model.path)
+        return graph, rewrite(graph)
+    except BuildtoolError as error:
+        raise error.at(path=model.path) from None

@@ -1,0 +1,85 @@
+"""The way from a request's model and board to a checked plan and emitted sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from buildtool.errors import PlanError
+from buildtool.graph.types import Graph
+from buildtool.plan.types import Plan
+from buildtool.service.models import Model, load_model, read_graph
+from buildtool.service.options import PlanOptions
+from buildtool.target.types import Target
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A model, planned for a target: `graph` is the rewritten one that the plan is for."""
+
+    model: Model
+    source: Graph
+    graph: Graph
+    target: Target
+    plan: Plan
+
+
+def planned(spec: str, board: str, options: PlanOptions) -> Planned:
+    """Reads, rewrites, plans and checks; does not ask whether the plan fits the board."""
+    from buildtool.target.registry import load_target
+
+    target = load_target(board)
+    model = load_model(spec)
+    source, graph = read_graph(model)
+    return Planned(model, source, graph, target, make_plan(graph, target, options))
+
+
+def make_plan(graph: Graph, target: Target, options: PlanOptions) -> Plan:
+    """The plan that the options ask for, checked."""
+    from buildtool.plan.check import check
+    from buildtool.plan.layerwise import plan
+
+    made = plan(graph, target, in_place=options.in_place, image=options.image)
+    check(made, graph, target)
+    return made
+
+
+@dataclass(frozen=True)
+class Need:
+    """A board's memory against what a plan asks of it, in bytes."""
+
+    what: str
+    memory: str
+    required: int
+    available: int
+
+    @property
+    def excess(self) -> int:
+        """Bytes that are missing; 0 when it fits."""
+        return max(0, self.required - self.available)
+
+
+def needs(plan: Plan, target: Target, image_bytes: int) -> tuple[Need, ...]:
+    """RAM (arena, and the stack where it shares the arena's memory) and the weights' memory."""
+    board = target.board
+    arena, weights = board.memory(board.arena), board.memory(board.weights)
+    reserved = board.reserved_bytes + (board.stack_bytes if board.data == board.arena else 0)
+    return (
+        Need("RAM", arena.name, plan.arena_bytes, arena.size - reserved),
+        Need("flash", weights.name, image_bytes, weights.size),
+    )
+
+
+def refuse_unless_fits(planned_: Planned, image_bytes: int) -> None:
+    """PlanError when the weights do not fit; the arena's own fit is the planner's question."""
+    from buildtool.plan.layerwise import fit
+
+    fit(planned_.plan, planned_.target)
+    board = planned_.target.board
+    need = needs(planned_.plan, planned_.target, image_bytes)[1]
+    if need.excess:
+        raise PlanError(
+            f"the weight image needs {need.required:,} bytes, memory '{need.memory}' of {board.name} has "
+            f"{need.available:,}: {need.excess:,} too many",
+            path=planned_.model.path,
+            hint="take a board with more flash or a narrower network",
+        )

@@ -1,0 +1,117 @@
+"""Profiling: executed instructions of every operator, counted exactly in the emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.emit.names import shape
+from buildtool.emit.sources import emit
+from buildtool.graph.macs import op_macs
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule import schedule
+from buildtool.plan.types import Plan
+from buildtool.service.compare import difference, reference
+from buildtool.service.execute import Outcome, execute
+from buildtool.service.options import PlanOptions
+from buildtool.service.pipeline import Planned, planned, refuse_unless_fits
+from buildtool.service.validation import inputs_of, level
+
+
+def profiling(request: Mapping[str, Any], options: PlanOptions) -> dict[str, Any]:
+    """The answer to a `profile` request; the output is compared with the reference as well.
+
+    On the host nothing is counted: `instructions` is null there.
+    """
+    made = planned(str(request.get("model", "")), str(request.get("board", "")), options)
+    sources = emit(made.graph, made.plan, made.target, made.model.name)
+    refuse_unless_fits(made, len(sources.image.data))
+    inputs = inputs_of(request, made, 1)
+    tools = str(request.get("toolchain") or "")
+    counted = level(made.target.board) != "host"
+    run = execute(made, sources, inputs[:1], toolchain=tools, count=counted)
+    plain = execute(made, sources, inputs, toolchain=tools)
+    exact = all(
+        not difference(
+            made.graph, n, got, reference("numpy", made.model.data, made.source, made.graph, inputs[n])
+        )
+        for n, got in [*enumerate(plain.outputs), (0, run.outputs[0])]
+    )
+    return {
+        "model": made.model.name,
+        "board": made.target.board.name,
+        "level": level(made.target.board),
+        "compiler": run.compiler,
+        "strategy": made.plan.strategy,
+        "instructions": run.total_instructions,
+        "macs": made.plan.macs,
+        "arena_bytes": made.plan.arena_bytes,
+        "arena_high_water": plain.arena_high_water,
+        "stack_high_water": plain.stack_high_water,
+        "flash_bytes": len(sources.image.data),
+        "inputs": len(inputs),
+        "exact": exact,
+        "per_operator": _rows(made, run),
+        "outputs": _top(made, plain),
+    }
+
+
+def live_bytes(plan: Plan, graph: Graph) -> dict[int, int]:
+    """Operator position -> most bytes alive in the arena while it runs, overlaps counted once."""
+    alive: dict[int, int] = {}
+    number = 0
+    for region in plan.regions:
+        for step in schedule(region, graph):
+            spans = [(b.offset, b.offset + b.size) for b in plan.buffers if b.first <= number <= b.last]
+            alive[step.op] = max(alive.get(step.op, 0), _covered(spans))
+            number += 1
+    return alive
+
+
+def _covered(spans: list[tuple[int, int]]) -> int:
+    total, reached = 0, 0
+    for start, end in sorted(spans):
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def _rows(made: Planned, run: Outcome) -> list[dict[str, Any]]:
+    alive = live_bytes(made.plan, made.graph)
+    rows = []
+    for position, op in enumerate(made.graph.ops):
+        if position not in alive:
+            continue
+        rows.append(
+            {
+                "name": made.graph.op_name(position),
+                "operator": str(op.kind),
+                "kernel": made.plan.kernels[position],
+                "output_shape": shape(made.graph.tensors[op.outputs[0]].shape),
+                "macs": op_macs(made.graph, op),
+                "ram_alive": alive[position],
+                "instructions": run.counts.get(position) if run.total_instructions is not None else None,
+            }
+        )
+    return rows
+
+
+def _top(made: Planned, run: Outcome) -> list[dict[str, Any]]:
+    """The largest values of each output, for a user who knows what the answer should be."""
+    import numpy as np
+
+    tops = []
+    for t in made.graph.outputs:
+        tensor = made.graph.tensors[t]
+        values = np.frombuffer(run.outputs[0][t], tensor.dtype.value)
+        best = np.argsort(-values.astype(np.int32), kind="stable")[:5]
+        tops.append(
+            {
+                "name": tensor.name,
+                "shape": shape(tensor.shape),
+                "top": [{"index": int(i), "value": int(values[i])} for i in best],
+                "scale": tensor.quant.scale if tensor.quant else None,
+                "zero_point": tensor.quant.zero_point if tensor.quant else None,
+            }
+        )
+    return tops

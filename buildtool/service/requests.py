@@ -1,0 +1,252 @@
+"""The requests: one function each, from plain values to plain values."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from buildtool.errors import ToolError, UsageError
+from buildtool.service.options import PlanOptions, plan_options
+
+SCHEMA = 1
+Request = Mapping[str, Any]
+Answer = dict[str, Any]
+
+
+def _text(request: Request, key: str, default: str | None = None) -> str:
+    value = request.get(key, default)
+    if not isinstance(value, str):
+        raise UsageError(f"the request has no '{key}'")
+    return value
+
+
+def _number(request: Request, key: str, default: int, least: int = 0, most: int = 1 << 31) -> int:
+    value = request.get(key, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise UsageError(f"'{key}' must be a whole number from {least} to {most}, not {value!r}")
+    return value
+
+
+def _options(request: Request) -> PlanOptions:
+    return plan_options(request.get("options") or {})
+
+
+def ops(_request: Request) -> Answer:
+    """Which operators run, and by which kernel, on the cores of every known board."""
+    from buildtool.graph.types import ALIAS_KINDS, OpKind
+    from buildtool.target.registry import board_names, load_target
+
+    targets = [load_target(name) for name in board_names()]
+    table = []
+    for kind in OpKind:
+        kernels: dict[str, str] = {}
+        for target in targets:
+            names = [k.name for k in target.kernels if k.op == kind]
+            if kind == OpKind.DEQUANTIZE:
+                note = "network output only"
+            elif kind in ALIAS_KINDS:
+                note = "no code"
+            else:
+                note = ", ".join(names)
+            kernels[target.board.name] = note
+        table.append({"operator": str(kind), "kernels": kernels})
+    return {"schema": SCHEMA, "boards": [t.board.name for t in targets], "operators": table}
+
+
+def boards(_request: Request) -> Answer:
+    """The known boards and their memories."""
+    from buildtool.target.registry import board_names, load_board
+
+    listed = []
+    for name in board_names():
+        board = load_board(name)
+        listed.append(
+            {
+                "name": board.name,
+                "title": board.title,
+                "core": board.core.name,
+                "family": board.family,
+                "toolchains": list(board.toolchains),
+                "emulator": board.emulator.machine or board.emulator.kind if board.emulator else None,
+                "arena_memory_bytes": board.memory(board.arena).size,
+                "weights_memory_bytes": board.memory(board.weights).size,
+                "memories": [
+                    {"name": m.name, "kind": str(m.kind), "base": m.base, "size": m.size}
+                    for m in board.memories
+                ],
+            }
+        )
+    return {"schema": SCHEMA, "boards": listed}
+
+
+def zoo(_request: Request) -> Answer:
+    """The networks that buildtool can build by name."""
+    from buildtool import zoo as networks
+
+    return {
+        "schema": SCHEMA,
+        "networks": [{"name": n, "description": networks.describe(n)} for n in networks.names()],
+    }
+
+
+def plan(request: Request) -> Answer:
+    """How a model will run on a board; refuses a plan that does not fit."""
+    from buildtool.emit.image import weight_image
+    from buildtool.emit.sources import plan_kernels
+    from buildtool.plan.codec import to_bytes, to_json
+    from buildtool.service.pipeline import planned, refuse_unless_fits
+
+    made = planned(_text(request, "model"), _text(request, "board"), _options(request))
+    image = weight_image(made.graph, plan_kernels(made.plan, made.target))
+    refuse_unless_fits(made, len(image.data))
+    answer: Answer = dict(to_json(made.plan, made.graph))
+    answer.update(
+        schema=SCHEMA,
+        model=made.model.name,
+        board=made.target.board.name,
+        flash_bytes=len(image.data),
+        plan=to_bytes(made.plan),
+    )
+    return answer
+
+
+def analyze(request: Request) -> Answer:
+    """Whether a model fits each board, what binds and by how much."""
+    from buildtool.service.analysis import analysis
+
+    names = request.get("boards") or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UsageError("'boards' must be a list of names")
+    return {"schema": SCHEMA, **analysis(_text(request, "model"), names, _options(request))}
+
+
+def emit(request: Request) -> Answer:
+    """The sources of a network for a board, and what else has to be compiled with them."""
+    from buildtool.emit.sources import emit as emit_sources
+    from buildtool.plan.codec import to_bytes
+    from buildtool.service.firmware import include_folder, kernel_sources
+    from buildtool.service.pipeline import planned, refuse_unless_fits
+
+    made = planned(_text(request, "model"), _text(request, "board"), _options(request))
+    sources = emit_sources(made.graph, made.plan, made.target, request.get("name") or made.model.name)
+    refuse_unless_fits(made, len(sources.image.data))
+    return {
+        "schema": SCHEMA,
+        "net": sources.net,
+        "files": {**sources.files, f"{sources.net}.plan": to_bytes(made.plan)},
+        "c_files": list(sources.c_files),
+        "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
+        "include": str(include_folder()),
+    }
+
+
+def toolchain(request: Request) -> Answer:
+    """The compiler and flags for a board; linker scripts are written below `work`."""
+    from buildtool.emit.names import identifier
+    from buildtool.service.firmware import all_kernel_sources, include_folder
+    from buildtool.service.models import spec_name
+    from buildtool.target.registry import load_target, plugin
+
+    target = load_target(_text(request, "board"))
+    family = plugin(target.board)
+    tools = family.toolchain(target.board, _text(request, "toolchain", ""), Path(_text(request, "work")))
+    harness = family.harness(target.board)
+    model = request.get("model") or ""
+    stem = Path(model).stem if model.endswith(".tflite") else spec_name(model)
+    return {
+        "schema": SCHEMA,
+        "board": target.board.name,
+        "net": identifier(stem) if model else "",
+        "name": tools.name,
+        "identity": tools.identity,
+        "cc": tools.cc,
+        "ar": tools.ar,
+        "cflags": list(tools.cflags),
+        "ldflags": list(tools.ldflags),
+        "objects": list(tools.objects),
+        "includes": list(tools.includes),
+        "harness_sources": [str(path) for path in harness.sources],
+        "harness_includes": [str(path) for path in harness.includes],
+        "kernel_sources": [str(path) for path in all_kernel_sources(target)],
+        "include": str(include_folder()),
+    }
+
+
+def build(request: Request) -> Answer:
+    """The test firmware of a network: sources, image, .bin, size report."""
+    from buildtool.emit.sources import emit as emit_sources
+    from buildtool.service.firmware import build_firmware
+    from buildtool.service.pipeline import planned, refuse_unless_fits
+    from buildtool.service.sizes import binaries, size_report
+    from buildtool.target.registry import plugin
+
+    made = planned(_text(request, "model"), _text(request, "board"), _options(request))
+    sources = emit_sources(made.graph, made.plan, made.target, made.model.name)
+    refuse_unless_fits(made, len(sources.image.data))
+    board = made.target.board
+    family = plugin(board)
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        tools = family.toolchain(board, _text(request, "toolchain", ""), Path(name))
+        firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(name))
+        elf = firmware.elf.read_bytes()
+    report = size_report(elf, board)
+    files = {**sources.files, f"{sources.net}.elf": elf, **binaries(elf, board, sources.net)}
+    return {
+        "schema": SCHEMA,
+        "net": sources.net,
+        "board": board.name,
+        "compiler": firmware.compiler,
+        "arena_bytes": made.plan.arena_bytes,
+        "sizes": report,
+        "files": files,
+    }
+
+
+def sizes(request: Request) -> Answer:
+    """What a linked image takes of each of the board's memories, and its .bin files."""
+    from buildtool.service.sizes import binaries, size_report
+    from buildtool.target.registry import load_board
+
+    board = load_board(_text(request, "board"))
+    path = Path(_text(request, "elf"))
+    try:
+        elf = path.read_bytes()
+    except OSError as error:
+        raise ToolError(f"cannot read the image: {error.strerror}", path=str(path)) from None
+    return {
+        "schema": SCHEMA,
+        "board": board.name,
+        "sizes": size_report(elf, board),
+        "files": binaries(elf, board, path.stem),
+    }
+
+
+def validate(request: Request) -> Answer:
+    """Runs a network and compares it with the reference."""
+    from buildtool.service.validation import validation
+
+    return {"schema": SCHEMA, **validation(request, _options(request))}
+
+
+def profile(request: Request) -> Answer:
+    """Counts the instructions of every operator."""
+    from buildtool.service.profiling import profiling
+
+    return {"schema": SCHEMA, **profiling(request, _options(request))}
+
+
+HANDLERS = {
+    "ops": ops,
+    "boards": boards,
+    "zoo": zoo,
+    "plan": plan,
+    "analyze": analyze,
+    "emit": emit,
+    "toolchain": toolchain,
+    "build": build,
+    "sizes": sizes,
+    "validate": validate,
+    "profile": profile,
+}

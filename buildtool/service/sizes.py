@@ -1,0 +1,99 @@
+"""What a linked image takes of each memory, and the .bin files that go into flash."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from buildtool.errors import ToolError
+from buildtool.target.types import Board, Memory, MemoryKind
+
+FILL = b"\xff"  # of gaps: what erased flash holds
+
+
+def _elf(data: bytes) -> Any:
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+
+    try:
+        return ELFFile(io.BytesIO(data))
+    except ELFError as error:
+        raise ToolError(f"not an ELF image: {error}") from None
+
+
+def _in(memory: Memory, address: int) -> bool:
+    return memory.base <= address < memory.base + memory.size
+
+
+def _is_native(board: Board) -> bool:
+    return board.emulator is not None and board.emulator.kind == "native"
+
+
+def size_report(data: bytes, board: Board) -> list[dict[str, object]]:
+    """Per memory: bytes used of its size, and the sections in it; largest section first.
+
+    Initialised data counts twice: in RAM, and in the memory it is loaded from. A native image
+    (the host) has no memories of the board's: its sections are listed as one.
+    """
+    elf = _elf(data)
+    sections = [
+        (s.name, int(s["sh_addr"]), int(s["sh_size"]), s["sh_type"] != "SHT_NOBITS")
+        for s in elf.iter_sections()
+        if s["sh_flags"] & 2 and s["sh_size"]
+    ]
+    if _is_native(board):
+        rows = sorted(((name, size) for name, _, size, _ in sections), key=lambda r: (-r[1], r[0]))
+        return [_entry("process", 0, rows)]
+    loads = [(int(s["p_vaddr"]), int(s["p_paddr"]), int(s["p_filesz"])) for s in elf.iter_segments("PT_LOAD")]
+    report = []
+    for memory in board.memories:
+        rows = []
+        for name, address, size, stored in sections:
+            if _in(memory, address):
+                rows.append((name, size))
+            elif stored and _in(memory, _load_address(loads, address)):
+                rows.append((f"{name} (initial values)", size))
+        rows.sort(key=lambda r: (-r[1], r[0]))
+        report.append(_entry(memory.name, memory.size, rows))
+    return report
+
+
+def _load_address(loads: list[tuple[int, int, int]], address: int) -> int:
+    for virtual, physical, size in loads:
+        if virtual <= address < virtual + size:
+            return physical + address - virtual
+    return -1
+
+
+def _entry(name: str, size: int, rows: list[tuple[str, int]]) -> dict[str, object]:
+    return {
+        "memory": name,
+        "used": sum(n for _, n in rows),
+        "size": size,
+        "sections": [{"name": section, "bytes": n} for section, n in rows],
+    }
+
+
+def binaries(data: bytes, board: Board, stem: str) -> dict[str, bytes]:
+    """What is to be flashed: `stem`.bin for the code's memory, `stem`_<memory>.bin for others.
+
+    Gaps are filled with 0xFF. Nothing for a native image.
+    """
+    if _is_native(board):
+        return {}
+    loads = [
+        (int(s["p_paddr"]), bytes(s.data())) for s in _elf(data).iter_segments("PT_LOAD") if s["p_filesz"]
+    ]
+    files = {}
+    for memory in board.memories:
+        pieces = sorted((address, part) for address, part in loads if _in(memory, address))
+        if not pieces or (memory.kind != MemoryKind.ROM and memory.name not in (board.code, board.weights)):
+            continue
+        flat = bytearray()
+        for address, part in pieces:
+            start = address - memory.base
+            flat += FILL * (start - len(flat))
+            flat[start : start + len(part)] = part
+        name = f"{stem}.bin" if memory.name == board.code else f"{stem}_{memory.name}.bin"
+        files[name] = bytes(flat)
+    return files
