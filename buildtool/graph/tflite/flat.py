@@ -1,0 +1,281 @@
+"""The .tflite container: bounded access to its tables, nothing interpreted.
+
+Every vector is charged to a budget proportional to the file's size before anything is made of it,
+and tables are read once, so that no file makes us allocate more than a constant times its length.
+Low-level exceptions of the accessors pass through; `reader.read_model` turns them into ModelError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tflite
+
+from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.types import Quantization
+
+Accessor = Any  # an object of the generated schema package, which has no types
+MAX_FILE = 1 << 30  # bytes
+MAX_TENSORS = 1 << 16
+MAX_OPERATORS = 1 << 14
+MAX_NAME = 200  # characters kept
+MAX_RAW_RANK = 16
+_SLACK = 1 << 16  # bytes of budget that any file gets
+
+BUILTIN_NAMES: dict[int, str] = {
+    code: name for name, code in vars(tflite.BuiltinOperator).items() if isinstance(code, int)
+}
+TYPE_NAMES: dict[int, str] = {
+    code: name.lower() for name, code in vars(tflite.TensorType).items() if isinstance(code, int)
+}
+_OPTION_CODES: dict[str, int] = {
+    name: code for name, code in vars(tflite.BuiltinOptions).items() if isinstance(code, int)
+}
+_NUMPY = {"int8": "i1", "uint8": "u1", "int32": "<i4", "int64": "<i8", "float32": "<f4"}
+
+
+@dataclass(frozen=True, eq=False)
+class RawTensor:
+    """A tensor as the file has it; `dtype` is TFLite's type name in lower case."""
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    quant: Quantization | None
+    quant_details: bool  # a custom or blockwise quantisation
+    dynamic: bool  # a dimension other than the first is not fixed
+    variable: bool
+    sparse: bool
+    data: npt.NDArray[np.uint8] | None  # the constant's bytes
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        count = 1
+        for n in self.shape:
+            count *= n
+        return count
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the file holds its value."""
+        return self.data is not None
+
+    def array(self) -> npt.NDArray[np.generic]:
+        """The constant's value: a read-only view of the file's bytes."""
+        assert self.data is not None
+        if self.dtype not in _NUMPY:
+            raise UnsupportedError(f"a constant of type {self.dtype}", tensor=self.name)
+        dtype = np.dtype(_NUMPY[self.dtype])
+        # compared before any array is made: hostile shapes overflow numpy's own arithmetic
+        if len(self.data) != self.elements * dtype.itemsize:
+            raise ModelError(
+                f"the constant has {len(self.data)} bytes; its shape {list(self.shape)} of "
+                f"{self.dtype} needs {self.elements * dtype.itemsize}",
+                tensor=self.name,
+            )
+        return self.data.view(dtype).reshape(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class RawOperator:
+    """An operator as the file has it; `name` is TFLite's, or the custom code."""
+
+    index: int
+    code: int
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    table: Accessor
+
+    @property
+    def place(self) -> str:
+        """For error messages: "#12 CONV_2D"."""
+        return f"#{self.index} {self.name}"
+
+    def options(self, cls: type[Accessor]) -> Accessor:
+        """The options as an accessor of class `cls`, None where the file has none of that type."""
+        if self.table.BuiltinOptionsType() != _OPTION_CODES[cls.__name__]:
+            return None
+        union = self.table.BuiltinOptions()
+        if union is None:
+            return None
+        options = cls()
+        options.Init(union.Bytes, union.Pos)
+        return options
+
+
+class FlatFile:
+    """The first subgraph of a .tflite file."""
+
+    def __init__(self, data: bytes) -> None:
+        if len(data) > MAX_FILE:
+            raise ModelError(f"the file has {len(data)} bytes, more than {MAX_FILE}")
+        if len(data) < 8 or bytes(data[4:8]) != b"TFL3":
+            raise ModelError(
+                "not a TensorFlow Lite file (no TFL3 identifier)", hint="give a .tflite file with version 3"
+            )
+        self._data = data
+        self._budget = 2 * len(data) + _SLACK
+        self._model = tflite.Model.GetRootAs(data, 0)
+        if self._model.Version() != 3:
+            raise ModelError(f"schema version {self._model.Version()}, expected 3")
+        self.subgraphs: int = self._charge(self._model.SubgraphsLength(), 4)
+        if self.subgraphs == 0:
+            raise ModelError("the file has no subgraph")
+        self._buffers: int = self._charge(self._model.BuffersLength(), 4)
+        self._graph = self._model.Subgraphs(0)
+        self.tensor_count = self._charge(self._graph.TensorsLength(), 4)
+        if self.tensor_count > MAX_TENSORS:
+            raise ModelError(f"{self.tensor_count} tensors, more than {MAX_TENSORS}")
+        self._tensors: dict[int, RawTensor] = {}
+        self._quants: dict[int, Quantization | None] = {}
+        self.name = self._text(self._graph, 12)
+        self.inputs = self._indices(self._graph.InputsLength, self._graph.InputsAsNumpy)
+        self.outputs = self._indices(self._graph.OutputsLength, self._graph.OutputsAsNumpy)
+        self.operators = self._read_operators()
+
+    def tensor(self, index: int) -> RawTensor:
+        """The tensor `index`, read once."""
+        if not 0 <= index < self.tensor_count:
+            raise ModelError(f"tensor index {index} is outside the file's {self.tensor_count} tensors")
+        if index not in self._tensors:
+            self._tensors[index] = self._read_tensor(index)
+        return self._tensors[index]
+
+    def _charge(self, count: int, width: int) -> int:
+        """Takes `count` elements of `width` bytes from the budget; returns the count."""
+        if count < 0 or count * width > len(self._data):
+            raise ModelError(f"a vector of {count} elements does not fit in the file")
+        self._budget -= count * width
+        if self._budget < 0:
+            raise ModelError("the file's vectors overlap: together they are longer than the file")
+        return int(count)
+
+    def _text(self, table: Accessor, slot: int) -> str:
+        """The string in `slot`, shortened; characters that do not print become '?'."""
+        tab = table._tab
+        offset = tab.Offset(slot)
+        if offset == 0:
+            return ""
+        length = tab.VectorLen(offset)
+        start = tab.Vector(offset)
+        if start + length > len(self._data):
+            raise ModelError("a string reaches beyond the end of the file")
+        raw = bytes(self._data[start : start + min(length, MAX_NAME)])
+        self._charge(len(raw), 1)
+        return "".join(c if c.isprintable() else "?" for c in raw.decode("utf-8", errors="replace"))
+
+    def _indices(self, length: Callable[[], int], vector: type[Accessor]) -> tuple[int, ...]:
+        """A vector of int32 as a tuple."""
+        count = self._charge(length(), 4)
+        return tuple(int(i) for i in vector()) if count else ()
+
+    def _operator_codes(self) -> list[tuple[int, str]]:
+        """(code, name) of every operator code; old files fill only the deprecated field."""
+        codes: list[tuple[int, str]] = []
+        for i in range(self._charge(self._model.OperatorCodesLength(), 4)):
+            entry = self._model.OperatorCodes(i)
+            code = max(int(entry.BuiltinCode()), int(entry.DeprecatedBuiltinCode()))
+            name = BUILTIN_NAMES.get(code, f"operator code {code}")
+            if code == tflite.BuiltinOperator.CUSTOM:
+                name = f"CUSTOM({self._text(entry, 6)})"
+            codes.append((code, name))
+        return codes
+
+    def _read_operators(self) -> tuple[RawOperator, ...]:
+        codes = self._operator_codes()
+        count = self._charge(self._graph.OperatorsLength(), 4)
+        if count > MAX_OPERATORS:
+            raise ModelError(f"{count} operators, more than {MAX_OPERATORS}")
+        found: list[RawOperator] = []
+        for i in range(count):
+            table = self._graph.Operators(i)
+            opcode = table.OpcodeIndex()
+            if opcode >= len(codes):
+                raise ModelError(f"operator code index {opcode} is outside the file's {len(codes)}")
+            inputs = self._indices(table.InputsLength, table.InputsAsNumpy)
+            outputs = self._indices(table.OutputsLength, table.OutputsAsNumpy)
+            code, name = codes[opcode]
+            found.append(RawOperator(i, code, name, inputs, outputs, table))
+        return tuple(found)
+
+    def _read_tensor(self, index: int) -> RawTensor:
+        table = self._graph.Tensors(index)
+        name = self._text(table, 10) or f"tensor{index}"
+        rank = self._charge(table.ShapeLength(), 4)
+        if rank > MAX_RAW_RANK:
+            raise ModelError(f"a tensor of {rank} dimensions", tensor=name)
+        shape = tuple(int(n) for n in table.ShapeAsNumpy()) if rank else ()
+        if any(n < 0 for n in shape):
+            raise ModelError(f"negative dimension in shape {list(shape)}", tensor=name)
+        quant, details = self._read_quantization(table, name)
+        return RawTensor(
+            index=index,
+            name=name,
+            shape=shape,
+            dtype=TYPE_NAMES.get(int(table.Type()), f"type {table.Type()}"),
+            quant=quant,
+            quant_details=details,
+            dynamic=self._is_dynamic(table, rank),
+            variable=bool(table.IsVariable()),
+            sparse=table.Sparsity() is not None,
+            data=self._buffer(int(table.Buffer()), name),
+        )
+
+    def _is_dynamic(self, table: Accessor, rank: int) -> bool:
+        """Whether the shape signature leaves a dimension other than the batch open."""
+        count = self._charge(table.ShapeSignatureLength(), 4)
+        if count == 0:
+            return False
+        if count > MAX_RAW_RANK:
+            raise ModelError(f"a shape signature of {count} dimensions")
+        signature = [int(n) for n in table.ShapeSignatureAsNumpy()]
+        return -1 in signature[1:] or (-1 in signature and count != rank)
+
+    def _read_quantization(self, table: Accessor, name: str) -> tuple[Quantization | None, bool]:
+        """(quantisation, whether it is of another kind). As TFLite: no scale, no quantisation."""
+        entry = table.Quantization()
+        if entry is None:
+            return None, False
+        if entry.DetailsType() != 0:
+            return None, True
+        place = int(entry._tab.Pos)
+        if place not in self._quants:
+            self._quants[place] = self._scales_and_zero_points(entry, name)
+        return self._quants[place], False
+
+    def _scales_and_zero_points(self, entry: Accessor, name: str) -> Quantization | None:
+        count = self._charge(entry.ScaleLength(), 4)
+        if count == 0:
+            return None
+        zeros = self._charge(entry.ZeroPointLength(), 8)
+        if zeros not in (1, count):
+            raise ModelError(f"{count} scales with {zeros} zero points", tensor=name)
+        scales = tuple(float(s) for s in entry.ScaleAsNumpy())
+        points = tuple(int(z) for z in entry.ZeroPointAsNumpy())
+        return Quantization(
+            scales, points if zeros == count else points * count, int(entry.QuantizedDimension())
+        )
+
+    def _buffer(self, index: int, name: str) -> npt.NDArray[np.uint8] | None:
+        """The bytes of buffer `index` (a view), None if it is empty, as activations' are."""
+        if index >= self._buffers:
+            raise ModelError(f"buffer {index} is outside the file's {self._buffers}", tensor=name)
+        table = self._model.Buffers(index)
+        if table.Offset() > 1 or table.Size() > 1:
+            raise UnsupportedError(
+                "its value lies outside the flatbuffer",
+                tensor=name,
+                hint="convert the model without `experimental_use_buffer_offset`",
+            )
+        if table.DataLength() == 0:
+            return None
+        view: npt.NDArray[np.uint8] = table.DataAsNumpy()
+        view.flags.writeable = False
+        return view

@@ -1,0 +1,234 @@
+"""Reads a .tflite file into a Graph. Any bytes may come: the result is a sound Graph or an error.
+
+Only the first subgraph is read; operators that only compute shapes vanish. Memory stays within a
+constant times the file's size, constants are read-only views of its bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import replace
+from typing import NoReturn
+
+from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.graph.consistency import check_graph
+from buildtool.graph.tflite import operators
+from buildtool.graph.tflite.flat import BUILTIN_NAMES, FlatFile, RawOperator, RawTensor
+from buildtool.graph.tflite.opview import Decoded, OpView
+from buildtool.graph.tflite.shapevalues import ShapeValues
+from buildtool.graph.types import Attrs, DType, FullyConnectedAttrs, Graph, Op, OpKind, Source, Tensor
+
+_REEXPORT = (
+    "re-export with full-integer int8 quantisation: "
+    "converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8] "
+    "and a representative dataset"
+)
+_SHOWN = 4  # refused operators named in a message
+_EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
+_MALFORMED = (
+    struct.error,
+    IndexError,
+    KeyError,
+    TypeError,
+    ValueError,
+    OverflowError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
+
+
+def read_model(data: bytes, *, path: str = "") -> Graph:
+    """The network in the .tflite file `data`; `path` only names it in errors.
+
+    Raises ModelError if the bytes are no well-formed model, UnsupportedError for a well-formed one
+    that is not a static int8 network of the known operators.
+    """
+    try:
+        graph = _Reader(FlatFile(data)).graph()
+        check_graph(graph)
+        return graph
+    except BuildtoolError as error:
+        raise error.at(path=path) from error.__cause__
+    except _MALFORMED as error:
+        raise ModelError(
+            "the file's structure is damaged: an offset or a length points outside of it",
+            path=path,
+            hint="convert or download the model again",
+        ) from error
+
+
+class _Reader:
+    """Collects the graph's tensors and operators."""
+
+    def __init__(self, file: FlatFile) -> None:
+        self._file = file
+        self._shapes = ShapeValues(file)
+        self._tensors: list[Tensor] = []
+        self._places: dict[int, int] = {}  # the file's tensor index -> ours
+        self._ops: list[Op] = []
+        self._refused: list[UnsupportedError] = []
+
+    def graph(self) -> Graph:
+        """Reads all operators; raises one error for all that are refused."""
+        file = self._file
+        inputs = tuple(self._place(t) for t in file.inputs if t not in self._shapes)
+        for op in file.operators:
+            if op.outputs and all(t in self._shapes for t in op.outputs):
+                continue
+            try:
+                self._read(op)
+            except UnsupportedError as error:
+                error.at(operator=op.place)
+                self._refused.append(error)
+            except BuildtoolError as error:
+                raise error.at(operator=op.place) from error.__cause__
+        if self._refused:
+            self._refuse()
+        outputs = tuple(self._place(t) for t in file.outputs)
+        return Graph(file.name, tuple(self._tensors), tuple(self._ops), inputs, outputs)
+
+    def _refuse(self) -> NoReturn:
+        """One message for every refused operator: the first few, and how many more."""
+        first = self._refused[0]
+        if len(self._refused) == 1:
+            raise first
+        shown = "; ".join(f"{e.operator}: {e.text}" for e in self._refused[:_SHOWN])
+        more = f"; and {len(self._refused) - _SHOWN} more" if len(self._refused) > _SHOWN else ""
+        text = f"{len(self._refused)} operators are not supported: {shown}{more}"
+        raise UnsupportedError(text, hint=first.hint)
+
+    def _read(self, op: RawOperator) -> None:
+        decoder = operators.DECODERS.get(op.code)
+        if decoder is None:
+            _refuse_operator(op)
+        _check_types(op, [self._file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0])
+        decoded = decoder(OpView(self._file, op, self._shapes))
+        if decoded.kind == OpKind.FULLY_CONNECTED:
+            self._dense(decoded, op.index)
+        else:
+            self._append(decoded, op.index)
+
+    def _append(self, decoded: Decoded, index: int) -> None:
+        inputs = tuple(self._place(t) if t >= 0 else -1 for t in decoded.inputs)
+        if decoded.kind in _CONVOLUTIONS:
+            inputs = (*inputs[:2], self._bias(inputs[2]))
+        outputs = tuple(self._place(t) for t in decoded.outputs)
+        self._ops.append(Op(decoded.kind, inputs, outputs, decoded.attrs, index))
+
+    def _dense(self, decoded: Decoded, index: int) -> None:
+        """FULLY_CONNECTED, with the flattening that TFLite does silently written out as RESHAPE.
+
+        Afterwards every pixel of the input is one vector of the filter's width.
+        """
+        x, weights, bias = (self._place(t) if t >= 0 else -1 for t in decoded.inputs)
+        if x < 0 or weights < 0 or len(decoded.outputs) != 1:
+            raise ModelError("input, filter or output is missing")
+        bias, out = self._bias(bias), self._place(decoded.outputs[0])
+        source, result, shape = self._tensors[x], self._tensors[out], self._tensors[weights].shape
+        if len(shape) != 2 or min(shape) < 1 or source.elements % shape[1]:
+            raise ModelError(f"{source.elements} inputs for a filter of {list(shape)}")
+        attrs = decoded.attrs
+        assert isinstance(attrs, FullyConnectedAttrs)
+        if attrs.keep_num_dims and source.shape[-1:] == (shape[1],):
+            self._ops.append(Op(OpKind.FULLY_CONNECTED, (x, weights, bias), (out,), attrs, index))
+            return
+        attrs = replace(attrs, keep_num_dims=False)
+        batch = source.elements // shape[1]
+        if source.shape[-1:] != (shape[1],) or source.nhwc != (1, 1, batch, shape[1]):
+            x = self._reshaped(x, (batch, shape[1]), f"{source.name}/flat")
+        if result.shape == (batch, shape[0]):
+            self._ops.append(Op(OpKind.FULLY_CONNECTED, (x, weights, bias), (out,), attrs, index))
+            return
+        if result.elements != batch * shape[0]:
+            raise ModelError(f"output shape {list(result.shape)}, expected {[batch, shape[0]]}")
+        dense = replace(result, name=f"{result.name}/flat", shape=(batch, shape[0]), source=None)
+        self._tensors.append(dense)
+        made = len(self._tensors) - 1
+        self._ops.append(Op(OpKind.FULLY_CONNECTED, (x, weights, bias), (made,), attrs, index))
+        self._ops.append(Op(OpKind.RESHAPE, (made,), (out,), Attrs(), -1))
+
+    def _reshaped(self, index: int, shape: tuple[int, ...], name: str) -> int:
+        """A new tensor: `index` under another shape, made by a RESHAPE."""
+        self._tensors.append(replace(self._tensors[index], name=name, shape=shape, source=None, data=None))
+        made = len(self._tensors) - 1
+        self._ops.append(Op(OpKind.RESHAPE, (index,), (made,), Attrs(), -1))
+        return made
+
+    def _bias(self, index: int) -> int:
+        """Gives a bias such as (1, 1, 1, C) the shape (C,)."""
+        tensor = self._tensors[index]
+        if index >= 0 and tensor.data is not None and len(tensor.shape) != 1:
+            flat = replace(tensor, shape=(tensor.elements,), data=tensor.data.reshape(-1))
+            self._tensors[index] = flat
+        return index
+
+    def _place(self, index: int) -> int:
+        """Our index of the file's tensor `index`, which is taken in at its first use."""
+        if index not in self._places:
+            raw = self._file.tensor(index)
+            self._tensors.append(_tensor(raw))
+            self._places[index] = len(self._tensors) - 1
+        return self._places[index]
+
+
+_CONVOLUTIONS = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV}
+_DTYPES = {"int8": DType.INT8, "uint8": DType.UINT8, "int32": DType.INT32, "float32": DType.FLOAT32}
+
+
+def _tensor(raw: RawTensor) -> Tensor:
+    """`raw` as the graph has it; refuses what no static int8 network has."""
+    if raw.dtype not in _DTYPES:
+        raise UnsupportedError(f"a tensor of type {raw.dtype}", tensor=raw.name, hint=_REEXPORT)
+    if raw.variable:
+        hint = "pass the state in and out of the network instead"
+        raise UnsupportedError("a variable tensor: state between two runs", tensor=raw.name, hint=hint)
+    if raw.sparse:
+        hint = "re-export without sparse storage"
+        raise UnsupportedError("a sparse tensor", tensor=raw.name, hint=hint)
+    if raw.quant_details:
+        raise UnsupportedError("a custom or blockwise quantisation", tensor=raw.name, hint=_REEXPORT)
+    if raw.dynamic and not raw.is_constant:
+        hint = "re-export with a fixed input shape"
+        raise UnsupportedError("its shape is only known at run time", tensor=raw.name, hint=hint)
+    data = raw.array() if raw.is_constant else None
+    if math.prod(raw.shape) == 0:
+        raise UnsupportedError(f"no elements: shape {list(raw.shape)}", tensor=raw.name)
+    return Tensor(raw.name, raw.shape, _DTYPES[raw.dtype], raw.quant, data, Source(raw.index))
+
+
+def _refuse_operator(op: RawOperator) -> NoReturn:
+    """Raises UnsupportedError for an operator that is not read, saying what could be done."""
+    if op.name.startswith("CUSTOM(Flex"):
+        hint = "re-export without SELECT_TF_OPS: replace the TensorFlow operator in the network"
+        raise UnsupportedError("a TensorFlow (flex) operator", hint=hint)
+    if op.name.startswith("CUSTOM("):
+        raise UnsupportedError("a custom operator", hint="replace it by built-in operators in the network")
+    if op.code in operators.CONTROL_FLOW:
+        raise UnsupportedError("control flow", hint="unroll loops and fix conditions before exporting")
+    if op.code in operators.STATEFUL:
+        hint = "unroll the network over time, with its state as inputs and outputs"
+        raise UnsupportedError("an operator with state", hint=hint)
+    known = ", ".join(sorted(BUILTIN_NAMES[code] for code in operators.DECODERS))
+    raise UnsupportedError("the operator is not supported", hint=f"use one of {known}")
+
+
+def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
+    """Refuses types that no operator takes, in the words of who exported the model."""
+    types = {t.dtype for t in tensors}
+    if types & {"float16", "bfloat16", "float64"}:
+        raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_REEXPORT)
+    if "float32" in types and op.name not in _EDGES:
+        weights = {t.dtype for t in tensors if t.is_constant}
+        kind = "hybrid: int8 weights, float32 activations" if "int8" in weights else "float32 activations"
+        raise UnsupportedError(kind, hint=_REEXPORT)
+    if "int4" in types:
+        raise UnsupportedError("int4 weights", hint=_REEXPORT)
+    if "int16" in types:
+        raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_REEXPORT)
+    if "uint8" in types and op.name != OpKind.QUANTIZE:
+        raise UnsupportedError("uint8 activations (the scheme before int8)", hint=_REEXPORT)
+    strange = sorted(types - {"int8", "uint8", "int32", "int64", "float32"})
+    if strange:
+        raise UnsupportedError(f"values of type {strange[0]}", hint=_REEXPORT)
