@@ -1,0 +1,304 @@
+"""The `buildtool` command: one subcommand, one function; each sends one request to the service."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from buildtool import __version__
+from buildtool.errors import BuildtoolError, UsageError, did_you_mean
+
+JSON_SCHEMA = 1  # of what --json prints
+
+Answer = dict[str, Any]
+Result = tuple[Answer, str, int]  # the answer, its text, the exit status
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with our errors: one line in the one style, with suggestions."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"see '{self.prog} --help'")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 (argparse's own)
+        if action.choices is not None and value not in action.choices:
+            what = action.dest.replace("_", "-")
+            raise UsageError(
+                f"unknown {what} '{value}'", hint=did_you_mean(str(value), map(str, action.choices))
+            )
+
+
+# ---- subcommands ---------------------------------------------------------------------------------
+
+
+def analyze(args: argparse.Namespace) -> Result:
+    """Tells whether a network fits, what binds and by how much, and what would help."""
+    from buildtool.report import analysis
+
+    answer = _ask("analyze", args, boards=args.board)
+    return answer, analysis.text(answer), 0
+
+
+def plan(args: argparse.Namespace) -> Result:
+    """Plans: which kernels, where in memory, how much work."""
+    from buildtool.report import plan as report
+
+    answer = _ask("plan", args, board=args.board)
+    return answer, report.text(answer), 0
+
+
+def build(args: argparse.Namespace) -> Result:
+    """Builds firmware: sources, weight image, .elf and .bin."""
+    from buildtool.report import build as report
+
+    answer = _ask("build", args, board=args.board, toolchain=args.toolchain)
+    written = _write(answer.pop("files"), Path(args.out))
+    return answer | {"files": written}, report.text(answer, written), 0
+
+
+def validate(args: argparse.Namespace) -> Result:
+    """Builds, runs, and compares with the reference."""
+    from buildtool.report import validation
+
+    fields = _inputs(args) | {"tensors": args.tensors, "sanitize": args.sanitize}
+    if args.reference is not None:
+        fields["reference"] = args.reference
+    answer = _ask("validate", args, board=args.board, toolchain=args.toolchain, **fields)
+    return answer, validation.text(answer), 0 if answer["equal"] else 1
+
+
+def profile(args: argparse.Namespace) -> Result:
+    """Builds, runs, and counts instructions per layer."""
+    from buildtool.report import profile as report
+
+    answer = _ask("profile", args, board=args.board, toolchain=args.toolchain, **_inputs(args))
+    return answer, report.text(answer), 0
+
+
+def ops(args: argparse.Namespace) -> Result:
+    """Lists the operators that are supported, or a model's."""
+    from buildtool.report import lists
+
+    answer = _ask("ops", args)
+    return answer, lists.ops(answer), 0
+
+
+def boards(args: argparse.Namespace) -> Result:
+    """Lists the boards."""
+    from buildtool.report import lists
+
+    answer = _ask("boards", args)
+    return answer, lists.boards(answer), 0
+
+
+def zoo(args: argparse.Namespace) -> Result:
+    """Lists the networks that can be made, or writes one as .tflite."""
+    from buildtool.report import lists
+
+    answer = _ask("zoo", args)
+    return answer, lists.zoo(answer), 0
+
+
+# ---- requests ------------------------------------------------------------------------------------
+
+
+def _ask(kind: str, args: argparse.Namespace, **fields: Any) -> Answer:  # noqa: ANN401 (JSON values)
+    """The service's answer to a request made of the model, the planning options and `fields`."""
+    from buildtool.service import handle
+
+    request: dict[str, Any] = {"kind": kind, **fields}
+    if getattr(args, "model", None):
+        request["model"] = args.model
+    options = {name: getattr(args, name) for name in _PLANNING if getattr(args, name, None) is not None}
+    if options:
+        request["options"] = options
+    return handle(request)
+
+
+def _inputs(args: argparse.Namespace) -> dict[str, Any]:
+    if args.input is not None and (args.inputs is not None or args.seed is not None):
+        raise UsageError("--input gives the values, --inputs and --seed ask for random ones", hint="drop one")
+    if args.input is not None:
+        return {"input": args.input}
+    return {name: value for name in ("inputs", "seed") if (value := getattr(args, name)) is not None}
+
+
+def _write(files: dict[str, bytes], folder: Path) -> list[str]:
+    """Writes files below `folder`, each one whole or not at all; their names."""
+    for name, data in files.items():
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_name(path.name + ".part")
+            part.write_bytes(data)
+            part.replace(path)
+        except OSError as error:
+            raise UsageError(f"cannot write: {error.strerror}", path=str(path)) from None
+    return sorted(files)
+
+
+# ---- arguments -----------------------------------------------------------------------------------
+
+_PLANNING = ("strategy", "in_place", "image")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise UsageError(f"'{text}' is no count", hint="a whole number from 1 on")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise UsageError(f"'{text}' is no seed", hint="a whole number from 0 on")
+    return int(text)
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a .tflite file, or a network of 'buildtool zoo'")
+
+
+def _add_planning(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("planning")
+    group.add_argument("--strategy", metavar="NAME", help="layerwise: one operator after the other (default)")
+    group.add_argument(
+        "--in-place",
+        metavar="HOW",
+        help="what may overwrite its dying input: rows (default), elementwise, none",
+    )
+    group.add_argument(
+        "--image",
+        metavar="HOW",
+        help="overwritable (default): the input's memory is reused; resident: the input survives",
+    )
+
+
+def _add_board(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-b", "--board", metavar="BOARD", required=True, help="a board of 'buildtool boards', or a .toml file"
+    )
+
+
+def _add_build(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--toolchain", metavar="NAME", default="", help="the compiler; default: the board's first"
+    )
+
+
+def _add_inputs(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("input")
+    group.add_argument("--input", metavar="FILE.npy", help="one input: quantised values, or floats")
+    group.add_argument("--inputs", metavar="N", type=_count, help="number of random inputs")
+    group.add_argument("--seed", metavar="S", type=_seed, help="of the random inputs")
+
+
+def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
+    """The whole command line, and the parser of each subcommand."""
+    parser = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
+    parser.add_argument("--version", action="version", version=f"buildtool {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for function in (analyze, plan, build, validate, profile, ops, boards, zoo):
+        summary = (function.__doc__ or "").strip()
+        sub = commands.add_parser(function.__name__, help=summary, description=summary, allow_abbrev=False)
+        sub.set_defaults(function=function)
+        if function in (plan, build, validate, profile):
+            _add_model(sub)
+            _add_board(sub)
+        if function in (build, validate, profile):
+            _add_build(sub)
+        if function in (validate, profile):
+            _add_inputs(sub)
+        if function is analyze:
+            _add_analyze(sub)
+        if function is build:
+            sub.add_argument("-o", "--out", metavar="DIR", required=True, help="folder for the files")
+        if function is validate:
+            _add_validate(sub)
+        if function in (analyze, plan, build, validate, profile):
+            _add_planning(sub)
+        sub.add_argument("--json", action="store_true", help="print the answer as JSON, and nothing else")
+    return parser, commands.choices
+
+
+def _add_analyze(parser: argparse.ArgumentParser) -> None:
+    _add_model(parser)
+    parser.add_argument(
+        "-b",
+        "--board",
+        metavar="BOARD",
+        action="append",
+        default=[],
+        help="a board; may be given several times (default: every board)",
+    )
+
+
+def _add_validate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tensors", action="store_true", help="compare every tensor, not the outputs alone")
+    parser.add_argument("--reference", metavar="NAME", help="numpy (default), or litert")
+    parser.add_argument(
+        "--sanitize", action="store_true", help="with address and undefined-behaviour checks (host)"
+    )
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def _parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Arguments; UsageError with a suggestion for an unknown option."""
+    parser, commands = _parser()
+    sub = commands.get(argv[0]) if argv else None
+    for word in argv[1:] if sub else ():
+        name = word.partition("=")[0]
+        # Before argparse looks: it would rather complain of what is missing than of what is misspelt.
+        if name.startswith("--") and name not in sub._option_string_actions:
+            raise UsageError(f"unknown option '{name}'", hint=did_you_mean(name, sub._option_string_actions))
+    return parser.parse_args(argv)
+
+
+def _plain(value: object) -> object:
+    """For JSON: files and other bytes become their length."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items() if not isinstance(item, bytes)}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def run(argv: Sequence[str]) -> int:
+    """Runs one command line; the exit status: 0, 1 for an error, 2 for a usage error."""
+    try:
+        args = _parse(argv)
+        result: Result = args.function(args)
+        answer, text, status = result
+        print(json.dumps(_plain(answer), indent=2, sort_keys=True) if args.json else text, flush=True)
+        return status
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except BuildtoolError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def main() -> NoReturn:
+    """The console script."""
+    try:
+        status = run(sys.argv[1:])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who read our output has enough; the interpreter must not flush into the pipe once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 128 + signal.SIGPIPE
+    except KeyboardInterrupt:
+        status = 128 + signal.SIGINT
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

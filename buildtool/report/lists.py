@@ -1,0 +1,54 @@
+"""Lists of what there is: operators and their kernels, boards, networks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.report.table import table
+
+Answer = Mapping[str, Any]
+
+
+def ops(answer: Answer) -> str:
+    """Every operator, with its kernels on each group of boards that have the same."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for board in answer["boards"]:
+        kernels = tuple(row["kernels"][board] for row in answer["operators"])
+        groups.setdefault(kernels, []).append(board)
+    rows = [
+        [row["operator"], *(column[i] or "not supported" for column in groups)]
+        for i, row in enumerate(answer["operators"])
+    ]
+    return table(["operator", *map(", ".join, groups.values())], rows)
+
+
+def boards(answer: Answer) -> str:
+    """The boards with the memories of the arena and of the weights."""
+    titles = [
+        "board",
+        "core",
+        "arena memory bytes",
+        "weights memory bytes",
+        "emulator",
+        "toolchains",
+        "title",
+    ]
+    rows = [
+        [
+            board["name"],
+            board["core"],
+            board["arena_memory_bytes"],
+            board["weights_memory_bytes"],
+            board["emulator"] or "none",
+            ", ".join(board["toolchains"]),
+            board["title"],
+        ]
+        for board in answer["boards"]
+    ]
+    return table(titles, rows)
+
+
+def zoo(answer: Answer) -> str:
+    """The networks that can be made by name."""
+    return table(["network", "description"], [[n["name"], n["description"]] for n in answer["networks"]])

@@ -1,0 +1,54 @@
+"""Plain aligned tables: text to the left, numbers to the right with thousands separated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Cell = str | int | float | None
+
+
+def cell(value: Cell) -> str:
+    """A value as text: integers with separators, floats with two digits, nothing for None."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return value
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence[Cell] = ()) -> str:
+    """Rows under their titles, and a line of totals when there is one.
+
+    A column is a number's when any of its values is one; its unit belongs in its title.
+    """
+    body = [*rows, *([total] if total else [])]
+    numeric = [any(isinstance(row[i], int | float) for row in body) for i in range(len(titles))]
+    texts = [[cell(value) for value in row] for row in body]
+    widths = [max(len(row[i]) for row in [list(titles), *texts]) for i in range(len(titles))]
+
+    def line(row: Sequence[str]) -> str:
+        parts = (
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(row, widths, numeric, strict=True)
+        )
+        return "  ".join(parts).rstrip()
+
+    rule = "  ".join("-" * width for width in widths)
+    lines = [line(titles), rule, *map(line, texts)]
+    if total:
+        lines.insert(len(lines) - 1, rule)
+    return "\n".join(lines)
+
+
+def shorten(text: str, width: int) -> str:
+    """`text` in at most `width` characters; the end is kept, it tells layers apart."""
+    return text if len(text) <= width else "..." + text[3 - width :]
+
+
+def shape(dimensions: Sequence[int]) -> str:
+    """A shape: (1, 48, 48, 8) -> "1x48x48x8"."""
+    return "x".join(map(str, dimensions)) or "scalar"
