@@ -16,8 +16,8 @@ from buildtool.graph.types import Activation, DType, Quantization
 
 RANGES = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}
 
-_INT32_MIN = -(1 << 31)
-_INT32_MAX = (1 << 31) - 1
+INT32_MIN = -(1 << 31)
+INT32_MAX = (1 << 31) - 1
 _ROUND_31 = np.int64(1 << 30)
 
 
@@ -67,7 +67,7 @@ def saturating_rounding_doubling_high_mul(
     product = a * b
     product += _ROUND_31
     product >>= 31
-    return np.asarray(np.minimum(product, _INT32_MAX))
+    return np.asarray(np.minimum(product, INT32_MAX))
 
 
 def rounding_divide_by_pot(
@@ -102,7 +102,7 @@ def quantize_value(real: float, quant: Quantization) -> int:
     """`real` as an unclamped integer of a per-tensor quantisation; the division is float32."""
     with np.errstate(all="ignore"):
         scaled = float(np.float32(real) / np.float32(quant.scale))
-    if not _INT32_MIN <= scaled <= _INT32_MAX:
+    if not INT32_MIN <= scaled <= INT32_MAX:
         raise ModelError(f"{real:g} does not fit a quantisation with scale {quant.scale:g}")
     return round_half_away(scaled) + quant.zero_point
 

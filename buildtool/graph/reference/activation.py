@@ -1,0 +1,179 @@
+"""Functions of one byte, as tables of 256 bytes: LOGISTIC, TANH, HARD_SWISH, RELU, ... and QUANTIZE.
+
+LOGISTIC and TANH are float32 tables in the reference. Exponential and hyperbolic tangent are taken
+here in double precision and rounded to float32, so that a table does not depend on the machine's
+single-precision library; near a tie of the 8-bit rounding the two could differ by one step.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.errors import UnsupportedError
+from buildtool.graph.fixedpoint import (
+    RANGES,
+    quantize_multiplier,
+    quantize_value,
+    rounding_divide_by_pot,
+)
+from buildtool.graph.reference.tensors import (
+    Int64,
+    Values,
+    attributes,
+    float_ratio,
+    output_quantization,
+    quantization,
+    requantise,
+)
+from buildtool.graph.types import DType, Graph, LeakyReluAttrs, Op, OpKind, Quantization
+
+Table = npt.NDArray[np.uint8]
+
+
+def table(graph: Graph, op: Op) -> Table:
+    """The output byte of each input byte (uint8[256]) of an operator of TABLE_KINDS.
+
+    Bytes are the elements' bit patterns: an int8 element -1 is byte 255. UnsupportedError where the
+    input or output is not 8 bits wide.
+    """
+    source, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    if source.dtype not in RANGES or out.dtype not in RANGES:
+        raise UnsupportedError(f"{op.kind} of {source.dtype} to {out.dtype} is no table", operator=op.place)
+    x = np.arange(256, dtype=np.uint8).view(source.dtype.value).astype(np.int64)
+    x -= quantization(graph, op, op.inputs[0]).zero_point
+    y = _FUNCTIONS[op.kind](graph, op, x, RANGES[out.dtype])
+    return y.astype(out.dtype.value).view(np.uint8)
+
+
+def apply_table(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """An operator of TABLE_KINDS on 8-bit elements."""
+    out = graph.tensors[op.outputs[0]]
+    return [table(graph, op)[inputs[0].view(np.uint8)].view(out.dtype.value)]
+
+
+def _scales(graph: Graph, op: Op) -> tuple[float, Quantization]:
+    """(input scale, output quantisation)."""
+    return quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op)
+
+
+def _float_table(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """LOGISTIC and TANH: dequantise, apply, scale, round, all in float32."""
+    scale, out = _scales(graph, op)
+    real = np.float32(scale) * x.astype(np.float32)
+    if op.kind is OpKind.LOGISTIC:
+        one = np.float32(1)
+        with np.errstate(over="ignore"):
+            exps = np.array([_exp(-float(value)) for value in real], np.float32)
+        value = one / (one + exps)
+    else:
+        value = np.array([math.tanh(float(value)) for value in real], np.float32)
+    scaled = (value * (np.float32(1) / np.float32(out.scale))).astype(np.float32)
+    rounded = np.trunc(scaled.astype(np.float64) + np.copysign(0.5, scaled))
+    return np.asarray(np.clip(rounded + out.zero_point, *limits).astype(np.int64))
+
+
+def _exp(value: float) -> float:
+    """exp, infinite beyond float32's range."""
+    return math.exp(value) if value < 128 * math.log(2) else math.inf
+
+
+def _rescale_or_clamp(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """RELU and RELU6: rescaled by a float32 ratio, cut at the quantised 0 and 6."""
+    scale, out = _scales(graph, op)
+    low, high = max(limits[0], quantize_value(0.0, out)), limits[1]
+    if op.kind is OpKind.RELU6:
+        high = min(high, quantize_value(6.0, out))
+    pair = quantize_multiplier(float_ratio(scale, over=out.scale))
+    return requantise(x, *pair, out.zero_point, (low, high))
+
+
+def _leaky_relu(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    scale, out = _scales(graph, op)
+    alpha = attributes(op, LeakyReluAttrs).alpha
+    identity = quantize_multiplier(float_ratio(scale, over=out.scale))
+    leak = quantize_multiplier(float_ratio(scale, alpha, over=out.scale))
+    zero_point = out.zero_point
+    return np.where(
+        x >= 0, requantise(x, *identity, zero_point, limits), requantise(x, *leak, zero_point, limits)
+    )
+
+
+def _requantise(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """QUANTIZE from 8 bits to 8 bits; the ratio is in double precision."""
+    scale, out = _scales(graph, op)
+    return requantise(x, *quantize_multiplier(scale / out.scale), out.zero_point, limits)
+
+
+# ---- HARD_SWISH: x * relu6(x + 3) / 6 in 16-bit fixed point -----------------------------------------
+
+
+def _half_multiplier(real: float) -> tuple[int, int]:
+    """(16-bit multiplier, shift): real ~ multiplier * 2^(shift - 15)."""
+    multiplier, shift = quantize_multiplier(real)
+    return min((multiplier + (1 << 15)) >> 16, (1 << 15) - 1), shift
+
+
+def _saturate(x: Int64) -> Int64:
+    return np.asarray(np.clip(x, -(1 << 15), (1 << 15) - 1))
+
+
+def _high_mul_16(x: Int64, multiplier: int) -> Int64:
+    """round(x * multiplier / 2^15), halves up."""
+    return _saturate((x * multiplier + (1 << 14)) >> 15)
+
+
+def _hard_swish(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    scale, out = _scales(graph, op)
+    fine = float(np.float32(1 / 128) * np.float32(scale))  # the scale of x * 128, for precision
+    out_multiplier, out_shift = _half_multiplier(float_ratio(fine, over=out.scale))
+    if out_shift > 0:
+        raise UnsupportedError("HARD_SWISH's output scale is too small for its input's", operator=op.place)
+    # 32768 stands for 3.0: [-3, 3] becomes [-1, 1] as a 16-bit fraction.
+    three = float(np.float32(3) / np.float32(32768))
+    relu_multiplier, relu_shift = _half_multiplier(float_ratio(fine, over=three))
+    fine_x = x * 128
+    unshifted = _high_mul_16(fine_x, out_multiplier)
+    gate = _saturate(fine_x << (relu_shift - 1)) if relu_shift > 0 else fine_x
+    gate = _high_mul_16(gate, relu_multiplier)
+    if relu_shift > 0:
+        gate = _saturate(gate << 1)
+    if relu_shift < 0:
+        gate = rounding_divide_by_pot(gate, -relu_shift)
+    gate = (gate + (1 << 15)) >> 1  # [-1, 1] to [0, 1]
+    product = gate * unshifted
+    towards_zero = np.sign(product) * (np.abs(product) >> 15)
+    return np.clip(rounding_divide_by_pot(towards_zero, -out_shift) + out.zero_point, *limits)
+
+
+_FUNCTIONS = {
+    OpKind.LOGISTIC: _float_table,
+    OpKind.TANH: _float_table,
+    OpKind.HARD_SWISH: _hard_swish,
+    OpKind.RELU: _rescale_or_clamp,
+    OpKind.RELU6: _rescale_or_clamp,
+    OpKind.LEAKY_RELU: _leaky_relu,
+    OpKind.QUANTIZE: _requantise,
+}
+
+
+# ---- the float edges ---------------------------------------------------------------------------------
+
+
+def quantize(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """QUANTIZE: float32 to 8 bits (halves away from zero), or 8 bits to 8 bits by table."""
+    out = graph.tensors[op.outputs[0]]
+    if graph.tensors[op.inputs[0]].dtype is not DType.FLOAT32:
+        return apply_table(graph, op, inputs)
+    quant = output_quantization(graph, op)
+    scaled = (inputs[0].astype(np.float32) / np.float32(quant.scale)).astype(np.float64)
+    rounded = np.trunc(scaled + np.copysign(0.5, scaled))
+    return [np.clip(rounded + quant.zero_point, *RANGES[out.dtype]).astype(out.dtype.value)]
+
+
+def dequantize(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """DEQUANTIZE: scale * (q - zero point), the product in double precision."""
+    quant = quantization(graph, op, op.inputs[0])
+    return [(quant.scale * (inputs[0].astype(np.float64) - quant.zero_point)).astype(np.float32)]

@@ -1,0 +1,186 @@
+"""CONV_2D, DEPTHWISE_CONV_2D, TRANSPOSE_CONV and FULLY_CONNECTED, int8, per tensor or per channel.
+
+Sums are exact: products of int8 numbers and zero-point-corrected activations are at most 255 * 128
+in magnitude, so a float32 matrix product is exact up to 514 terms, and float64 up to 2^38.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
+
+from buildtool.errors import ModelError
+from buildtool.graph.fixedpoint import activation_range, quantize_multiplier, wrap_int32
+from buildtool.graph.reference.tensors import (
+    Int64,
+    Values,
+    attributes,
+    centred,
+    output_quantization,
+    quantization,
+    requantise,
+)
+from buildtool.graph.types import (
+    Activation,
+    ConvAttrs,
+    DepthwiseAttrs,
+    FullyConnectedAttrs,
+    Graph,
+    Op,
+    OpKind,
+    Pad,
+)
+
+Numbers: TypeAlias = npt.NDArray[Any]  # float32, float64 or integers
+
+_FLOAT32_TERMS = (1 << 24) // (255 * 128)
+
+
+def channel_multipliers(graph: Graph, op: Op) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """(multipliers, shifts), one an output channel, of a convolution or fully connected layer.
+
+    input scale * filter scale / output scale; in double precision, except that TFLite multiplies
+    the two scales of a FULLY_CONNECTED with a per-tensor filter in float32.
+    """
+    source = quantization(graph, op, op.inputs[0])
+    weights = quantization(graph, op, op.inputs[1])
+    out = output_quantization(graph, op)
+    channels = output_channels(graph, op)
+    if len(weights.scales) not in (1, channels):
+        name = graph.tensors[op.inputs[1]].name
+        raise ModelError(
+            f"has {len(weights.scales)} scales for {channels} channels", operator=op.place, tensor=name
+        )
+    if op.kind is OpKind.FULLY_CONNECTED and len(weights.scales) == 1:
+        product = float(np.float32(source.scale) * np.float32(weights.scale))
+        pairs = [quantize_multiplier(product / out.scale)]
+    else:
+        pairs = [quantize_multiplier(source.scale * scale / out.scale) for scale in weights.scales]
+    if len(pairs) == 1:
+        pairs *= channels
+    multipliers, shifts = np.array(pairs, np.int64).reshape(-1, 2).T
+    return multipliers, shifts
+
+
+def output_channels(graph: Graph, op: Op) -> int:
+    """Output channels of a convolution or fully connected layer."""
+    return graph.tensors[op.inputs[1]].shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
+
+
+def _finish(
+    graph: Graph, op: Op, sums: Numbers, inputs: list[Values], activation: Activation
+) -> list[Values]:
+    """Bias, requantisation and fused activation; `sums` has the output channels last."""
+    total = sums.astype(np.int64)
+    if len(inputs) > 2:
+        bias = inputs[2].astype(np.int64)
+        total += bias
+        if np.abs(bias).max(initial=0) > 1 << 30:
+            total = wrap_int32(total)
+    out = graph.tensors[op.outputs[0]]
+    quant = output_quantization(graph, op)
+    multipliers, shifts = channel_multipliers(graph, op)
+    limits = activation_range(activation, quant, out.dtype)
+    y = requantise(total, multipliers, shifts, quant.zero_point, limits)
+    return [y.astype(out.dtype.value).reshape(out.shape)]
+
+
+def _weights(graph: Graph, op: Op, value: Values) -> npt.NDArray[np.int16]:
+    """The filter minus its zero point (0 but for some fully connected layers)."""
+    zero_point = quantization(graph, op, op.inputs[1]).zero_point
+    return (value.astype(np.int16) - np.int16(zero_point)).astype(np.int16)
+
+
+def _exact_float(terms: int) -> type[np.float32] | type[np.float64]:
+    """A float type in which a sum of that many products is exact."""
+    return np.float32 if terms <= _FLOAT32_TERMS else np.float64
+
+
+def _padded(x: Int64, pad: Pad, dtype: npt.DTypeLike) -> Numbers:
+    """Centred activations with their border (0: the zero point) in another type."""
+    batch, height, width, channels = x.shape
+    shape = (batch, height + pad.top + max(pad.bottom, 0), width + pad.left + max(pad.right, 0), channels)
+    padded = np.zeros(shape, dtype)
+    padded[:, pad.top : pad.top + height, pad.left : pad.left + width] = x
+    return padded
+
+
+def _windows(padded: Numbers, attrs: ConvAttrs, kernel: tuple[int, int], out: tuple[int, ...]) -> Numbers:
+    """A view (batch, rows, columns, channels, kernel rows, kernel columns)."""
+    extent = tuple((k - 1) * d + 1 for k, d in zip(kernel, attrs.dilation, strict=True))
+    view = sliding_window_view(padded, extent, axis=(1, 2))
+    view = view[:, :: attrs.stride[0], :: attrs.stride[1], :, :: attrs.dilation[0], :: attrs.dilation[1]]
+    return view[:, : out[1], : out[2]]
+
+
+def conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """CONV_2D: im2col and a matrix product for each group."""
+    attrs = attributes(op, ConvAttrs)
+    out = graph.tensors[op.outputs[0]].shape
+    weights = _weights(graph, op, inputs[1])
+    channels, kernel, depth = weights.shape[0], weights.shape[1:3], weights.shape[3]
+    terms = depth * kernel[0] * kernel[1]
+    dtype = _exact_float(terms)
+    padded = _padded(centred(graph, op, 0, inputs[0]), attrs.pad, dtype)
+    windows = _windows(padded, attrs, kernel, out)
+    groups = padded.shape[3] // depth
+    share = channels // groups
+    sums = np.empty((*out[:3], channels), dtype)
+    for i in range(groups):
+        columns = windows[:, :, :, i * depth : (i + 1) * depth]
+        columns = columns.transpose(0, 1, 2, 4, 5, 3).reshape(-1, terms)
+        matrix = weights[i * share : (i + 1) * share].reshape(share, terms).T.astype(dtype)
+        sums[..., i * share : (i + 1) * share] = (columns @ matrix).reshape(*out[:3], share)
+    return _finish(graph, op, sums, inputs, attrs.activation)
+
+
+def depthwise_conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """DEPTHWISE_CONV_2D: one multiply-add a tap over whole planes."""
+    attrs = attributes(op, DepthwiseAttrs)
+    out = graph.tensors[op.outputs[0]].shape
+    weights = _weights(graph, op, inputs[1])[0].astype(np.int32)
+    padded = _padded(centred(graph, op, 0, inputs[0]), attrs.pad, np.int32)
+    windows = _windows(padded, attrs, (weights.shape[0], weights.shape[1]), out)
+    channels = padded.shape[3]
+    taps = weights.reshape(*weights.shape[:2], channels, -1)  # output channel = input channel * m + i
+    sums = np.zeros((*out[:3], channels, taps.shape[3]), np.int32)
+    for ky in range(taps.shape[0]):
+        for kx in range(taps.shape[1]):
+            sums += windows[..., ky, kx][..., None] * taps[ky, kx]
+    return _finish(graph, op, sums.reshape(out), inputs, attrs.activation)
+
+
+def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """TRANSPOSE_CONV: every input pixel scatters its products; pads are cut off the full result."""
+    attrs = attributes(op, ConvAttrs)
+    batch, height, width, channels = graph.tensors[op.outputs[0]].shape
+    weights = _weights(graph, op, inputs[1])
+    kernel_h, kernel_w, depth = weights.shape[1:]
+    x = centred(graph, op, 0, inputs[0])
+    rows, columns = x.shape[1:3]
+    (stride_h, stride_w), pad = attrs.stride, attrs.pad
+    full_h = max((rows - 1) * stride_h + kernel_h, pad.top + height)
+    full_w = max((columns - 1) * stride_w + kernel_w, pad.left + width)
+    full = np.zeros((batch, full_h, full_w, channels), np.int64)
+    dtype = _exact_float(depth)
+    source = x.reshape(-1, depth).astype(dtype)
+    for ky in range(kernel_h):
+        for kx in range(kernel_w):
+            products = (source @ weights[:, ky, kx].T.astype(dtype)).reshape(batch, rows, columns, channels)
+            last = (ky + (rows - 1) * stride_h + 1, kx + (columns - 1) * stride_w + 1)
+            full[:, ky : last[0] : stride_h, kx : last[1] : stride_w] += products.astype(np.int64)
+    sums = full[:, pad.top : pad.top + height, pad.left : pad.left + width]
+    return _finish(graph, op, sums, inputs, attrs.activation)
+
+
+def fully_connected(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """FULLY_CONNECTED: all dimensions but those of a filter's row are batch."""
+    attrs = attributes(op, FullyConnectedAttrs)
+    weights = _weights(graph, op, inputs[1])
+    dtype = np.float64 if quantization(graph, op, op.inputs[1]).zero_point else _exact_float(weights.shape[1])
+    x = centred(graph, op, 0, inputs[0]).reshape(-1, weights.shape[1])
+    sums = x.astype(dtype) @ weights.T.astype(dtype)
+    return _finish(graph, op, sums, inputs, attrs.activation)

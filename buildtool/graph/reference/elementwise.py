@@ -1,0 +1,99 @@
+"""ADD, SUB, MUL and PRELU: int8, inputs broadcast as numpy does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from buildtool.graph.fixedpoint import (
+    RANGES,
+    activation_range,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+)
+from buildtool.graph.reference.tensors import (
+    Values,
+    attributes,
+    centred,
+    float_ratio,
+    output_quantization,
+    quantization,
+    requantise,
+)
+from buildtool.graph.types import ElementwiseAttrs, Graph, Op, OpKind
+
+ADD_LEFT_SHIFT = 20  # both inputs of ADD and SUB move left so far before they are scaled
+
+
+@dataclass(frozen=True)
+class AddMultipliers:
+    """ADD's and SUB's (multiplier, shift) of the first input, the second, and the output."""
+
+    first: tuple[int, int]
+    second: tuple[int, int]
+    output: tuple[int, int]
+
+
+def add_multipliers(graph: Graph, op: Op) -> AddMultipliers:
+    """Both inputs are brought to twice the larger scale, 2^-20 of it a step."""
+    scales = [quantization(graph, op, t).scale for t in op.inputs[:2]]
+    twice_larger = 2 * max(scales)
+    return AddMultipliers(
+        quantize_multiplier(scales[0] / twice_larger),
+        quantize_multiplier(scales[1] / twice_larger),
+        quantize_multiplier(twice_larger / ((1 << ADD_LEFT_SHIFT) * output_quantization(graph, op).scale)),
+    )
+
+
+def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """ADD and SUB."""
+    attrs = attributes(op, ElementwiseAttrs)
+    multipliers = add_multipliers(graph, op)
+    a, b = (
+        multiply_by_quantized_multiplier(centred(graph, op, i, inputs[i]) << ADD_LEFT_SHIFT, *pair)
+        for i, pair in enumerate((multipliers.first, multipliers.second))
+    )
+    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
+    limits = activation_range(attrs.activation, quant, out.dtype)
+    total = a - b if op.kind is OpKind.SUB else a + b
+    return [requantise(total, *multipliers.output, quant.zero_point, limits).astype(out.dtype.value)]
+
+
+def mul_multiplier(graph: Graph, op: Op) -> tuple[int, int]:
+    """MUL's (multiplier, shift); TFLite computes the factor in float32."""
+    scales = [quantization(graph, op, t).scale for t in op.inputs[:2]]
+    return quantize_multiplier(float_ratio(*scales, over=output_quantization(graph, op).scale))
+
+
+def mul(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """MUL."""
+    attrs = attributes(op, ElementwiseAttrs)
+    product = centred(graph, op, 0, inputs[0]) * centred(graph, op, 1, inputs[1])
+    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
+    limits = activation_range(attrs.activation, quant, out.dtype)
+    return [requantise(product, *mul_multiplier(graph, op), quant.zero_point, limits).astype(out.dtype.value)]
+
+
+def prelu_multipliers(graph: Graph, op: Op) -> tuple[tuple[int, int], tuple[int, int]]:
+    """PRELU's (multiplier, shift) of inputs >= 0 and of inputs < 0 times alpha; float32 factors."""
+    source, alpha = (quantization(graph, op, t).scale for t in op.inputs[:2])
+    out = output_quantization(graph, op).scale
+    return (
+        quantize_multiplier(float_ratio(source, over=out)),
+        quantize_multiplier(float_ratio(source, alpha, over=out)),
+    )
+
+
+def prelu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """PRELU: alpha broadcasts against the input."""
+    x, alpha = centred(graph, op, 0, inputs[0]), centred(graph, op, 1, inputs[1])
+    positive, negative = prelu_multipliers(graph, op)
+    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
+    limits = RANGES[out.dtype]
+    y = np.where(
+        x >= 0,
+        requantise(x, *positive, quant.zero_point, limits),
+        requantise(x * alpha, *negative, quant.zero_point, limits),
+    )
+    return [y.astype(out.dtype.value)]

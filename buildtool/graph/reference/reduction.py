@@ -1,0 +1,44 @@
+"""MEAN: 8 bits, over any axes."""
+
+from __future__ import annotations
+
+import math
+
+from buildtool.graph.fixedpoint import RANGES, quantize_multiplier
+from buildtool.graph.reference.tensors import (
+    Values,
+    attributes,
+    centred,
+    output_quantization,
+    quantization,
+    requantise,
+)
+from buildtool.graph.types import Graph, MeanAttrs, Op
+
+
+def mean_count(graph: Graph, op: Op) -> int:
+    """How many elements are averaged into one."""
+    shape = graph.tensors[op.inputs[0]].shape
+    return math.prod(shape[axis] for axis in attributes(op, MeanAttrs).axes)
+
+
+def mean_multiplier(graph: Graph, op: Op) -> tuple[int, int]:
+    """(multiplier, shift) from a sum of centred elements to the output: 1 / count is part of it.
+
+    The multiplier of the two scales' ratio is shifted left as far as the count has bits, then
+    divided by the count, truncating; 31 bits in all are kept.
+    """
+    scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op).scale
+    multiplier, shift = quantize_multiplier(scale / out)
+    count = mean_count(graph, op)
+    bits = min(count.bit_length() - 1, 32, 31 + shift)
+    return (multiplier << bits) // count, shift - bits
+
+
+def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """MEAN."""
+    attrs = attributes(op, MeanAttrs)
+    total = centred(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims)
+    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
+    y = requantise(total, *mean_multiplier(graph, op), quant.zero_point, RANGES[out.dtype])
+    return [y.astype(out.dtype.value)]

@@ -1,0 +1,70 @@
+"""What the families of operators share: values, checked access to attributes, requantisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.fixedpoint import INT32_MAX, multiply_by_quantized_multiplier, wrap_int32
+from buildtool.graph.types import Attrs, Graph, Op, Quantization
+
+Values: TypeAlias = npt.NDArray[np.generic]
+Int64: TypeAlias = npt.NDArray[np.int64]
+# Computes an operator's outputs from its inputs (an absent bias is left out).
+Rule: TypeAlias = Callable[[Graph, Op, list[Values]], list[Values]]
+
+_A = TypeVar("_A", bound=Attrs)
+
+
+def attributes(op: Op, kind: type[_A]) -> _A:
+    """The operator's attributes, which must be of `kind`."""
+    if not isinstance(op.attrs, kind):
+        raise ModelError(f"expected {kind.__name__}, found {type(op.attrs).__name__}", operator=op.place)
+    return op.attrs
+
+
+def quantization(graph: Graph, op: Op, tensor: int) -> Quantization:
+    """The quantisation of a tensor of `op`, which must have one."""
+    quant = graph.tensors[tensor].quant
+    if quant is None:
+        raise ModelError("has no quantisation", operator=op.place, tensor=graph.tensors[tensor].name)
+    return quant
+
+
+def output_quantization(graph: Graph, op: Op) -> Quantization:
+    """The quantisation of the operator's first output."""
+    return quantization(graph, op, op.outputs[0])
+
+
+def centred(graph: Graph, op: Op, position: int, value: Values) -> Int64:
+    """Input `position` minus its zero point."""
+    if value.dtype.kind not in "iu":
+        raise UnsupportedError(f"{op.kind} of {value.dtype} is not supported", operator=op.place)
+    return value.astype(np.int64) - quantization(graph, op, op.inputs[position]).zero_point
+
+
+def float_ratio(*scales: float, over: float) -> float:
+    """Product of scales over a scale, each step rounded to float32, as TFLite's float expressions are."""
+    product = np.float32(scales[0])
+    for scale in scales[1:]:
+        product = np.float32(product * np.float32(scale))
+    return float(np.float32(product / np.float32(over)))
+
+
+def requantise(
+    x: npt.ArrayLike,
+    multiplier: int | npt.ArrayLike,
+    shift: int | npt.ArrayLike,
+    zero_point: int,
+    limits: tuple[int, int],
+) -> Int64:
+    """X * multiplier * 2^(shift - 31) + zero_point, clamped to limits (inclusive)."""
+    y = multiply_by_quantized_multiplier(x, multiplier, shift)
+    y += zero_point
+    if np.any(np.asarray(shift) > 0) and np.any(y > INT32_MAX):  # the C code's int32 wraps
+        y = wrap_int32(y)
+    return np.asarray(np.clip(y, *limits))
