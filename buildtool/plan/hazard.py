@@ -1,0 +1,87 @@
+"""Proves a declared overlap by replaying the operator: what each write hits, and who still reads it.
+
+Independent of the planner's formula: it goes through output rows (or elements) one by one, at the
+addresses given, and looks up when every input row they fall on is read for the last time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from buildtool.graph.types import TABLE_KINDS, ConvAttrs, Graph, Op, OpKind, PoolAttrs, Tensor
+from buildtool.target.types import Contract
+
+_SLIDING = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D)
+_MAPPED = {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX} | TABLE_KINDS
+
+
+def unsafe(graph: Graph, op: Op, operand: int, contract: Contract, shift: int) -> str:
+    """Why `op`'s output may not lie `shift` bytes below its input tensor `operand`; "" if it may.
+
+    `shift` = offset(input) - offset(output), in bytes. Rows and elements are written in ascending
+    order, as both contracts promise.
+    """
+    if len(op.outputs) != 1:
+        return "it has several outputs"
+    source, result = graph.tensors[operand], graph.tensors[op.outputs[0]]
+    if contract is Contract.PIXEL:
+        return _replay_elements(source, result, shift)
+    if contract is Contract.ROW:
+        windows = _windows(op, operand, source, result, graph)
+        if windows is None:
+            return "it does not go through this input row by row"
+        return _replay_rows(windows, source, result, shift)
+    return "its kernel allows no overlap"
+
+
+def _replay_elements(source: Tensor, result: Tensor, shift: int) -> str:
+    """Output element e is written once input elements up to e have been read."""
+    if source.shape != result.shape:
+        return "the input's elements are not the output's"
+    element = np.arange(result.elements, dtype=np.int64)
+    last_byte = (element + 1) * result.dtype.size - 1 - shift  # within the input
+    hit = np.minimum(last_byte // source.dtype.size, source.elements - 1)
+    bad = (last_byte >= 0) & (element * result.dtype.size - shift < source.size) & (hit > element)
+    if bad.any():
+        first = int(np.argmax(bad))
+        return f"output element {first} hits input element {int(hit[first])} before it is read"
+    return ""
+
+
+def _windows(
+    op: Op, operand: int, source: Tensor, result: Tensor, graph: Graph
+) -> list[tuple[int, int]] | None:
+    """For each output row the input rows [first, end) that the contract lets its computation read."""
+    (in_batch, in_rows, _, _), (out_batch, out_rows, _, _) = source.nhwc, result.nhwc
+    if in_batch != 1 or out_batch != 1:
+        return None
+    if op.kind in _MAPPED and source.shape == result.shape:
+        return [(q, q + 1) for q in range(out_rows)]
+    if op.kind not in _SLIDING or operand != op.inputs[0]:
+        return None
+    if isinstance(op.attrs, PoolAttrs):
+        reach = op.attrs.kernel[0]
+    elif isinstance(op.attrs, ConvAttrs):
+        reach = (graph.tensors[op.inputs[1]].shape[1] - 1) * op.attrs.dilation[0] + 1
+    else:
+        return None
+    tops = (q * op.attrs.stride[0] - op.attrs.pad.top for q in range(out_rows))
+    return [(max(top, 0), min(top + reach, in_rows)) for top in tops]
+
+
+def _replay_rows(windows: list[tuple[int, int]], source: Tensor, result: Tensor, shift: int) -> str:
+    """Output row q may be written from the moment its computation begins."""
+    in_rows, out_rows = source.nhwc[1], result.nhwc[1]
+    if not source.size or not result.size:
+        return ""
+    in_row, out_row = source.size // in_rows, result.size // out_rows
+    last_reader = [-1] * in_rows
+    for q, (first, end) in enumerate(windows):
+        for row in range(first, end):
+            last_reader[row] = q
+    for q in range(out_rows):
+        begin = q * out_row - shift  # within the input
+        for row in range(max(begin // in_row, 0), min((begin + out_row - 1) // in_row + 1, in_rows)):
+            if last_reader[row] >= q:
+                return f"output row {q} hits input row {row}, which row {last_reader[row]} still reads"
+    return ""
