@@ -26,7 +26,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"see '{self.prog} --help'")
 
-    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401 (argparse's own)
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             what = action.dest.replace("_", "-")
             raise UsageError(
@@ -59,7 +59,7 @@ def build(args: argparse.Namespace) -> Result:
 
     answer = _ask("build", args, board=args.board, toolchain=args.toolchain)
     written = _write(answer.pop("files"), Path(args.out))
-    return answer | {"files": written}, report.text(answer, written), 0
+    return answer | {"files": written}, report.text(answer, args.out, written), 0
 
 
 def validate(args: argparse.Namespace) -> Result:
@@ -70,7 +70,7 @@ def validate(args: argparse.Namespace) -> Result:
     if args.reference is not None:
         fields["reference"] = args.reference
     answer = _ask("validate", args, board=args.board, toolchain=args.toolchain, **fields)
-    return answer, validation.text(answer), 0 if answer["equal"] else 1
+    return answer, validation.text(answer), 0 if answer["exact"] else 1
 
 
 def profile(args: argparse.Namespace) -> Result:
@@ -78,7 +78,7 @@ def profile(args: argparse.Namespace) -> Result:
     from buildtool.report import profile as report
 
     answer = _ask("profile", args, board=args.board, toolchain=args.toolchain, **_inputs(args))
-    return answer, report.text(answer), 0
+    return answer, report.text(answer), 0 if answer["exact"] else 1
 
 
 def ops(args: argparse.Namespace) -> Result:
@@ -108,7 +108,7 @@ def zoo(args: argparse.Namespace) -> Result:
 # ---- requests ------------------------------------------------------------------------------------
 
 
-def _ask(kind: str, args: argparse.Namespace, **fields: Any) -> Answer:  # noqa: ANN401 (JSON values)
+def _ask(kind: str, args: argparse.Namespace, **fields: Any) -> Answer:
     """The service's answer to a request made of the model, the planning options and `fields`."""
     from buildtool.service import handle
 
@@ -198,7 +198,7 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", metavar="S", type=_seed, help="of the random inputs")
 
 
-def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
+def _parser() -> tuple[_Parser, dict[str, _Parser]]:
     """The whole command line, and the parser of each subcommand."""
     parser = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
     parser.add_argument("--version", action="version", version=f"buildtool {__version__}")
@@ -253,10 +253,10 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     """Arguments; UsageError with a suggestion for an unknown option."""
     parser, commands = _parser()
     sub = commands.get(argv[0]) if argv else None
-    for word in argv[1:] if sub else ():
+    for word in argv[1:]:
         name = word.partition("=")[0]
         # Before argparse looks: it would rather complain of what is missing than of what is misspelt.
-        if name.startswith("--") and name not in sub._option_string_actions:
+        if sub and name.startswith("--") and name not in sub._option_string_actions:
             raise UsageError(f"unknown option '{name}'", hint=did_you_mean(name, sub._option_string_actions))
     return parser.parse_args(argv)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 Cell = str | int | float | None
 
@@ -52,3 +53,14 @@ def shorten(text: str, width: int) -> str:
 def shape(dimensions: Sequence[int]) -> str:
     """A shape: (1, 48, 48, 8) -> "1x48x48x8"."""
     return "x".join(map(str, dimensions)) or "scalar"
+
+
+def count(number: int, unit: str) -> str:
+    """A number with its unit: 1 byte, 55,296 bytes."""
+    return f"{number:,} {unit}" if number == 1 else f"{number:,} {unit}s"
+
+
+def headline(answer: Mapping[str, Any]) -> str:
+    """What was run, and by what: model, board, how real the run was, compiler, strategy."""
+    how = ", ".join(answer[key] for key in ("level", "compiler", "strategy"))
+    return f"{answer['model']} on {answer['board']} ({how})"

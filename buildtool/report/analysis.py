@@ -1,0 +1,77 @@
+"""The answer of `analyze` as text: the network, then a verdict for each board."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.report.table import count, table
+
+Answer = Mapping[str, Any]
+
+
+def text(answer: Answer) -> str:
+    """What the network is, whether it fits each board, and what would help where it does not."""
+    return "\n".join([*_network(answer), "", _boards(answer["boards"]), *_advice(answer["boards"])])
+
+
+def _network(answer: Answer) -> list[str]:
+    network = answer["network"]
+    kinds = ", ".join(f"{number} {kind}" for kind, number in _most_first(network["kinds"]))
+    lines = [
+        f"{answer['model']}: {count(answer['file_bytes'], 'byte')} on disk",
+        f"  operators         {network['operators']} ({answer['operators_in_file']} in the file): {kinds}",
+        *(f"  input             {_interface(tensor)}" for tensor in network["inputs"]),
+        *(f"  output            {_interface(tensor)}" for tensor in network["outputs"]),
+        f"  work              {count(network['macs'], 'multiply-accumulate')}",
+        f"  weights           {count(network['weight_bytes'], 'byte')}",
+        f"  activations       {count(network['activation_bytes'], 'byte')}",
+        f"  largest live set  {count(network['live_bound_bytes'], 'byte')}",
+    ]
+    if network["live_bound_operator"]:
+        lines[-1] += f", at {network['live_bound_operator']}"
+    return lines
+
+
+def _most_first(kinds: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _interface(tensor: Answer) -> str:
+    quantised = (
+        "" if tensor["scale"] is None else f", scale {tensor['scale']:.6g}, zero point {tensor['zero_point']}"
+    )
+    return f"{tensor['name']}: {tensor['type']} {tensor['shape']}{quantised}"
+
+
+def _boards(boards: list[Answer]) -> str:
+    titles = ["board", "fits", "RAM needed", "RAM available", "flash needed", "flash available", "binds"]
+    rows: list[list[str | int | None]] = []
+    for board in boards:
+        verdict = "yes" if board["fits"] else "NO"
+        if "needs" not in board:
+            rows.append([board["board"], verdict, *[None] * 4, "see below"])
+            continue
+        sizes = [size for need in board["needs"] for size in (need["required"], need["available"])]
+        rows.append([board["board"], verdict, *sizes, f"{board['binds']} at {board['binding_operator']}"])
+    return table(titles, rows) + "\nRAM and flash in bytes; flash is the weight image, the code comes on top."
+
+
+def _advice(boards: list[Answer]) -> list[str]:
+    lines: list[str] = []
+    for board in boards:
+        if board["fits"]:
+            continue
+        lines += ["", f"{board['board']} does not fit:"]
+        if "error" in board:
+            lines += [f"  {line}" for line in board["error"].splitlines()]
+            continue
+        for need in board["needs"]:
+            if need["excess"]:
+                excess = count(need["excess"], "byte")
+                lines.append(f"  {need['what']}: {excess} too many for memory '{need['memory']}'")
+        lines.append(
+            f"  most is alive at {board['binding_operator']}: {count(board['binding_bytes'], 'byte')}"
+        )
+        lines += [f"  try: {advice}" for advice in board["advice"]]
+    return lines

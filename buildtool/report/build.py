@@ -1,0 +1,22 @@
+"""The answer of `build` as text: what was written, and what it takes of each memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from buildtool.report import sizes
+from buildtool.report.table import count
+
+
+def text(answer: Mapping[str, Any], folder: str, files: Sequence[str]) -> str:
+    """The files below `folder`, the arena, and the size report."""
+    lines = [
+        f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}",
+        f"arena: {count(answer['arena_bytes'], 'byte')}",
+        "",
+        sizes.text(answer["sizes"]),
+        "",
+        f"written to {folder}: {', '.join(files)}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,56 @@
+"""The answer of `plan` as text: memory and work in figures, every operator's kernel, the arena's map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.report.table import Cell, count, shorten, table
+
+Answer = Mapping[str, Any]
+NAME_WIDTH = 40
+
+
+def text(answer: Answer) -> str:
+    """Figures first, then operators in order of execution, then buffers by offset."""
+    binding = answer["binding"]
+    over = answer["arena_bytes"] - answer["arena_bound_bytes"]
+    bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"
+    lines = [
+        f"{answer['model']} on {answer['board']}: {answer['strategy']}, image {answer['image']}",
+        f"arena    {count(answer['arena_bytes'], 'byte')} ({bound}), fullest at {binding['name']}",
+        f"         counted: {', '.join(answer['accounting'])}",
+        f"weights  {count(answer['flash_bytes'], 'byte')} of flash",
+        f"work     {count(answer['macs'], 'multiply-accumulate')}, F {answer['f']:.3f}; "
+        f"estimated cost {answer['cost']:,.0f}",
+        "",
+        _operators(answer),
+        "",
+        _buffers(answer),
+    ]
+    return "\n".join(lines)
+
+
+def _operators(answer: Answer) -> str:
+    rows: list[list[Cell]] = [
+        [op["position"], shorten(op["name"], NAME_WIDTH), op["kind"], op["kernel"] or "(no code)"]
+        for op in answer["operators"]
+    ]
+    return table(["#", "layer", "operator", "kernel"], rows)
+
+
+def _buffers(answer: Answer) -> str:
+    placed = sorted(answer["buffers"], key=lambda b: (b["offset"], b["first"]))
+    rows: list[list[Cell]] = [
+        [
+            b["offset"],
+            b["offset"] + b["size"],
+            b["first"],
+            b["last"],
+            b["kind"],
+            shorten(b["name"], NAME_WIDTH),
+        ]
+        for b in placed
+    ]
+    titles = ["from byte", "to byte", "from step", "to step", "holds", "name"]
+    return table(titles, rows)

@@ -1,0 +1,71 @@
+"""The answer of `profile` as text: a line a layer, totals, and whether the output is right."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.report.table import Cell, count, headline, shorten, table
+
+Answer = Mapping[str, Any]
+NAME_WIDTH = 32
+
+
+def text(answer: Answer) -> str:
+    """The per-layer table under a headline, then memory, totals and the verdict."""
+    rows = answer["per_operator"]
+    counted = answer["instructions"] is not None
+    lines = [
+        headline(answer),
+        "",
+        _table(answer, counted),
+        "",
+        f"arena {count(answer['arena_bytes'], 'byte')}, weights {count(answer['flash_bytes'], 'byte')}"
+        + (
+            ""
+            if answer["stack_high_water"] is None
+            else f", stack {count(answer['stack_high_water'], 'byte')}"
+        ),
+    ]
+    if counted:
+        outside = answer["instructions"] - sum(row["instructions"] or 0 for row in rows)
+        lines.append(f"instructions are executed ones, not cycles; {outside:,} of them between layers")
+    else:
+        lines.append("instructions are counted in emulators only, not on the host")
+    lines += [_top(output) for output in answer["outputs"]]
+    lines.append(
+        f"output of {count(answer['inputs'], 'input')}: "
+        + ("EQUAL to the reference, to the bit" if answer["exact"] else "DIFFERENT from the reference")
+    )
+    return "\n".join(lines)
+
+
+def _table(answer: Answer, counted: bool) -> str:
+    titles = ["#", "layer", "operator", "output", "MACs", "RAM alive", "instructions", "per MAC"]
+    rows: list[list[Cell]] = [
+        [
+            number,
+            shorten(row["name"], NAME_WIDTH),
+            row["operator"],
+            row["output_shape"],
+            row["macs"],
+            row["ram_alive"],
+            row["instructions"],
+            _per_mac(row["instructions"], row["macs"]),
+        ]
+        for number, row in enumerate(answer["per_operator"])
+    ]
+    peak = max((row["ram_alive"] for row in answer["per_operator"]), default=0)
+    total: list[Cell] = [None, "total", None, None, answer["macs"], peak, answer["instructions"]]
+    total.append(_per_mac(answer["instructions"], answer["macs"]))
+    width = len(titles) if counted else len(titles) - 2
+    return table(titles[:width], [row[:width] for row in rows], total[:width])
+
+
+def _per_mac(instructions: int | None, macs: int) -> float | None:
+    return instructions / macs if instructions is not None and macs else None
+
+
+def _top(output: Answer) -> str:
+    best = ", ".join(f"[{entry['index']}] {entry['value']}" for entry in output["top"])
+    return f"output '{output['name']}' ({output['shape']}), largest values: {best}"

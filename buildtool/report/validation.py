@@ -1,0 +1,37 @@
+"""The answer of `validate` as text: equal or not, where it was run, and by what it was built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.report.table import count, headline
+
+Answer = Mapping[str, Any]
+
+
+def text(answer: Answer) -> str:
+    """The verdict, the first difference if there is one, and the memory really used."""
+    stack = answer["stack_high_water"]
+    lines = [
+        headline(answer),
+        f"reference: {answer['reference']}",
+        f"compared: {count(answer['tensors_compared'], 'tensor')}, {count(answer['inputs'], 'input')}, "
+        f"{count(answer['output_values'], 'different output value')}",
+        f"arena: {count(answer['arena_bytes'], 'byte')}, {answer['arena_high_water']:,} touched"
+        + ("" if stack is None else f"; stack: {count(stack, 'byte')}"),
+        verdict(answer),
+    ]
+    return "\n".join(lines)
+
+
+def verdict(answer: Answer) -> str:
+    """One line: EQUAL, or how different, and where first."""
+    if answer["exact"]:
+        return "EQUAL to the bit"
+    line = f"DIFFERENT by up to {answer['max_abs_diff']}"
+    first = answer["first_difference"]
+    return (
+        f"{line}; first in input {first['input']} at {first['operator']}, tensor '{first['tensor']}': "
+        f"{count(first['elements'], 'element')}, from element {first['first_element']} on"
+    )
