@@ -6,7 +6,8 @@
 #define SUM_LIMIT (1 << 28)      /* no probability reaches half a step any more */
 #define Q2_ONE (1 << 29)         /* Q2.29, as the next two */
 #define Q2_48_OVER_17 1515870810 /* round(48/17 * 2^29) */
-#define Q2_32_OVER_17 1010580540 /* round(32/17 * 2^29) */
+#define Q2_MINUS_32_OVER_17                                                                        \
+    (-1010580540) /* round(-32/17 * 2^29); the sign matters to the rounding */
 
 static inline int32_t saturating_shift(int32_t value, int32_t bits) {
     const int32_t limit = INT32_MAX >> bits;
@@ -24,7 +25,7 @@ static int32_t reciprocal(int32_t sum, int32_t *exponent) {
         bits++;
     }
     half = (int32_t)(((uint32_t)sum << (32 - bits)) >> 1);
-    x = Q2_48_OVER_17 - nn_high_multiply(half, Q2_32_OVER_17);
+    x = Q2_48_OVER_17 + nn_high_multiply(half, Q2_MINUS_32_OVER_17);
     for (int32_t step = 0; step < 3; step++) {
         const int32_t error = Q2_ONE - nn_high_multiply(half, x);
         x += saturating_shift(nn_high_multiply(x, error), 2);
