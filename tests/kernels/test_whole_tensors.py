@@ -1,0 +1,127 @@
+"""The kernels that work on whole tensors: MEAN, MIRROR_PAD, strided copies and fills."""
+
+import ctypes
+from ctypes import byref, c_int32, c_void_p
+
+import numpy as np
+from ckernels import call, constants, numbers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernelcases import means, mirror_pads
+from litert import run_graph
+from placement import Room
+
+from buildtool.emit.packing import pack
+from buildtool.emit.strided import reduction
+from buildtool.graph.types import PadMode
+
+EXAMPLES = settings(max_examples=60, derandomize=True, deadline=None)
+RANK = 6
+
+
+def six(values):
+    return [*values, *([0] * (RANK - len(values)))]
+
+
+def expected(case):
+    return run_graph(case.graph, case.inputs)[case.op.outputs[0]]
+
+
+def room_for(shape):
+    return Room(np.random.default_rng(0), int(np.prod(shape, dtype=int)))
+
+
+@EXAMPLES
+@given(case=means())
+def test_a_mean_over_any_axes(case):
+    walk = reduction(case.graph, case.op)
+    geometry = numbers(
+        len(walk.outer),
+        len(walk.inner),
+        *six([n for n, _ in walk.outer]),
+        *six([s for _, s in walk.outer]),
+        *six([n for n, _ in walk.inner]),
+        *six([s for _, s in walk.inner]),
+    )
+    block = constants(pack(case.graph, case.op, "mean"))
+    x = np.ascontiguousarray(case.inputs[0])
+    room = room_for(case.out_shape)
+    call(
+        "nn_mean_s8",
+        byref(geometry),
+        c_void_p(block.ctypes.data),
+        c_void_p(x.ctypes.data),
+        c_void_p(room.middle.ctypes.data),
+    )
+    room.check_guards()
+    np.testing.assert_array_equal(room.middle.reshape(case.out_shape), expected(case))
+
+
+@EXAMPLES
+@given(case=mirror_pads())
+def test_mirrored_padding(case):
+    x, attrs = np.ascontiguousarray(case.inputs[0]), case.op.attrs
+    geometry = numbers(
+        x.ndim,
+        *six(x.shape),
+        *six([p[0] for p in attrs.paddings]),
+        *six([p[1] for p in attrs.paddings]),
+        int(attrs.mode is PadMode.SYMMETRIC),
+    )
+    room = room_for(case.out_shape)
+    call("nn_mirror_pad_s8", byref(geometry), c_void_p(x.ctypes.data), c_void_p(room.middle.ctypes.data))
+    room.check_guards()
+    np.testing.assert_array_equal(room.middle.reshape(case.out_shape), expected(case))
+
+
+@st.composite
+def boxes(draw):
+    """(shape of a tensor, a box cut out of it with steps, the order its dimensions are written in)."""
+    rank = draw(st.integers(1, RANK))
+    shape = [draw(st.integers(1, 4)) for _ in range(rank)]
+    slices = []
+    for n in shape:
+        first, last = sorted((draw(st.integers(0, n - 1)), draw(st.integers(0, n - 1))))
+        step = draw(st.integers(1, 2))
+        slices.append(
+            slice(first, last + 1, step)
+            if draw(st.booleans())
+            else slice(last, first - 1 if first else None, -step)
+        )
+    return shape, tuple(slices), draw(st.permutations(range(rank)))
+
+
+@EXAMPLES
+@given(box=boxes())
+def test_a_box_copied_between_any_two_layouts(box):
+    shape, slices, order = box
+    source = np.random.default_rng(0).integers(-128, 128, shape, dtype=np.int8)
+    wanted = source[slices].transpose(order)
+    # The output's own layout is that of `wanted`; its strides in the box's order:
+    strides = [wanted[0:0].size] * len(shape)
+    step = 1
+    for d in reversed(range(len(shape))):
+        strides[order[d]] = step
+        step *= wanted.shape[d]
+    view = source[slices]
+    offset = view.ctypes.data - source.ctypes.data
+    geometry = numbers(len(shape), *six(view.shape), *six(view.strides), *six(strides))
+    room = room_for(wanted.shape)
+    call(
+        "nn_copy_s8",
+        byref(geometry),
+        c_void_p(source.ctypes.data + offset),
+        c_void_p(room.middle.ctypes.data),
+    )
+    room.check_guards()
+    np.testing.assert_array_equal(room.middle.reshape(wanted.shape), wanted)
+
+
+@EXAMPLES
+@given(value=st.integers(-128, 127), size=st.integers(0, 70))
+def test_a_fill_writes_every_byte_and_no_other(value, size):
+    room = room_for((size,))
+    block = (c_int32 * 4)(value)
+    call("nn_fill_s8", ctypes.cast(block, c_void_p), c_void_p(room.middle.ctypes.data), c_int32(size))
+    room.check_guards()
+    assert np.all(room.middle == value)

@@ -1,0 +1,145 @@
+"""Compiles the plain C kernels for this machine and calls them on numpy arrays.
+
+    view = whole(array)                       # int8, rows x columns x channels, contiguous
+    compute(graph, op, [view], out_view, (y0, y1, x0, x1))
+
+Undefined behaviour traps: the process dies with SIGILL, and pytest's fault handler says in which test.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import functools
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from ctypes import byref, c_int32, c_void_p
+from pathlib import Path
+
+import numpy as np
+
+from buildtool.emit.packing import pack
+from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, PoolAttrs, ResizeAttrs
+from buildtool.target.catalogue import load_catalogue
+from buildtool.target.types import KernelVariant
+
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+WARNINGS = (
+    "-std=c99",
+    "-Wall",
+    "-Wextra",
+    "-Wconversion",
+    "-Wsign-conversion",
+    "-Wshadow",
+    "-pedantic",
+    "-Werror",
+)
+_SANITIZE = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-fno-sanitize-recover=all")
+
+
+class View(ctypes.Structure):
+    """nn_view."""
+
+    _fields_ = [("data", c_void_p)] + [
+        (name, c_int32)
+        for name in ("row_stride", "ring_rows", "ring_cols", "x0", "height", "width", "channels")
+    ]
+
+
+class Geometry(ctypes.Structure):
+    """Any geometry of up to 32 integers."""
+
+    _fields_ = [("values", c_int32 * 32)]
+
+
+def whole(array: np.ndarray) -> View:
+    """A view of a whole tensor (rows, columns, channels)."""
+    assert array.dtype == np.int8 and array.flags.c_contiguous and array.ndim == 3
+    h, w, c = array.shape
+    return View(array.ctypes.data, w * c, h, w, 0, h, w, c)
+
+
+def sources() -> list[Path]:
+    """The plain kernels' files."""
+    return sorted((KERNELS / "reference").glob("*.c"))
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """The kernels as a shared library, with undefined behaviour trapped."""
+    compiler = shutil.which("gcc") or shutil.which("clang-22") or shutil.which("cc")
+    assert compiler, "the kernels' tests need a C compiler: apt-get install gcc"
+    folder = Path(tempfile.mkdtemp(prefix="ckernels"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    made = folder / "kernels.so"
+    flags = ("-O1", "-fPIC", "-shared", "-ffp-contract=off", *WARNINGS, *_SANITIZE)
+    command = [compiler, *flags, f"-I{KERNELS / 'include'}", "-o", str(made), *map(str, sources())]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(made))
+
+
+@functools.cache
+def catalogue() -> dict[str, KernelVariant]:
+    """The plain kernel of every operator kind."""
+    return {v.op: v for v in load_catalogue(KERNELS / "reference" / "catalogue.toml")}
+
+
+def numbers(*values: int) -> Geometry:
+    """A geometry struct from its fields in order."""
+    return Geometry((c_int32 * 32)(*values))
+
+
+def constants(block: bytes) -> np.ndarray:
+    """`block` in memory aligned to 16 bytes, as the weight image has it."""
+    room = np.zeros(len(block) + 16, np.uint8)
+    start = -room.ctypes.data % 16
+    aligned = room[start : start + len(block)]
+    aligned[:] = np.frombuffer(block, np.uint8)
+    return aligned
+
+
+def geometry(graph: Graph, op: Op) -> Geometry | None:
+    """What the emitted C tells the kernel about `op`'s geometry; None: nothing."""
+    attrs = op.attrs
+    if isinstance(attrs, ConvAttrs):
+        weights = graph.tensors[op.inputs[1]].shape
+        groups = 1
+        if isinstance(attrs, DepthwiseAttrs):
+            groups = attrs.depth_multiplier
+        elif op.kind is OpKind.CONV_2D:
+            groups = graph.tensors[op.inputs[0]].shape[3] // weights[3]
+        return numbers(*weights[1:3], *attrs.stride, *attrs.dilation, attrs.pad.top, attrs.pad.left, groups)
+    if isinstance(attrs, PoolAttrs):
+        return numbers(*attrs.kernel, *attrs.stride, attrs.pad.top, attrs.pad.left)
+    if isinstance(attrs, ResizeAttrs):
+        return numbers(int(attrs.align_corners), int(attrs.half_pixel_centers))
+    return None
+
+
+_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+
+
+def compute(
+    graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]
+) -> None:
+    """Runs the plain kernel of `op` for rows [y0, y1) and columns [x0, x1): (y0, y1, x0, x1)."""
+    variant = catalogue()[op.kind]
+    block = constants(pack(graph, op, variant.packing))
+    shape = geometry(graph, op)
+    area = (c_int32 * 4)(*window)
+    arguments: list[object] = [] if shape is None else [byref(shape)]
+    if len(block):
+        arguments.append(c_void_p(block.ctypes.data))
+    arguments += [byref(view) for view in (*inputs, out)] + [byref(area)]
+    if op.kind in _SCRATCH:
+        arguments.append(None)
+    call(variant.symbol, *arguments)
+
+
+def call(symbol: str, *arguments: object) -> None:
+    """Calls a kernel: addresses as c_void_p (or None), structs by reference, integers as they are."""
+    function = getattr(library(), symbol)
+    function.restype = None
+    function(*arguments)

@@ -1,0 +1,210 @@
+"""Runs a case's kernel as plans do: whole, piece by piece from rings, or with its output over its input.
+
+Memory that a kernel may not read is filled with random bytes, memory that it may not write is compared
+with a copy taken before.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from ckernels import View, compute, whole
+from kernelcases import Case
+
+from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, OpKind, PoolAttrs, ResizeAttrs
+
+GUARD = 64  # bytes before and after
+
+
+class Room:
+    """Random bytes with a guard on either side; `fill` says what the middle must be."""
+
+    def __init__(self, rng: np.random.Generator, size: int) -> None:
+        self.memory = rng.integers(-128, 128, size + 2 * GUARD, dtype=np.int8)
+        self.before = self.memory.copy()
+        self.middle = self.memory[GUARD : GUARD + size]
+
+    def check_guards(self) -> None:
+        """The bytes around the middle are as they were."""
+        assert np.array_equal(self.memory[:GUARD], self.before[:GUARD]), "wrote below its memory"
+        assert np.array_equal(self.memory[-GUARD:], self.before[-GUARD:]), "wrote above its memory"
+
+
+def images(case: Case) -> tuple[list[np.ndarray], tuple[int, int, int]]:
+    """Every operand as rows x columns x channels (alpha too), and the output's shape likewise."""
+    op = case.op
+    values = list(case.inputs)
+    if op.kind is OpKind.PRELU:
+        data = case.graph.tensors[op.inputs[1]].data
+        assert data is not None
+        values.append(data)
+    found = []
+    for value in values:
+        shape = (1, 1, 1, *value.shape)[-3:]
+        found.append(np.ascontiguousarray(value.reshape(shape), np.int8))
+    out = (1, 1, 1, *case.out_shape)[-3:]
+    return found, (out[0], out[1], out[2])
+
+
+def operand_view(array: np.ndarray, out: tuple[int, int, int]) -> View:
+    """A whole operand that repeats itself where the output is larger."""
+    view = whole(array)
+    if array.shape[0] == 1:
+        view.row_stride = 0
+    view.height, view.width = out[0], out[1]
+    return view
+
+
+def run_whole(case: Case) -> np.ndarray:
+    """The kernel's whole output from whole inputs, in one call."""
+    arrays, shape = images(case)
+    views = [whole(a) for a in arrays]
+    if len(arrays) > 1:
+        views = [operand_view(a, shape) for a in arrays]
+    room = Room(np.random.default_rng(0), int(np.prod(shape)))
+    out = room.middle.reshape(shape)
+    compute(case.graph, case.op, views, whole(out), (0, shape[0], 0, shape[1]))
+    room.check_guards()
+    return out.reshape(case.out_shape)
+
+
+def _windowed(
+    first: int, end: int, size: int, kernel: int, stride: int, dilation: int, pad: int
+) -> tuple[int, int]:
+    lowest = first * stride - pad
+    highest = (end - 1) * stride - pad + (kernel - 1) * dilation
+    return min(max(lowest, 0), size - 1), max(min(highest + 1, size), 1)
+
+
+def needed(case: Case, axis: int, size: int) -> Callable[[int, int], tuple[int, int]]:
+    """From outputs [first, end) to the inputs they read, along rows (axis 0) or columns (1)."""
+    attrs, op = case.op.attrs, case.op
+    if isinstance(attrs, ResizeAttrs):
+        return lambda _first, _end: (0, size)
+    if isinstance(attrs, PoolAttrs):
+        pad = (attrs.pad.top, attrs.pad.left)[axis]
+        return lambda f, e: _windowed(f, e, size, attrs.kernel[axis], attrs.stride[axis], 1, pad)
+    if isinstance(attrs, ConvAttrs):
+        kernel, stride = case.graph.tensors[op.inputs[1]].shape[1 + axis], attrs.stride[axis]
+        pad = (attrs.pad.top, attrs.pad.left)[axis]
+        if op.kind is OpKind.TRANSPOSE_CONV:
+            return lambda f, e: (
+                min(max(-(-(f + pad - kernel + 1) // stride), 0), size - 1),
+                max(min((e - 1 + pad) // stride + 1, size), 1),
+            )
+        return lambda f, e: _windowed(f, e, size, kernel, stride, attrs.dilation[axis], pad)
+    if isinstance(attrs, FullyConnectedAttrs):
+        return lambda first, end: (first, end)
+    return lambda first, end: (0, 1) if size == 1 else (first, end)
+
+
+def cuts(rng: np.random.Generator, size: int) -> list[tuple[int, int]]:
+    """[0, size) in random pieces."""
+    inner = sorted(rng.choice(np.arange(1, size), rng.integers(0, size), replace=False)) if size > 1 else []
+    edges = [0, *(int(n) for n in inner), size]
+    return list(itertools.pairwise(edges))
+
+
+def _ring(
+    rng: np.random.Generator,
+    array: np.ndarray,
+    rows: tuple[int, int],
+    columns: tuple[int, int],
+    spare: tuple[int, int],
+) -> View:
+    """A view that holds only these rows and columns of `array`, wrapped around; the rest is noise."""
+    height, width, depth = array.shape
+    ring_rows, ring_cols = rows[1] - rows[0] + spare[0], columns[1] - columns[0] + spare[1]
+    x0 = int(rng.integers(0, columns[0] + 1))
+    memory = rng.integers(-128, 128, (ring_rows, ring_cols, depth), dtype=np.int8)
+    for y in range(*rows):
+        for x in range(*columns):
+            memory[y % ring_rows, (x - x0) % ring_cols] = array[y, x]
+    view = View(memory.ctypes.data, ring_cols * depth, ring_rows, ring_cols, x0, height, width, depth)
+    view.keep = memory  # the view holds an address only
+    return view
+
+
+def run_pieces(case: Case, seed: int, *, columns: bool) -> np.ndarray:
+    """The output computed window by window, each from rings that hold no more than it needs.
+
+    Without `columns`, windows are whole rows. The output goes to a ring of its own.
+    """
+    rng = np.random.default_rng(seed)
+    arrays, shape = images(case)
+    result = np.zeros(shape, np.int8)
+    for y0, y1, x0, x1 in _windows(rng, shape, columns):
+        views = []
+        for array in arrays:
+            rows = needed(case, 0, array.shape[0])(y0, y1)
+            cols = needed(case, 1, array.shape[1])(x0, x1) if columns else (0, array.shape[1])
+            spare = (int(rng.integers(2)), int(rng.integers(2)) if columns else 0)
+            if len(arrays) > 1:  # a broadcast operand is one row or column, whichever is asked for
+                spare = (0 if array.shape[0] == 1 else spare[0], 0 if array.shape[1] == 1 else spare[1])
+            view = _ring(rng, array, rows, cols, spare)
+            view.x0 = view.x0 if columns else 0
+            if len(arrays) > 1:
+                view.height, view.width = shape[0], shape[1]
+            views.append(view)
+        _compute_window(case, rng, views, result, (y0, y1, x0, x1), columns)
+    return result.reshape(case.out_shape)
+
+
+def _windows(
+    rng: np.random.Generator, shape: tuple[int, int, int], columns: bool
+) -> Iterator[tuple[int, int, int, int]]:
+    for y0, y1 in cuts(rng, shape[0]):
+        for x0, x1 in cuts(rng, shape[1]) if columns else [(0, shape[1])]:
+            yield y0, y1, x0, x1
+
+
+def _compute_window(
+    case: Case,
+    rng: np.random.Generator,
+    views: list[View],
+    result: np.ndarray,
+    window: tuple[int, int, int, int],
+    columns: bool,
+) -> None:
+    """Computes into a ring of the window's size and copies from there; nothing else may change."""
+    y0, y1, x0, x1 = window
+    depth = result.shape[2]
+    ring_rows, ring_cols = y1 - y0, (x1 - x0) if columns else result.shape[1]
+    room = Room(rng, ring_rows * ring_cols * depth)
+    start = int(rng.integers(0, x0 + 1)) if columns else 0
+    out = View(
+        room.middle.ctypes.data,
+        ring_cols * depth,
+        ring_rows,
+        ring_cols,
+        start,
+        result.shape[0],
+        result.shape[1],
+        depth,
+    )
+    compute(case.graph, case.op, views, out, window)
+    room.check_guards()
+    ring = room.middle.reshape(ring_rows, ring_cols, depth)
+    for y in range(y0, y1):
+        for x in range(x0, x1):
+            result[y, x] = ring[y % ring_rows, (x - start) % ring_cols]
+
+
+def run_over(case: Case, operand: int, distance: int) -> np.ndarray:
+    """The whole output with input `operand` starting `distance` bytes above the output's start."""
+    arrays, shape = images(case)
+    size = int(np.prod(shape))
+    rng = np.random.default_rng(1)
+    room = Room(rng, max(size, distance + arrays[operand].size))
+    below = room.middle[distance : distance + arrays[operand].size].reshape(arrays[operand].shape)
+    below[:] = arrays[operand]
+    arrays[operand] = below
+    above = room.middle[size:].copy()
+    out = room.middle[:size].reshape(shape)
+    views = [whole(a) for a in arrays] if len(arrays) == 1 else [operand_view(a, shape) for a in arrays]
+    compute(case.graph, case.op, views, whole(out), (0, shape[0], 0, shape[1]))
+    room.check_guards()
+    assert np.array_equal(room.middle[size:], above), "wrote above the output"
+    return out.reshape(case.out_shape).copy()
