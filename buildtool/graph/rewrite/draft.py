@@ -1,0 +1,163 @@
+"""A graph being rewritten: mutable operators with their readers kept up to date."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from buildtool.graph.quantrules import same_quantization
+from buildtool.graph.types import Attrs, Graph, Op, OpKind, Tensor
+
+
+@dataclass(eq=False)
+class Node:
+    """An operator of a draft; change its inputs through the draft only."""
+
+    kind: OpKind
+    inputs: list[int]
+    outputs: list[int]
+    attrs: Attrs = field(default_factory=Attrs)
+    index: int = -1
+    dead: bool = False
+
+    @property
+    def place(self) -> str:
+        """For error messages: "#12 CONV_2D"."""
+        return self.op().place
+
+    def op(self) -> Op:
+        """The operator as the graph has it."""
+        return Op(self.kind, tuple(self.inputs), tuple(self.outputs), self.attrs, self.index)
+
+
+class Draft:
+    """Tensors, and operators in execution order. `changed` tells whether anything was done."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.name = graph.name
+        self.tensors = list(graph.tensors)
+        self.nodes = [Node(o.kind, list(o.inputs), list(o.outputs), o.attrs, o.index) for o in graph.ops]
+        self.inputs = list(graph.inputs)
+        self.outputs = list(graph.outputs)
+        self.changed = False
+        self._producers = {t: node for node in self.nodes for t in node.outputs}
+        self._readers: dict[int, list[Node]] = {}
+        for node in self.nodes:
+            self._register(node)
+
+    def graph(self) -> Graph:
+        """The graph as it stands, dead operators left out."""
+        ops = tuple(node.op() for node in self.nodes if not node.dead)
+        return Graph(self.name, tuple(self.tensors), ops, tuple(self.inputs), tuple(self.outputs))
+
+    def alone(self, node: Node, *, free: bool = False) -> Graph:
+        """The operator as a graph of its own, its tensors renumbered: distinct inputs, then outputs.
+
+        With `free`, the first operand (tensor 0) loses its value and becomes the graph's input;
+        the other operands keep theirs, even where they are the same tensor.
+        """
+        inputs = [node.inputs[0], *dict.fromkeys(t for t in node.inputs[1:] if t >= 0)]
+        if not free:
+            inputs = list(dict.fromkeys(inputs))
+        tensors = [self.tensors[t] for t in (*inputs, *node.outputs)]
+        if free:
+            tensors[0] = replace(tensors[0], data=None)
+        later = {t: place for place, t in reversed(list(enumerate(inputs[1:], 1)))} | {-1: -1}
+        rest = (0 if t == inputs[0] and not free else later[t] for t in node.inputs[1:])
+        outputs = tuple(range(len(inputs), len(tensors)))
+        op = Op(node.kind, (0, *rest), outputs, node.attrs, node.index)
+        return Graph(self.name, tuple(tensors), (op,), (0,), outputs)
+
+    def producer(self, tensor: int) -> Node | None:
+        """The operator that makes `tensor`, None for inputs and constants."""
+        return self._producers.get(tensor)
+
+    def readers(self, tensor: int) -> list[Node]:
+        """The operators that read `tensor`."""
+        return list(self._readers.get(tensor, ()))
+
+    def private(self, tensor: int) -> bool:
+        """Whether `tensor` is seen by its readers only: neither a network input nor an output."""
+        return tensor not in self.outputs and tensor not in self.inputs
+
+    def add_tensor(self, tensor: Tensor) -> int:
+        """Takes in a new tensor; returns its index."""
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
+
+    def set_input(self, node: Node, position: int, tensor: int) -> None:
+        """Makes `node` read `tensor` at `position`."""
+        self._unregister(node)
+        node.inputs[position] = tensor
+        self._register(node)
+        self.changed = True
+
+    def become(self, node: Node, kind: OpKind, attrs: Attrs) -> None:
+        """Makes `node` another operator on the same tensors."""
+        node.kind, node.attrs = kind, attrs
+        self.changed = True
+
+    def set_outputs(self, node: Node, outputs: list[int]) -> None:
+        """Makes `node` write `outputs`; what it wrote before has no producer until another gets it."""
+        for t in node.outputs:
+            self._producers.pop(t, None)
+        node.outputs = outputs
+        self._producers |= dict.fromkeys(outputs, node)
+        self.changed = True
+
+    def insert_after(self, node: Node, new: Node) -> None:
+        """Puts `new` right behind `node`."""
+        self.nodes.insert(self.nodes.index(node) + 1, new)
+        self._producers |= dict.fromkeys(new.outputs, new)
+        self._register(new)
+        self.changed = True
+
+    def remove(self, node: Node) -> None:
+        """Takes `node` out; its outputs must have no reader any more."""
+        self._unregister(node)
+        for t in node.outputs:
+            self._producers.pop(t, None)
+        node.dead = True
+        self.changed = True
+
+    def redirect(self, old: int, new: int) -> None:
+        """Makes all that read `old` read `new`; network outputs stay."""
+        for node in self.readers(old):
+            for position, t in enumerate(node.inputs):
+                if t == old:
+                    self.set_input(node, position, new)
+
+    def bypass(self, node: Node) -> bool:
+        """Removes a one-to-one `node` whose output equals its input byte by byte.
+
+        Where shape or quantisation differ it becomes a RESHAPE, a byte alias, instead. It stays
+        where a network output would become a network input or another output. Returns whether
+        anything changed.
+        """
+        source, target = node.inputs[0], node.outputs[0]
+        a, b = self.tensors[source], self.tensors[target]
+        equal = a.shape == b.shape and a.dtype == b.dtype and same_quantization(a.quant, b.quant)
+        blocked = target in self.outputs and (not self.private(source) or a.is_constant)
+        if not equal or blocked:
+            if node.kind in (OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS) or a.dtype != b.dtype:
+                return False
+            self.become(node, OpKind.RESHAPE, Attrs())
+            return True
+        self.redirect(target, source)
+        self.outputs = [source if t == target else t for t in self.outputs]
+        self.remove(node)
+        return True
+
+    def make_constant(self, index: int, tensor: Tensor) -> None:
+        """Replaces a tensor by a constant of the same shape and type."""
+        self.tensors[index] = replace(tensor)
+        self.changed = True
+
+    def _register(self, node: Node) -> None:
+        for t in dict.fromkeys(node.inputs):
+            if t >= 0:
+                self._readers.setdefault(t, []).append(node)
+
+    def _unregister(self, node: Node) -> None:
+        for t in dict.fromkeys(node.inputs):
+            if t >= 0:
+                self._readers[t].remove(node)

@@ -1,0 +1,55 @@
+"""Operators that copy their input byte by byte: dropped, or turned into a byte alias."""
+
+from __future__ import annotations
+
+from buildtool.graph.quantrules import same_quantization
+from buildtool.graph.rewrite.draft import Draft, Node
+from buildtool.graph.types import ALIAS_KINDS, Activation, DType, OpKind, PoolAttrs, SliceAttrs
+
+
+def drop_noops(draft: Draft) -> None:
+    """Bypasses every operator that does nothing, in execution order; joins chains of aliases."""
+    for node in draft.nodes:
+        if node.dead:
+            continue
+        if node.kind in ALIAS_KINDS:
+            _skip_alias(draft, node)
+        if _copies(draft, node):
+            draft.bypass(node)
+
+
+def _skip_alias(draft: Draft, node: Node) -> None:
+    """Lets an alias of an alias read the first one's input, if nothing else needs what is between."""
+    before = draft.producer(node.inputs[0])
+    if before is None or before.kind not in ALIAS_KINDS:
+        return
+    middle = before.outputs[0]
+    if draft.private(middle) and draft.readers(middle) == [node]:
+        draft.become(node, OpKind.RESHAPE, type(node.attrs)())
+        draft.set_input(node, 0, before.inputs[0])
+        draft.remove(before)
+
+
+def _copies(draft: Draft, node: Node) -> bool:
+    """Whether the operator's output is its input, byte by byte."""
+    if not node.inputs or len(node.outputs) != 1:
+        return False
+    x, y = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
+    attrs = node.attrs
+    match node.kind:
+        case OpKind.RESHAPE | OpKind.SQUEEZE | OpKind.EXPAND_DIMS:
+            return x.shape == y.shape and same_quantization(x.quant, y.quant)
+        case OpKind.QUANTIZE:
+            return x.dtype == y.dtype == DType.INT8 and same_quantization(x.quant, y.quant)
+        case OpKind.SLICE | OpKind.STRIDED_SLICE:
+            assert isinstance(attrs, SliceAttrs)
+            taken = zip(attrs.extent, attrs.stride, strict=True)
+            return attrs.extent == x.shape and all(s > 0 or n == 1 for n, s in taken)
+        case OpKind.CONCATENATION:
+            return len(node.inputs) == 1
+        case OpKind.SPLIT:
+            return True
+        case OpKind.MAX_POOL_2D:
+            assert isinstance(attrs, PoolAttrs)
+            return attrs.kernel == attrs.stride == (1, 1) and attrs.activation == Activation.NONE
+    return False
