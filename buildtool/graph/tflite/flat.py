@@ -22,6 +22,7 @@ Accessor = Any  # an object of the generated schema package, which has no types
 MAX_FILE = 1 << 30  # bytes
 MAX_TENSORS = 1 << 16
 MAX_OPERATORS = 1 << 14
+MAX_INTERFACE = 256  # network inputs, or outputs
 MAX_NAME = 200  # characters kept
 MAX_RAW_RANK = 16
 _SLACK = 1 << 16  # bytes of budget that any file gets
@@ -138,6 +139,8 @@ class FlatFile:
         self.name = self._text(self._graph, 12)
         self.inputs = self._indices(self._graph.InputsLength, self._graph.InputsAsNumpy)
         self.outputs = self._indices(self._graph.OutputsLength, self._graph.OutputsAsNumpy)
+        if max(len(self.inputs), len(self.outputs)) > MAX_INTERFACE:
+            raise ModelError(f"{len(self.inputs)} network inputs, {len(self.outputs)} outputs: too many")
         self.operators = self._read_operators()
 
     def tensor(self, index: int) -> RawTensor:
