@@ -5,24 +5,33 @@ from __future__ import annotations
 from pathlib import Path
 
 from buildtool.errors import ToolError, did_you_mean
+from buildtool.target.plugin import Harness
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 from buildtool_plugins import baremetal, harness
 
 ROOT = Path(__file__).resolve().parent
 
 CFLAGS = (
-    *("-std=gnu99", "-O3", "-g"),
+    *("-std=gnu99", "-O3"),
     "-ffp-contract=off",  # fused multiply-adds would round otherwise than the reference
     *("-ffunction-sections", "-fdata-sections", "-fno-common"),
     "-fshort-enums",  # the two compilers' defaults differ
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
 )
 # No C library, whatever is installed: baremetal/include/ has what freestanding code may use.
-CLANG_FLAGS = ("--target=arm-none-eabi", "-nostdlibinc")
+CLANG_TARGET = "--target=arm-none-eabi"
+CLANG_FLAGS = (CLANG_TARGET, "-nostdlibinc")
 # -ffreestanding: gcc's <stdint.h> asks for the library's otherwise; -fbuiltin: memcpy is inlined still.
 GCC_FLAGS = ("-ffreestanding", "-fbuiltin")
 # 16: segments lie as close in the file, and at load, as the linker script puts them.
-LDFLAGS = ("-nostdlib", "-static", "-Wl,--gc-sections", "-Wl,-z,max-page-size=16", "-Wl,--build-id=none")
+LDFLAGS = (
+    "-nostdlib",
+    "-static",
+    "-Wl,--gc-sections",
+    "-Wl,-z,max-page-size=16",
+    "-Wl,-z,noexecstack",
+    "-Wl,--build-id=none",
+)
 
 
 class CortexMPlugin:
@@ -53,7 +62,10 @@ class CortexMPlugin:
         if chosen == "clang":
             compiler = find_clang()
             select: tuple[str, ...] = CLANG_FLAGS
-            link: tuple[str, ...] = (f"-fuse-ld={find_lld(compiler)}",)
+            link: tuple[str, ...] = (
+                CLANG_TARGET,
+                f"--ld-path={find_lld(compiler)}",
+            )
         else:
             compiler = find_gcc("arm-none-eabi-gcc", APT_GCC_ARM)
             select, link = GCC_FLAGS, ("-lgcc", "-Wl,--no-warn-rwx-segments")
@@ -63,16 +75,30 @@ class CortexMPlugin:
             name=chosen,
             identity=compiler.identity,
             cc=compiler.path,
-            cflags=(*select, *CFLAGS, *board.core.cflags, *(f"-D{define}" for define in board.core.defines)),
-            ldflags=(*select, *board.core.cflags, *LDFLAGS, f"-Wl,-T,{script}", *link),
+            cflags=(
+                *select,
+                *CFLAGS,
+                "-isystem",
+                str(baremetal.ROOT / "include"),
+                *board.core.cflags,
+                *(f"-D{define}" for define in board.core.defines),
+            ),
+            ldflags=(*board.core.cflags, *LDFLAGS, f"-Wl,-T,{script}", *link),
             ar=find_ar(compiler, "arm-none-eabi-"),
             objects=(
                 str(ROOT / "startup.c"),
                 str(ROOT / "semihosting_call.c"),
                 str(baremetal.ROOT / "memory.c"),
-                str(baremetal.ROOT / "harness_io.c"),
+                str(baremetal.ROOT / "semihosting.c"),
             ),
-            includes=(str(baremetal.ROOT / "include"), str(harness.ROOT)),
+            includes=(str(baremetal.ROOT),),
+        )
+
+    def harness(self, board: Board) -> Harness:
+        """The test firmware's sources; files and text go through semihosting."""
+        return Harness(
+            sources=(harness.ROOT / "harness.c", baremetal.ROOT / "harness_io.c"),
+            includes=(harness.ROOT, baremetal.ROOT),
         )
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:

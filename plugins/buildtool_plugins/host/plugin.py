@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.errors import ToolError, did_you_mean
+from buildtool.target.plugin import Harness
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 from buildtool_plugins import harness
 
@@ -39,9 +40,11 @@ class HostPlugin:
             cflags=(*CFLAGS, *board.core.cflags, *(f"-D{define}" for define in board.core.defines)),
             ldflags=("-Wl,--gc-sections",),
             ar=find_ar(compiler),
-            objects=(str(ROOT / "harness_io.c"),),
-            includes=(str(harness.ROOT),),
         )
+
+    def harness(self, board: Board) -> Harness:
+        """The test program's sources; files and text go through the C library."""
+        return Harness(sources=(harness.ROOT / "harness.c", ROOT / "harness_io.c"), includes=(harness.ROOT,))
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
         """Runs the program in a fresh folder; instructions are not counted. Raises ToolError."""
@@ -57,17 +60,15 @@ class HostPlugin:
 def _compiler(board: Board, name: str) -> Compiler:
     from buildtool_plugins.tools.find import find_clang, find_gcc
 
-    known = board.toolchains or ("clang", "gcc")
+    known = [t for t in board.toolchains if t in ("clang", "gcc")] or ["clang", "gcc"]
     if name and name not in known:
         raise ToolError(f"board '{board.name}' has no toolchain '{name}'", hint=did_you_mean(name, known))
-    finders = {"clang": find_clang, "gcc": lambda: find_gcc("gcc", APT)}
-    if name:
-        return finders[name]()
-    for candidate in known:
+    for candidate in (name,) if name else known:
         try:
-            return finders[candidate]()
+            return find_clang() if candidate == "clang" else find_gcc("gcc", APT)
         except ToolError:
-            continue
+            if name:
+                raise
     raise ToolError("no C compiler was found", hint=APT)
 
 

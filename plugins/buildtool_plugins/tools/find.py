@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -22,13 +22,14 @@ class Compiler:
     """A C compiler that answered to --version."""
 
     kind: str  # "clang" | "gcc"
+    name: str  # without a version: "clang", "arm-none-eabi-gcc"
     path: str
     version: tuple[int, ...]
 
     @property
     def identity(self) -> str:
         """Name and version, the same on every machine: "clang 22.1.8"."""
-        return f"{self.kind} {'.'.join(map(str, self.version))}"
+        return f"{self.name} {'.'.join(map(str, self.version))}"
 
 
 def find_clang() -> Compiler:
@@ -60,11 +61,23 @@ def find_gcc(program: str, hint: str) -> Compiler:
     """The gcc called `program`, or the one that BUILDTOOL_GCC names if `program` is a cross compiler."""
     chosen = os.environ.get("BUILDTOOL_GCC") if program != "gcc" else None
     if chosen:
-        return _override("BUILDTOOL_GCC", chosen, "gcc")
+        return replace(_override("BUILDTOOL_GCC", chosen, "gcc"), name=program)
     compiler = _named(program, "gcc")
     if compiler is None:
         raise ToolError(f"the compiler {program} was not found", hint=hint)
-    return compiler
+    return replace(compiler, name=program)
+
+
+def find_host_compiler() -> str:
+    """A compiler for this machine, for what runs here: cc, gcc or clang; raises ToolError."""
+    for name in ("cc", "gcc"):
+        path = shutil.which(name)
+        if path:
+            return path
+    try:
+        return find_clang().path
+    except ToolError:
+        raise ToolError("no C compiler for this machine was found", hint="apt-get install gcc") from None
 
 
 def find_ar(compiler: Compiler, cross: str = "") -> str:
@@ -95,7 +108,7 @@ def _named(name: str, kind: str) -> Compiler | None:
     """The compiler `name` if it is on the PATH, runs, and is of `kind`."""
     path = shutil.which(name)
     version = _version(path, kind) if path else None
-    return Compiler(kind, path, version) if path and version else None
+    return Compiler(kind, kind, path, version) if path and version else None
 
 
 @cache

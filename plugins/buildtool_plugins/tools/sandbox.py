@@ -18,12 +18,12 @@ def run_program(
     request: RunRequest,
     *,
     what: str,
-    extra: Sequence[Path] = (),
+    links: Sequence[Path] = (),
     optional: Sequence[str] = (),
 ) -> tuple[dict[str, bytes], str]:
     """The output files by name, and what the program printed (stdout and stderr).
 
-    `what` names the program in errors; `extra` are files linked into the folder; `optional` are
+    `what` names the program in errors; `links` are files linked into the folder; `optional` are
     outputs that need not be there. Raises ToolError on a non-zero exit, at the time limit, or when an
     output is missing.
     """
@@ -31,7 +31,7 @@ def run_program(
         work = Path(folder)
         for name, content in request.files.items():
             _inside(work, name).write_bytes(content)
-        for source in extra:
+        for source in links:
             (work / source.name).symlink_to(source.resolve())
         code, text = _execute(command, work, request.timeout, what)
         if code:

@@ -1,0 +1,43 @@
+"""What a linker says when a memory overflows, in the board's terms."""
+
+from __future__ import annotations
+
+import re
+
+from buildtool.errors import ToolError
+from buildtool.target.board_file import show_size
+from buildtool.target.types import Board
+
+# ld.lld: "section '.text' will not fit in region 'flash': overflowed by 12 bytes"
+_LLD = re.compile(r"section '([^']+)' will not fit in region '([^']+)': overflowed by (\d+) bytes")
+# GNU ld: "region `flash' overflowed by 12 bytes"; it names the sections in lines of their own.
+_GNU = re.compile(r"region [`']([^']+)' overflowed by (\d+) bytes")
+
+_HELP = {
+    "code": "fewer operators, or a board with more room for code",
+    "data": "a smaller stack_bytes in the board's file, or fewer globals",
+    "arena": "a smaller RAM limit for the plan, and reserved_bytes for what else lives there",
+    "weights": "a smaller network, or `roles.weights` in a larger memory",
+}
+
+
+def explain_link_failure(text: str, board: Board) -> ToolError | None:
+    """An error that names the memory that is too small; None if `text` speaks of something else.
+
+    `text` is the linker's output. Where several memories overflow, the one by most bytes is told.
+    """
+    found = {region: int(excess) for region, excess in _GNU.findall(text)}
+    for _, region, excess in _LLD.findall(text):
+        found[region] = max(found.get(region, 0), int(excess))
+    sizes = {memory.name: memory.size for memory in board.memories}
+    known = [(excess, region) for region, excess in found.items() if region in sizes]
+    if not known:
+        return None
+    excess, region = max(known)
+    roles = [role for role in _HELP if getattr(board, role) == region]
+    holds = f" ({', '.join(roles)})" if roles else ""
+    return ToolError(
+        f"memory '{region}'{holds} of board '{board.name}' is {excess} bytes too small:"
+        f" {sizes[region] + excess} needed, {show_size(sizes[region])} there",
+        hint="; ".join(_HELP[role] for role in roles),
+    )

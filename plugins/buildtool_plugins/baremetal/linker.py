@@ -1,0 +1,90 @@
+"""Linker scripts for bare-metal boards, for ld.lld and GNU ld alike."""
+
+from __future__ import annotations
+
+from buildtool.target.types import Board, MemoryKind
+
+
+def linker_script(board: Board) -> str:
+    """The script of a board: one region a memory, sections by the board's roles.
+
+    Sections: .vectors .text .rodata in `code`, .nn_weights in `weights`, .stack .data .bss in
+    `data`, .nn_arena in `arena`. What needs no contents is in no segment, so that a loader leaves
+    it alone. Symbols: __stack_bottom, __stack_top (at the low end of `data`, so that an overflow
+    leaves the memory instead of overwriting globals), __data_start, __data_end, __data_load,
+    __bss_start, __bss_end, __nn_arena_start, __nn_arena_end.
+    """
+    regions = "\n".join(
+        f"    {memory.name} ({'rwx' if memory.kind is MemoryKind.RAM else 'rx'}) :"
+        f" ORIGIN = {memory.base:#010x}, LENGTH = {memory.size:#x}"
+        for memory in board.memories
+    )
+    return f"""\
+/* {board.name}: {board.title.replace("*/", "* /")} */
+ENTRY(reset_handler)
+
+MEMORY
+{{
+{regions}
+}}
+
+PHDRS
+{{
+    code PT_LOAD FLAGS(5);
+    weights PT_LOAD FLAGS(4);
+    data PT_LOAD FLAGS(6);
+}}
+
+SECTIONS
+{{
+    .text :
+    {{
+        KEEP(*(.vectors))
+        *(.text .text.*)
+    }} > {board.code} :code
+    .rodata :
+    {{
+        *(.rodata .rodata.*)
+        . = ALIGN(4);
+    }} > {board.code} :code
+
+    .nn_weights : AT(ADDR(.nn_weights))
+    {{
+        *(.nn_weights .nn_weights.*)
+    }} > {board.weights} :weights
+
+    .stack (NOLOAD) : ALIGN(8)
+    {{
+        __stack_bottom = .;
+        . += {board.stack_bytes};
+        __stack_top = .;
+    }} > {board.data} :NONE
+    .data : ALIGN(8)
+    {{
+        __data_start = .;
+        *(.data .data.*)
+        . = ALIGN(4);
+        __data_end = .;
+    }} > {board.data} AT> {board.code} :data
+    __data_load = LOADADDR(.data);
+
+    .nn_arena (NOLOAD) : ALIGN({max(board.alignment, 16)})
+    {{
+        __nn_arena_start = .;
+        *(.nn_arena .nn_arena.* .bss.nn_arena .bss.nn_arena.*)
+        __nn_arena_end = .;
+    }} > {board.arena} :NONE
+    .bss (NOLOAD) : ALIGN(8)
+    {{
+        __bss_start = .;
+        *(.bss .bss.* COMMON)
+        . = ALIGN(4);
+        __bss_end = .;
+    }} > {board.data} :NONE
+
+    /DISCARD/ :
+    {{
+        *(.ARM.exidx .ARM.exidx.* .ARM.extab .ARM.extab.* .eh_frame .eh_frame_hdr)
+    }}
+}}
+"""

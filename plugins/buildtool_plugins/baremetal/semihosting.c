@@ -1,0 +1,27 @@
+/* Text and exit by semihosting: what start-up code and fault handlers need. */
+#include "semihosting.h"
+
+#define SYS_WRITE0 0x04
+#define SYS_EXIT_EXTENDED 0x20
+#define APPLICATION_EXIT 0x20026
+
+void semihosting_print(const char *text) {
+    (void)semihosting_call(SYS_WRITE0, text);
+}
+
+void semihosting_print_hex(const char *name, uint32_t value) {
+    char digits[11] = "0x00000000";
+    for (int i = 9; i > 1; i--) {
+        digits[i] = "0123456789abcdef"[value & 15];
+        value >>= 4;
+    }
+    semihosting_print(name);
+    semihosting_print(digits);
+}
+
+void semihosting_exit(int code) {
+    const uintptr_t block[2] = {APPLICATION_EXIT, (uintptr_t)code};
+    for (;;) {
+        (void)semihosting_call(SYS_EXIT_EXTENDED, block);
+    }
+}

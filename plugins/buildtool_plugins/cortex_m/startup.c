@@ -1,0 +1,124 @@
+/* Start-up of a Cortex-M without a C library: vectors, memory, floating point, faults. */
+#include "semihosting.h"
+
+#include <string.h>
+
+#define REGISTER(address) (*(volatile uint32_t *)(address))
+#define SCB_CCR REGISTER(0xE000ED14)
+#define SCB_SHCSR REGISTER(0xE000ED24)
+#define SCB_CFSR REGISTER(0xE000ED28)
+#define SCB_HFSR REGISTER(0xE000ED2C)
+#define SCB_MMFAR REGISTER(0xE000ED34)
+#define SCB_BFAR REGISTER(0xE000ED38)
+#define SCB_CPACR REGISTER(0xE000ED88)
+
+#define CFSR_MMARVALID (1U << 7)
+#define CFSR_BFARVALID (1U << 15)
+#define EXIT_FAULT 100 /* + the exception's number */
+
+/* From the linker script. */
+extern uint8_t __data_start[], __data_end[], __bss_start[], __bss_end[];
+extern const uint8_t __data_load[];
+extern uint32_t __stack_bottom[], __stack_top[];
+
+int main(void);
+__attribute__((noreturn)) void reset_handler(void);
+void fault_handler(void);
+__attribute__((noreturn)) void fault_report(const uint32_t *frame, uint32_t exception);
+
+/* No interrupt is ever enabled: whatever arrives but reset is a fault. */
+__attribute__((section(".vectors"), used)) static const void *const vectors[16] = {
+    __stack_top,
+    (const void *)reset_handler,
+    [2] = (const void *)fault_handler,
+    (const void *)fault_handler,
+    (const void *)fault_handler,
+    (const void *)fault_handler,
+    (const void *)fault_handler,
+    (const void *)fault_handler,
+    [11] = (const void *)fault_handler,
+    (const void *)fault_handler,
+    [14] = (const void *)fault_handler,
+    (const void *)fault_handler,
+};
+
+static void start(void) {
+    SCB_SHCSR |= 7U << 16; /* memory, bus and usage faults of their own, for their names */
+    SCB_CCR |= 1U << 4;    /* a division by zero is a fault */
+#if defined(__ARM_FEATURE_CMSE)
+    __asm volatile("msr msplim, %0" : : "r"(__stack_bottom));
+#endif
+    memcpy(__data_start, __data_load, (size_t)(__data_end - __data_start));
+    memset(__bss_start, 0, (size_t)(__bss_end - __bss_start));
+    semihosting_exit(main());
+}
+
+/* No prologue may touch a floating-point register before the unit is enabled. */
+__attribute__((naked)) void reset_handler(void) {
+    __asm volatile("ldr r0, =0xE000ED88\n" /* CPACR: full access to CP10 and CP11 */
+                   "ldr r1, [r0]\n"
+                   "orr r1, r1, #0xF00000\n"
+                   "str r1, [r0]\n"
+                   "dsb\n"
+                   "isb\n"
+                   "b %c0\n"
+                   ".ltorg\n"
+                   :
+                   : "i"(start));
+}
+
+/* The stack may be what broke: the report gets a fresh one. */
+__attribute__((naked)) void fault_handler(void) {
+    __asm volatile("tst lr, #4\n"
+                   "ite eq\n"
+                   "mrseq r0, msp\n"
+                   "mrsne r0, psp\n"
+                   "mrs r1, ipsr\n"
+                   "ldr r2, =__stack_top\n"
+                   "mov sp, r2\n"
+                   "b fault_report\n"
+                   ".ltorg\n");
+}
+
+static const char *exception_name(uint32_t exception) {
+    switch (exception) {
+    case 2:
+        return "NMI";
+    case 3:
+        return "HardFault";
+    case 4:
+        return "MemManage fault";
+    case 5:
+        return "BusFault";
+    case 6:
+        return "UsageFault";
+    case 7:
+        return "SecureFault";
+    default:
+        return "unexpected exception";
+    }
+}
+
+/* Prints the fault's registers and ends the program. `frame` is what the core stacked: r0-r3, r12,
+ * lr, pc, xpsr. */
+__attribute__((used)) void fault_report(const uint32_t *frame, uint32_t exception) {
+    const uint32_t cfsr = SCB_CFSR;
+    semihosting_print("fault: ");
+    semihosting_print(exception_name(exception));
+    if (frame < __stack_bottom || frame + 8 > __stack_top) {
+        semihosting_print_hex(" after a stack overflow, sp=", (uint32_t)frame);
+    } else {
+        semihosting_print_hex(" at pc=", frame[6]);
+        semihosting_print_hex(" lr=", frame[5]);
+        semihosting_print_hex(" sp=", (uint32_t)frame);
+    }
+    semihosting_print_hex(" cfsr=", cfsr);
+    semihosting_print_hex(" hfsr=", SCB_HFSR);
+    if ((cfsr & CFSR_BFARVALID) != 0) {
+        semihosting_print_hex(" address=", SCB_BFAR);
+    } else if ((cfsr & CFSR_MMARVALID) != 0) {
+        semihosting_print_hex(" address=", SCB_MMFAR);
+    }
+    semihosting_print("\n");
+    semihosting_exit(EXIT_FAULT + (int)exception);
+}

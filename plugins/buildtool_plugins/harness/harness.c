@@ -1,0 +1,264 @@
+/* The test firmware that validates, profiles and traces a network.
+ *
+ * The network is reached through the macros of harness_net.h. Files, in the current folder:
+ *
+ *   input.bin   read: any number of sets, each all inputs back to back
+ *   output.bin  written: all outputs back to back, once for each set
+ *   report.txt  written: key=value lines, decimal
+ *       sets              inputs run
+ *       arena_bytes       the arena's size
+ *       arena_high_water  end of the highest byte of the arena that was written, over all sets
+ *       stack_high_water  bytes of stack that init and invoke used; 0: not known here
+ *       guard_ok          1: the 64 bytes on either side of the arena are as they were
+ *   trace.bin   written with -DNN_TRACE: {uint32 tensor, uint32 bytes, data} for every nn_trace
+ *               call, in order, all sets
+ *
+ * The arena is painted before each set, with 0xA5 and 0x5A in turn: a byte that is written with
+ * what was there already shows in one of two sets. Inputs and outputs in the arena count as
+ * written. Exit codes: 0; 1 a file; 2 init or invoke failed; 4 a guard was overwritten.
+ */
+#include "harness_io.h"
+#include "harness_net.h"
+
+#include <string.h>
+
+#ifdef NN_TRACE
+#include "nn_trace.h"
+#endif
+
+#define GUARD_BYTES 64U
+#define GUARD_PAINT 0xC3
+#define EXIT_FILE 1
+#define EXIT_NETWORK 2
+#define EXIT_GUARD 4
+
+/* Starts with .bss, so that no compiler gives it contents; the linker scripts know it. */
+static uint8_t block[GUARD_BYTES + HARNESS_ARENA_BYTES + GUARD_BYTES]
+    __attribute__((section(".bss.nn_arena"), aligned(64)));
+static uint8_t *const arena = block + GUARD_BYTES;
+static uint8_t *const arena_end = block + GUARD_BYTES + HARNESS_ARENA_BYTES;
+
+static int guards_watched;
+static int status;
+
+static void init(void) {
+    status = (int)HARNESS_INIT(arena, HARNESS_ARENA_BYTES, HARNESS_WEIGHTS);
+}
+
+static void invoke(void) {
+    status = (int)HARNESS_INVOKE();
+}
+
+/* ---- text ------------------------------------------------------------------------------- */
+
+static char *put_text(char *to, const char *text) {
+    while (*text != '\0') {
+        *to++ = *text++;
+    }
+    *to = '\0';
+    return to;
+}
+
+static char *put_number(char *to, int64_t value) {
+    char digits[12];
+    int count = 0;
+    uint32_t rest = (uint32_t)(value < 0 ? -value : value);
+    do {
+        digits[count++] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest != 0);
+    if (value < 0) {
+        *to++ = '-';
+    }
+    while (count > 0) {
+        *to++ = digits[--count];
+    }
+    *to = '\0';
+    return to;
+}
+
+/* "harness: <before><number><after>" and a line's end. */
+static void say(const char *before, int64_t number, const char *after) {
+    char line[160];
+    char *end = put_text(line, "harness: ");
+    end = put_text(end, before);
+    end = put_number(end, number);
+    end = put_text(end, after);
+    put_text(end, "\n");
+    io_print(line);
+}
+
+__attribute__((noreturn)) static void fail_file(const char *what) {
+    io_print("harness: ");
+    io_print(what);
+    io_print("\n");
+    io_exit(EXIT_FILE);
+}
+
+static void write_all(int handle, const void *data, uint32_t bytes) {
+    if (handle < 0 || io_write(handle, data, bytes) != 0) {
+        fail_file("cannot write an output file");
+    }
+}
+
+/* ---- trace ------------------------------------------------------------------------------- */
+
+#ifdef NN_TRACE
+static int trace = -1;
+
+void nn_trace(uint32_t tensor, const void *data, uint32_t bytes) {
+    const uint32_t head[2] = {tensor, bytes};
+    write_all(trace, head, sizeof head);
+    write_all(trace, data, bytes);
+}
+#endif
+
+/* ---- arena ------------------------------------------------------------------------------- */
+
+static void paint_guards(void) {
+    const int below = io_forbid(block, GUARD_BYTES);
+    const int above = io_forbid(arena_end, GUARD_BYTES);
+    guards_watched = below && above;
+    if (!guards_watched) {
+        memset(block, GUARD_PAINT, GUARD_BYTES);
+        memset(arena_end, GUARD_PAINT, GUARD_BYTES);
+    }
+}
+
+/* Whether both guards are as painted; says where they are not. */
+static int guards_intact(void) {
+    int intact = 1;
+    if (guards_watched) {
+        return 1;
+    }
+    for (uint32_t i = 0; i < GUARD_BYTES; i++) {
+        if (block[GUARD_BYTES - 1 - i] != GUARD_PAINT) {
+            say("the network wrote ", (int64_t)i + 1, " bytes below the arena's start");
+            intact = 0;
+            break;
+        }
+    }
+    for (uint32_t i = 0; i < GUARD_BYTES; i++) {
+        if (arena_end[i] != GUARD_PAINT) {
+            say("the network wrote ", (int64_t)i, " bytes above the arena's end");
+            intact = 0;
+            break;
+        }
+    }
+    return intact;
+}
+
+static uint32_t end_in_arena(const void *data, uint32_t bytes) {
+    const uint8_t *first = (const uint8_t *)data;
+    if (first < arena || first >= arena_end) {
+        return 0; /* a constant output, or a caller's buffer */
+    }
+    return (uint32_t)(first - arena) + bytes;
+}
+
+/* End of the highest byte that is not as painted, or that belongs to an input or output. */
+static uint32_t high_water(uint8_t paint) {
+    uint32_t used = HARNESS_ARENA_BYTES;
+    while (used > 0 && arena[used - 1] == paint) {
+        used--;
+    }
+    for (int i = 0; i < HARNESS_INPUTS; i++) {
+        const uint32_t end = end_in_arena(HARNESS_INPUT(i), HARNESS_INPUT_BYTES(i));
+        used = end > used ? end : used;
+    }
+    for (int i = 0; i < HARNESS_OUTPUTS; i++) {
+        const uint32_t end = end_in_arena(HARNESS_OUTPUT(i), HARNESS_OUTPUT_BYTES(i));
+        used = end > used ? end : used;
+    }
+    return used;
+}
+
+/* ---- runs -------------------------------------------------------------------------------- */
+
+static uint32_t arena_used, stack_used;
+
+static void measured(void (*function)(void), const char *name) {
+    const uint32_t used = io_call_measured(function);
+    stack_used = used > stack_used ? used : stack_used;
+    if (status != 0) {
+        io_print("harness: ");
+        io_print(name);
+        say(" gave status ", status, "");
+        io_exit(EXIT_NETWORK);
+    }
+}
+
+static void run_set(int input, int output, uint8_t paint) {
+    memset(arena, paint, HARNESS_ARENA_BYTES);
+    for (int i = 0; i < HARNESS_INPUTS; i++) {
+        if (io_read(input, HARNESS_INPUT(i), HARNESS_INPUT_BYTES(i)) != 0) {
+            fail_file("cannot read input.bin");
+        }
+    }
+    measured(invoke, "invoke");
+    const uint32_t used = high_water(paint);
+    arena_used = used > arena_used ? used : arena_used;
+    for (int i = 0; i < HARNESS_OUTPUTS; i++) {
+        write_all(output, HARNESS_OUTPUT(i), HARNESS_OUTPUT_BYTES(i));
+    }
+}
+
+static void write_report(uint32_t sets, int guard_ok) {
+    char text[200];
+    char *end = put_text(text, "sets=");
+    end = put_number(end, sets);
+    end = put_text(end, "\narena_bytes=");
+    end = put_number(end, HARNESS_ARENA_BYTES);
+    end = put_text(end, "\narena_high_water=");
+    end = put_number(end, arena_used);
+    end = put_text(end, "\nstack_high_water=");
+    end = put_number(end, stack_used);
+    end = put_text(end, "\nguard_ok=");
+    end = put_number(end, guard_ok);
+    end = put_text(end, "\n");
+    const int report = io_open_write("report.txt");
+    write_all(report, text, (uint32_t)(end - text));
+    io_close(report);
+}
+
+static uint32_t count_sets(int input) {
+    uint32_t set_bytes = 0;
+    for (int i = 0; i < HARNESS_INPUTS; i++) {
+        set_bytes += HARNESS_INPUT_BYTES(i);
+    }
+    const int32_t bytes = input < 0 ? -1 : io_length(input);
+    if (bytes < 0) {
+        fail_file("cannot open input.bin");
+    }
+    if (set_bytes == 0 || (uint32_t)bytes % set_bytes != 0) {
+        say("input.bin has ", bytes, " bytes, which is not a whole number of sets");
+        say("a set has ", set_bytes, " bytes");
+        io_exit(EXIT_FILE);
+    }
+    return (uint32_t)bytes / set_bytes;
+}
+
+int main(void) {
+    const int input = io_open_read("input.bin");
+    const int output = io_open_write("output.bin");
+    const uint32_t sets = count_sets(input);
+#ifdef NN_TRACE
+    trace = io_open_write("trace.bin");
+#endif
+    paint_guards();
+    measured(init, "init");
+    uint32_t set = 0;
+    int guard_ok = guards_intact();
+    while (set < sets && guard_ok) {
+        run_set(input, output, set % 2 == 0 ? 0xA5 : 0x5A);
+        guard_ok = guards_intact();
+        set++;
+    }
+    write_report(set, guard_ok);
+#ifdef NN_TRACE
+    io_close(trace);
+#endif
+    io_close(output);
+    io_close(input);
+    io_exit(guard_ok ? 0 : EXIT_GUARD);
+}
