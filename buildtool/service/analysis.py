@@ -14,11 +14,11 @@ from buildtool.errors import BuildtoolError
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
 from buildtool.graph.types import Graph
+from buildtool.plan.binding import binding
 from buildtool.plan.types import Plan
 from buildtool.service.models import load_model, read_graph
 from buildtool.service.options import PlanOptions
 from buildtool.service.pipeline import make_plan, needs
-from buildtool.service.profiling import live_bytes
 from buildtool.target.registry import board_names, load_target
 from buildtool.target.types import Target
 
@@ -75,7 +75,7 @@ def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, An
     except BuildtoolError as error:
         return {**verdict, "fits": False, "error": str(error)}
     found = needs(plan, target, len(image.data))
-    position, alive = _binding(plan, graph)
+    at = binding(plan, graph)
     fits = not any(need.excess for need in found)
     return {
         **verdict,
@@ -94,17 +94,11 @@ def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, An
         "arena_bound_bytes": plan.arena_bound_bytes,
         "flash_bytes": len(image.data),
         "cost": plan.cost,
-        "binding_operator": f"{graph.ops[position].place} {graph.op_name(position)}",
-        "binding_bytes": alive,
+        "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
+        "binding_bytes": at.live_bytes,
         "binds": _binds(found),
-        "advice": _advice(plan, graph, target, options, position) if not fits else [],
+        "advice": _advice(plan, graph, target, options, at.op) if not fits else [],
     }
-
-
-def _binding(plan: Plan, graph: Graph) -> tuple[int, int]:
-    alive = live_bytes(plan, graph)
-    position = max(alive, key=lambda p: (alive[p], -p))
-    return position, alive[position]
 
 
 def _binds(found: Sequence[Any]) -> str:

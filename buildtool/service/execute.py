@@ -70,7 +70,7 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> O
     report = _report(result.files["report.txt"].decode("ascii", "replace"))
     if report.get("sets") != sets:
         raise ToolError(f"the firmware ran {report.get('sets')} of {sets} inputs:\n{result.text[-2000:]}")
-    if not report.get("guards"):
+    if not report.get("guard_ok"):
         raise ToolError("the network wrote outside its arena", hint="this is a fault of buildtool: report it")
     return Outcome(
         _outputs(graph, result.files["output.bin"], sets),

@@ -34,12 +34,18 @@ def planned(spec: str, board: str, options: PlanOptions) -> Planned:
 
 
 def make_plan(graph: Graph, target: Target, options: PlanOptions) -> Plan:
-    """The plan that the options ask for, checked."""
+    """The plan that the options ask for, checked if the board has room for it.
+
+    One that does not fit is returned all the same: `analyze` says by how much, and every other
+    request ends in `refuse_unless_fits`.
+    """
     from buildtool.plan.check import check
+    from buildtool.plan.fit import available_bytes
     from buildtool.plan.layerwise import plan
 
     made = plan(graph, target, in_place=options.in_place, image=options.image)
-    check(made, graph, target)
+    if made.arena_bytes <= available_bytes(target.board):
+        check(made, graph, target)
     return made
 
 
@@ -60,20 +66,21 @@ class Need:
 
 def needs(plan: Plan, target: Target, image_bytes: int) -> tuple[Need, ...]:
     """RAM (arena, and the stack where it shares the arena's memory) and the weights' memory."""
+    from buildtool.plan.fit import available_bytes
+
     board = target.board
-    arena, weights = board.memory(board.arena), board.memory(board.weights)
-    reserved = board.reserved_bytes + (board.stack_bytes if board.data == board.arena else 0)
+    weights = board.memory(board.weights)
     return (
-        Need("RAM", arena.name, plan.arena_bytes, arena.size - reserved),
+        Need("RAM", board.arena, plan.arena_bytes, available_bytes(board)),
         Need("flash", weights.name, image_bytes, weights.size),
     )
 
 
 def refuse_unless_fits(planned_: Planned, image_bytes: int) -> None:
     """PlanError when the weights do not fit; the arena's own fit is the planner's question."""
-    from buildtool.plan.layerwise import fit
+    from buildtool.plan.fit import fit
 
-    fit(planned_.plan, planned_.target)
+    fit(planned_.plan, planned_.target, planned_.graph)
     board = planned_.target.board
     need = needs(planned_.plan, planned_.target, image_bytes)[1]
     if need.excess:
