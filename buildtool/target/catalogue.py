@@ -36,10 +36,8 @@ from buildtool.graph.types import (
 from buildtool.target.expression import check, evaluate
 from buildtool.target.types import Contract, KernelVariant, Target
 
-VARIABLES = frozenset(
-    ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout", "batch")
-    + ("groups", "multiplier", "inputs", "operands", "macs", "outputs")
-)
+_GEOMETRY = ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout")
+VARIABLES = frozenset({*_GEOMETRY, "batch", "groups", "multiplier", "inputs", "operands", "macs", "outputs"})
 _STRINGS = ("name", "symbol", "packing", "when", "scratch", "overlap", "cost")
 _KEYS = ("op", "sources", *_STRINGS)
 
