@@ -51,6 +51,53 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     return multiplier, shift
 
 
+DENSE_LOW_BITS = 16
+_DENSE_STEPS = 256  # outputs differ from the zero point by at most 255
+
+
+def dense_multiplier(real: float) -> tuple[int, int, int]:
+    """(multiplier, low, shift): FULLY_CONNECTED's requantisation in integers.
+
+    The reference computes round(sum * real), halves away from zero, in double precision. With
+    factor = multiplier * 2^16 + low the same is, for every int32 sum whose output is less than 256
+    away from the zero point (farther away both are clamped),
+
+        sign(sum) * ((|sum| * factor + 2^(46 - shift)) >> (47 - shift))
+
+    Both are odd step functions, so equal when they step at the same sums: from each of the 256 steps
+    follow bounds on the factor. `low` is 0 where 31 bits suffice (mostly).
+    """
+    _, shift = quantize_multiplier(real)
+    bits = 31 + DENSE_LOW_BITS - shift
+    least, greatest = 0, (1 << (31 + DENSE_LOW_BITS)) - 1
+    if real == 0.0:
+        return 0, 0, 0
+    for step in range(1, _DENSE_STEPS + 1):
+        first = _first_sum(real, step - 0.5)
+        if first > INT32_MAX:
+            break
+        edge = (2 * step - 1) << (bits - 1)
+        least = max(least, -(-edge // first))
+        if first > 1:
+            greatest = min(greatest, -(-edge // (first - 1)) - 1)
+    high = -(-least >> DENSE_LOW_BITS)
+    if high << DENSE_LOW_BITS <= greatest and high <= INT32_MAX:
+        return high, 0, shift
+    if least > greatest:
+        raise ModelError(f"the requantisation factor {real!r} has no exact integer form")
+    return least >> DENSE_LOW_BITS, least & ((1 << DENSE_LOW_BITS) - 1), shift
+
+
+def _first_sum(real: float, edge: float) -> int:
+    """The least positive sum with sum * real >= edge, the product in double precision."""
+    first = max(math.ceil(edge / real), 1)
+    while first * real < edge:
+        first += 1
+    while first > 1 and (first - 1) * real >= edge:
+        first -= 1
+    return first
+
+
 def wrap_int32(x: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """`x` modulo 2^32, as C's int32 holds it on every machine that matters."""
     return x.astype(np.int32).astype(np.int64)

@@ -27,6 +27,7 @@ from buildtool.graph.reference.tensors import (
     output_quantization,
     quantization,
     requantise,
+    round_half_away_array,
 )
 from buildtool.graph.types import DType, Graph, LeakyReluAttrs, Op, OpKind, Quantization
 
@@ -71,7 +72,7 @@ def _float_table(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int
     else:
         value = np.array([math.tanh(float(value)) for value in real], np.float32)
     scaled = (value * (np.float32(1) / np.float32(out.scale))).astype(np.float32)
-    rounded = np.trunc(scaled.astype(np.float64) + np.copysign(0.5, scaled))
+    rounded = round_half_away_array(scaled)
     return np.asarray(np.clip(rounded + out.zero_point, *limits).astype(np.int64))
 
 
@@ -168,8 +169,7 @@ def quantize(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     if graph.tensors[op.inputs[0]].dtype is not DType.FLOAT32:
         return apply_table(graph, op, inputs)
     quant = output_quantization(graph, op)
-    scaled = (inputs[0].astype(np.float32) / np.float32(quant.scale)).astype(np.float64)
-    rounded = np.trunc(scaled + np.copysign(0.5, scaled))
+    rounded = round_half_away_array(inputs[0].astype(np.float32) / np.float32(quant.scale))
     return [np.clip(rounded + quant.zero_point, *RANGES[out.dtype]).astype(out.dtype.value)]
 
 

@@ -22,6 +22,7 @@ from buildtool.graph.reference.tensors import (
     output_quantization,
     quantization,
     requantise,
+    round_half_away_array,
 )
 from buildtool.graph.types import (
     Activation,
@@ -39,12 +40,8 @@ Numbers: TypeAlias = npt.NDArray[Any]  # float32, float64 or integers
 _FLOAT32_TERMS = (1 << 24) // (255 * 128)
 
 
-def channel_multipliers(graph: Graph, op: Op) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """(multipliers, shifts), one an output channel, of a convolution or fully connected layer.
-
-    input scale * filter scale / output scale; in double precision, except that TFLite multiplies
-    the two scales of a FULLY_CONNECTED with a per-tensor filter in float32.
-    """
+def channel_scales(graph: Graph, op: Op) -> list[float]:
+    """Input scale * filter scale / output scale of each output channel, in double precision."""
     source = quantization(graph, op, op.inputs[0])
     weights = quantization(graph, op, op.inputs[1])
     out = output_quantization(graph, op)
@@ -54,13 +51,13 @@ def channel_multipliers(graph: Graph, op: Op) -> tuple[npt.NDArray[np.int64], np
         raise ModelError(
             f"has {len(weights.scales)} scales for {channels} channels", operator=op.place, tensor=name
         )
-    if op.kind is OpKind.FULLY_CONNECTED and len(weights.scales) == 1:
-        product = float(np.float32(source.scale) * np.float32(weights.scale))
-        pairs = [quantize_multiplier(product / out.scale)]
-    else:
-        pairs = [quantize_multiplier(source.scale * scale / out.scale) for scale in weights.scales]
-    if len(pairs) == 1:
-        pairs *= channels
+    scales = [source.scale * scale / out.scale for scale in weights.scales]
+    return scales * channels if len(scales) == 1 else scales
+
+
+def channel_multipliers(graph: Graph, op: Op) -> tuple[Int64, Int64]:
+    """(multipliers, shifts), one an output channel, of a convolution."""
+    pairs = [quantize_multiplier(scale) for scale in channel_scales(graph, op)]
     multipliers, shifts = np.array(pairs, np.int64).reshape(-1, 2).T
     return multipliers, shifts
 
@@ -70,21 +67,25 @@ def output_channels(graph: Graph, op: Op) -> int:
     return graph.tensors[op.inputs[1]].shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
 
 
+def _biased(sums: Numbers, inputs: list[Values]) -> Int64:
+    """The sums, output channels last, plus the bias."""
+    total = np.asarray(sums, np.int64)
+    if len(inputs) > 2:
+        bias = inputs[2].astype(np.int64)
+        total = total + bias
+        if np.abs(bias).max(initial=0) > 1 << 30:
+            total = wrap_int32(total)
+    return total
+
+
 def _finish(
     graph: Graph, op: Op, sums: Numbers, inputs: list[Values], activation: Activation
 ) -> list[Values]:
-    """Bias, requantisation and fused activation; `sums` has the output channels last."""
-    total = sums.astype(np.int64)
-    if len(inputs) > 2:
-        bias = inputs[2].astype(np.int64)
-        total += bias
-        if np.abs(bias).max(initial=0) > 1 << 30:
-            total = wrap_int32(total)
-    out = graph.tensors[op.outputs[0]]
-    quant = output_quantization(graph, op)
-    multipliers, shifts = channel_multipliers(graph, op)
+    """Bias, requantisation and fused activation of a convolution."""
+    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
     limits = activation_range(activation, quant, out.dtype)
-    y = requantise(total, multipliers, shifts, quant.zero_point, limits)
+    multipliers, shifts = channel_multipliers(graph, op)
+    y = requantise(_biased(sums, inputs), multipliers, shifts, quant.zero_point, limits)
     return [y.astype(out.dtype.value).reshape(out.shape)]
 
 
@@ -177,10 +178,17 @@ def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 
 def fully_connected(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """FULLY_CONNECTED: all dimensions but those of a filter's row are batch."""
+    """FULLY_CONNECTED: all dimensions but those of a filter's row are batch.
+
+    Unlike a convolution it is requantised in double precision, with one rounding.
+    """
     attrs = attributes(op, FullyConnectedAttrs)
     weights = _weights(graph, op, inputs[1])
     dtype = np.float64 if quantization(graph, op, op.inputs[1]).zero_point else _exact_float(weights.shape[1])
     x = centred(graph, op, 0, inputs[0]).reshape(-1, weights.shape[1])
-    sums = x.astype(dtype) @ weights.T.astype(dtype)
-    return _finish(graph, op, sums, inputs, attrs.activation)
+    total = _biased(x.astype(dtype) @ weights.T.astype(dtype), inputs)
+    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
+    scaled = total * np.array(channel_scales(graph, op))
+    limits = activation_range(attrs.activation, quant, out.dtype)
+    y = np.clip(round_half_away_array(scaled) + quant.zero_point, *limits)
+    return [y.astype(out.dtype.value).reshape(out.shape)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -68,3 +68,10 @@ def requantise(
     if np.any(np.asarray(shift) > 0) and np.any(y > INT32_MAX):  # the C code's int32 wraps
         y = wrap_int32(y)
     return np.asarray(np.clip(y, *limits))
+
+
+def round_half_away_array(x: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
+    """The nearest integers, halves away from zero, still as float64; exact below 2^52."""
+    wide = x.astype(np.float64)
+    whole = np.trunc(wide)
+    return np.asarray(whole + np.sign(wide) * (np.abs(wide - whole) >= 0.5))
