@@ -1,0 +1,35 @@
+"""The zoo's networks, built once a test process, and seeded inputs for them."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from buildtool import zoo
+from buildtool.graph.types import Graph
+from buildtool.zoo.topologies import calibration_input
+
+SMALL = (
+    "autoencoder",
+    "ds_cnn",
+    "mcunet_vww5",
+    "mobilenetv1_025_96",
+    "mobilenetv2:size=32,alpha=0.35,classes=10",
+    "resnet8",
+)
+LARGE = ("mbv2_w035_144", "mcunet_320k", "mobilenetv2")
+ALL = (*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE))
+
+
+@functools.cache
+def built(name: str) -> Graph:
+    """A network's graph."""
+    return zoo.graph(name)
+
+
+def fresh_inputs(name: str) -> list[np.ndarray]:
+    """A picture and plain noise, other than those the network was calibrated on; batch 1."""
+    feed = zoo.choose(name).table.feed
+    return [x[None] for x in calibration_input(feed, f"test/{name}")[:2]]

@@ -1,0 +1,60 @@
+"""The same name gives the same bytes: in one process, in another, under another hash seed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from zoo_networks import LARGE, SMALL
+
+from buildtool import zoo
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import hashlib, sys
+from buildtool import zoo
+for name in sys.argv[1:]:
+    print(hashlib.sha256(zoo.build(name)).hexdigest())
+"""
+
+
+def digests(names, hash_seed, threads):
+    environment = os.environ | {
+        "PYTHONHASHSEED": hash_seed,
+        "OPENBLAS_NUM_THREADS": threads,
+        "OMP_NUM_THREADS": threads,
+        "PYTHONPATH": str(ROOT),
+    }
+    command = [sys.executable, "-c", PROGRAM, *names]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("names", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)])
+def test_bytes_do_not_depend_on_hash_seed_or_threads(names):
+    first = digests(names, "1", "1")
+    assert len(set(first)) == len(names)
+    assert digests(names, "4242", "2") == first
+    assert [hashlib.sha256(zoo.build(name)).hexdigest() for name in names] == first
+
+
+def test_another_seed_gives_other_weights_in_the_same_topology():
+    a, b = zoo.graph("ds_cnn"), zoo.graph("ds_cnn:seed=1")
+    assert [(t.name, t.shape, t.dtype) for t in a.tensors] == [(t.name, t.shape, t.dtype) for t in b.tensors]
+    assert [(op.kind, op.inputs, op.outputs, op.attrs) for op in a.ops] == [
+        (op.kind, op.inputs, op.outputs, op.attrs) for op in b.ops
+    ]
+    for x, y in zip(a.tensors, b.tensors, strict=True):
+        assert x.data is None or not np.array_equal(x.data, y.data)
+
+
+def test_size_and_classes_leave_the_other_weights_alone():
+    a, b = (zoo.graph("mobilenetv2", size=s, alpha=0.1, classes=c) for s, c in ((32, 10), (64, 12)))
+    for x, y in zip(a.tensors, b.tensors, strict=True):
+        if x.name.endswith("/filter") and not x.name.startswith("logits"):
+            assert np.array_equal(x.data, y.data), x.name

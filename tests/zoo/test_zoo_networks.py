@@ -1,0 +1,116 @@
+"""Every network runs in LiteRT, equals the reference executor to the bit, and uses its int8 ranges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from litert import run
+from zoo_networks import ALL, built, fresh_inputs
+
+from buildtool import zoo
+from buildtool.graph.reference import execute
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.types import ALIAS_KINDS, OpKind
+from buildtool.zoo.builder import SOFTMAX_QUANT
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_tensor_equals_litert(name):
+    graph, data = built(name), zoo.build(name)
+    for x in fresh_inputs(name):
+        expected = run(data, [x])
+        made = execute(graph, [x])
+        for index in graph.activations():
+            assert np.array_equal(made[index], expected[index]), graph.tensors[index].name
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_file_reads_back_with_the_same_weights(name):
+    graph, again = built(name), read_model(zoo.build(name))
+    assert [op.kind for op in again.ops] == [op.kind for op in graph.ops]
+    for ours, theirs in zip(graph.ops, again.ops, strict=True):
+        assert ours.attrs == theirs.attrs, ours.place
+        for i, j in zip(ours.inputs + ours.outputs, theirs.inputs + theirs.outputs, strict=True):
+            a, b = graph.tensors[i], again.tensors[j]
+            assert (a.shape, a.dtype, a.quant) == (b.shape, b.dtype, b.quant), a.name
+            assert a.data is None or np.array_equal(a.data, b.data), a.name
+
+
+def saturated(values, quant):
+    """The share of values at the ends of int8; zeros of a ReLU (or an image's black) do not count."""
+    top = np.mean(values == 127)
+    return top if quant.zero_point == -128 else top + np.mean(values == -128)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_activations_spread_over_int8_without_saturating(name):
+    graph = built(name)
+    runs = [execute(graph, [x]) for x in fresh_inputs(name)]
+    for op in graph.ops:
+        tensor = graph.tensors[op.outputs[0]]
+        values = np.concatenate([made[op.outputs[0]].ravel() for made in runs]).astype(int)
+        if op.kind in (OpKind.SOFTMAX, OpKind.PAD) or tensor.elements < 64:
+            continue  # few values say nothing about a spread, and a border is all zeros
+        assert saturated(values, tensor.quant) < 0.02, tensor.name
+        assert values.max() - values.min() >= 96, tensor.name
+        assert values.std() >= 12, tensor.name
+        assert np.mean(values == tensor.quant.zero_point) < 0.7, tensor.name
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_both_operands_of_an_addition_matter(name):
+    graph = built(name)
+    made = execute(graph, [fresh_inputs(name)[1]])
+    for op in graph.ops:
+        if op.kind is not OpKind.ADD:
+            continue
+        step = graph.tensors[op.outputs[0]].quant.scale
+        for operand in op.inputs:
+            quant = graph.tensors[operand].quant
+            contribution = (made[operand].astype(float) - quant.zero_point) * quant.scale / step
+            assert contribution.std() > 4, graph.tensors[op.outputs[0]].name
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_result_depends_on_the_input_and_is_not_flat(name):
+    graph = built(name)
+    first, second = (execute(graph, [x])[graph.outputs[0]] for x in fresh_inputs(name))
+    assert not np.array_equal(first, second)
+    assert all(len(np.unique(y)) >= min(y.size, 5) for y in (first, second))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_quantisation_is_as_tflite_demands(name):
+    graph = built(name)
+    for op in graph.ops:
+        x, y = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+        if op.kind is OpKind.SOFTMAX:
+            assert y.quant == SOFTMAX_QUANT
+        elif op.kind in ALIAS_KINDS | {OpKind.PAD, OpKind.AVERAGE_POOL_2D, OpKind.TRANSPOSE}:
+            assert y.quant == x.quant, y.name
+        elif len(op.inputs) == 3 and op.kind is not OpKind.ADD:
+            weights, bias = (graph.tensors[i] for i in op.inputs[1:])
+            assert set(weights.quant.zero_points) == {0}
+            assert weights.data.min() >= -127
+            products = np.float32(x.quant.scale) * np.array(weights.quant.scales, np.float32)
+            assert np.array_equal(np.array(bias.quant.scales, np.float32), products)
+
+
+def test_calibration_saw_what_the_network_computes():
+    from buildtool.graph.types import Activation, Quantization
+    from buildtool.zoo import seeded
+    from buildtool.zoo.builder import Builder, Window
+
+    images = np.stack([seeded.noise(f"image/{i}", (8, 8, 3)) for i in range(3)])
+    b = Builder("net", "net", (8, 8, 3), Quantization((0.01,), (-5,)), images)
+    x = b.conv(b.input, 8, Window((3, 3), (2, 2)), Activation.RELU6, "conv")
+    y = b.depthwise(x, Window((2, 2)), Activation.NONE, "depthwise")
+    z = b.mean(
+        b.add(y, b.conv(x, 8, Window((2, 2)), Activation.RELU, "c"), Activation.NONE, "a"), (1, 2), "m"
+    )
+    out = b.softmax(b.dense(z, 4, Activation.NONE, "d"), "s")
+    graph = b.graph([out])
+    for sample, image in enumerate(images):
+        made = execute(graph, [image[None]])
+        for index in graph.activations():
+            assert np.array_equal(made[index][0], b.values(index)[sample])

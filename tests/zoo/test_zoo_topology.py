@@ -1,0 +1,166 @@
+"""Topologies and work of the networks, against published counts, layer tables and trained files."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from zoo_networks import built
+
+from buildtool import zoo
+from buildtool.graph.macs import op_macs, total_macs
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.types import OpKind
+from buildtool.zoo import tables
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+slow = pytest.mark.slow
+
+
+def shared(path):
+    file = SHARED / path
+    if not file.exists():
+        pytest.skip(f"needs ../shared/{path}")
+    return file
+
+
+def shape_lines(graph):
+    """The network operator by operator, without names, weights and quantisation."""
+    order = {}
+    for index in graph.activations():
+        order.setdefault(index, len(order))
+    lines = []
+    for op in graph.ops:
+        fields = [op.kind.value]
+        for i in op.inputs + op.outputs:
+            if i in order:
+                fields.append(f"t{order[i]}{graph.tensors[i].shape}")
+            elif i >= 0 and op.kind is not OpKind.ADD and graph.tensors[i].data.ndim > 1:
+                fields.append(str(graph.tensors[i].shape))
+        lines.append(" ".join((*fields, str(op.attrs))))
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("autoencoder", "mlperf_ad.tflite"),
+        ("ds_cnn", "mlperf_kws.tflite"),
+        ("mobilenetv1_025_96", "mlperf_vww96.tflite"),
+        ("resnet8", "mlperf_resnet8.tflite"),
+        ("mcunet_vww5", "mcunet_vww5.tflite"),
+        pytest.param("mcunet_320k", "mcunet_320k_imagenet.tflite", marks=slow),
+        pytest.param("mobilenetv2", "mobilenetv2_160.tflite", marks=slow),
+        pytest.param("mobilenetv2:size=144,alpha=0.35", "mbv2_w035_144_random.tflite", marks=slow),
+    ],
+)
+def test_the_rewritten_network_is_that_of_the_trained_file(name, file):
+    trained = rewrite(read_model(shared(f"models/{file}").read_bytes()))
+    ours = rewrite(built(name))
+    assert shape_lines(ours) == shape_lines(trained)
+    assert total_macs(ours) == total_macs(trained)
+
+
+@slow
+def test_mobilenetv2_has_the_operators_of_keras_even_before_rewriting():
+    trained = read_model(shared("models/mobilenetv2_160.tflite").read_bytes())
+    assert shape_lines(built("mobilenetv2")) == shape_lines(trained)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "head"),
+    [
+        ("mcunet_vww5", "layers_mit_mcunet_5fps_vww_r80.json", 160 * 2),
+        pytest.param("mcunet_320k", "layers_mit_mcunet_320kb_1mb_imagenet_r176.json", 160 * 1000, marks=slow),
+        pytest.param("mbv2_w035_144", "layers_mit_mbv2_w035_r144.json", 448 * 1000, marks=slow),
+    ],
+)
+def test_layers_and_macs_are_those_of_the_layer_table(name, file, head):
+    table = json.loads(shared(f"layers/{file}").read_text())
+    graph = built(name)
+    rows = []
+    for op in graph.ops:
+        if op.kind not in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D) or len(rows) == len(table["layers"]):
+            continue
+        weights, y = graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
+        kind = "conv" if op.kind is OpKind.CONV_2D else "depthwise"
+        rows.append((kind, weights.shape[1], op.attrs.stride[0], y.shape[3], y.shape[1], op_macs(graph, op)))
+    keys = ("op", "k", "s", "cout", "h_out", "mac")
+    assert rows == [tuple(layer[key] for key in keys) for layer in table["layers"]]
+    assert total_macs(graph) == table["total_mac_without_head"] + head
+    assert sum(op.kind is OpKind.ADD for op in graph.ops) == len(table["residual_adds"])
+
+
+def test_residuals_of_mbv2_w035_144_are_those_of_the_configuration():
+    config = json.loads(shared("layers/mit_config_mbv2-w0.35-r144.json").read_text())
+    rows = []
+    for block in config["blocks"]:
+        conv = block["mobile_inverted_conv"]
+        rows.append(
+            (
+                conv["expand_ratio"],
+                conv["kernel_size"],
+                conv["stride"],
+                conv["out_channels"],
+                block["shortcut"] is not None,
+            )
+        )
+    ours = tables.MBV2_W035_144
+    assert [(b.expansion, b.kernel, b.stride, b.channels, b.residual) for b in ours.blocks] == rows
+    assert ours.stem == config["first_conv"]["out_channels"]
+    assert ours.last == config["feature_mix_layer"]["out_channels"]
+
+
+def parameters(graph):
+    return sum(t.elements for t in graph.tensors if t.is_constant)
+
+
+@slow
+def test_mobilenetv2_has_the_published_size():
+    graph = zoo.graph("mobilenetv2:size=224")
+    assert round(total_macs(graph) / 1e5) == 3008  # 300.8 M
+    # Keras: 3,538,984 with four numbers a channel of batch normalisation, which fold into one bias.
+    normalised = sum(
+        graph.tensors[op.outputs[0]].shape[3]
+        for op in graph.ops
+        if op.kind in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
+    )
+    assert parameters(graph) == 3_538_984 - 3 * normalised
+
+
+def test_mobilenetv1_has_the_published_macs():
+    graph = built("mobilenetv1_025_96")
+    colours = 48 * 48 * 8 * 9 * 2  # the two further input channels of the stem
+    assert round((total_macs(graph) - colours) / 1e4) == 716  # 7.16 M for a grey image
+
+
+@pytest.mark.parametrize(
+    ("alpha", "stem", "channels", "last"),
+    [
+        ("1", 32, [16, 24, 32, 64, 96, 160, 320], 1280),
+        ("0.35", 16, [8, 8, 16, 24, 32, 56, 112], 1280),
+        ("0.5", 16, [8, 16, 16, 32, 48, 80, 160], 1280),
+        ("1.4", 48, [24, 32, 48, 88, 136, 224, 448], 1792),
+    ],
+)
+def test_widths_are_those_of_keras(alpha, stem, channels, last):
+    table = tables.mobilenet_v2(96, Fraction(alpha), 10)
+    assert (table.stem, table.last) == (stem, last)
+    widths = [block.channels for block in table.blocks]
+    assert [widths[i] for i in (0, 1, 3, 6, 10, 13, 16)] == channels
+    assert [b.stride for b in table.blocks] == [1, 2, 1, 2, 1, 1, 2, *[1] * 6, 2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("size", [32, 33, 50, 97])
+def test_odd_sizes_halve_as_same_padding_does(size):
+    graph = zoo.graph("mobilenetv2", size=size, alpha=0.05, classes=3)
+    last = next(t for t in graph.tensors if t.name == "last")
+    side = size
+    for _ in range(5):
+        side = -(-side // 2)
+    assert last.shape == (1, side, side, 1280)
+    assert np.prod(graph.tensors[graph.outputs[0]].shape) == 3
