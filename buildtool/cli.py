@@ -62,6 +62,18 @@ def build(args: argparse.Namespace) -> Result:
     return answer | {"files": written}, report.text(answer, args.out, written), 0
 
 
+def sizes(args: argparse.Namespace) -> Result:
+    """Tells what a linked image takes of each memory; writes its .bin files."""
+    from buildtool.report import sizes as report
+
+    answer = _ask("sizes", args, board=args.board, elf=args.elf)
+    files, text = answer.pop("files"), report.text(answer["sizes"])
+    if args.out:
+        files["sizes.txt"] = (text + "\n").encode()
+        answer["files"] = _write(files, Path(args.out))
+    return answer, text, 0
+
+
 def validate(args: argparse.Namespace) -> Result:
     """Builds, runs, and compares with the reference."""
     from buildtool.report import validation
@@ -203,7 +215,7 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
     parser = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
     parser.add_argument("--version", action="version", version=f"buildtool {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for function in (analyze, plan, build, validate, profile, ops, boards, zoo):
+    for function in (analyze, plan, build, sizes, validate, profile, ops, boards, zoo):
         summary = (function.__doc__ or "").strip()
         sub = commands.add_parser(function.__name__, help=summary, description=summary, allow_abbrev=False)
         sub.set_defaults(function=function)
@@ -218,6 +230,8 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
             _add_analyze(sub)
         if function is build:
             sub.add_argument("-o", "--out", metavar="DIR", required=True, help="folder for the files")
+        if function is sizes:
+            _add_sizes(sub)
         if function is validate:
             _add_validate(sub)
         if function in (analyze, plan, build, validate, profile):
@@ -236,6 +250,12 @@ def _add_analyze(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a board; may be given several times (default: every board)",
     )
+
+
+def _add_sizes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("elf", metavar="ELF", help="a linked image")
+    _add_board(parser)
+    parser.add_argument("-o", "--out", metavar="DIR", help="folder for the .bin files and sizes.txt")
 
 
 def _add_validate(parser: argparse.ArgumentParser) -> None:

@@ -8,20 +8,24 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from buildtool import wire
+from buildtool.client.identity import home
 from buildtool.errors import ToolError
 
 _END_SECONDS = 5.0  # that a child gets to end once its input is closed
 
 
 class Client:
-    """Asks the service. One child serves all requests, one after another; threads may share it."""
+    """Asks the service. One child serves all requests, one after another; threads may share it.
 
-    def __init__(self) -> None:
+    `cwd` is the folder that paths in requests are relative to (default: the caller's).
+    """
+
+    def __init__(self, cwd: str | None = None) -> None:
+        self._cwd = cwd
         self._child: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
@@ -66,13 +70,13 @@ class Client:
 
     def _start(self) -> subprocess.Popen[bytes]:
         if self._child is None:
-            home = str(Path(__file__).resolve().parents[2])
-            paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+            paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
             self._child = subprocess.Popen(
                 # -P: the folder the build runs in must not shadow Python's modules.
                 [sys.executable, "-P", "-m", "buildtool.service"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
+                cwd=self._cwd,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
             )
         return self._child

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from buildtool.report.table import count, table
+from buildtool.report.table import Cell, count, layer, table
 
 Answer = Mapping[str, Any]
+PLACE_WIDTH = 64
 
 
 def text(answer: Answer) -> str:
@@ -29,7 +30,7 @@ def _network(answer: Answer) -> list[str]:
         f"  largest live set  {count(network['live_bound_bytes'], 'byte')}",
     ]
     if network["live_bound_operator"]:
-        lines[-1] += f", at {network['live_bound_operator']}"
+        lines[-1] += f", at {layer(network['live_bound_operator'], PLACE_WIDTH)}"
     return lines
 
 
@@ -45,16 +46,21 @@ def _interface(tensor: Answer) -> str:
 
 
 def _boards(boards: list[Answer]) -> str:
-    titles = ["board", "fits", "RAM needed", "RAM available", "flash needed", "flash available", "binds"]
-    rows: list[list[str | int | None]] = []
+    titles = ["board", "fits", "RAM needed", "of", "flash needed", "of", "binds", "most RAM at"]
+    rows: list[list[Cell]] = []
     for board in boards:
-        verdict = "yes" if board["fits"] else "NO"
         if "needs" not in board:
-            rows.append([board["board"], verdict, *[None] * 4, "see below"])
+            rows.append([board["board"], "no: see below", *[None] * 6])
             continue
         sizes = [size for need in board["needs"] for size in (need["required"], need["available"])]
-        rows.append([board["board"], verdict, *sizes, f"{board['binds']} at {board['binding_operator']}"])
+        place = layer(board["binding_operator"], PLACE_WIDTH)
+        rows.append([board["board"], _fits(board), *sizes, board["binds"], place])
     return table(titles, rows) + "\nRAM and flash in bytes; flash is the weight image, the code comes on top."
+
+
+def _fits(board: Answer) -> str:
+    excess = [f"{need['excess']:,} {need['what']}" for need in board["needs"] if need["excess"]]
+    return "yes" if not excess else f"no: {' and '.join(excess)} too many"
 
 
 def _advice(boards: list[Answer]) -> list[str]:
@@ -70,8 +76,7 @@ def _advice(boards: list[Answer]) -> list[str]:
             if need["excess"]:
                 excess = count(need["excess"], "byte")
                 lines.append(f"  {need['what']}: {excess} too many for memory '{need['memory']}'")
-        lines.append(
-            f"  most is alive at {board['binding_operator']}: {count(board['binding_bytes'], 'byte')}"
-        )
+        place = layer(board["binding_operator"], PLACE_WIDTH)
+        lines.append(f"  most is alive at {place}: {count(board['binding_bytes'], 'byte')}")
         lines += [f"  try: {advice}" for advice in board["advice"]]
     return lines

@@ -51,4 +51,4 @@ def boards(answer: Answer) -> str:
 
 def zoo(answer: Answer) -> str:
     """The networks that can be made by name."""
-    return table(["network", "description"], [[n["name"], n["description"]] for n in answer["networks"]])
+    return "\n".join(network["description"] for network in answer["networks"])

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from buildtool.report.table import Cell, count, shorten, table
+from buildtool.report.table import Cell, count, layer, table
 
 Answer = Mapping[str, Any]
 NAME_WIDTH = 40
+PLACE_WIDTH = 60
 
 
 def text(answer: Answer) -> str:
     """Figures first, then operators in order of execution, then buffers by offset."""
-    binding = answer["binding"]
+    fullest = layer(answer["binding"]["name"], PLACE_WIDTH)
     over = answer["arena_bytes"] - answer["arena_bound_bytes"]
     bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"
     lines = [
         f"{answer['model']} on {answer['board']}: {answer['strategy']}, image {answer['image']}",
-        f"arena    {count(answer['arena_bytes'], 'byte')} ({bound}), fullest at {binding['name']}",
-        f"         counted: {', '.join(answer['accounting'])}",
+        f"arena    {count(answer['arena_bytes'], 'byte')} ({bound}), fullest at {fullest}",
+        *(f"         - {what}" for what in answer["accounting"]),
         f"weights  {count(answer['flash_bytes'], 'byte')} of flash",
         f"work     {count(answer['macs'], 'multiply-accumulate')}, F {answer['f']:.3f}; "
         f"estimated cost {answer['cost']:,.0f}",
@@ -33,7 +34,7 @@ def text(answer: Answer) -> str:
 
 def _operators(answer: Answer) -> str:
     rows: list[list[Cell]] = [
-        [op["position"], shorten(op["name"], NAME_WIDTH), op["kind"], op["kernel"] or "(no code)"]
+        [op["position"], layer(op["name"], NAME_WIDTH), op["kind"], op["kernel"] or "(no code)"]
         for op in answer["operators"]
     ]
     return table(["#", "layer", "operator", "kernel"], rows)
@@ -48,7 +49,7 @@ def _buffers(answer: Answer) -> str:
             b["first"],
             b["last"],
             b["kind"],
-            shorten(b["name"], NAME_WIDTH),
+            layer(b["name"], NAME_WIDTH),
         ]
         for b in placed
     ]

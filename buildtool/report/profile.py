@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from buildtool.report.table import Cell, count, headline, shorten, table
+from buildtool.report.table import Cell, count, headline, layer, table
 
 Answer = Mapping[str, Any]
 NAME_WIDTH = 32
@@ -45,7 +45,7 @@ def _table(answer: Answer, counted: bool) -> str:
     rows: list[list[Cell]] = [
         [
             number,
-            shorten(row["name"], NAME_WIDTH),
+            layer(row["name"], NAME_WIDTH),
             row["operator"],
             row["output_shape"],
             row["macs"],

@@ -50,9 +50,9 @@ def shorten(text: str, width: int) -> str:
     return text if len(text) <= width else "..." + text[3 - width :]
 
 
-def shape(dimensions: Sequence[int]) -> str:
-    """A shape: (1, 48, 48, 8) -> "1x48x48x8"."""
-    return "x".join(map(str, dimensions)) or "scalar"
+def layer(name: str, width: int) -> str:
+    """A layer's name for a column; of the names that a converter joined with ';', the first."""
+    return shorten(name.partition(";")[0], width)
 
 
 def count(number: int, unit: str) -> str:

@@ -24,17 +24,31 @@ def load_model(spec: str) -> Model:
     """`spec` is a path to a .tflite file or a zoo network ("mobilenetv2:size=96")."""
     from buildtool import zoo
 
-    path = Path(spec)
-    if path.suffix == ".tflite" or path.is_file():
-        return Model(path.stem, spec, _read(path))
-    known = zoo.names()
-    name = spec.partition(":")[0]
-    if name not in known:
-        raise UsageError(
-            f"no model file and no zoo network is called '{spec}'",
-            hint=did_you_mean(name, known) + "; or give the path of a .tflite file",
-        )
-    return Model(spec_name(spec), spec, zoo.build(spec))
+    name = model_name(spec)
+    return Model(name, spec, _read(Path(spec)) if _is_path(spec) else zoo.build(spec))
+
+
+def model_name(spec: str) -> str:
+    """What a model's files are called; UsageError if there is neither such a file nor such a network."""
+    from buildtool import zoo
+
+    if not _is_path(spec):
+        known = zoo.names()
+        name = spec.partition(":")[0]
+        if name not in known:
+            raise UsageError(
+                f"no model file and no zoo network is called '{spec}'",
+                hint="give the path of a .tflite file, or a network of the zoo; " + did_you_mean(name, known),
+            )
+        zoo.choose(spec)
+        return spec_name(spec)
+    if not Path(spec).is_file():
+        raise UsageError("cannot read the model: there is no such file", path=spec, hint="check the path")
+    return Path(spec).stem
+
+
+def _is_path(spec: str) -> bool:
+    return spec.endswith(".tflite") or Path(spec).is_file()
 
 
 def spec_name(spec: str) -> str:

@@ -146,19 +146,20 @@ def toolchain(request: Request) -> Answer:
     """The compiler and flags for a board; linker scripts are written below `work`."""
     from buildtool.emit.names import identifier
     from buildtool.service.firmware import all_kernel_sources, include_folder
-    from buildtool.service.models import spec_name
+    from buildtool.service.models import model_name
+    from buildtool.service.sizes import binary_suffixes
     from buildtool.target.registry import load_target, plugin
 
+    _options(request)  # a build learns of a mistake in them before it starts
     target = load_target(_text(request, "board"))
     family = plugin(target.board)
     tools = family.toolchain(target.board, _text(request, "toolchain", ""), Path(_text(request, "work")))
     harness = family.harness(target.board)
-    model = request.get("model") or ""
-    stem = Path(model).stem if model.endswith(".tflite") else spec_name(model)
+    model = _text(request, "model", "")
     return {
         "schema": SCHEMA,
         "board": target.board.name,
-        "net": identifier(stem) if model else "",
+        "net": identifier(model_name(model)) if model else "",
         "name": tools.name,
         "identity": tools.identity,
         "cc": tools.cc,
@@ -171,6 +172,7 @@ def toolchain(request: Request) -> Answer:
         "harness_includes": [str(path) for path in harness.includes],
         "kernel_sources": [str(path) for path in all_kernel_sources(target)],
         "include": str(include_folder()),
+        "binaries": binary_suffixes(target.board),
     }
 
 

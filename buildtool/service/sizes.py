@@ -74,6 +74,13 @@ def _entry(name: str, size: int, rows: list[tuple[str, int]]) -> dict[str, objec
     }
 
 
+def binary_suffixes(board: Board) -> list[str]:
+    """What `binaries` names its files after the stem: the code's, then the weights' if they lie apart."""
+    if _is_native(board):
+        return []
+    return [".bin", *([f"_{board.weights}.bin"] if board.weights != board.code else [])]
+
+
 def binaries(data: bytes, board: Board, stem: str) -> dict[str, bytes]:
     """What is to be flashed: `stem`.bin for the code's memory, `stem`_<memory>.bin for others.
 

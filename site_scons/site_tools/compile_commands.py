@@ -1,0 +1,62 @@
+"""SCons tool: compile_commands.json of every object of an environment, written only when it changed.
+
+SCons's own `compilation_db` writes the file in every build, so that no build is ever up to date.
+
+    env = Environment(tools=[..., "compile_commands"])
+    ...every object, program and library...
+    env.CompileCommands("compile_commands.json")    # last
+"""
+
+import json
+from pathlib import Path
+
+from SCons.Action import Action
+from SCons.Builder import ListEmitter
+from SCons.Tool import createObjBuilders
+
+COMMANDS = {".c": "$CCCOM", ".cpp": "$CXXCOM", ".cc": "$CXXCOM", ".S": "$ASPPCOM", ".s": "$ASCOM"}
+
+
+def generate(env):
+    """Records every object made from now on, and adds the method CompileCommands."""
+    entries = []
+    static_objects, _ = createObjBuilders(env)
+    for suffix, command in COMMANDS.items():
+        emitter = static_objects.emitter.get(suffix)
+        if emitter:
+            recorder = _recorder(entries, Action(command))
+            static_objects.emitter[suffix] = ListEmitter([*env.Flatten(emitter), recorder])
+    env.AddMethod(lambda env, target: _compile_commands(env, target, entries), "CompileCommands")
+
+
+def exists(env):
+    """Always there."""
+    return True
+
+
+def _recorder(entries, action):
+    def record(target, source, env):
+        entries.append((target[0], source[0], env, action))
+        return target, source
+
+    return record
+
+
+def _compile_commands(env, target, entries):
+    """The file as a target whose only source is its content."""
+    top = env.Dir("#").get_abspath()
+    commands = [
+        {
+            "directory": top,
+            "file": str(source),
+            "output": str(target),
+            "command": action.strfunction([target], [source], entry_env, None),
+        }
+        for target, source, entry_env, action in sorted(entries, key=lambda entry: str(entry[0]))
+    ]
+    text = json.dumps(commands, indent=2, sort_keys=True) + "\n"
+    return env.Command(target, env.Value(text), Action(_write, "writing $TARGET"))
+
+
+def _write(target, source, env):
+    Path(str(target[0])).write_text(source[0].read(), encoding="utf-8")
