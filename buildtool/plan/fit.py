@@ -11,7 +11,7 @@ from buildtool.target.types import Board, Target
 
 
 def available_bytes(board: Board) -> int:
-    """Bytes that the arena may have: its memory less what is reserved, and less the stack if that is there."""
+    """Bytes the arena may have: its memory less what is reserved, and less the stack if that is there."""
     try:
         memory = board.memory(board.arena)
     except KeyError:

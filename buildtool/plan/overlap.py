@@ -8,8 +8,8 @@ there are none once q * stride - pad is beyond the input. So
     d = max over q of (q + 1) * out_row - max(0, q * stride - pad) * in_row.
 
 A tap's dilation only moves it further up. Under the contract `pixel`, element e is written when all
-elements up to e have been read: d = max over e of (e + 1) * (out element - in element bytes), which
-is 0 where the elements are of one size.
+elements up to e have been read: d = max over all e but the last of (e + 1) * (bytes of an output
+element - bytes of an input element), which is 0 where they are of one size.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
     if contract is Contract.PIXEL:
         if source.shape != result.shape:
             return None  # a broadcast operand is read again and again
-        return max(0, result.elements * (result.dtype.size - source.dtype.size))
+        return max(0, (result.elements - 1) * (result.dtype.size - source.dtype.size))
     if contract is Contract.ROW:
         rows = _row_steps(op)
         if rows is None or result.nhwc[0] != 1 or source.nhwc[0] != 1:

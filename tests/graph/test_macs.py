@@ -1,0 +1,70 @@
+"""MACs: outputs computed x taps x input channels, counted by walking the output in the test."""
+
+import numpy as np
+import plan_nets
+import pytest
+from buildtool.graph.macs import op_macs, pixel_macs, total_macs
+from buildtool.graph.types import ConvAttrs, DType, Op, OpKind, Pad
+from plan_nets import Net
+
+
+def test_a_convolution_counts_padded_taps_and_the_channels_of_one_group():
+    net = Net((2, 5, 6, 8))
+    net.conv(net.inputs[0], 4, (3, 2), (2, 1), Pad(1, 1, 0, 1), groups=2)
+    graph = net.graph(2)
+    walked = sum(3 * 2 * 4 for _ in np.ndindex(graph.tensors[2].shape))
+    assert graph.tensors[2].shape == (2, 3, 6, 4)
+    assert op_macs(graph, graph.ops[0]) == walked == 2 * 3 * 6 * 4 * 24
+
+
+def test_a_depthwise_convolution_counts_one_channel_an_output():
+    net = Net((1, 5, 5, 7))
+    net.depthwise(net.inputs[0])
+    graph = net.graph(2)
+    assert op_macs(graph, graph.ops[0]) == 5 * 5 * 7 * 9
+
+
+def test_a_dense_layer_counts_its_matrix_once_a_row():
+    net = Net((3, 20))
+    net.dense(net.inputs[0], 11)
+    graph = net.graph(2)
+    assert op_macs(graph, graph.ops[0]) == 3 * 20 * 11
+
+
+def test_a_transpose_convolution_scatters_every_input_pixel():
+    net = Net((1, 4, 5, 6))
+    weights = net.constant((3, 2, 2, 6))
+    out = net.tensor((1, 8, 10, 3))
+    net.ops.append(Op(OpKind.TRANSPOSE_CONV, (net.inputs[0], weights, -1), (out,), ConvAttrs((2, 2))))
+    graph = net.graph(out)
+    assert op_macs(graph, graph.ops[0]) == 4 * 5 * (2 * 2) * 6 * 3
+
+
+def test_other_operators_count_nothing():
+    net = Net((1, 4, 4, 2))
+    x = net.relu(net.max_pool(net.inputs[0]))
+    graph = net.graph(net.reshape(x, (1, 8)))
+    assert [op_macs(graph, op) for op in graph.ops] == [0, 0, 0]
+    assert total_macs(graph) == 0
+
+
+def test_the_pixels_of_an_operator_share_its_macs():
+    graph = plan_nets.residual_net()
+    for op in graph.ops:
+        _, rows, columns, _ = graph.tensors[op.outputs[0]].nhwc
+        assert pixel_macs(graph, op, rows * columns) == op_macs(graph, op)
+        assert pixel_macs(graph, op, 1) * rows * columns == op_macs(graph, op)
+
+
+def test_the_total_is_the_sum():
+    graph = plan_nets.residual_net()
+    assert total_macs(graph) == sum(op_macs(graph, op) for op in graph.ops) > 0
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8])
+def test_element_types_do_not_matter(dtype):
+    net = Net((1, 2, 2, 2))
+    net.tensors[0] = type(net.tensors[0])("x", (1, 2, 2, 2), dtype)
+    net.conv(0, 3)
+    graph = net.graph(2)
+    assert op_macs(graph, graph.ops[0]) == 4 * 3 * 2

@@ -1,0 +1,136 @@
+"""Plans as bytes: they come back equal, equal plans are equal bytes, and nothing else is taken."""
+
+import dataclasses
+import json
+
+import msgpack
+import pytest
+from buildtool.errors import PlanError
+from buildtool.plan.codec import from_bytes, to_bytes, to_json
+from buildtool.plan.layerwise import plan
+from buildtool.plan.types import SCHEMA, Plan
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import graphs, make_target, residual_net
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(graphs())
+def test_a_plan_survives_its_bytes(graph):
+    made = plan(graph, make_target(scratch="7"))
+    data = to_bytes(made)
+    assert from_bytes(data) == made
+    assert to_bytes(from_bytes(data)) == data == to_bytes(plan(graph, make_target(scratch="7")))
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.data())
+def test_damaged_bytes_are_refused_or_another_plan_in_canonical_form(data):
+    good = to_bytes(plan(residual_net(), make_target()))
+    position = data.draw(st.integers(0, len(good) - 1))
+    kind = data.draw(st.sampled_from(("flip", "cut", "insert")))
+    byte = bytes([data.draw(st.integers(0, 255))])
+    bad = {
+        "flip": good[:position] + byte + good[position + 1 :],
+        "cut": good[:position],
+        "insert": good[:position] + byte + good[position:],
+    }[kind]
+    try:
+        other = from_bytes(bad)
+    except PlanError:
+        return
+    assert isinstance(other, Plan) and to_bytes(other) == bad
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.binary(max_size=64))
+def test_noise_is_refused(noise):
+    with pytest.raises(PlanError):
+        from_bytes(noise)
+
+
+def _with(changes):
+    content = msgpack.unpackb(to_bytes(plan(residual_net(), make_target())))
+    for index, value in changes.items():
+        content[1][index] = value
+    return msgpack.packb(content)
+
+
+_FIELDS = {f.name: i for i, f in enumerate(dataclasses.fields(Plan))}
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("cost", float("nan")),
+        ("cost", float("inf")),
+        ("cost", 1),
+        ("arena_bytes", True),
+        ("arena_bytes", 1.0),
+        ("arena_bytes", 1 << 63),
+        ("kernels", "conv"),
+        ("buffers", [["nonsense", "x", [], 1, 0, 0, 0]]),
+        ("buffers", [[]]),
+        ("overlaps", [[1, 2, 3]]),
+        ("image", None),
+        ("image", b"resident"),
+        ("accounting", [1]),
+    ],
+)
+def test_fields_of_another_type_are_refused(field, value):
+    with pytest.raises(PlanError, match="not a plan"):
+        from_bytes(_with({_FIELDS[field]: value}))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        msgpack.packb([SCHEMA + 1, []]),
+        msgpack.packb([True, []]),
+        msgpack.packb({"a": 1}),
+        b"\xdd\xff\xff\xff\xff",
+        b"\x91" * 5000,
+        b"\xc7\x00\x01",
+        to_bytes(plan(residual_net(), make_target())) + b"\x00",
+    ],
+    ids=["newer", "boolean", "map", "huge array", "deep", "extension", "trailing"],
+)
+def test_what_is_no_plan_is_refused(data):
+    with pytest.raises(PlanError):
+        from_bytes(data)
+
+
+def test_a_longer_spelling_of_the_same_plan_is_refused():
+    good = to_bytes(plan(residual_net(), make_target()))
+    longer = b"\x92\xcc\x01" + good[2:]  # the schema number in two bytes
+    assert msgpack.unpackb(longer) == msgpack.unpackb(good)
+    with pytest.raises(PlanError, match="canonical"):
+        from_bytes(longer)
+
+
+def test_json_has_the_figures_and_names_the_operator_that_binds():
+    graph = residual_net()
+    made = plan(graph, make_target())
+    view = to_json(made, graph)
+    assert json.loads(json.dumps(view)) == view
+    assert view["arena_bytes"] == made.arena_bytes and view["arena_bound_bytes"] == made.arena_bound_bytes
+    assert view["f"] == 1.0 and view["macs"] == made.macs and view["image"] == "overwritable"
+    assert view["binding"]["name"] == "#6 DEPTHWISE_CONV_2D"
+    assert [o["kind"] for o in view["operators"]] == [str(op.kind) for op in graph.ops]
+    assert len(view["buffers"]) == len(made.buffers) and len(view["regions"]) == len(made.regions)
+    assert view["buffers"][0]["tensor_names"] == ["t0"]
+
+
+def test_json_without_the_graph_names_by_position():
+    view = to_json(plan(residual_net(), make_target()))
+    assert view["binding"]["name"] == "operator 6 (depthwise_conv_2d_test)"
+    assert json.loads(json.dumps(view)) == view
+
+
+def test_json_of_a_network_without_operators():
+    from plan_nets import Net
+
+    net = Net((1, 4))
+    graph = net.graph(net.inputs[0])
+    view = to_json(plan(graph, make_target()), graph)
+    assert view["arena_bytes"] == 16 and view["binding"]["operator"] == -1

@@ -1,0 +1,120 @@
+"""Runs a plan on an arena of tags: every byte carries which byte of which tensor it is.
+
+The kernels are as hostile as their contracts allow: what may be written early is, before anything
+is read. Returns the first corruption found, "" if there is none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from buildtool.graph.types import ALIAS_KINDS, ConvAttrs, PoolAttrs
+from buildtool.plan.schedule import plan_steps
+from buildtool.plan.types import BufferKind
+from buildtool.target.catalogue import scratch_bytes
+from buildtool.target.types import Contract
+
+JUNK = -1
+_SPAN = 1 << 32  # tags of one tensor
+
+
+class _Arena:
+    def __init__(self, plan, graph):
+        self.memory = np.full(plan.arena_bytes, JUNK, dtype=np.int64)
+        self.offset = {t: b.offset for b in plan.buffers for t in b.tensors}
+        self.root = {t: t for t in graph.inputs}
+        self.graph = graph
+        for op in graph.ops:
+            for t in op.outputs:
+                self.root[t] = self.root[op.inputs[0]] if op.kind in ALIAS_KINDS else t
+
+    def view(self, t, first=0, end=None):
+        end = self.graph.tensors[t].size if end is None else end
+        return self.memory[self.offset[t] + first : self.offset[t] + end]
+
+    def tags(self, t, first=0, end=None):
+        end = self.graph.tensors[t].size if end is None else end
+        return self.root[t] * _SPAN + np.arange(first, end)
+
+    def intact(self, t, first=0, end=None):
+        view, tags = self.view(t, first, end), self.tags(t, first, end)
+        return view.shape == tags.shape and bool((view == tags).all())
+
+    def write(self, t, first=0, end=None):
+        self.view(t, first, end)[:] = self.tags(t, first, end)
+
+    def spoil(self, t, first=0, end=None):
+        self.view(t, first, end)[:] = JUNK
+
+
+def run(plan, graph, target):
+    """The first corruption in words, or ""."""
+    arena = _Arena(plan, graph)
+    kernels = {(k.op, k.name): k for k in target.kernels}
+    for t in graph.inputs:
+        arena.write(t)
+    for number, step in enumerate(plan_steps(plan.regions, graph)):
+        op = graph.ops[step.op]
+        kernel = kernels[str(op.kind), plan.kernels[step.op]]
+        scratch = [b for b in plan.buffers if b.kind is BufferKind.SCRATCH and b.first <= number <= b.last]
+        needed = scratch_bytes(kernel, graph, op)
+        if needed and not scratch:
+            return f"{op.place} has no scratch"
+        area = slice(scratch[0].offset, scratch[0].offset + needed) if needed else slice(0, 0)
+        if len(arena.memory[area]) != needed:
+            return f"{op.place} has its scratch outside of the arena"
+        wrong = _run_op(arena, graph, op, kernel.overlap, area)
+        if wrong:
+            return f"{op.place}: {wrong}"
+    kept = [*graph.outputs, *(graph.inputs if plan.image == "resident" else ())]
+    lost = [t for t in kept if not arena.intact(t)]
+    return f"tensors {lost} are lost at the end" if lost else ""
+
+
+def _run_op(arena, graph, op, contract, area):
+    read = [t for t in op.inputs if t in arena.root]
+    if any(len(arena.view(t)) != graph.tensors[t].size for t in (*read, *op.outputs)):
+        return "a tensor lies outside of the arena"
+    lost = [t for t in read if not arena.intact(t)]
+    if lost:
+        return f"inputs {lost} are not there"
+    arena.memory[area] = JUNK
+    (out,) = op.outputs
+    result = graph.tensors[out]
+    if contract is Contract.PIXEL:
+        wide = [t for t in read if graph.tensors[t].shape != result.shape]
+        for e in range(result.elements):
+            if not all(arena.intact(t, e, e + 1) for t in read if t not in wide):
+                return f"element {e} of an input is overwritten"
+            if not all(arena.intact(t) for t in wide):
+                return "a broadcast input is overwritten"
+            arena.write(out, e, e + 1)
+    elif contract is Contract.ROW and result.nhwc[0] == 1:
+        row = result.size // result.nhwc[1]
+        for q in range(result.nhwc[1]):
+            arena.spoil(out, q * row, (q + 1) * row)
+            arena.memory[area] = JUNK
+            if not all(arena.intact(t, *_window(graph, op, t, q)) for t in read):
+                return f"a row that output row {q} reads is overwritten"
+            arena.write(out, q * row, (q + 1) * row)
+    else:
+        arena.spoil(out)
+        arena.memory[area] = JUNK
+        if not all(arena.intact(t) for t in read):
+            return "an input is overwritten"
+    arena.write(out)
+    return ""
+
+
+def _window(graph, op, t, q):
+    """Bytes of input `t` that output row q may read."""
+    _, rows, columns, channels = graph.tensors[t].nhwc
+    top, reach = 0, rows
+    if isinstance(op.attrs, ConvAttrs):
+        reach = (graph.tensors[op.inputs[1]].shape[1] - 1) * op.attrs.dilation[0] + 1
+    elif isinstance(op.attrs, PoolAttrs):
+        reach = op.attrs.kernel[0]
+    if isinstance(op.attrs, ConvAttrs | PoolAttrs):
+        top = q * op.attrs.stride[0] - op.attrs.pad.top
+    first = min(max(top, 0), rows)
+    end = max(min(top + reach, rows), first)
+    return first * columns * channels, end * columns * channels
