@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from buildtool.errors import TargetError, UnsupportedError, did_you_mean
 from buildtool.graph import reference
-from buildtool.graph.fixedpoint import activation_range, quantize_multiplier
+from buildtool.graph.fixedpoint import activation_range, dense_multiplier, quantize_multiplier
+from buildtool.graph.reference.convolution import channel_scales
 from buildtool.graph.reference.softmax import exponentials
 from buildtool.graph.types import (
     Activation,
@@ -86,19 +87,17 @@ def _clamp(graph: Graph, op: Op, activation: Activation) -> tuple[int, int]:
 # ---- convolutions and dense layers -------------------------------------------------------------
 
 
-def channel_factors(graph: Graph, op: Op, channels: int) -> list[tuple[int, int]]:
-    """(multiplier, shift) of every output channel; a per-tensor scale serves them all.
-
-    In doubles, but for a dense layer with a per-tensor scale, whose input and filter scales TFLite
-    multiplies in float32 (GetQuantizedConvolutionMultipler).
-    """
-    source, weights, out = (quantization(graph, op, t).scales for t in (*op.inputs[:2], op.outputs[0]))
-    if len(weights) == 1:
-        product = source[0] * weights[0]
+def channel_factors(graph: Graph, op: Op) -> list[tuple[int, ...]]:
+    """Of every output channel (multiplier, shift), of a dense layer's (multiplier, shift, low)."""
+    scales = channel_scales(graph, op)
+    factors: dict[float, tuple[int, ...]] = {}
+    for scale in dict.fromkeys(scales):
         if op.kind is OpKind.FULLY_CONNECTED:
-            product = float(np.float32(source[0]) * np.float32(weights[0]))
-        return [quantize_multiplier(product / out[0])] * channels
-    return [quantize_multiplier(source[0] * scale / out[0]) for scale in weights]
+            multiplier, low, shift = dense_multiplier(scale)
+            factors[scale] = (multiplier, shift, low)
+        else:
+            factors[scale] = quantize_multiplier(scale)
+    return [factors[scale] for scale in scales]
 
 
 def channel_bias(graph: Graph, op: Op, channels: int) -> npt.NDArray[np.int64]:
@@ -125,9 +124,8 @@ def _weighted(graph: Graph, op: Op, activation: Activation, channel_axis: int, f
     if fold:
         axes = tuple(d for d in range(weights.ndim) if d != channel_axis % weights.ndim)
         bias = bias - zero_point * weights.sum(axis=axes, dtype=np.int64)
-    table = np.empty((channels, 3), "<i4")
-    table[:, 0] = bias.astype(np.int32)
-    table[:, 1:] = channel_factors(graph, op, channels)
+    factors = np.array(channel_factors(graph, op), np.int32)
+    table = np.column_stack((bias.astype(np.int32), factors)).astype("<i4")
     output_zero_point = quantization(graph, op, op.outputs[0]).zero_point
     head = words(zero_point, output_zero_point, *_clamp(graph, op, activation))
     return aligned(head + table.tobytes()) + weights.astype(np.int8).tobytes()

@@ -63,6 +63,14 @@ void nn_depthwise_conv2d_s8(const nn_conv_geometry *geometry, const void *consta
 void nn_transpose_conv2d_s8(const nn_conv_geometry *geometry, const void *constants,
                             const nn_view *in, const nn_view *out, const nn_window *window,
                             void *scratch);
+/* constants: nn_conv_constants, then nn_dense_channel[output channels], then (16-byte aligned) the
+ * weights; the zero point is folded into the bias. The reference requantises a dense layer in
+ * double precision, unlike a convolution: these integers give the same bytes. */
+typedef struct {
+    int32_t bias, multiplier, shift;
+    int32_t low; /* real multiplier = (multiplier + low * 2^-16) * 2^(shift - 31) */
+} nn_dense_channel;
+
 /* One dense layer a pixel: in->channels inputs, out->channels outputs (the emitter flattens). */
 void nn_fully_connected_s8(const void *constants, const nn_view *in, const nn_view *out,
                            const nn_window *window, void *scratch);
