@@ -2,7 +2,7 @@
 
 Everything is exact or elementary float64 arithmetic (+ - * / sqrt), each rounded as IEEE 754 says,
 and sums are exact, so that the results do not depend on the machine. Accumulators are matrix
-products of integers in float64, exact in whatever order they are summed (all below 2^53).
+products of integers in a float type that holds every partial sum, so their order does not matter.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def convolution(x: Int8s, zero_point: int, filters: Int8s, attrs: ConvAttrs) -> 
     outputs, kh, kw, _ = filters.shape
     windows = _windows(x, zero_point, (kh, kw), attrs)
     columns = windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, kh * kw * x.shape[3])
-    result = columns.astype(np.float64) @ filters.reshape(outputs, -1).T.astype(np.float64)
-    return np.asarray(result.reshape(*windows.shape[:3], outputs))
+    result = _product(columns, filters.reshape(outputs, -1))
+    return result.reshape(*windows.shape[:3], outputs)
 
 
 def depthwise(x: Int8s, zero_point: int, filters: Int8s, attrs: ConvAttrs) -> Floats:
@@ -82,7 +82,14 @@ def depthwise(x: Int8s, zero_point: int, filters: Int8s, attrs: ConvAttrs) -> Fl
 
 def dense(x: Int8s, zero_point: int, filters: Int8s) -> Floats:
     """Accumulators of FULLY_CONNECTED: (batch, outputs); filter (outputs, inputs)."""
-    return np.asarray((x.astype(np.float64) - zero_point) @ filters.T.astype(np.float64))
+    return _product(x.astype(np.int16) - np.int16(zero_point), filters)
+
+
+def _product(rows: npt.NDArray[np.int16], filters: Int8s) -> Floats:
+    """Exact `rows` @ `filters`.T; float32 where it is enough, as it takes half the time."""
+    bound = rows.shape[1] * 255 * 128
+    exact = np.float32 if bound <= 1 << 24 else np.float64  # the integers that each holds without gaps
+    return np.asarray(rows.astype(exact) @ filters.T.astype(exact), dtype=np.float64)
 
 
 def _windows(x: Int8s, zero_point: int, kernel: tuple[int, int], attrs: ConvAttrs) -> npt.NDArray[np.int16]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -164,3 +167,12 @@ def test_odd_sizes_halve_as_same_padding_does(size):
         side = -(-side // 2)
     assert last.shape == (1, side, side, 1280)
     assert np.prod(graph.tensors[graph.outputs[0]].shape) == 3
+
+
+@slow
+def test_the_documents_table_is_what_its_command_prints():
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "benchmarks/zoo.py"]
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout in (root / "docs" / "zoo.md").read_text()

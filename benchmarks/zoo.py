@@ -1,0 +1,34 @@
+"""Prints the table of the zoo's networks that docs/zoo.md holds: python benchmarks/zoo.py"""
+
+from __future__ import annotations
+
+from buildtool import zoo
+from buildtool.graph.macs import total_macs
+from buildtool.graph.types import Graph
+
+HEADINGS = ("network", "input", "outputs", "operators", "MACs", "parameters", "file, bytes")
+
+
+def row(name: str) -> tuple[str, ...]:
+    """A network's cells; MACs include padded taps and the dense layers, parameters the biases."""
+    graph: Graph = zoo.graph(name)
+    parameters = sum(tensor.elements for tensor in graph.tensors if tensor.is_constant)
+    shape = "x".join(str(n) for n in graph.tensors[graph.inputs[0]].shape[1:])
+    numbers = (
+        graph.tensors[graph.outputs[0]].elements,
+        len(graph.ops),
+        total_macs(graph),
+        parameters,
+        len(zoo.build(name)),
+    )
+    return (f"`{name}`", shape, *(f"{number:,}" for number in numbers))
+
+
+def table() -> str:
+    """All networks as a Markdown table."""
+    lines = [HEADINGS, ("---", "---", *["---:"] * 5), *(row(name) for name in zoo.names())]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+if __name__ == "__main__":
+    print(table())
