@@ -1,7 +1,7 @@
 """Which folders are packages, found rather than listed; all else is in pyproject.toml.
 
-kernels/ is the one folder whose package has another name: nothing called `kernels` or `plugins` may
-land in site-packages.
+The kernels and the SCons tools are packages of another name than their folder's: nothing called
+`kernels`, `plugins` or `site_tools` may land in site-packages.
 """
 
 from setuptools import find_packages, setup
@@ -11,5 +11,6 @@ setup(
         *find_packages(".", include=["buildtool", "buildtool.*"]),
         *find_packages("plugins"),
         "buildtool_kernels",
+        "buildtool_scons",
     ]
 )

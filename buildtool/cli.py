@@ -113,8 +113,13 @@ def zoo(args: argparse.Namespace) -> Result:
     """Lists the networks that can be made, or writes one as .tflite."""
     from buildtool.report import lists
 
+    if args.out and not args.model:
+        raise UsageError("--out needs the name of a network", hint="see 'buildtool zoo' for the names")
     answer = _ask("zoo", args)
-    return answer, lists.zoo(answer), 0
+    if not args.model:
+        return answer, lists.zoo(answer), 0
+    answer["files"] = _write(answer["files"], Path(args.out or "."))
+    return answer, f"written: {', '.join(answer['files'])}", 0
 
 
 # ---- requests ------------------------------------------------------------------------------------
@@ -232,6 +237,9 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
             sub.add_argument("-o", "--out", metavar="DIR", required=True, help="folder for the files")
         if function is sizes:
             _add_sizes(sub)
+        if function is zoo:
+            sub.add_argument("model", metavar="NETWORK", nargs="?", help="writes this one: ds_cnn:seed=1")
+            sub.add_argument("-o", "--out", metavar="DIR", help="folder for the file (default: this one)")
         if function is validate:
             _add_validate(sub)
         if function in (analyze, plan, build, validate, profile):

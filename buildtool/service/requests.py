@@ -81,10 +81,14 @@ def boards(_request: Request) -> Answer:
     return {"schema": SCHEMA, "boards": listed}
 
 
-def zoo(_request: Request) -> Answer:
-    """The networks that buildtool can build by name."""
+def zoo(request: Request) -> Answer:
+    """The networks that buildtool can build by name; with `model`, that one's file."""
     from buildtool import zoo as networks
+    from buildtool.service.models import spec_name
 
+    spec = _text(request, "model", "")
+    if spec:
+        return {"schema": SCHEMA, "files": {f"{spec_name(spec)}.tflite": networks.build(spec)}}
     return {
         "schema": SCHEMA,
         "networks": [{"name": n, "description": networks.describe(n)} for n in networks.names()],

@@ -53,8 +53,11 @@ class Network:
         self.files = files
 
 
-def use_board(env, board, toolchain="", work=None):
-    """Sets the environment up to build for `board`; what is made for all networks goes to `work`."""
+def use_board(env, board, toolchain="", work=None, verbose=True):
+    """Sets the environment up to build for `board`; what is made for all networks goes to `work`.
+
+    `verbose`: whole command lines, or what they do in a few words.
+    """
     work = env.Dir(work or f"#build/{Path(board).stem}")
     Path(work.abspath).mkdir(parents=True, exist_ok=True)
     tools = _ask(env, kind="toolchain", board=board, toolchain=toolchain, work=work.path)
@@ -76,6 +79,10 @@ def use_board(env, board, toolchain="", work=None):
         LINKCOM="$LINK -o $TARGET $LINKFLAGS $SOURCES $_LIBDIRFLAGS $_LIBFLAGS $BOARD_LDFLAGS",
         BOARD_LDFLAGS=tools["ldflags"],
         PROGSUFFIX=".elf",
+        CCCOMSTR="" if verbose else "compiling $SOURCE",
+        ASPPCOMSTR="" if verbose else "assembling $SOURCE",
+        ARCOMSTR="" if verbose else "archiving $TARGET",
+        LINKCOMSTR="" if verbose else "linking $TARGET",
         BOARD_SCRIPT=_linker_scripts(env, tools["ldflags"]),
     )
     env["BOARD_STARTUP"] = _objects(env, tools["objects"], work.Dir("startup"), tools["includes"])
