@@ -340,19 +340,15 @@ def tables(draw) -> Case:
 @st.composite
 def softmaxes(draw) -> Case:
     """SOFTMAX over a few or many classes."""
-    shape = (
-        1,
-        draw(st.integers(1, 3)),
-        draw(st.integers(1, 3)),
-        draw(st.sampled_from([1, 2, 3, 10, 257, 1001])),
-    )
+    classes = draw(st.sampled_from([1, 2, 3, 10, 257, 1001]))
+    shape = (1, draw(st.integers(1, 3)), draw(st.integers(1, 3)), classes)
     rng = np.random.default_rng(draw(seeds))
-    x = activation_tensor("x", shape, random_scale(rng), draw(zero_points))
+    # LiteRT aborts on rows so even that every probability vanishes (see test_softmax.py).
+    scale = 2.0 ** rng.uniform(-5 if classes > 500 else -9, 0)
+    x = activation_tensor("x", shape, scale, draw(zero_points))
     out = activation_tensor("y", shape, 1 / 256, -128)
     beta = draw(st.sampled_from([1.0, 1.0, 0.5, 2.0]))
-    # LiteRT refuses rows of so many equal elements that every probability vanishes.
     values = rng.integers(-128, 128, shape, dtype=np.int8)
-    values[..., 0] = 127
     return case(OpKind.SOFTMAX, SoftmaxAttrs(beta), [x], [], out, [values])
 
 
