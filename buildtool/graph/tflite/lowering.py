@@ -150,8 +150,20 @@ def _convolution(low: Lowering, op: g.Op) -> FileOp:
     if isinstance(attrs, g.DepthwiseAttrs):
         options["DepthMultiplier"] = attrs.depth_multiplier
         return FileOp("DEPTHWISE_CONV_2D", 3, inputs, op.outputs, "DepthwiseConv2DOptions", options)
+    if len(inputs) == 2:  # unlike the other kinds, a quantised CONV_2D must have a bias
+        inputs = (*inputs, _zero_bias(low, op, source, weights))
     version = 3 if weights.shape[3] == source.shape[3] else 6  # 6: groups of input channels
     return FileOp("CONV_2D", version, inputs, op.outputs, "Conv2DOptions", options)
+
+
+def _zero_bias(low: Lowering, op: g.Op, source: g.Tensor, weights: g.Tensor) -> int:
+    """A bias of zeros, quantised as the products are; its index."""
+    quant = None
+    if source.quant is not None and weights.quant is not None:
+        factor = np.float32(source.quant.scale)
+        scales = tuple(float(factor * np.float32(scale)) for scale in weights.quant.scales)
+        quant = g.Quantization(scales, (0,) * len(scales))
+    return low.add(op, "bias", np.zeros(weights.shape[0], np.int32), g.DType.INT32, quant)
 
 
 def _transpose_convolution(low: Lowering, op: g.Op) -> FileOp:
@@ -294,6 +306,8 @@ def _dropped_ones(full: tuple[int, ...], left: tuple[int, ...], op: g.Op) -> tup
 def _squeeze(low: Lowering, op: g.Op) -> FileOp:
     tensors = low.graph.tensors
     dims = _dropped_ones(tensors[op.inputs[0]].shape, tensors[op.outputs[0]].shape, op)
+    if not dims:  # no dimensions named would mean all of them
+        return _reshape(low, op)
     return FileOp("SQUEEZE", 1, op.inputs, op.outputs, "SqueezeOptions", {"SqueezeDims": dims})
 
 

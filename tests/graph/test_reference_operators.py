@@ -1,0 +1,28 @@
+"""Every operator of the reference executor equals LiteRT's reference kernels to the bit."""
+
+import numpy as np
+import pytest
+from graphs import inputs_for, one_operator_graphs, patterns, seeds
+from hypothesis import HealthCheck, given, settings
+from litert import run_graph
+
+from buildtool.graph.reference import execute
+from buildtool.graph.types import OpKind
+
+SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def check(graph, inputs):
+    expected = run_graph(graph, inputs)
+    for index, value in execute(graph, inputs).items():
+        np.testing.assert_array_equal(value, expected[index], graph.tensors[index].name, strict=True)
+
+
+@pytest.mark.parametrize("kind", list(OpKind))
+def test_an_operator_alone_equals_litert(kind):
+    @settings(SETTINGS, max_examples=60)
+    @given(graph=one_operator_graphs(kind), seed=seeds, pattern=patterns)
+    def compare(graph, seed, pattern):
+        check(graph, inputs_for(graph, seed, pattern))
+
+    compare()
