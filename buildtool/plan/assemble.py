@@ -11,6 +11,7 @@ from buildtool.graph.liveness import LiveRange, live_ranges
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.types import Graph
 from buildtool.plan import arena, greedy
+from buildtool.plan.bounds import bound
 from buildtool.plan.overlap import permitted
 from buildtool.plan.schedule import plan_steps
 from buildtool.plan.types import Buffer, BufferKind, Overlap, Plan, Region, Step
@@ -126,7 +127,7 @@ def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int)
 
     A placement without any overlap counts too, so that offering them never costs a byte.
     """
-    least = arena.bound(arena_problem(buffers, options, alignment)).bytes
+    least = bound(arena_problem(buffers, options, alignment)).bytes
     best: tuple[int, tuple[Overlap, ...], arena.Solution] | None = None
     elementwise = tuple(o for o in options if not o.distance)
     for offered in dict.fromkeys(((), elementwise, tuple(options))):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from buildtool.graph.types import Graph
-from buildtool.plan import arena
 from buildtool.plan.assemble import arena_problem
+from buildtool.plan.bounds import bound
 from buildtool.plan.schedule import plan_steps
 from buildtool.plan.types import Plan
 
@@ -27,7 +27,7 @@ class Binding:
 
 def binding(plan: Plan, graph: Graph | None = None) -> Binding:
     """Where `plan` is fullest. Without the graph, a plan of several steps a region names no operator."""
-    most = arena.bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment))
+    most = bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment))
     if graph is not None:
         steps = [step.op for step in plan_steps(plan.regions, graph)]
     elif all(len(r.groups) == 1 and not r.groups[0].rows_per_step for r in plan.regions):
@@ -35,7 +35,7 @@ def binding(plan: Plan, graph: Graph | None = None) -> Binding:
     else:
         steps = []
     if most.time >= len(steps):
-        return Binding(-1, "", most.time, most.bytes)
+        return Binding(-1, "", most.time, most.live)
     op = steps[most.time]
     place = graph.ops[op].place if graph is not None else f"operator {op} ({plan.kernels[op]})"
-    return Binding(op, place, most.time, most.bytes)
+    return Binding(op, place, most.time, most.live)

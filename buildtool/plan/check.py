@@ -12,6 +12,8 @@ from buildtool.errors import PlanError, TargetError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.plan.assemble import arena_problem
+from buildtool.plan.bounds import bound
 from buildtool.plan.hazard import unsafe
 from buildtool.plan.replay import Life, alias_groups, check_coverage, lives_in_steps
 from buildtool.plan.schedule import plan_steps
@@ -209,25 +211,6 @@ def _check_totals(plan: Plan, graph: Graph, steps: Sequence[Step]) -> None:
     macs = sum(pixel_macs(graph, graph.ops[s.op], (s.y1 - s.y0) * (s.x1 - s.x0)) for s in steps)
     if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
         raise PlanError(f"{plan.macs} MACs declared, {macs} executed ({total_macs(graph)} layer by layer)")
-    most = max((_live_bytes(plan, number) for number in range(len(steps))), default=plan.arena_bytes)
-    if not 0 <= plan.arena_bound_bytes <= min(most, plan.arena_bytes):
-        raise PlanError(f"a bound of {plan.arena_bound_bytes} bytes; {most} are live at once")
-
-
-def _live_bytes(plan: Plan, step: int) -> int:
-    """Aligned bytes live in `step`, the bytes that declared overlaps share counted once."""
-    live = {
-        i: -(-b.size // plan.alignment) * plan.alignment
-        for i, b in enumerate(plan.buffers)
-        if b.first <= step <= b.last
-    }
-    apart: dict[int, list[tuple[int, int]]] = {}  # output -> (distance, input's size)
-    for o in plan.overlaps:
-        if o.input in live and o.output in live:
-            distance = -(-o.distance // plan.alignment) * plan.alignment
-            apart.setdefault(o.output, []).append((distance, live[o.input]))
-    total = sum(live.values())
-    for output, inputs in apart.items():
-        beyond = [max(0, live[output] - distance) for distance, _ in inputs]
-        total -= min(max(beyond), sum(min(b, size) for b, (_, size) in zip(beyond, inputs, strict=True)))
-    return total
+    most = min(bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment)).bytes, plan.arena_bytes)
+    if not 0 <= plan.arena_bound_bytes <= most:
+        raise PlanError(f"a bound of {plan.arena_bound_bytes} bytes is declared, {most} is one")

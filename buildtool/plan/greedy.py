@@ -13,7 +13,8 @@ import enum
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from buildtool.plan.arena import Permission, Problem, Solution, bound, height, round_up
+from buildtool.plan.arena import Permission, Problem, Solution, height, round_up
+from buildtool.plan.bounds import bound
 
 VARIATIONS = 48  # orders tried beyond the fixed ones, at most
 PLACEMENTS = 60_000  # items placed in variations, at most

@@ -22,11 +22,19 @@ class Scheme(enum.StrEnum):
     """How a group of operators runs."""
 
     OPERATOR = "operator"
+    H_CACHED = "h-cached"  # columns are kept from hand-off to hand-off, rows are recomputed
+
+
+SOURCE = -1  # Step.op of the row source: rows of the network's (streamed) input are delivered
 
 
 @dataclass(frozen=True)
 class Step:
-    """One kernel call: rows [y0, y1) and columns [x0, x1) of operator `op`'s output."""
+    """One kernel call: rows [y0, y1) and columns [x0, x1) of operator `op`'s output.
+
+    Of a global pooling in a streamed region: the part of its input that is added to its
+    accumulators, the last one finishes it.
+    """
 
     op: int
     y0: int
@@ -37,18 +45,36 @@ class Step:
 
 @dataclass(frozen=True)
 class Group:
-    """Operators (positions in Graph.ops) that run under one scheme."""
+    """Operators (positions in Graph.ops) that run under one scheme, each the next one's input.
+
+    `rows_per_step`: rows of the last operator's output made in one go (0: all of them);
+    `hand_off`: the pixels of such a row made in one go (0: the whole row).
+    """
 
     ops: tuple[int, ...]
     scheme: Scheme = Scheme.OPERATOR
-    rows_per_step: int = 0  # 0: all rows in one step
+    rows_per_step: int = 0
+    hand_off: int = 0
 
 
 @dataclass(frozen=True)
 class Region:
-    """A chain of groups joined by row rings; tensors between regions are whole."""
+    """A chain of groups joined by row rings; tensors between regions are whole.
+
+    A region is streamed unless it is a single operator that runs over all rows in one step.
+    """
 
     groups: tuple[Group, ...]
+
+    @property
+    def ops(self) -> tuple[int, ...]:
+        """Its operators, in order."""
+        return tuple(op for group in self.groups for op in group.ops)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether it runs row by row."""
+        return len(self.groups) > 1 or self.groups[0].rows_per_step > 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +83,8 @@ class Buffer:
 
     `tensors` are the graph's tensors that share it (a RESHAPE's two sides), empty for scratch.
     Live from the start of step `first` to the end of step `last` (both counted over the whole
-    plan). `size` and `offset` in bytes.
+    plan). `size` and `offset` in bytes. A RING holds the last `rows` rows of its tensor, or of
+    these only the last `columns` columns (0: all); 0 rows: the whole tensor.
     """
 
     kind: BufferKind
@@ -67,6 +94,8 @@ class Buffer:
     first: int
     last: int
     offset: int = -1
+    rows: int = 0
+    columns: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """Live ranges: who shares bytes with whom, from when to when, and where most is live."""
 
 import pytest
+from hypothesis import given, settings
+from plan_nets import Net, graphs
+
 from buildtool.errors import ModelError
 from buildtool.graph.liveness import alias_roots, live_ranges, live_sum_bound, live_sums
 from buildtool.graph.types import ALIAS_KINDS
-from hypothesis import given, settings
-from plan_nets import Net, graphs
 
 
 def _range_of(graph, tensor):

@@ -3,9 +3,10 @@
 import numpy as np
 import plan_nets
 import pytest
+from plan_nets import Net
+
 from buildtool.graph.macs import op_macs, pixel_macs, total_macs
 from buildtool.graph.types import ConvAttrs, DType, Op, OpKind, Pad
-from plan_nets import Net
 
 
 def test_a_convolution_counts_padded_taps_and_the_channels_of_one_group():

@@ -6,11 +6,13 @@ import random
 from pathlib import Path
 
 import pytest
-from buildtool.errors import PlanError
-from buildtool.plan.arena import Item, Permission, Problem, bound, height, validate
-from buildtool.plan.greedy import solve
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from buildtool.errors import PlanError
+from buildtool.plan.arena import Item, Permission, Problem, height, validate
+from buildtool.plan.bounds import bound
+from buildtool.plan.greedy import solve
 
 MINIMALLOC = Path(__file__).resolve().parents[2] / "../shared/minimalloc"
 
@@ -103,7 +105,9 @@ def _seeded(count):
         longer = rng.randrange(n)
         items[longer] = Item(longer, longer + rng.randint(2, 4), items[longer].size)
         permissions = tuple(
-            Permission(i + 1, i, rng.randint(0, 3)) for i in range(n - 1) if i != longer and rng.random() < 0.6
+            Permission(i + 1, i, rng.randint(0, 3))
+            for i in range(n - 1)
+            if i != longer and rng.random() < 0.6
         )
         yield Problem(tuple(items), permissions)
 

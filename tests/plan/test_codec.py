@@ -5,13 +5,14 @@ import json
 
 import msgpack
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import graphs, make_target, residual_net
+
 from buildtool.errors import PlanError
 from buildtool.plan.codec import from_bytes, to_bytes, to_json
 from buildtool.plan.layerwise import plan
 from buildtool.plan.types import SCHEMA, Plan
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from plan_nets import graphs, make_target, residual_net
 
 
 @settings(derandomize=True, deadline=None, max_examples=40)

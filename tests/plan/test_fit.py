@@ -3,10 +3,11 @@
 import re
 
 import pytest
+from plan_nets import make_target, residual_net
+
 from buildtool.errors import PlanError
 from buildtool.plan.fit import available_bytes, fit
 from buildtool.plan.layerwise import plan
-from plan_nets import make_target, residual_net
 
 
 def _refusal(made, target, graph=None):

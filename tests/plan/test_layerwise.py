@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 from arena_run import run
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import Net, graphs, make_target, residual_net
+
 from buildtool.errors import UnsupportedError, UsageError
 from buildtool.graph.liveness import live_sum_bound
 from buildtool.graph.macs import total_macs
@@ -18,9 +22,6 @@ from buildtool.plan.schedule import plan_steps
 from buildtool.plan.types import BufferKind
 from buildtool.target.catalogue import cost, select
 from buildtool.target.types import Target
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from plan_nets import Net, graphs, make_target, residual_net
 
 MODELS = Path(__file__).resolve().parents[2] / "../shared/models"
 MODES = ("none", "elementwise", "rows")

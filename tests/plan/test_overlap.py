@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import Net
+
 from buildtool.graph.types import ConvAttrs, OpKind, Pad, PoolAttrs
 from buildtool.plan.hazard import unsafe
 from buildtool.plan.overlap import distance
 from buildtool.target.types import Contract
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from plan_nets import Net
 
 
 def simulated(graph, op, operand, contract, shift):

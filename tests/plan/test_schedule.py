@@ -1,10 +1,11 @@
 """Schedules: which steps a region has, in which order."""
 
 import pytest
+from plan_nets import residual_net
+
 from buildtool.errors import PlanError
 from buildtool.plan.schedule import plan_steps, schedule
 from buildtool.plan.types import Group, Region, Step
-from plan_nets import residual_net
 
 
 def test_an_operator_is_one_step_over_its_whole_output():

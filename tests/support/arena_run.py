@@ -7,6 +7,7 @@ is read. Returns the first corruption found, "" if there is none.
 from __future__ import annotations
 
 import numpy as np
+
 from buildtool.graph.types import ALIAS_KINDS, ConvAttrs, PoolAttrs
 from buildtool.plan.schedule import plan_steps
 from buildtool.plan.types import BufferKind
@@ -62,7 +63,7 @@ def run(plan, graph, target):
         area = slice(scratch[0].offset, scratch[0].offset + needed) if needed else slice(0, 0)
         if len(arena.memory[area]) != needed:
             return f"{op.place} has its scratch outside of the arena"
-        wrong = _run_op(arena, graph, op, kernel.overlap, area)
+        wrong = _run_op(arena, graph, step, kernel.overlap, area)
         if wrong:
             return f"{op.place}: {wrong}"
     kept = [*graph.outputs, *(graph.inputs if plan.image == "resident" else ())]
@@ -70,17 +71,17 @@ def run(plan, graph, target):
     return f"tensors {lost} are lost at the end" if lost else ""
 
 
-def _run_op(arena, graph, op, contract, area):
+def _run_op(arena, graph, step, contract, area):
+    op = graph.ops[step.op]
     read = [t for t in op.inputs if t in arena.root]
     if any(len(arena.view(t)) != graph.tensors[t].size for t in (*read, *op.outputs)):
         return "a tensor lies outside of the arena"
-    lost = [t for t in read if not arena.intact(t)]
-    if lost:
-        return f"inputs {lost} are not there"
-    arena.memory[area] = JUNK
     (out,) = op.outputs
     result = graph.tensors[out]
-    if contract is Contract.PIXEL:
+    rows = range(step.y0, step.y1)
+    whole = rows == range(result.nhwc[1])
+    arena.memory[area] = JUNK
+    if contract is Contract.PIXEL and whole:
         wide = [t for t in read if graph.tensors[t].shape != result.shape]
         for e in range(result.elements):
             if not all(arena.intact(t, e, e + 1) for t in read if t not in wide):
@@ -88,20 +89,22 @@ def _run_op(arena, graph, op, contract, area):
             if not all(arena.intact(t) for t in wide):
                 return "a broadcast input is overwritten"
             arena.write(out, e, e + 1)
-    elif contract is Contract.ROW and result.nhwc[0] == 1:
+    elif contract is not Contract.NONE and result.nhwc[0] == 1:
         row = result.size // result.nhwc[1]
-        for q in range(result.nhwc[1]):
-            arena.spoil(out, q * row, (q + 1) * row)
-            arena.memory[area] = JUNK
+        for q in rows:
+            if contract is Contract.ROW:
+                arena.spoil(out, q * row, (q + 1) * row)
+                arena.memory[area] = JUNK
             if not all(arena.intact(t, *_window(graph, op, t, q)) for t in read):
                 return f"a row that output row {q} reads is overwritten"
             arena.write(out, q * row, (q + 1) * row)
     else:
-        arena.spoil(out)
-        arena.memory[area] = JUNK
+        if whole:
+            arena.spoil(out)
+            arena.memory[area] = JUNK
         if not all(arena.intact(t) for t in read):
             return "an input is overwritten"
-    arena.write(out)
+        arena.write(out)
     return ""
 
 
@@ -115,6 +118,8 @@ def _window(graph, op, t, q):
         reach = op.attrs.kernel[0]
     if isinstance(op.attrs, ConvAttrs | PoolAttrs):
         top = q * op.attrs.stride[0] - op.attrs.pad.top
+    elif rows == graph.tensors[op.outputs[0]].nhwc[1]:
+        top, reach = q, 1
     first = min(max(top, 0), rows)
     end = max(min(top + reach, rows), first)
     return first * columns * channels, end * columns * channels

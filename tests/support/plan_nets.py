@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import strategies as st
+
 from buildtool.graph.types import (
     Activation,
     AxisAttrs,
@@ -21,7 +23,6 @@ from buildtool.graph.types import (
     Tensor,
 )
 from buildtool.target.types import Board, Contract, Core, KernelVariant, Memory, MemoryKind, Target
-from hypothesis import strategies as st
 
 _QUANT = Quantization((0.5,), (0,))
 
@@ -162,7 +163,9 @@ def graphs(draw, most_ops=12):
     """Chains with branches, aliases, reused tensors, several inputs and outputs, odd sizes, batches."""
     batch = draw(st.sampled_from((1, 1, 1, 2)))
     side = st.integers(1, 9)
-    shapes = [(batch, draw(side), draw(side), draw(st.integers(1, 20))) for _ in range(draw(st.integers(1, 2)))]
+    shapes = [
+        (batch, draw(side), draw(side), draw(st.integers(1, 20))) for _ in range(draw(st.integers(1, 2)))
+    ]
     net = Net(*shapes)
     live = list(net.inputs)
     for _ in range(draw(st.integers(1, most_ops))):
