@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from buildtool.target.types import Board, MemoryKind
 
+STACK_GUARD_BYTES = 256  # below the stack; start-up code knows the size
+
 
 def linker_script(board: Board) -> str:
     """The script of a board: one region a memory, sections by the board's roles.
@@ -11,7 +13,8 @@ def linker_script(board: Board) -> str:
     Sections: .vectors .text .rodata in `code`, .nn_weights in `weights`, .stack .data .bss in
     `data`, .nn_arena in `arena`. What needs no contents is in no segment, so that a loader leaves
     it alone. Symbols: __stack_bottom, __stack_top (at the low end of `data`, so that an overflow
-    leaves the memory instead of overwriting globals), __data_start, __data_end, __data_load,
+    leaves the memory instead of overwriting globals), __stack_guard (aligned bytes below it, for
+    cores that can forbid access), __data_start, __data_end, __data_load,
     __bss_start, __bss_end, __nn_arena_start, __nn_arena_end.
     """
     regions = "\n".join(
@@ -53,8 +56,10 @@ SECTIONS
         *(.nn_weights .nn_weights.*)
     }} > {board.weights} :weights
 
-    .stack (NOLOAD) : ALIGN(8)
+    .stack (NOLOAD) : ALIGN({STACK_GUARD_BYTES})
     {{
+        __stack_guard = .;
+        . += {STACK_GUARD_BYTES};
         __stack_bottom = .;
         . += {board.stack_bytes};
         __stack_top = .;

@@ -12,6 +12,12 @@
 #define SCB_BFAR REGISTER(0xE000ED38)
 #define SCB_CPACR REGISTER(0xE000ED88)
 
+#define MPU_TYPE REGISTER(0xE000ED90)
+#define MPU_CTRL REGISTER(0xE000ED94)
+#define MPU_RBAR REGISTER(0xE000ED9C)
+#define MPU_RASR REGISTER(0xE000EDA0)
+
+#define CFSR_STKOF (1U << 20)
 #define CFSR_MMARVALID (1U << 7)
 #define CFSR_BFARVALID (1U << 15)
 #define EXIT_FAULT 100 /* + the exception's number */
@@ -19,7 +25,7 @@
 /* From the linker script. */
 extern uint8_t __data_start[], __data_end[], __bss_start[], __bss_end[];
 extern const uint8_t __data_load[];
-extern uint32_t __stack_bottom[], __stack_top[];
+extern uint32_t __stack_guard[], __stack_bottom[], __stack_top[];
 
 int main(void);
 __attribute__((noreturn)) void reset_handler(void);
@@ -42,12 +48,24 @@ __attribute__((section(".vectors"), used)) static const void *const vectors[16] 
     (const void *)fault_handler,
 };
 
+/* An overflow of the stack is a fault at once, not a strange result later. */
+static void limit_stack(void) {
+#if __ARM_ARCH >= 8
+    __asm volatile("msr msplim, %0" : : "r"(__stack_bottom));
+#else
+    if (MPU_TYPE != 0) {
+        MPU_RBAR = (uint32_t)__stack_guard | 1U << 4; /* region 0 */
+        MPU_RASR = 1U << 28 | 7U << 1 | 1U;           /* no access, 256 bytes */
+        MPU_CTRL = 1U << 2 | 1U;                      /* the default map elsewhere */
+        __asm volatile("dsb\n isb" : : : "memory");
+    }
+#endif
+}
+
 static void start(void) {
     SCB_SHCSR |= 7U << 16; /* memory, bus and usage faults of their own, for their names */
     SCB_CCR |= 1U << 4;    /* a division by zero is a fault */
-#if defined(__ARM_FEATURE_CMSE)
-    __asm volatile("msr msplim, %0" : : "r"(__stack_bottom));
-#endif
+    limit_stack();
     memcpy(__data_start, __data_load, (size_t)(__data_end - __data_start));
     memset(__bss_start, 0, (size_t)(__bss_end - __bss_start));
     semihosting_exit(main());
@@ -87,7 +105,7 @@ static const char *exception_name(uint32_t exception) {
     case 3:
         return "HardFault";
     case 4:
-        return "MemManage fault";
+        return "MemManage";
     case 5:
         return "BusFault";
     case 6:
@@ -105,7 +123,7 @@ __attribute__((used)) void fault_report(const uint32_t *frame, uint32_t exceptio
     const uint32_t cfsr = SCB_CFSR;
     semihosting_print("fault: ");
     semihosting_print(exception_name(exception));
-    if (frame < __stack_bottom || frame + 8 > __stack_top) {
+    if (frame < __stack_bottom || frame + 8 > __stack_top || (cfsr & CFSR_STKOF) != 0) {
         semihosting_print_hex(" after a stack overflow, sp=", (uint32_t)frame);
     } else {
         semihosting_print_hex(" at pc=", frame[6]);

@@ -177,13 +177,12 @@ static uint32_t high_water(uint8_t paint) {
 
 static uint32_t arena_used, stack_used;
 
-static void measured(void (*function)(void), const char *name) {
+/* `complaint` is said, with the status, if the network is not content. */
+static void measured(void (*function)(void), const char *complaint) {
     const uint32_t used = io_call_measured(function);
     stack_used = used > stack_used ? used : stack_used;
     if (status != 0) {
-        io_print("harness: ");
-        io_print(name);
-        say(" gave status ", status, "");
+        say(complaint, status, "");
         io_exit(EXIT_NETWORK);
     }
 }
@@ -195,7 +194,7 @@ static void run_set(int input, int output, uint8_t paint) {
             fail_file("cannot read input.bin");
         }
     }
-    measured(invoke, "invoke");
+    measured(invoke, "invoke gave status ");
     const uint32_t used = high_water(paint);
     arena_used = used > arena_used ? used : arena_used;
     for (int i = 0; i < HARNESS_OUTPUTS; i++) {
@@ -246,7 +245,7 @@ int main(void) {
     trace = io_open_write("trace.bin");
 #endif
     paint_guards();
-    measured(init, "init");
+    measured(init, "init gave status ");
     uint32_t set = 0;
     int guard_ok = guards_intact();
     while (set < sets && guard_ok) {

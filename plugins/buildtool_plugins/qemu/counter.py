@@ -67,16 +67,16 @@ def _build(built: Path) -> None:
 def parse_counts(text: bytes) -> tuple[dict[int, int], int]:
     """Instructions by operator, and of all invokes; raises ToolError."""
     counts: dict[int, int] = {}
-    found: dict[str, int] = {}
+    found = {"invokes": 0, "total": 0}
     for line in text.decode("ascii", "replace").splitlines():
         key, _, number = line.partition(" ")
-        if not number.isdecimal():
+        if not number.isdecimal() or not (key.isdecimal() or key in found):
             raise ToolError(f"QEMU's counting plugin wrote '{line}'")
         if key.isdecimal():
             counts[int(key)] = int(number)
         else:
             found[key] = int(number)
-    if not found.get("invokes"):
+    if not found["invokes"]:
         raise ToolError(
             "no invoke was counted",
             hint="instructions are counted in images built with -DNN_PROFILE",

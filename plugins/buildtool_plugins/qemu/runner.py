@@ -48,8 +48,8 @@ def run(board: Board, image: Path, request: RunRequest) -> RunResult:
     what = f"the firmware on {board.name}"
     line = command(board, image)
     if not request.count:
-        files, text = run_program(line, request, what=what)
-        return RunResult(files=files, text=_own_text(text))
+        files, text = run_program(line, request, what=what, clean=_own_text)
+        return RunResult(files=files, text=text)
     from buildtool_plugins.qemu import counter
 
     plugin = counter.counting_plugin()
@@ -57,13 +57,18 @@ def run(board: Board, image: Path, request: RunRequest) -> RunResult:
     # By its name in the run's folder: a comma in the path of the cache would end the argument.
     option = ["-plugin", f"./{plugin.name},isa={isa},out={counter.OUTPUT}"]
     files, text = run_program(
-        [line[0], *option, *line[1:]], request, what=what, links=(plugin,), optional=(counter.OUTPUT,)
+        [line[0], *option, *line[1:]],
+        request,
+        what=what,
+        links=(plugin,),
+        optional=(counter.OUTPUT,),
+        clean=_own_text,
     )
     if counter.OUTPUT not in files:
         hint = "QEMU 4.2 to 8.2 have plugins of version 1"
         raise ToolError("QEMU ran, but its counting plugin did not", hint=hint)
     counts, total = counter.parse_counts(files.pop(counter.OUTPUT))
-    return RunResult(files=files, text=_own_text(text), counts=counts, total_instructions=total)
+    return RunResult(files=files, text=text, counts=counts, total_instructions=total)
 
 
 def _own_text(text: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from buildtool.errors import ToolError
 from buildtool.target.types import RunRequest
 
-TAIL_LINES = 20  # of a failed program's output, shown with the error
+HEAD_LINES, TAIL_LINES = 8, 12  # of a failed program's output, shown with the error
 
 
 def run_program(
@@ -20,12 +20,13 @@ def run_program(
     what: str,
     links: Sequence[Path] = (),
     optional: Sequence[str] = (),
+    clean: Callable[[str], str] = str.strip,
 ) -> tuple[dict[str, bytes], str]:
     """The output files by name, and what the program printed (stdout and stderr).
 
     `what` names the program in errors; `links` are files linked into the folder; `optional` are
-    outputs that need not be there. Raises ToolError on a non-zero exit, at the time limit, or when an
-    output is missing.
+    outputs that need not be there; `clean` takes out of the text what is not the program's. Raises
+    ToolError on a non-zero exit, at the time limit, or when an output is missing.
     """
     with tempfile.TemporaryDirectory(prefix="buildtool-") as folder:
         work = Path(folder)
@@ -34,16 +35,22 @@ def run_program(
         for source in links:
             (work / source.name).symlink_to(source.resolve())
         code, text = _execute(command, work, request.timeout, what)
+        text = clean(text)
+        if code is None:
+            raise ToolError(
+                f"{what} was still running after {request.timeout:g} s and was ended{_excerpt(text)}",
+                hint="a larger timeout, if the network is that slow",
+            )
         if code:
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            raise ToolError(f"{what} {how}{_tail(text)}")
+            raise ToolError(f"{what} {how}{_excerpt(text)}")
         files = {}
         for name in (*request.outputs, *optional):
             path = _inside(work, name)
             if path.is_file():
                 files[name] = path.read_bytes()
             elif name in request.outputs:
-                raise ToolError(f"{what} wrote no file '{name}'{_tail(text)}")
+                raise ToolError(f"{what} wrote no file '{name}'{_excerpt(text)}")
         return files, text
 
 
@@ -53,8 +60,9 @@ def _inside(work: Path, name: str) -> Path:
     return work / name
 
 
-def _execute(command: Sequence[str], work: Path, timeout: float, what: str) -> tuple[int, str]:
-    """Exit code and output. The output goes to a file: a program that floods a pipe cannot block."""
+def _execute(command: Sequence[str], work: Path, timeout: float, what: str) -> tuple[int | None, str]:
+    """Exit code (None: ended at the time limit) and output."""
+    # To a file: a program that prints without end is ended all the same.
     with (work / ".text").open("w+b") as text:
         try:
             process = subprocess.Popen(
@@ -63,23 +71,18 @@ def _execute(command: Sequence[str], work: Path, timeout: float, what: str) -> t
         except OSError as error:
             raise ToolError(f"{what} cannot be started: {error.strerror}", path=command[0]) from None
         try:
-            code = process.wait(timeout)
+            code: int | None = process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise ToolError(
-                f"{what} was still running after {timeout:g} s and was ended{_tail(_read(work))}",
-                hint="a larger timeout, if the network is that slow",
-            ) from None
+            code = None
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
-    return code, _read(work)
+    return code, (work / ".text").read_bytes().decode("utf-8", "replace")
 
 
-def _read(work: Path) -> str:
-    return (work / ".text").read_bytes().decode("utf-8", "replace")
-
-
-def _tail(text: str) -> str:
-    lines = text.strip().splitlines()[-TAIL_LINES:]
+def _excerpt(text: str) -> str:
+    lines = text.strip().splitlines()
+    if len(lines) > HEAD_LINES + TAIL_LINES:
+        lines = [*lines[:HEAD_LINES], "...", *lines[-TAIL_LINES:]]
     return ":\n" + "\n".join(f"    {line}" for line in lines) if lines else ""

@@ -1,0 +1,102 @@
+"""Builds and runs the probe firmware of tests/targets/probe, which stands in for an emitted network."""
+
+from __future__ import annotations
+
+import functools
+import struct
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from buildtool.errors import ToolError
+from buildtool.target.registry import kernels_root, load_board, plugin
+from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
+
+ROOT = Path(__file__).resolve().parents[1] / "targets" / "probe"
+ACTIONS = (
+    "echo", "touch", "stack", "wild_store", "loop", "recurse", "status", "divide", "undefined", "count"
+)  # fmt: skip
+
+# Every board and every compiler appear in the fast tier; their product does not.
+ARM = [
+    pytest.param("cortex-m4", "clang"),
+    pytest.param("cortex-m55", "gcc"),
+    pytest.param("cortex-m4", "gcc", marks=pytest.mark.slow),
+    pytest.param("cortex-m55", "clang", marks=pytest.mark.slow),
+]
+ALL = [pytest.param("host", "gcc"), pytest.param("host", "clang", marks=pytest.mark.slow), *ARM]
+
+_FOLDER = tempfile.TemporaryDirectory(prefix="buildtool-probe-")
+
+
+class BuildError(Exception):
+    """What the compiler or the linker said."""
+
+
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
+
+
+def toolchain(board: Board, name: str, work: Path) -> Toolchain:
+    """The toolchain; skips the test, naming what is missing, where it is not installed."""
+    try:
+        return plugin(board).toolchain(board, name, work)
+    except ToolError as error:
+        pytest.skip(str(error))
+
+
+def link(board: Board, name: str, sources: Sequence[Path], flags: Sequence[str], work: Path) -> Path:
+    """Compiles and links, with the harness and start-up code; BuildError with the words."""
+    tools = toolchain(board, name, work)
+    harness = plugin(board).harness(board)
+    includes = [
+        f"-I{folder}" for folder in (ROOT, kernels_root() / "include", *tools.includes, *harness.includes)
+    ]
+    elf = work / "probe.elf"
+    files = [*map(str, sources), *map(str, harness.sources), *tools.objects]
+    command = [tools.cc, *tools.cflags, *WARNINGS, *flags, *includes, *files, *tools.ldflags, "-o", str(elf)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=work)
+    if done.returncode:
+        raise BuildError(done.stderr)
+    return elf
+
+
+@functools.cache
+def probe(board: str, name: str, *flags: str) -> Path:
+    """The linked probe; built once a session."""
+    work = Path(tempfile.mkdtemp(dir=_FOLDER.name))
+    sources = [ROOT / "probe.c", ROOT / "probe_weights.S"]
+    return link(load_board(board), name, sources, flags, work)
+
+
+def one_set(action: str, value: int = 0, echo: bytes = bytes(range(16))) -> bytes:
+    """One set of the probe's inputs."""
+    return struct.pack("<B3xI", ACTIONS.index(action), value & 0xFFFFFFFF) + echo
+
+
+def run(
+    board: str,
+    elf: Path,
+    *sets: bytes,
+    timeout: float = 20.0,
+    count: bool = False,
+    extra: tuple[str, ...] = (),
+) -> RunResult:
+    """Runs the probe on `sets` of inputs."""
+    target = load_board(board)
+    outputs = ("output.bin", "report.txt", *extra)
+    request = RunRequest({"input.bin": b"".join(sets)}, outputs, timeout=timeout, count=count)
+    try:
+        return plugin(target).run(target, elf, request)
+    except ToolError as error:
+        if "was not found" in error.text:
+            pytest.skip(str(error))
+        raise
+
+
+def report(result: RunResult) -> dict[str, int]:
+    """report.txt as numbers."""
+    lines = result.files["report.txt"].decode().splitlines()
+    return {key: int(value) for key, _, value in (line.partition("=") for line in lines)}

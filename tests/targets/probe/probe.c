@@ -1,0 +1,131 @@
+/* Stands in for an emitted network: what it does is chosen by its input. */
+#include "harness_net.h"
+#include "nn_profile.h"
+#include "nn_trace.h"
+
+#include <string.h>
+
+enum {
+    ECHO,       /* output = second input + weights */
+    TOUCH,      /* write the arena's byte at `value` (it may lie outside) */
+    STACK,      /* write to `value` bytes of stack */
+    WILD_STORE, /* write to the address `value` */
+    LOOP,       /* for ever */
+    RECURSE,    /* for ever, until the stack is full */
+    STATUS,     /* give `value` as status */
+    DIVIDE,     /* by zero */
+    UNDEFINED,  /* an instruction that is none */
+    COUNT       /* a known number of instructions between markers */
+};
+
+static uint8_t *memory;
+static const uint8_t *constants;
+static volatile int zero;
+static volatile int initialised_data = 12345;
+static volatile int zeroed_data;
+
+int probe_init(void *arena, uint32_t bytes, const void *weights) {
+    memory = arena;
+    constants = weights;
+    if (initialised_data != 12345 || zeroed_data != 0) {
+        return 77; /* start-up has not set the globals */
+    }
+    return ((uintptr_t)arena & 15) != 0 || bytes != PROBE_ARENA_BYTES;
+}
+
+int8_t *probe_input(int i) {
+    return (int8_t *)memory + 16 * i;
+}
+
+int8_t *probe_output(int i) {
+    return (int8_t *)memory + PROBE_OUTPUT_OFFSET + 16 * i;
+}
+
+__attribute__((noinline)) static void use_stack(uint32_t bytes) {
+    volatile uint8_t block[4096];
+    for (uint32_t i = 0; i < bytes; i++) {
+        block[sizeof block - 1 - i] = 1;
+    }
+    __asm volatile("" : : "r"(block) : "memory");
+}
+
+__attribute__((noinline)) static int recurse(volatile int *above) {
+    volatile int here[16];
+    here[0] = *above + 1;
+    if (here[0] < 0) { /* never, before the stack is full */
+        return 0;
+    }
+    return recurse(here) + here[0];
+}
+
+#ifdef __arm__
+static void count(void) {
+    NN_MARK_INVOKE_BEGIN();
+    NN_MARK_BEGIN(70);
+    __asm volatile("movs r0, #100\n1: subs r0, #1\nbne 1b" : : : "r0", "cc"); /* 201 */
+    NN_MARK_END();
+    __asm volatile("nop\nnop");
+    NN_MARK_BEGIN(4095);
+    __asm volatile("cmp r0, r0\nit ne\nmovne r0, #1\nnop"
+                   :
+                   :
+                   : "r0", "cc"); /* 4: skipped ones count */
+    NN_MARK_END();
+    NN_MARK_BEGIN(70);
+    __asm volatile("nop"); /* added to its first run */
+    NN_MARK_END();
+#if defined(__ARM_FEATURE_MVE)
+    NN_MARK_BEGIN(3);
+    __asm volatile("movs r0, #10\ndls lr, r0\n1: nop\nle lr, 1b" : : : "r0", "lr", "cc"); /* 22 */
+    NN_MARK_END();
+#endif
+    NN_MARK_INVOKE_END();
+}
+#endif
+
+int probe_invoke(void) {
+    const uint8_t *choice = memory;
+    uint32_t value;
+    memcpy(&value, choice + 4, sizeof value);
+    NN_TRACE_TENSOR(7, memory, 8);
+    switch (choice[0]) {
+    case TOUCH:
+        memory[(int32_t)value] ^= 0xFF;
+        break;
+    case STACK:
+        use_stack(value);
+        break;
+    case WILD_STORE:
+        *(volatile uint32_t *)(uintptr_t)value = 1;
+        break;
+    case LOOP:
+        for (;;) {
+            __asm volatile("");
+        }
+    case RECURSE: {
+        volatile int first = 0;
+        return recurse(&first);
+    }
+    case STATUS:
+        return (int)value;
+    case DIVIDE:
+        return 100 / zero;
+    case UNDEFINED:
+#ifdef __arm__
+        __asm volatile("udf #0");
+#endif
+        break;
+    case COUNT:
+#ifdef __arm__
+        count();
+#endif
+        break;
+    default:
+        break;
+    }
+    for (int i = 0; i < 16; i++) {
+        memory[PROBE_OUTPUT_OFFSET + i] = (uint8_t)(memory[16 + i] + constants[i]);
+    }
+    NN_TRACE_TENSOR(9, memory + PROBE_OUTPUT_OFFSET, 16);
+    return 0;
+}

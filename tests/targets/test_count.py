@@ -1,0 +1,59 @@
+import pytest
+from buildtool_plugins.qemu import counter
+from probe import ARM, load_board, one_set, plugin, probe, run
+
+from buildtool.errors import ToolError
+from buildtool.target.types import RunRequest
+
+
+@pytest.mark.parametrize(("board", "tool"), ARM)
+def test_counts_are_those_of_the_hand_written_assembly(board, tool):
+    """The numbers are read off tests/targets/probe/probe.c: markers do not count, skipped instructions do."""
+    result = run(board, probe(board, tool, "-DNN_PROFILE"), one_set("count"), count=True)
+    loop = 1 + 2 * 100  # movs, then 100 times subs and bne
+    expected = {70: loop + 1, 4095: 4}
+    if board == "cortex-m55":
+        expected[3] = 2 + 2 * 10  # movs, dls, then 10 times nop and le
+    assert result.counts == expected
+    assert result.total_instructions == sum(expected.values()) + 2  # nops between two operators
+
+
+def test_counts_are_summed_over_the_sets_and_the_same_in_every_run():
+    elf = probe("cortex-m4", "clang", "-DNN_PROFILE")
+    results = [run("cortex-m4", elf, *[one_set("count")] * 3, count=True) for _ in range(2)]
+    assert [r.total_instructions for r in results] == [3 * (202 + 4 + 2)] * 2
+    assert [r.counts for r in results] == [{70: 3 * 202, 4095: 3 * 4}] * 2
+
+
+def test_an_image_without_markers_is_refused_rather_than_counted_as_nothing():
+    with pytest.raises(ToolError, match="no invoke was counted") as caught:
+        run("cortex-m4", probe("cortex-m4", "clang"), one_set("count"), count=True)
+    assert "-DNN_PROFILE" in caught.value.hint
+
+
+def test_counting_does_not_change_results():
+    elf = probe("cortex-m4", "clang", "-DNN_PROFILE")
+    with_counts = run("cortex-m4", elf, one_set("count"), count=True).files
+    assert with_counts == run("cortex-m4", elf, one_set("count")).files
+
+
+def test_the_host_does_not_count():
+    board = load_board("host")
+    request = RunRequest({"input.bin": b""}, (), count=True)
+    with pytest.raises(ToolError, match="cannot be counted on board 'host'"):
+        plugin(board).run(board, probe("host", "gcc"), request)
+
+
+def test_the_counting_plugin_is_compiled_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = counter.counting_plugin()
+    stamp = first.stat().st_mtime_ns
+    assert counter.counting_plugin() == first
+    assert first.stat().st_mtime_ns == stamp
+    assert [p.name for p in (tmp_path / "buildtool" / "qemu").iterdir()] == [first.name]
+
+
+@pytest.mark.parametrize("text", [b"total x\n", b"3\n", b"invokes 1\n-4 5\n"])
+def test_a_damaged_list_of_counts_is_an_error(text):
+    with pytest.raises(ToolError, match="counting plugin wrote"):
+        counter.parse_counts(text)

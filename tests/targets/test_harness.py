@@ -1,0 +1,112 @@
+import struct
+
+import pytest
+from probe import ALL, ARM, one_set, probe, report, run
+
+from buildtool.errors import ToolError
+
+ECHOED = bytes(2 * i for i in range(16))  # range(16) + the weights
+
+
+@pytest.mark.parametrize(("board", "tool"), ALL)
+def test_every_set_of_inputs_gives_its_outputs(board, tool):
+    other = bytes(range(200, 216))
+    result = run(board, probe(board, tool), one_set("echo"), one_set("echo", echo=other), one_set("echo"))
+    expected = bytes((a + i) & 255 for i, a in enumerate(other))
+    assert result.files["output.bin"] == ECHOED + expected + ECHOED
+    assert report(result)["sets"] == 3
+    assert result.text == ""
+
+
+@pytest.mark.parametrize(("board", "tool"), ALL)
+def test_arena_high_water_is_the_end_of_the_highest_byte_written(board, tool):
+    found = [
+        report(run(board, probe(board, tool), one_set("touch", at)))["arena_high_water"]
+        for at in (3000, 4095)
+    ]
+    assert found == [3001, 4096]
+
+
+def test_outputs_count_as_written_even_where_they_equal_the_paint():
+    echo = bytes((0xA5 - i) & 255 for i in range(16))
+    result = run("host", probe("host", "gcc"), one_set("echo", echo=echo))
+    assert result.files["output.bin"] == b"\xa5" * 16
+    assert report(result)["arena_high_water"] == 1024 + 16
+
+
+@pytest.mark.parametrize(("board", "tool"), ALL)
+def test_stack_high_water_grows_by_the_bytes_that_are_written(board, tool):
+    elf = probe(board, tool)
+    small, large = (report(run(board, elf, one_set("stack", n)))["stack_high_water"] for n in (400, 1400))
+    # The frame of 4096 bytes is written from its top down: the measure sees what was written.
+    assert large - small == 1000
+    # What lies above: the frames and saved registers of two calls, and the host's trampoline.
+    assert 400 <= small <= 400 + 200
+
+
+@pytest.mark.parametrize(("board", "tool"), ALL)
+@pytest.mark.parametrize(
+    ("at", "says"), [(-3, "3 bytes below the arena's start"), (4096 + 5, "5 bytes above the arena's end")]
+)
+def test_a_write_outside_the_arena_is_detected(board, tool, at, says):
+    with pytest.raises(ToolError, match=says):
+        run(board, probe(board, tool), one_set("echo"), one_set("touch", at))
+
+
+def test_a_sanitizer_sees_a_write_outside_the_arena():
+    with pytest.raises(ToolError, match="use-after-poison"):
+        run("host", probe("host", "gcc", "-fsanitize=address"), one_set("touch", 4096))
+
+
+def test_with_a_sanitizer_the_stack_is_not_known_and_results_are_the_same():
+    result = run("host", probe("host", "gcc", "-fsanitize=address"), one_set("echo"))
+    assert result.files["output.bin"] == ECHOED
+    assert report(result)["stack_high_water"] == 0
+
+
+@pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang")])
+def test_a_status_of_the_network_ends_the_run(board, tool):
+    with pytest.raises(ToolError, match=r"(?s)exit code 2.*invoke gave status 5"):
+        run(board, probe(board, tool), one_set("status", 5))
+
+
+@pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang")])
+def test_inputs_that_are_no_whole_number_of_sets_are_refused(board, tool):
+    with pytest.raises(ToolError, match="25 bytes, which is not a whole number of sets"):
+        run(board, probe(board, tool), one_set("echo") + b"x")
+
+
+@pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang"), ("cortex-m55", "gcc")])
+def test_a_trace_build_hands_over_every_tensor_in_order(board, tool):
+    choice = one_set("echo")[:8]
+    result = run(
+        board, probe(board, tool, "-DNN_TRACE"), one_set("echo"), one_set("echo"), extra=("trace.bin",)
+    )
+    one = struct.pack("<II", 7, 8) + choice + struct.pack("<II", 9, 16) + ECHOED
+    assert result.files["trace.bin"] == 2 * one
+
+
+@pytest.mark.parametrize(("board", "tool"), ARM)
+@pytest.mark.parametrize(
+    ("action", "value", "says"),
+    [
+        ("wild_store", 0xF0000000, r"fault: \w+ at pc=0x0000[0-9a-f]{4} .* address=0xf0000000"),
+        ("undefined", 0, r"fault: UsageFault at pc=0x0000[0-9a-f]{4} .* cfsr=0x00010000"),
+        ("divide", 0, r"fault: UsageFault at pc=0x0000[0-9a-f]{4} .* cfsr=0x02000000"),
+        ("recurse", 0, r"fault: \w+ after a stack overflow"),
+    ],
+)
+def test_a_fault_is_reported_with_its_registers(board, tool, action, value, says):
+    with pytest.raises(ToolError, match=rf"(?s)the firmware on {board} ended with exit code 10\d.*{says}"):
+        run(board, probe(board, tool), one_set(action, value))
+
+
+def test_a_crash_of_the_native_program_is_an_error():
+    with pytest.raises(ToolError, match="ended by signal 11"):
+        run("host", probe("host", "gcc"), one_set("wild_store", 16))
+
+
+@pytest.mark.parametrize(("board", "tool"), [("host", "gcc"), ("cortex-m4", "clang")])
+def test_an_endless_loop_ends_at_the_time_limit(board, tool):
+    with pytest.raises(ToolError, match=r"still running after 0\.3 s"):
+        run(board, probe(board, tool), one_set("loop"), timeout=0.3)

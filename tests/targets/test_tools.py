@@ -1,0 +1,114 @@
+import re
+from pathlib import Path
+
+import pytest
+from buildtool_plugins.tools.find import find_clang, find_gcc
+
+from buildtool.errors import ToolError
+from buildtool.target.registry import load_board, plugin
+from buildtool.target.types import RunRequest
+
+
+@pytest.fixture
+def bare_machine(tmp_path, monkeypatch):
+    """A PATH with nothing on it."""
+    for name in ("BUILDTOOL_CLANG", "BUILDTOOL_GCC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return tmp_path
+
+
+def program(folder: Path, name: str, says: str) -> Path:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\necho '{says}'\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("board", "tool", "hint"),
+    [
+        ("cortex-m4", "clang", "apt-get install clang-22 lld-22"),
+        ("cortex-m4", "", "apt-get install clang-22 lld-22"),
+        ("cortex-m55", "gcc", "apt-get install gcc-arm-none-eabi"),
+        ("host", "", "apt-get install"),
+    ],
+)
+def test_a_missing_compiler_is_named_with_what_to_install(bare_machine, board, tool, hint):
+    found = load_board(board)
+    with pytest.raises(ToolError, match="found") as caught:
+        plugin(found).toolchain(found, tool, bare_machine)
+    assert hint in caught.value.hint
+
+
+def test_a_missing_linker_is_named_with_the_version_that_belongs_to_the_compiler(bare_machine):
+    program(bare_machine, "clang-19", "Ubuntu clang version 19.1.1 (1ubuntu1)")
+    found = load_board("cortex-m4")
+    with pytest.raises(ToolError, match=r"ld\.lld-19") as caught:
+        plugin(found).toolchain(found, "clang", bare_machine)
+    assert caught.value.hint == "apt-get install lld-19"
+
+
+def test_a_missing_emulator_is_named_with_what_to_install(bare_machine):
+    found = load_board("cortex-m4")
+    with pytest.raises(ToolError, match="qemu-system-arm was not found") as caught:
+        plugin(found).run(found, bare_machine / "x.elf", RunRequest({}, ()))
+    assert caught.value.hint == "apt-get install qemu-system-arm"
+
+
+def test_the_newest_clang_is_taken_and_its_identity_has_no_path(bare_machine):
+    program(bare_machine, "clang-18", "clang version 18.1.8")
+    program(bare_machine, "clang-19", "Debian clang version 19.1.7 (3)")
+    program(bare_machine, "clang", "clang version 14.0.6")
+    assert find_clang().identity == "clang 19.1.7"
+
+
+def test_an_old_clang_is_not_taken(bare_machine):
+    program(bare_machine, "clang", "clang version 14.0.6")
+    with pytest.raises(ToolError, match="clang 16 or newer"):
+        find_clang()
+
+
+def test_gcc_s_version_is_not_the_packager_s(bare_machine):
+    program(bare_machine, "arm-none-eabi-gcc", "arm-none-eabi-gcc (15:12.2.rel1-1) 12.2.1 20221205")
+    assert find_gcc("arm-none-eabi-gcc", "").identity == "arm-none-eabi-gcc 12.2.1"
+
+
+def test_the_environment_names_a_compiler(bare_machine, monkeypatch):
+    program(bare_machine, "clang-19", "clang version 19.1.7")
+    chosen = program(bare_machine, "mine", "clang version 17.0.6")
+    monkeypatch.setenv("BUILDTOOL_CLANG", str(chosen))
+    assert find_clang().path == str(chosen)
+    monkeypatch.setenv("BUILDTOOL_CLANG", str(bare_machine / "none"))
+    with pytest.raises(ToolError, match="BUILDTOOL_CLANG"):
+        find_clang()
+
+
+def test_an_unknown_toolchain_is_refused_with_the_known_ones(tmp_path):
+    for name in ("cortex-m4", "host"):
+        board = load_board(name)
+        with pytest.raises(ToolError, match="no toolchain 'clangg'") as caught:
+            plugin(board).toolchain(board, "clangg", tmp_path)
+        assert caught.value.hint == "did you mean 'clang'?"
+
+
+def test_every_build_forbids_contraction_of_floating_point(tmp_path):
+    for name in ("cortex-m4", "cortex-m55", "host"):
+        board = load_board(name)
+        for tool in board.toolchains:
+            try:
+                found = plugin(board).toolchain(board, tool, tmp_path)
+            except ToolError as error:
+                pytest.skip(str(error))
+            assert "-ffp-contract=off" in found.cflags
+            assert re.fullmatch(r"[a-z-]+ \d+\.\d+\.\d+", found.identity)
+
+
+def test_the_linker_script_is_written_where_it_was_asked_for(tmp_path):
+    board = load_board("cortex-m4")
+    try:
+        found = plugin(board).toolchain(board, "", tmp_path)
+    except ToolError as error:
+        pytest.skip(str(error))
+    assert [p.name for p in tmp_path.iterdir()] == ["cortex-m4.ld"]
+    assert f"-Wl,-T,{tmp_path}/cortex-m4.ld" in found.ldflags
