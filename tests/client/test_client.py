@@ -1,0 +1,153 @@
+"""The client: what it imports, and how it and its service live and die."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from buildtool import service
+from buildtool.client import Client, code_digest, home
+from buildtool.errors import ToolError, UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with Client(cwd=str(ROOT)) as made:
+        yield made
+
+
+def test_importing_it_loads_the_standard_library_and_msgpack_only() -> None:
+    code = """
+import sys
+before = set(sys.modules)
+import buildtool.client
+new = set(sys.modules) - before
+files = {name for name in new if getattr(sys.modules[name], "__file__", None)}  # Cython's inner ones have none
+roots = {name.partition(".")[0] for name in files}
+print(*sorted(roots - set(sys.stdlib_module_names)))
+print(*sorted(name for name in sys.modules if name.startswith("buildtool.")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    roots, rooms = done.stdout.splitlines()
+    assert set(roots.split()) == {"buildtool", "msgpack"}
+    assert {name.split(".")[1] for name in rooms.split()} == {"client", "errors", "wire"}
+
+
+def test_answers_are_those_of_the_service_in_process(client: Client) -> None:
+    request = {"kind": "boards"}
+    assert client.request(request) == service.handle(request)
+
+
+def test_errors_arrive_as_they_were_raised_and_the_service_goes_on(client: Client) -> None:
+    request = {"kind": "plan", "model": "no_such.tflite", "board": "host"}
+    with pytest.raises(UsageError) as here:
+        service.handle(request)
+    with pytest.raises(UsageError) as there:
+        client.request(request)
+    assert str(there.value) == str(here.value)
+    assert "boards" in client.request({"kind": "boards"})
+
+
+def test_threads_share_one_service(client: Client) -> None:
+    kinds = ["boards", "ops"] * 6
+    expected = {kind: client.request({"kind": kind}) for kind in set(kinds)}
+    pid = client._child.pid
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda kind: client.request({"kind": kind}), kinds))
+    assert answers == [expected[kind] for kind in kinds]
+    assert client._child.pid == pid
+
+
+def test_a_service_that_died_is_an_error_once() -> None:
+    with Client() as client:
+        client.request({"kind": "boards"})
+        client._child.kill()
+        client._child.wait()
+        with pytest.raises(ToolError):
+            client.request({"kind": "boards"})
+        assert "boards" in client.request({"kind": "boards"})
+
+
+def test_closing_ends_the_child() -> None:
+    client = Client()
+    client.request({"kind": "boards"})
+    child = client._child
+    client.close()
+    assert child.returncode == 0
+    client.close()  # again: nothing to do
+
+
+def test_a_client_that_dies_takes_its_service_along() -> None:
+    code = """
+from buildtool.client import Client
+client = Client()
+client.request({"kind": "boards"})
+print(client._child.pid)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    pid = int(done.stdout)
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"the service (pid {pid}) is still there")
+
+
+def test_modules_in_the_working_folder_do_not_shadow_pythons(tmp_path: Path) -> None:
+    for name in ("numpy", "json", "struct", "buildtool"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
+    with Client(cwd=str(tmp_path)) as client:
+        assert "boards" in client.request({"kind": "boards"})
+
+
+def test_paths_are_relative_to_the_given_folder(tmp_path: Path) -> None:
+    (tmp_path / "net.tflite").write_bytes(b"not a model")
+    with Client(cwd=str(tmp_path)) as client, pytest.raises(Exception, match=r"net\.tflite") as caught:
+        client.request({"kind": "plan", "model": "net.tflite", "board": "host"})
+    assert caught.value.code == "MODEL"
+
+
+def test_the_codes_digest_changes_with_any_file(tmp_path: Path) -> None:
+    """In a copy: the digest is of what is beside the client."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in ("buildtool", "plugins", "kernels"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
+    code = "from buildtool.client import code_digest, home; print(home()); print(code_digest())"
+
+    def digest() -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        )
+        where, value = done.stdout.split()
+        assert where == str(tmp_path)
+        return value
+
+    seen = [digest()]
+    assert seen[0] == code_digest()  # the place does not matter
+    assert home() == str(ROOT)
+    for name in (
+        "buildtool/emit/sources.py",
+        "kernels/reference/catalogue.toml",
+        "plugins/buildtool_plugins/host/plugin.py",
+    ):
+        with (tmp_path / name).open("a") as file:
+            file.write("\n")
+        seen.append(digest())
+    assert len(set(seen)) == len(seen)

@@ -1,0 +1,107 @@
+"""Frames: what is sent arrives, and nothing else is taken for a frame."""
+
+import contextlib
+import io
+import struct
+
+import msgpack
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from buildtool import errors, wire
+from buildtool.errors import BuildtoolError, ToolError
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.text()
+    | st.binary()
+    | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def frame(message: object) -> bytes:
+    payload = msgpack.packb(message, use_bin_type=True)
+    return struct.pack("<I", len(payload)) + payload
+
+
+class Trickle(io.RawIOBase):
+    """A stream that gives one byte a read, as a slow pipe may."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = io.BytesIO(data)
+
+    def read(self, size: int = -1) -> bytes:
+        return self.data.read(min(size, 1))
+
+
+@given(st.lists(st.dictionaries(st.text(), VALUES, max_size=4), max_size=4))
+@settings(derandomize=True, deadline=None)
+def test_messages_arrive_one_by_one_as_they_were_sent(messages: list[dict[str, object]]) -> None:
+    stream = io.BytesIO()
+    sent = [{**message, "protocol": wire.PROTOCOL} for message in messages]
+    for message in sent:
+        wire.send(stream, message)
+    stream.seek(0)
+    assert [wire.receive(stream) for _ in sent] == sent
+    assert wire.receive(stream) is None
+
+
+def test_a_slow_stream_is_waited_for() -> None:
+    message = {"protocol": wire.PROTOCOL, "request": {"kind": "boards"}}
+    assert wire.receive(Trickle(frame(message))) == message
+
+
+def test_a_stream_that_ends_within_a_frame_is_an_error() -> None:
+    whole = frame({"protocol": wire.PROTOCOL})
+    for length in range(1, len(whole)):
+        with pytest.raises(ToolError, match="ended within a frame"):
+            wire.receive(io.BytesIO(whole[:length]))
+
+
+def test_a_huge_length_is_refused_before_anything_is_read() -> None:
+    stream = io.BytesIO(struct.pack("<I", 0xFFFFFFFF) + b"x" * 100)
+    with pytest.raises(ToolError, match="exceeds the limit"):
+        wire.receive(stream)
+    assert stream.tell() == 4
+
+
+def test_a_message_over_the_limit_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "FRAME_LIMIT", 100)
+    stream = io.BytesIO()
+    with pytest.raises(ToolError, match="exceeds the limit"):
+        wire.send(stream, {"data": b"x" * 101})
+    assert stream.getvalue() == b""
+
+
+@pytest.mark.parametrize("message", [[], 7, {}, {"protocol": wire.PROTOCOL + 1}, {"protocol": "1"}])
+def test_strangers_messages_are_refused(message: object) -> None:
+    with pytest.raises(ToolError):
+        wire.receive(io.BytesIO(frame(message)))
+
+
+@given(st.binary(max_size=40))
+@settings(derandomize=True, deadline=None)
+def test_garbage_raises_our_error_only(payload: bytes) -> None:
+    with contextlib.suppress(ToolError):
+        wire.receive(io.BytesIO(struct.pack("<I", len(payload)) + payload))
+
+
+CLASSES = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, BuildtoolError)]
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_errors_cross_with_their_class_and_every_field(cls: type[BuildtoolError]) -> None:
+    fields = {"path": "m.tflite", "operator": "#3 ADD", "tensor": "sum", "hint": "do this"}
+    error = wire.to_error(wire.error_message(cls("wrong", **fields))["error"])
+    assert type(error) is cls
+    assert str(error) == str(cls("wrong", **fields))
+
+
+def test_an_unknown_code_is_kept() -> None:
+    error = wire.to_error({"code": "LATER", "text": "from a newer service"})
+    assert str(error) == "error: from a newer service [LATER]"
