@@ -30,7 +30,8 @@ import sys
 before = set(sys.modules)
 import buildtool.client
 new = set(sys.modules) - before
-files = {name for name in new if getattr(sys.modules[name], "__file__", None)}  # Cython's inner ones have none
+# Cython makes modules that have no file
+files = {name for name in new if getattr(sys.modules[name], "__file__", None)}
 roots = {name.partition(".")[0] for name in files}
 print(*sorted(roots - set(sys.stdlib_module_names)))
 print(*sorted(name for name in sys.modules if name.startswith("buildtool.")))

@@ -1,0 +1,218 @@
+"""The command line: errors in one style, JSON alone on standard output, exit statuses."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from buildtool import cli, zoo
+from buildtool.errors import BuildtoolError
+
+COMMAND = [sys.executable, "-m", "buildtool.cli"]
+NET = "ds_cnn"
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "hint"),
+    [
+        (["anlyze"], "error: unknown command 'anlyze' [USAGE]", "did you mean 'analyze'?"),
+        ([], "error: the following arguments are required: COMMAND [USAGE]", "--help"),
+        (["plan"], "error: the following arguments are required: MODEL, -b/--board [USAGE]", "--help"),
+        (["plan", NET, "--bord", "host"], "error: unknown option '--bord' [USAGE]", "'--board'"),
+        (["plan", NET, "--boa", "host"], "error: unknown option '--boa' [USAGE]", "'--board'"),
+        (["plan", NET, "-b", "hots"], "error: unknown board 'hots' [USAGE]", "'host'"),
+        (["plan", NET, "-b", "host", "--strategy", "layerwse"], "'layerwse' [USAGE]", "'layerwise'"),
+        (["plan", NET, "-b", "host", "--in-place", "row"], "'row' [USAGE]", "'rows'"),
+        (["plan", NET, "-b", "host", "--image", "residnt"], "'residnt' [USAGE]", "'resident'"),
+        (["plan", "ds_cn", "-b", "host"], "is called 'ds_cn' [USAGE]", "'ds_cnn'"),
+        (["plan", "no.tflite", "-b", "host"], "no.tflite: error: cannot read the model", "path"),
+        (["validate", NET, "-b", "host", "--inputs", "0"], "error: '0' is no count", "from 1"),
+        (["validate", NET, "-b", "host", "--seed", "-1"], "error: '-1' is no seed", "from 0"),
+        (["validate", NET, "-b", "host", "--reference", "litrt"], "'litrt' [USAGE]", "'litert'"),
+        (["validate", NET, "-b", "cortex-m4", "--sanitize"], "sanitizers run on the host", "--board host"),
+        (["validate", NET, "-b", "host", "--input", "x.npy", "--seed", "1"], "--input gives", "drop one"),
+        (["zoo", "--out", "here"], "error: --out needs the name of a network", "buildtool zoo"),
+        (["zoo", "ds_cn"], "'ds_cn'", "'ds_cnn'"),
+        (["boards", "all"], "unrecognized arguments: all", "--help"),
+    ],
+)
+def test_a_mistake_in_usage_exits_2_with_a_hint(
+    words: list[str], error: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(words) == 2
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert len(lines) == 2, err
+    assert error in lines[0]
+    assert lines[1].startswith("  hint: ")
+    assert hint in lines[1]
+
+
+def test_an_error_in_the_model_exits_1_and_names_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.tflite"
+    path.write_bytes(b"\x1c\0\0\0TFL3 and no more")
+    assert cli.run(["plan", str(path), "-b", "host", "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"{path}")
+    assert "error: " in err
+    assert "[MODEL]" in err
+
+
+def test_errors_below_the_surface_exit_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_request: object) -> None:
+        raise BuildtoolError("it broke", path="net.tflite", operator="#3 ADD")
+
+    monkeypatch.setattr("buildtool.service.handle", fail)
+    assert cli.run(["boards"]) == 1
+    assert capsys.readouterr().err == "net.tflite:#3 ADD: error: it broke [ERROR]\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["boards"], ["ops"], ["zoo"], ["analyze", NET], ["plan", NET, "-b", "cortex-m4"]],
+    ids=lambda words: words[0],
+)
+def test_json_is_all_that_is_printed_and_carries_a_schema(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run([*words, "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert json.loads(out)["schema"] == 1
+
+
+def test_analyze_names_every_board_by_default_and_those_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    from buildtool.target.registry import board_names
+
+    assert cli.run(["analyze", NET, "--json"]) == 0
+    assert [b["board"] for b in json.loads(capsys.readouterr().out)["boards"]] == board_names()
+    assert cli.run(["analyze", NET, "-b", "host", "-b", "cortex-m4", "--json"]) == 0
+    assert [b["board"] for b in json.loads(capsys.readouterr().out)["boards"]] == ["host", "cortex-m4"]
+
+
+def test_analyze_says_what_is_missing_where_a_network_does_not_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board = tmp_path / "tiny.toml"
+    board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "8K"\n')
+    assert cli.run(["analyze", NET, "-b", str(board), "--json"]) == 0
+    (verdict,) = json.loads(capsys.readouterr().out)["boards"]
+    need = verdict["needs"][0]
+    assert need["excess"] == need["required"] - need["available"] > 0
+    assert cli.run(["analyze", NET, "-b", str(board)]) == 0
+    text = capsys.readouterr().out
+    assert f"no: {need['excess']:,} RAM too many" in text
+    assert "tiny does not fit:" in text
+    assert "DEPTHWISE_CONV_2D" in text  # the operator that binds
+    assert "try: boards with enough RAM for this plan: cortex-m4" in text
+
+
+def test_zoo_writes_the_networks_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["zoo", "ds_cnn:seed=1", "--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "written: ds_cnn_seed1.tflite\n"
+    assert (tmp_path / "ds_cnn_seed1.tflite").read_bytes() == zoo.build("ds_cnn:seed=1")
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert cli.run(["zoo", NET, "--out", str(tmp_path / "file")]) == 2
+    assert f"{tmp_path}/file/ds_cnn.tflite: error: cannot write" in capsys.readouterr().err
+
+
+def test_version_and_usage_errors_load_no_numpy() -> None:
+    code = """
+import sys
+from buildtool import cli
+try:
+    cli.run(sys.argv[1:])
+except SystemExit:
+    pass
+print("numpy" in sys.modules, "msgpack" in sys.modules)
+"""
+    for words in (["--version"], ["anlyze"], ["plan", "--help"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-1] == "False False"
+
+
+def test_a_reader_that_closes_early_is_no_error() -> None:
+    with subprocess.Popen(
+        [*COMMAND, "ops"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        child.stdout.close()
+        assert child.stderr.read() == ""
+    assert child.returncode == 141
+
+
+def test_an_interrupt_is_quiet() -> None:
+    code = """
+import sys
+from buildtool import cli, service
+def interrupted(request):
+    raise KeyboardInterrupt
+service.handle = interrupted
+sys.argv = ["buildtool", "boards"]
+cli.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.slow
+def test_build_writes_firmware_and_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "firmware"
+    assert cli.run(["build", NET, "-b", "cortex-m4", "--out", str(out)]) == 0
+    text = capsys.readouterr().out
+    names = sorted(path.name for path in out.iterdir())
+    assert {"ds_cnn.elf", "ds_cnn.bin", "ds_cnn.h", "ds_cnn.c", "ds_cnn_weights.bin"} <= set(names)
+    assert f"written to {out}: {', '.join(names)}" in text
+    assert cli.run(["sizes", str(out / "ds_cnn.elf"), "-b", "cortex-m4", "--json"]) == 0
+    for memory in json.loads(capsys.readouterr().out)["sizes"]:
+        assert memory["used"] == sum(section["bytes"] for section in memory["sections"])
+        if memory["used"]:
+            assert f"{memory['used']:,}" in text
+
+
+@pytest.mark.slow
+def test_validate_takes_a_users_input_and_tells_a_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "input.npy"
+    np.save(path, np.zeros((49, 10, 1), np.int8))
+    words = ["validate", NET, "-b", "host", "--input", str(path)]
+    assert cli.run([*words, "--tensors"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "EQUAL to the bit"
+
+    from buildtool.service import validation
+
+    original = validation.reference
+
+    def wrong(*args: object) -> dict[int, object]:
+        return {t: value ^ 1 for t, value in original(*args).items()}
+
+    monkeypatch.setattr(validation, "reference", wrong)
+    assert cli.run(words) == 1
+    assert (
+        capsys.readouterr()
+        .out.splitlines()[-1]
+        .startswith("DIFFERENT by up to 1; first in input 0 at #12 SOFTMAX")
+    )
+
+
+def test_the_installed_command_is_this_one() -> None:
+    script = Path(sys.executable).with_name("buildtool")
+    done = subprocess.run(
+        [script, "--version"], capture_output=True, text=True, check=True, env={**os.environ}
+    )
+    assert done.stdout.startswith("buildtool ")
