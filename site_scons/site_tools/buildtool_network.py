@@ -133,7 +133,6 @@ def network_firmware(env, network, directory=None):
         directory.Dir("harness"),
         [*tools["includes"], *tools["harness_includes"]],
     )
-    own.Depends(harness, network.files[GLUE])
     elf = own.Program(
         directory.File(f"{network.net}.elf"), [*harness, *env["BOARD_STARTUP"], network.library]
     )

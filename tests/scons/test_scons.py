@@ -1,0 +1,186 @@
+"""The SCons tool and SConstruct: what is built, what is not built again, and what mistakes say."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from buildtool import zoo
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "site_scons/site_tools"
+
+
+class Project:
+    """A folder with the SConstruct and its tools."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        shutil.copy(ROOT / "SConstruct", folder)
+        shutil.copytree(
+            ROOT / "site_scons", folder / "site_scons", ignore=shutil.ignore_patterns("__pycache__")
+        )
+
+    def scons(self, *words: str, status: int = 0) -> str:
+        """What `scons -Q words` says, its exit status checked."""
+        done = subprocess.run(
+            [sys.executable, "-m", "SCons", "-Q", *words],
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert done.returncode == status, done.stdout
+        return done.stdout
+
+    def files(self, below: str) -> set[str]:
+        folder = self.folder / below
+        return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def steps(said: str, verb: str) -> list[str]:
+    return [line.removeprefix(f"{verb} ") for line in said.splitlines() if line.startswith(f"{verb} ")]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("bord=host", "unknown variable 'bord': did you mean 'board'?"),
+        ("board=hots", "unknown board 'hots' [USAGE]\n  hint: did you mean 'host'?"),
+        ("model=ds_cn", "no model file and no zoo network is called 'ds_cn' [USAGE]"),
+        ("model=none.tflite", "none.tflite: error: cannot read the model"),
+        ("toolchain=clnag", "has no toolchain 'clnag' [TOOL]\n  hint: did you mean 'clang'?"),
+        ("in_place=row", "in-place cannot be 'row' [USAGE]\n  hint: did you mean 'rows'?"),
+        ("strategy=layer", "strategy cannot be 'layer' [USAGE]"),
+    ],
+)
+def test_mistakes_are_errors_with_suggestions(project: Project, word: str, said: str) -> None:
+    assert said in project.scons(word, status=2)
+    assert not (project.folder / "build/host/ds_cnn").exists()
+
+
+def test_help_lists_the_variables_and_asks_no_service(project: Project) -> None:
+    said = project.scons("-h")
+    for name in ("board", "model", "toolchain", "in_place", "image", "strategy", "input", "seed"):
+        assert f"\n{name}: " in said
+    assert not (project.folder / "build").exists()
+
+
+def test_a_build_a_second_one_new_weights_another_topology_and_cleaning(project: Project) -> None:
+    """One long session: each build starts from the one before it."""
+    model = project.folder / "net.tflite"
+    model.write_bytes(zoo.build("ds_cnn"))
+    words = ["board=host", "model=net.tflite", "-j2"]
+
+    said = project.scons(*words)
+    assert {"net.elf", "sizes.txt", "src/net.c", "src/net_weights.bin"} <= project.files("build/host/net")
+    assert "planning net.tflite" in said
+    assert "build/host/net/src/net.c" in steps(said, "compiling")
+    assert any(source.endswith("nn_conv2d_s8.c") for source in steps(said, "compiling"))
+    sizes = (project.folder / "build/host/net/sizes.txt").read_text()
+    assert sizes in said
+    assert ".nn_weights" in sizes
+    _check_compile_commands(project)
+
+    written = (project.folder / "compile_commands.json").stat().st_mtime_ns
+    for line in project.scons(*words).splitlines():
+        assert line.endswith("is up to date."), line
+    assert (project.folder / "compile_commands.json").stat().st_mtime_ns == written
+
+    weights = (project.folder / "build/host/net/src/net_weights.bin").read_bytes()
+    model.write_bytes(zoo.build("ds_cnn:seed=1"))
+    said = project.scons(*words)
+    assert (project.folder / "build/host/net/src/net_weights.bin").read_bytes() != weights
+    assert steps(said, "compiling") == []
+    assert steps(said, "linking") == ["build/host/net/net.elf"]
+
+    model.write_bytes(zoo.build("resnet8"))
+    said = project.scons(*words)
+    # the network, and the harness that includes its header; no kernel
+    assert sorted(Path(source).name for source in steps(said, "compiling")) == ["harness.c", "net.c"]
+
+    project.scons("-c", *words)
+    assert project.files("build") == set()
+
+
+def _check_compile_commands(project: Project) -> None:
+    """Every object is listed once, and the commands work as they stand."""
+    entries = json.loads((project.folder / "compile_commands.json").read_text())
+    assert {entry["output"] for entry in entries} == {
+        f"build/{name}" for name in project.files("build") if name.endswith(".o")
+    }
+    for entry in entries:
+        assert entry["directory"] == str(project.folder)
+        assert (project.folder / entry["file"]).is_file()
+    (entry,) = [entry for entry in entries if entry["file"].endswith("src/net.c")]
+    before = (project.folder / entry["output"]).read_bytes()
+    (project.folder / entry["output"]).unlink()
+    subprocess.run(entry["command"], shell=True, cwd=project.folder, check=True)
+    assert (project.folder / entry["output"]).read_bytes() == before
+
+
+def test_an_option_of_the_planner_plans_anew(project: Project) -> None:
+    target = "build/host/ds_cnn/src/ds_cnn.plan"
+    project.scons("board=host", target)
+    plan = (project.folder / target).read_bytes()
+    assert "up to date" in project.scons("board=host", target)
+    project.scons("board=host", "in_place=none", target)
+    assert (project.folder / target).read_bytes() != plan
+
+
+def test_a_board_of_the_users_is_a_source(project: Project) -> None:
+    board = project.folder / "mine.toml"
+    board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "64K"\n')
+    target = "build/mine/ds_cnn/src/ds_cnn.c"
+    project.scons("board=mine.toml", target)
+    assert (project.folder / target).is_file()
+    board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "8K"\n')
+    said = project.scons("board=mine.toml", target, status=2)
+    assert "[PLAN]" in said  # the plan does not fit any more
+    assert not (project.folder / target).exists()
+
+
+def test_the_tools_import_nothing_of_buildtool_but_the_client() -> None:
+    for path in [*TOOLS.glob("*.py"), ROOT / "SConstruct"]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            for name in names:
+                assert not name.startswith("buildtool") or name == "buildtool.client", f"{path.name}: {name}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55"])
+def test_run_prints_the_layers_and_that_the_output_is_right(project: Project, board: str) -> None:
+    said = project.scons(f"board={board}", "model=ds_cnn", "-j2", "run", "seed=5", "inputs=2")
+    assert f"buildtool profile ds_cnn --board {board} --inputs 2 --seed 5" in said
+    assert "instructions  per MAC" in said
+    assert said.rstrip().endswith("output of 2 inputs: EQUAL to the reference, to the bit")
+    assert {"ds_cnn.elf", "ds_cnn.bin", "sizes.txt"} <= project.files(f"build/{board}/ds_cnn")
+    assert (project.folder / "compile_commands.json").is_file()
+
+
+@pytest.mark.slow
+def test_gcc_builds_the_same_network(project: Project) -> None:
+    if not shutil.which("arm-none-eabi-gcc"):
+        pytest.skip("arm-none-eabi-gcc is not installed (apt-get install gcc-arm-none-eabi)")
+    said = project.scons("board=cortex-m4", "toolchain=gcc", "-j2", "run")
+    assert "(emulated, arm-none-eabi-gcc " in said
+    assert said.rstrip().endswith("EQUAL to the reference, to the bit")
