@@ -13,7 +13,7 @@ import msgpack
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
 from buildtool.plan.binding import binding
-from buildtool.plan.types import SCHEMA, Plan
+from buildtool.plan.types import SCHEMA, Group, Plan
 
 _LARGEST = (1 << 63) - 1  # of any integer in a plan
 
@@ -107,18 +107,14 @@ def to_json(plan: Plan, graph: Graph | None = None) -> dict[str, Any]:
         "binding": {"operator": at.op, "name": at.place, "step": at.step, "live_bytes": at.live_bytes},
         "accounting": list(plan.accounting),
         "operators": _operators(plan, graph),
-        "regions": [
-            {
-                "groups": [
-                    {"ops": list(g.ops), "scheme": str(g.scheme), "rows_per_step": g.rows_per_step}
-                    for g in region.groups
-                ]
-            }
-            for region in plan.regions
-        ],
+        "regions": [{"groups": [_group(group) for group in region.groups]} for region in plan.regions],
         "buffers": _buffers(plan, graph),
         "overlaps": [dataclasses.asdict(overlap) for overlap in plan.overlaps],
     }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return dataclasses.asdict(group) | {"ops": list(group.ops), "scheme": str(group.scheme)}
 
 
 def _operators(plan: Plan, graph: Graph | None) -> list[dict[str, Any]]:

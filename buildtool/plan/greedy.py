@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from buildtool.plan.arena import Permission, Problem, Solution, height, round_up
 from buildtool.plan.bounds import bound
 
-VARIATIONS = 48  # orders tried beyond the fixed ones, at most
+VARIATIONS = 240  # orders tried beyond the fixed ones, at most
 PLACEMENTS = 60_000  # items placed in variations, at most
 SEED = 0x2545F491  # of the variations' generator
 
@@ -144,9 +144,10 @@ def _orders(problem: Problem) -> Iterator[tuple[int, ...]]:
     items, sizes = problem.items, problem.sizes
     crowd = _crowds(problem)
     length = [item.upper - item.lower for item in items]
-    keys: tuple[Callable[[int], int], ...] = (
+    keys: tuple[Callable[[int], int | tuple[int, int]], ...] = (
         lambda i: -sizes[i],
         lambda i: -crowd[i],
+        lambda i: (-crowd[i], -items[i].lower),
         lambda i: -sizes[i] * length[i],
         lambda i: -length[i],
         lambda i: items[i].lower,
@@ -154,8 +155,11 @@ def _orders(problem: Problem) -> Iterator[tuple[int, ...]]:
         lambda i: items[i].upper,
     )
     plain = sorted(range(len(items)), key=lambda i: (-sizes[i], -items[i].lower, i))
+    half = (max((i.upper for i in items), default=0) - min((i.lower for i in items), default=0)) / 2
     for key in keys:
-        yield tuple(sorted(plain, key=key))  # stable: ties stay as in `plain`
+        order = sorted(plain, key=key)  # stable: ties stay as in `plain`
+        yield tuple(order)
+        yield tuple(sorted(order, key=lambda i: length[i] < half))
 
 
 def _crowds(problem: Problem) -> list[int]:

@@ -6,6 +6,8 @@ addresses given, and looks up when every input row they fall on is read for the 
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 
 from buildtool.graph.types import TABLE_KINDS, ConvAttrs, Graph, Op, OpKind, PoolAttrs, Tensor
@@ -70,18 +72,25 @@ def _windows(
 
 
 def _replay_rows(windows: list[tuple[int, int]], source: Tensor, result: Tensor, shift: int) -> str:
-    """Output row q may be written from the moment its computation begins."""
+    """Output row q may be written from the moment its computation begins.
+
+    Windows slide downwards, so a row's last reader is the last window that begins at it or above, and
+    of the rows that a write hits the lowest one that is read at all is read last.
+    """
     in_rows, out_rows = source.nhwc[1], result.nhwc[1]
     if not source.size or not result.size:
         return ""
     in_row, out_row = source.size // in_rows, result.size // out_rows
     last_reader = [-1] * in_rows
-    for q, (first, end) in enumerate(windows):
-        for row in range(first, end):
+    beyond = [first for first, _ in windows[1:]] + [in_rows]
+    for q, ((first, end), following) in enumerate(zip(windows, beyond, strict=True)):
+        for row in range(first, min(end, following)):
             last_reader[row] = q
+    read_above = list(accumulate((r if q >= 0 else -1 for r, q in enumerate(last_reader)), max))
     for q in range(out_rows):
         begin = q * out_row - shift  # within the input
-        for row in range(max(begin // in_row, 0), min((begin + out_row - 1) // in_row + 1, in_rows)):
-            if last_reader[row] >= q:
-                return f"output row {q} hits input row {row}, which row {last_reader[row]} still reads"
+        end = min((begin + out_row - 1) // in_row + 1, in_rows)  # of the rows hit
+        row = read_above[end - 1] if end > 0 else -1
+        if row >= max(begin // in_row, 0) and last_reader[row] >= q:
+            return f"output row {q} hits input row {row}, which row {last_reader[row]} still reads"
     return ""

@@ -1,4 +1,4 @@
-"""Layer-by-layer plans: legal, never worse for being allowed more, and as small as known for known networks."""
+"""Layer-by-layer plans: legal, never worse for being allowed more, as small as known for known networks."""
 
 import dataclasses
 import time
@@ -166,8 +166,8 @@ def _model(name):
     return rewrite(read_model(path.read_bytes(), path=name))
 
 
-# Without overlaps: published for the pads-folded networks. With rows: the formula of overlap.py applied by hand
-# to the operator that binds, see the notes.
+# Without overlaps: the largest live sum once pads are folded into their consumers. With rows: what
+# a depthwise in place needs where the first convolutions stay apart.
 @pytest.mark.parametrize(
     ("name", "none", "most_with_rows"),
     [

@@ -24,6 +24,7 @@ from buildtool.graph.types import (
 )
 from buildtool.target.types import Board, Contract, Core, KernelVariant, Memory, MemoryKind, Target
 
+NO_PAD, SAME_3X3 = Pad(), Pad(1, 1, 1, 1)
 _QUANT = Quantization((0.5,), (0,))
 
 
@@ -57,20 +58,20 @@ class Net:
         columns = (w + pad.left + pad.right - reach[1]) // stride[1] + 1
         return n, rows, columns
 
-    def conv(self, x, cout, kernel=(1, 1), stride=(1, 1), pad=Pad(), dilation=(1, 1), groups=1):
+    def conv(self, x, cout, kernel=(1, 1), stride=(1, 1), pad=NO_PAD, dilation=(1, 1), groups=1):
         weights = self.constant((cout, *kernel, self.shape(x)[3] // groups))
         attrs = ConvAttrs(stride, dilation, pad, Activation.NONE)
         shape = (*self._window(x, kernel, stride, pad, dilation), cout)
         return self.add_op(OpKind.CONV_2D, (x, weights, -1), shape, attrs)
 
-    def depthwise(self, x, kernel=(3, 3), stride=(1, 1), pad=Pad(1, 1, 1, 1), dilation=(1, 1)):
+    def depthwise(self, x, kernel=(3, 3), stride=(1, 1), pad=SAME_3X3, dilation=(1, 1)):
         channels = self.shape(x)[3]
         weights = self.constant((1, *kernel, channels))
         attrs = DepthwiseAttrs(stride, dilation, pad, Activation.NONE, 1)
         shape = (*self._window(x, kernel, stride, pad, dilation), channels)
         return self.add_op(OpKind.DEPTHWISE_CONV_2D, (x, weights, -1), shape, attrs)
 
-    def max_pool(self, x, kernel=(2, 2), stride=(2, 2), pad=Pad()):
+    def max_pool(self, x, kernel=(2, 2), stride=(2, 2), pad=NO_PAD):
         shape = (*self._window(x, kernel, stride, pad), self.shape(x)[3])
         return self.add_op(OpKind.MAX_POOL_2D, (x,), shape, PoolAttrs(kernel, stride, pad))
 
