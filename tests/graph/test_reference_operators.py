@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from graphs import inputs_for, one_operator_graphs, patterns, seeds
+from graphs import inputs_for, one_operator_graphs, patterns, seeds, small_networks
 from hypothesis import HealthCheck, given, settings
 from litert import run_graph
 
@@ -26,3 +26,9 @@ def test_an_operator_alone_equals_litert(kind):
         check(graph, inputs_for(graph, seed, pattern))
 
     compare()
+
+
+@settings(SETTINGS, max_examples=150)
+@given(graph=small_networks(), seed=seeds, pattern=patterns)
+def test_every_tensor_of_a_network_equals_litert(graph, seed, pattern):
+    check(graph, inputs_for(graph, seed, pattern))

@@ -22,9 +22,12 @@ from collections.abc import Callable
 import numpy as np
 from hypothesis import strategies as st
 from netbuilder import NetBuilder
+from networks import small_networks
 
 from buildtool.graph import types as g
 from buildtool.graph.types import Activation, DType, Graph, OpKind
+
+__all__ = ["PATTERNS", "inputs_for", "one_operator_graphs", "patterns", "seeds", "small_networks"]
 
 PATTERNS = ("random", "least", "greatest", "extremes", "near zero point")
 

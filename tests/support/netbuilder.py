@@ -110,7 +110,9 @@ class NetBuilder:
         channels = shape[axis]
         taps = math.prod(shape) // channels
         count = channels if per_channel else 1
-        scales = np.float32(np.exp(self.rng.uniform(-5, -3)) * np.exp(self.rng.uniform(0, 1.5, count)))
+        # Such that outputs are of the order of one, however deep the network.
+        typical = np.exp(self.rng.uniform(-1.5, 1.5)) / (self.scale(x) * 74 * 74 * math.sqrt(taps))
+        scales = np.float32(typical * np.exp(self.rng.uniform(0, 1.5, count)))
         low = -128 if self.rng.integers(8) == 0 else -127
         data = self.rng.integers(low, 128, shape).astype(np.int8)
         q = Quantization(tuple(float(s) for s in scales), (0,) * count, axis)
