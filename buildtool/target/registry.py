@@ -18,7 +18,6 @@ from pathlib import Path
 
 from buildtool.errors import TargetError, UsageError, did_you_mean
 from buildtool.target.board_file import parse_board, resolve
-from buildtool.target.catalogue import load_catalogue
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.types import Board, KernelVariant, Target
 
@@ -78,6 +77,9 @@ def load_target(name_or_path: str) -> Target:
 
 def make_target(board: Board) -> Target:
     """`board` with the catalogues of its core's families in order, the reference kernels last."""
+    # Imports numpy, which naming the boards need not wait for.
+    from buildtool.target.catalogue import load_catalogue
+
     kernels: list[KernelVariant] = []
     for family in (*(f for f in board.core.families if f != REFERENCE), REFERENCE):
         path = kernels_root() / family / "catalogue.toml"

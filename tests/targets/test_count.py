@@ -1,6 +1,10 @@
+import subprocess
+
 import pytest
 from buildtool_plugins.qemu import counter
-from probe import ARM, load_board, one_set, plugin, probe, run
+from buildtool_plugins.tools.find import find_clang, find_host_compiler
+from elftools.elf.elffile import ELFFile
+from probe import ARM, ROOT, kernels_root, load_board, one_set, plugin, probe, run
 
 from buildtool.errors import ToolError
 from buildtool.target.types import RunRequest
@@ -51,6 +55,32 @@ def test_the_counting_plugin_is_compiled_once(tmp_path, monkeypatch):
     assert counter.counting_plugin() == first
     assert first.stat().st_mtime_ns == stamp
     assert [p.name for p in (tmp_path / "buildtool" / "qemu").iterdir()] == [first.name]
+
+
+@pytest.mark.parametrize(
+    ("isa", "flags"),
+    [("arm", ["--target=arm-none-eabi", "-mcpu=cortex-m4"]), ("riscv", ["--target=riscv32", "-mno-relax"])],
+)
+def test_markers_are_decoded_on_every_architecture(isa, flags, tmp_path):
+    """The plugin compiled for this machine, run over assembled markers without QEMU."""
+    try:
+        clang = find_clang().path
+    except ToolError as error:
+        pytest.skip(str(error))
+    code, driver = tmp_path / "code.o", tmp_path / "driver"
+    markers = [*flags, "-O1", "-DNN_PROFILE", f"-I{kernels_root() / 'include'}", "-c", ROOT / "markers.c"]
+    subprocess.run([clang, *markers, "-o", code], check=True)
+    with code.open("rb") as file:
+        (tmp_path / "code.bin").write_bytes(ELFFile(file).get_section_by_name(".text.markers").data())
+    plugin_source = f'-DPLUGIN="{counter.SOURCE}"'
+    subprocess.run(
+        [find_host_compiler(), plugin_source, "-Wall", "-Werror", ROOT / "drive_count.c", "-o", driver],
+        check=True,
+    )
+    subprocess.run([driver, isa, "code.bin"], check=True, cwd=tmp_path)
+    counts, total = counter.parse_counts((tmp_path / "counts.txt").read_bytes())
+    assert counts == {0: 1, 63: 2, 64: 3, 4095: 4}
+    assert total == 1 + 2 + 3 + 4 + 1
 
 
 @pytest.mark.parametrize("text", [b"total x\n", b"3\n", b"invokes 1\n-4 5\n"])

@@ -1,0 +1,191 @@
+import pytest
+
+from buildtool.errors import TargetError
+from buildtool.target.board_file import merge, parse_size, show_size
+from buildtool.target.registry import load_board
+
+WHOLE = """
+title = "A board"
+family = "cortex_m"
+stack_bytes = "4K"
+reserved_bytes = 1024
+alignment = 32
+clock_hz = 16000000
+toolchains = ["gcc"]
+[core]
+name = "cortex-m4"
+isa = "armv7e-m"
+families = ["reference"]
+cflags = ["-mcpu=cortex-m4"]
+defines = ["X=1"]
+[memory.flash]
+kind = "rom"
+base = 0x08000000
+size = "1M"
+bandwidth = 50000000
+[memory.ram]
+kind = "ram"
+base = 0x20000000
+size = "128K"
+[roles]
+code = "flash"
+data = "ram"
+arena = "ram"
+weights = "flash"
+[emulator]
+kind = "qemu-system-arm"
+machine = "netduinoplus2"
+options = ["-m", "1"]
+"""
+
+
+def load(tmp_path, text, name="mine.toml"):
+    path = tmp_path / name
+    path.write_text(text)
+    return load_board(str(path))
+
+
+def test_every_field_of_a_whole_file_arrives(tmp_path):
+    board = load(tmp_path, WHOLE)
+    assert (board.name, board.title, board.family) == ("mine", "A board", "cortex_m")
+    assert (board.stack_bytes, board.reserved_bytes, board.alignment) == (4096, 1024, 32)
+    assert (board.clock_hz, board.toolchains) == (16_000_000, ("gcc",))
+    core = board.core
+    assert (core.name, core.isa, core.families) == ("cortex-m4", "armv7e-m", ("reference",))
+    assert (core.cflags, core.defines) == (("-mcpu=cortex-m4",), ("X=1",))
+    flash, ram = board.memories
+    assert (flash.name, flash.kind, flash.base, flash.size) == ("flash", "rom", 0x08000000, 1 << 20)
+    assert (flash.bandwidth, ram.bandwidth) == (50_000_000, 0)
+    assert (ram.name, ram.kind, ram.base, ram.size) == ("ram", "ram", 0x20000000, 128 * 1024)
+    assert (board.code, board.data, board.arena, board.weights) == ("flash", "ram", "ram", "flash")
+    assert board.emulator is not None
+    assert (board.emulator.kind, board.emulator.machine) == ("qemu-system-arm", "netduinoplus2")
+    assert board.emulator.options == ("-m", "1")
+
+
+def test_a_file_may_extend_a_known_board_and_change_single_keys(tmp_path):
+    base = load_board("cortex-m4")
+    board = load(tmp_path, 'extends = "cortex-m4"\nreserved_bytes = "3K"\n[memory.psram]\nsize = "192K"\n')
+    assert board.name == "mine"
+    assert board.reserved_bytes == 3072
+    assert board.memory("psram").size == 192 * 1024
+    assert board.memory("psram").base == base.memory("psram").base
+    unchanged = [m for m in board.memories if m.name != "psram"]
+    assert unchanged == [m for m in base.memories if m.name != "psram"]
+    assert (board.core, board.emulator, board.stack_bytes) == (base.core, base.emulator, base.stack_bytes)
+
+
+def test_a_file_may_add_a_memory_and_move_a_role_to_it(tmp_path):
+    memory = '[memory.tcm]\nkind = "ram"\nbase = 0x30000000\nsize = "64K"\n'
+    text = f'extends = "cortex-m4"\n{memory}[roles]\narena = "tcm"\n'
+    board = load(tmp_path, text)
+    assert board.arena == "tcm"
+    assert board.memory("tcm").size == 65536
+
+
+def test_files_may_extend_each_other_by_relative_path(tmp_path):
+    (tmp_path / "family").mkdir()
+    (tmp_path / "family" / "base.toml").write_text(
+        'extends = "cortex-m4"\nstack_bytes = "2K"\nreserved_bytes = 8\n'
+    )
+    board = load(tmp_path, 'extends = "family/base.toml"\nreserved_bytes = 16\n')
+    assert (board.stack_bytes, board.reserved_bytes) == (2048, 16)
+
+
+def test_files_that_extend_each_other_in_a_circle_are_refused(tmp_path):
+    (tmp_path / "other.toml").write_text('extends = "mine.toml"\n')
+    with pytest.raises(TargetError, match=r"mine\.toml -> other\.toml -> mine\.toml"):
+        load(tmp_path, 'extends = "other.toml"\n')
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says", "hint"),
+    [
+        ('title = "A board"', "", "key 'title' is missing", ""),
+        ('title = "A board"', 'titel = "x"', "unknown key 'titel'", "did you mean 'title'?"),
+        ('title = "A board"', "title = 3", "title: must be a string", ""),
+        (
+            'family = "cortex_m"',
+            'family = "cortexm"',
+            "no plugin is called 'cortexm'",
+            "did you mean 'cortex_m'?",
+        ),
+        ('stack_bytes = "4K"', "", "key 'stack_bytes' is missing", ""),
+        ('stack_bytes = "4K"', 'stack_bytes = "4KB"', "stack_bytes: must be a size, not '4KB'", "K, M or G"),
+        ('stack_bytes = "4K"', "stack_bytes = 4.5", "stack_bytes: must be a size", ""),
+        ('stack_bytes = "4K"', "stack_bytes = true", "stack_bytes: must be a size", ""),
+        ('stack_bytes = "4K"', "stack_bytes = -8", "stack_bytes: must be a size", ""),
+        ('stack_bytes = "4K"', "stack_bytes = 1001", "stack_bytes: must be a multiple of 8", ""),
+        ('stack_bytes = "4K"', 'stack_bytes = "128K"', "do not fit in memory 'ram' of 128K", ""),
+        (
+            "reserved_bytes = 1024",
+            'reserved_bytes = "124K"',
+            "stack_bytes and reserved_bytes: 128K do not fit",
+            "",
+        ),
+        ("alignment = 32", "alignment = 24", "alignment: must be a power of two", ""),
+        ('toolchains = ["gcc"]', 'toolchains = "gcc"', "toolchains: must be a list of strings", ""),
+        ('toolchains = ["gcc"]', "toolchains = [1]", "toolchains: must be a list of strings", ""),
+        ('isa = "armv7e-m"', "", "key 'core.isa' is missing", ""),
+        ('isa = "armv7e-m"', 'isa = ""', "core.isa: must be a string that is not empty", ""),
+        ('families = ["reference"]', 'families = ["../x"]', "core.families: '../x' is not a name", ""),
+        ('defines = ["X=1"]', 'define = ["X=1"]', "unknown key 'core.define'", "did you mean 'defines'?"),
+        ('kind = "rom"', 'kind = "flash"', "memory.flash.kind: 'flash' is unknown", "known: ram, rom"),
+        ("base = 0x08000000", "", "key 'memory.flash.base' is missing", ""),
+        ("base = 0x08000000", "base = 0xFFFFFFFF", "memory.flash.size: 1048576 bytes at 0xffffffff", ""),
+        ("base = 0x08000000", "base = 0x20010000", "inside memory 'ram' which ends at 0x20020000", ""),
+        ('size = "1M"', "size = 0", "memory.flash.size", ""),
+        ("bandwidth = 50000000", "speed = 1", "unknown key 'memory.flash.speed'", "known: "),
+        ("[memory.ram]", "[memory.'1 x']", "'1 x' is not a name", ""),
+        ('code = "flash"', "", "key 'roles.code' is missing", ""),
+        ('code = "flash"', 'code = "flsh"', "roles.code: there is no memory 'flsh'", "did you mean 'flash'?"),
+        ('data = "ram"', 'data = "flash"', "roles.data: memory 'flash' is rom; it must be ram", ""),
+        ('arena = "ram"', 'arena = "flash"', "roles.arena: memory 'flash' is rom", ""),
+        ('weights = "flash"', 'weight = "flash"', "unknown key 'roles.weight'", "did you mean 'weights'?"),
+        ('kind = "qemu-system-arm"', "", "key 'emulator.kind' is missing", ""),
+        ('machine = "netduinoplus2"', "machine = 3", "emulator.machine: must be a string", ""),
+        ('machine = "netduinoplus2"', 'board = "x"', "unknown key 'emulator.board'", ""),
+        ("[emulator]", "[[emulator]]", "emulator: must be a table", "[emulator]"),
+        ("[roles]", "[[roles]]", "roles: must be a table", ""),
+        ('title = "A board"', 'title = "A', "not a TOML file", ""),
+        ('title = "A board"', 'extends = 3\ntitle = "A"', "extends: must be a board's name or a path", ""),
+        ('title = "A board"', 'extends = "cortex-m44"', "extends: unknown board 'cortex-m44'", "'cortex-m4'"),
+        ('title = "A board"', 'extends = "none.toml"', "cannot read the board file", ""),
+    ],
+)
+def test_a_mistake_is_told_with_file_key_and_what_is_valid(tmp_path, old, new, says, hint):
+    assert old in WHOLE
+    with pytest.raises(TargetError) as caught:
+        load(tmp_path, WHOLE.replace(old, new, 1))
+    assert says in caught.value.text
+    assert hint in caught.value.hint
+    assert caught.value.path == str(tmp_path / ("none.toml" if "none" in new else "mine.toml"))
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(TargetError, match="not a TOML file"):
+        load_board(str(path))
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [(0, 0), (65536, 65536), ("512", 512), ("512K", 524288), ("4M", 4 << 20), ("1G", 1 << 30)]
+    + [
+        (v, None) for v in (-1, 1.5, True, None, "", "K", "4k", "4 K", "-4K", "0x10", "4KB", "1.5K", "9" * 30)
+    ],
+)
+def test_sizes(value, size):
+    assert parse_size(value) == size
+
+
+@pytest.mark.parametrize("size", [0, 1, 1023, 1024, 65536, 1 << 20, (1 << 20) + 1, 3 << 30])
+def test_sizes_are_shown_as_they_may_be_written(size):
+    assert parse_size(show_size(size)) == size
+
+
+def test_merge_replaces_lists_and_lays_tables_over_each_other():
+    base = {"a": {"b": 1, "c": [1, 2]}, "d": 3}
+    assert merge(base, {"a": {"c": [9]}, "e": 4}) == {"a": {"b": 1, "c": [9]}, "d": 3, "e": 4}
+    assert base == {"a": {"b": 1, "c": [1, 2]}, "d": 3}

@@ -1,0 +1,182 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from buildtool.errors import TargetError, UnsupportedError
+from buildtool.graph.types import (
+    Attrs,
+    ConvAttrs,
+    DepthwiseAttrs,
+    DType,
+    FullyConnectedAttrs,
+    Graph,
+    Op,
+    OpKind,
+    Pad,
+    PoolAttrs,
+    Tensor,
+)
+from buildtool.target.catalogue import VARIABLES, cost, features, load_catalogue, scratch_bytes, select
+from buildtool.target.registry import load_board
+from buildtool.target.types import Contract, KernelVariant, Target
+
+ENTRY = """
+[[kernel]]
+op = ["ADD", "SUB"]
+name = "add_fast"
+symbol = "nn_add_fast"
+sources = ["fast/a.c", "fast/b.c"]
+packing = "add"
+when = "cin % 4 == 0"
+scratch = "2 * cin"
+overlap = "pixel"
+cost = "100 + 3 * outputs"
+"""
+
+
+def load(tmp_path, text):
+    path = tmp_path / "catalogue.toml"
+    path.write_text(text)
+    return load_catalogue(path)
+
+
+def one_op(kind: OpKind, x: tuple, weights: tuple | None, y: tuple, attrs: Attrs) -> tuple[Graph, Op]:
+    """A graph of one operator, by its shapes."""
+    tensors = [Tensor("x", x, DType.INT8), Tensor("y", y, DType.INT8)]
+    inputs = [0]
+    if weights is not None:
+        tensors.append(Tensor("w", weights, DType.INT8, data=np.zeros(weights, np.int8)))
+        inputs += [2, -1]
+    op = Op(kind, tuple(inputs), (1,), attrs, 0)
+    return Graph("g", tuple(tensors), (op,), (0,), (1,)), op
+
+
+def target(*kernels: KernelVariant) -> Target:
+    return Target(load_board("host"), kernels)
+
+
+def test_every_field_arrives_once_for_each_operator_kind(tmp_path):
+    add, sub = load(tmp_path, ENTRY)
+    assert (add.op, sub.op) == ("ADD", "SUB")
+    assert dataclasses.replace(sub, op="ADD") == add
+    assert (add.name, add.symbol, add.packing) == ("add_fast", "nn_add_fast", "add")
+    assert add.sources == ("fast/a.c", "fast/b.c")
+    assert (add.when, add.scratch, add.cost) == ("cin % 4 == 0", "2 * cin", "100 + 3 * outputs")
+    assert add.overlap is Contract.PIXEL
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says", "hint"),
+    [
+        ('name = "add_fast"', "", "key 'name' is missing", ""),
+        ('symbol = "nn_add_fast"', "symbol = 3", "'symbol' must be a string", ""),
+        ('symbol = "nn_add_fast"', 'symbl = "x"', "unknown key 'symbl'", "did you mean 'symbol'?"),
+        ('sources = ["fast/a.c", "fast/b.c"]', "sources = []", "'sources' must be a string or a list", ""),
+        ('op = ["ADD", "SUB"]', 'op = "ADDD"', "operator kind 'ADDD' is unknown", "did you mean 'ADD'?"),
+        ('op = ["ADD", "SUB"]', 'op = ["ADD", "ADD"]', "'add_fast' appears twice for ADD", ""),
+        ('overlap = "pixel"', 'overlap = "pixels"', "overlap 'pixels' is unknown", "none, row, pixel"),
+        ("cin % 4", "cinn % 4", "'when': expression 'cinn % 4 == 0': unknown name 'cinn'", "'cin'"),
+        ("2 * cin", "2 * exit()", "'scratch': expression '2 * exit()'", ""),
+        ("100 + 3", "100 +* 3", "'cost': expression", ""),
+        ("[[kernel]]", "[kernel]", "must be an array of tables", ""),
+        ("[[kernel]]", "[[kernels]]", "unknown key 'kernels'", "[[kernel]]"),
+        ("[[kernel]]", "[[kernel", "not a TOML file", ""),
+    ],
+)
+def test_a_mistake_in_a_catalogue_is_told_with_file_and_key(tmp_path, old, new, says, hint):
+    assert old in ENTRY
+    with pytest.raises(TargetError) as caught:
+        load(tmp_path, ENTRY.replace(old, new))
+    assert says in caught.value.text
+    assert hint in caught.value.hint
+    assert caught.value.path.startswith(str(tmp_path / "catalogue.toml"))
+
+
+def test_a_catalogue_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(TargetError, match="cannot read"):
+        load_catalogue(tmp_path / "none.toml")
+
+
+CONV = one_op(
+    OpKind.CONV_2D, (2, 9, 10, 8), (6, 3, 5, 4), (2, 5, 10, 6),
+    ConvAttrs(stride=(2, 1), dilation=(1, 2), pad=Pad(1, 0, 2, 3)),
+)  # fmt: skip
+DEPTHWISE = one_op(
+    OpKind.DEPTHWISE_CONV_2D, (1, 8, 8, 4), (1, 3, 3, 8), (1, 4, 4, 8),
+    DepthwiseAttrs(stride=(2, 2), pad=Pad(0, 1, 0, 1), depth_multiplier=2),
+)  # fmt: skip
+DENSE = one_op(OpKind.FULLY_CONNECTED, (2, 3, 4, 5), (7, 20), (6, 7), FullyConnectedAttrs())
+POOL = one_op(
+    OpKind.MAX_POOL_2D, (1, 7, 7, 3), None, (1, 4, 4, 3),
+    PoolAttrs(kernel=(2, 3), stride=(2, 2), pad=Pad(1, 0, 1, 0)),
+)  # fmt: skip
+PLAIN = one_op(OpKind.TANH, (1, 12), None, (1, 12), Attrs())
+
+
+@pytest.mark.parametrize(
+    ("graph_op", "expected"),
+    [
+        (
+            CONV,
+            "kh=3 kw=5 sh=2 sw=1 dh=1 dw=2 pt=1 pl=2 ih=9 iw=10 cin=8 oh=5 ow=10 cout=6 batch=2 groups=2"
+            " multiplier=1 inputs=1440 operands=1 macs=36000 outputs=600",
+        ),
+        (
+            DEPTHWISE,
+            "kh=3 kw=3 sh=2 sw=2 dh=1 dw=1 pt=0 pl=0 ih=8 iw=8 cin=4 oh=4 ow=4 cout=8 batch=1 groups=4"
+            " multiplier=2 inputs=256 operands=1 macs=1152 outputs=128",
+        ),
+        (
+            DENSE,
+            "kh=1 kw=1 sh=1 sw=1 dh=1 dw=1 pt=0 pl=0 ih=1 iw=6 cin=20 oh=1 ow=6 cout=7 batch=1 groups=1"
+            " multiplier=1 inputs=120 operands=1 macs=840 outputs=42",
+        ),
+        (
+            POOL,
+            "kh=2 kw=3 sh=2 sw=2 dh=1 dw=1 pt=1 pl=1 ih=7 iw=7 cin=3 oh=4 ow=4 cout=3 batch=1 groups=1"
+            " multiplier=1 inputs=147 operands=1 macs=0 outputs=48",
+        ),
+        (
+            PLAIN,
+            "kh=1 kw=1 sh=1 sw=1 dh=1 dw=1 pt=0 pl=0 ih=1 iw=1 cin=12 oh=1 ow=1 cout=12 batch=1 groups=1"
+            " multiplier=1 inputs=12 operands=1 macs=0 outputs=12",
+        ),
+    ],
+    ids=["conv", "depthwise", "dense", "pool", "plain"],
+)
+def test_features_are_the_operator_s_geometry(graph_op, expected):
+    found = features(*graph_op)
+    assert found == {name: int(value) for name, value in (pair.split("=") for pair in expected.split())}
+    assert found.keys() == VARIABLES
+
+
+def variant(name: str, **fields: str) -> KernelVariant:
+    return KernelVariant(op="CONV_2D", name=name, symbol=name, sources=(), **fields)
+
+
+def test_the_first_kernel_whose_condition_holds_is_selected():
+    kernels = [variant("other", when="groups == 1"), variant("mine", when="kw == 5"), variant("any")]
+    assert select(target(*kernels), *CONV).name == "mine"
+    assert select(target(*kernels[::-1]), *CONV).name == "any"
+
+
+def test_an_operator_without_a_kernel_is_unsupported_and_says_why():
+    with pytest.raises(UnsupportedError, match="no kernel for MAX_POOL_2D") as caught:
+        select(target(variant("conv")), *POOL)
+    assert caught.value.operator == "#0 MAX_POOL_2D"
+    assert caught.value.hint == "kernels exist for CONV_2D"
+    with pytest.raises(UnsupportedError, match="of this shape") as caught:
+        select(target(variant("one", when="groups == 1")), *CONV)
+    assert "groups=2" in caught.value.hint
+    assert "groups == 1 (one)" in caught.value.hint
+
+
+def test_scratch_is_whole_bytes_and_cost_a_number():
+    assert scratch_bytes(variant("a"), *CONV) == 0
+    assert scratch_bytes(variant("a", scratch="kh * kw * cin * 2"), *CONV) == 240
+    assert scratch_bytes(variant("a", scratch="kh / 2"), *CONV) == 2
+    with pytest.raises(TargetError, match="-3 bytes of scratch"):
+        scratch_bytes(variant("a", scratch="-kh"), *CONV)
+    assert cost(variant("a", cost="10 + 0.5 * outputs"), *CONV) == 310.0
+    assert cost(variant("a"), *CONV) == 36000.0

@@ -1,0 +1,152 @@
+import math
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from buildtool.errors import TargetError
+from buildtool.target.expression import MAX_DEPTH, check, evaluate
+
+NAMES = {"kh": 3, "kw": 5, "cin": 16, "zero": 0}
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("7", 7),
+        ("-kh + 2 * kw", 7),
+        ("cin // kh", 5),
+        ("cin % kh", 1),
+        ("cin / kw", 3.2),
+        ("kh == 3 and kw != 3", True),
+        ("not kh or zero", False),
+        ("1 < kh < kw <= 5", True),
+        ("5 if zero else 6", 6),
+        ("min(kh, kw, 4) + max(kh, kw)", 8),
+        ("abs(kh - kw)", 2),
+        ("ceil_div(cin, kh)", 6),
+        ("align(kh * kw, 16)", 16),
+        ("align(cin, 16)", 16),
+        (" ( 1 )\n", 1),
+        ("zero and 1 / zero", False),  # short circuit, as Python
+        ("kh if kh else 1 / zero", 3),
+    ],
+)
+def test_value(expression, value):
+    assert evaluate(expression, NAMES) == value
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "__import__('os').system('true')",
+        "().__class__",
+        "kh.__class__",
+        "kh.bit_length()",
+        "[1, 2][0]",
+        "{1: 2}",
+        "'text'",
+        "b'text'",
+        "None",
+        "...",
+        "1j",
+        "lambda: 1",
+        "(x := 1)",
+        "[x for x in (1, 2)]",
+        "f'{kh}'",
+        "2 ** 100000",
+        "1 << 100000",
+        "kh | 1",
+        "~kh",
+        "kh @ kw",
+        "kh in (3,)",
+        "kh is kw",
+        "min(*(1, 2))",
+        "min(a=1, b=2)",
+        "(min)(1, 2)(3)",
+        "max(1)",
+        "align(1, 2, 3)",
+        "min",
+        "exit()",
+        "yield 1",
+        "await kh",
+        "1; 2",
+        "x = 1",
+        "import os",
+        "",
+        "   ",
+        "1 +",
+        "kh kw",
+        "\x00",
+        "é",
+        "99999999999999999999999999",
+        "1e400",
+        "(" * 3000 + ")" * 3000,
+        "-" * 500 + "1",
+        "+".join(["1"] * 600),
+        "min(" * 100 + "1" + ", 1)" * 100,
+    ],
+)
+def test_everything_but_arithmetic_is_refused(expression):
+    with pytest.raises(TargetError):
+        evaluate(expression, NAMES)
+
+
+@pytest.mark.parametrize(
+    "expression", ["kh / zero", "kh // zero", "kh % zero", "ceil_div(kh, zero)", "align(kh, zero)"]
+)
+def test_division_by_zero_is_an_error_of_the_expression(expression):
+    with pytest.raises(TargetError, match=re.escape(expression)):
+        evaluate(expression, NAMES)
+
+
+def test_results_that_are_not_finite_are_refused():
+    huge = " * ".join(["9e18"] * 20)
+    with pytest.raises(TargetError, match="not finite"):
+        evaluate(huge, {})
+
+
+def test_an_unknown_name_is_named_with_the_closest():
+    with pytest.raises(TargetError, match="unknown name 'chin'") as caught:
+        evaluate("kh + chin", NAMES)
+    assert caught.value.hint == "did you mean 'cin'?"
+    with pytest.raises(TargetError, match="unknown function 'alignn'") as caught:
+        check("alignn(kh, 2)", frozenset(NAMES))
+    assert caught.value.hint == "did you mean 'align'?"
+
+
+def test_check_finds_unknown_names_in_branches_that_are_not_taken():
+    assert evaluate("1 if kh else chin", NAMES) == 1
+    with pytest.raises(TargetError, match="chin"):
+        check("1 if kh else chin", frozenset(NAMES))
+
+
+def test_nesting_up_to_the_limit_is_fine():
+    assert evaluate("-" * MAX_DEPTH + "1", {}) == 1
+    with pytest.raises(TargetError, match="nested deeper"):
+        evaluate("-" * (MAX_DEPTH + 1) + "1", {})
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(
+    st.text(st.characters(codec="utf-8"), max_size=60)
+    | st.text("kh()+-*/%<>=!., 0123456789eifandor", max_size=60)
+)
+def test_any_text_gives_a_finite_number_or_a_target_error(expression):
+    try:
+        value = evaluate(expression, NAMES)
+    except TargetError:
+        return
+    assert isinstance(value, int | float)
+    assert math.isfinite(value)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.integers(0, 10**6), st.integers(1, 4096))
+def test_align_and_ceil_div_round_up(a, b):
+    names = {"a": a, "b": b}
+    aligned = evaluate("align(a, b)", names)
+    assert aligned % b == 0
+    assert a <= aligned < a + b
+    assert evaluate("ceil_div(a, b)", names) * b == aligned
