@@ -19,8 +19,12 @@ _OPERANDS = {OpKind.ADD: 2, OpKind.SUB: 2, OpKind.MUL: 2, OpKind.PRELU: 2} | dic
 
 def check_graph(graph: Graph) -> None:
     """Raises ModelError (UnsupportedError for what is legal but not served) unless `graph` is sound."""
-    for tensor in graph.tensors:
-        _check_tensor(tensor)
+    users = {t: op.place for op in reversed(graph.ops) for t in (*op.inputs, *op.outputs)}
+    for t, tensor in enumerate(graph.tensors):
+        try:
+            _check_tensor(tensor)
+        except BuildtoolError as error:
+            raise error.at(operator=users.get(t, "")) from error.__cause__
     _check_order(graph)
     for op in graph.ops:
         check_op(graph, op)

@@ -23,10 +23,10 @@ class QuantError(ValueError):
 
 def check_quantization(graph: Graph, op: Op) -> None:
     """Raises QuantError unless the types and the quantisation of `op`'s tensors are usable."""
-    _TYPES.get(op.kind, _int8_activations)(graph, op)
-    for t in (*op.inputs, *op.outputs):
+    for t in dict.fromkeys((*op.inputs, *op.outputs)):
         if t >= 0:
             check_tensor(graph.tensors[t])
+    _TYPES.get(op.kind, _int8_activations)(graph, op)
     rule = _RULES.get(op.kind)
     if rule is not None:
         rule(graph, op)
@@ -71,7 +71,7 @@ def _per_tensor(tensor: Tensor, *dtypes: DType) -> Quantization:
 
 
 def _int8_activations(graph: Graph, op: Op) -> None:
-    for t in (*op.inputs, *op.outputs):
+    for t in dict.fromkeys((*op.inputs, *op.outputs)):
         if t < 0:
             raise QuantError("an operand is missing")
         _per_tensor(graph.tensors[t], DType.INT8)

@@ -18,6 +18,7 @@ from buildtool.graph.types import (
     PoolAttrs,
 )
 
+_Clamping = ConvAttrs | FullyConnectedAttrs | ElementwiseAttrs | PoolAttrs
 _FUSED = {OpKind.RELU: Activation.RELU, OpKind.RELU6: Activation.RELU6}
 
 
@@ -27,9 +28,7 @@ def fuse_activations(draft: Draft) -> None:
         if not node.dead and node.kind in _FUSED:
             before = draft.producer(node.inputs[0])
             if before is not None and _fusible(draft, before, node):
-                assert isinstance(
-                    before.attrs, ConvAttrs | FullyConnectedAttrs | ElementwiseAttrs | PoolAttrs
-                )
+                assert isinstance(before.attrs, _Clamping)
                 before.attrs = replace(before.attrs, activation=_FUSED[node.kind])
                 draft.remove(node)
                 draft.set_outputs(before, list(node.outputs))
@@ -39,7 +38,7 @@ def _fusible(draft: Draft, before: Node, node: Node) -> bool:
     """Whether `before` may clamp instead: same quantisation, one reader, and equal on all 256 bytes."""
     middle, target = node.inputs[0], node.outputs[0]
     attrs = before.attrs
-    if not isinstance(attrs, ConvAttrs | FullyConnectedAttrs | ElementwiseAttrs | PoolAttrs):
+    if not isinstance(attrs, _Clamping):
         return False
     if attrs.activation != Activation.NONE or not draft.private(middle) or len(draft.readers(middle)) != 1:
         return False

@@ -73,7 +73,6 @@ class _Reader:
     def graph(self) -> Graph:
         """Reads all operators; raises one error for all that are refused."""
         file = self._file
-        inputs = tuple(self._place(t) for t in file.inputs if t not in self._shapes)
         for op in file.operators:
             if op.outputs and all(t in self._shapes for t in op.outputs):
                 continue
@@ -86,6 +85,7 @@ class _Reader:
                 raise error.at(operator=op.place) from error.__cause__
         if self._refused:
             self._refuse()
+        inputs = tuple(self._place(t) for t in file.inputs)
         outputs = tuple(self._place(t) for t in file.outputs)
         return Graph(file.name, tuple(self._tensors), tuple(self._ops), inputs, outputs)
 

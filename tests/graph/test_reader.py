@@ -1,0 +1,412 @@
+"""Files mean to us what they mean to LiteRT: masks, paddings, axes, shapes; the rest is refused clearly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flatfiles import FileOperator, FileTensor, constant, write
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from litert import run
+from samplefiles import Sheet, mixed
+
+from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.consistency import check_graph
+from buildtool.graph.reference import execute
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import (
+    DepthwiseAttrs,
+    DType,
+    Graph,
+    OpKind,
+    Pad,
+    SliceAttrs,
+)
+
+MODELS = Path(__file__).parents[2] / "../shared/models"
+EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
+
+
+def shared_model(name: str) -> bytes:
+    path = MODELS / f"{name}.tflite"
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    return path.read_bytes()
+
+
+def random_inputs(graph: Graph, seed: int = 0) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    made = []
+    for t in graph.inputs:
+        tensor = graph.tensors[t]
+        if tensor.dtype == DType.FLOAT32:
+            made.append(rng.uniform(-6, 6, tensor.shape).astype(np.float32))
+        else:
+            made.append(rng.integers(0, 256, tensor.shape).astype(np.uint8).view(np.int8))
+            made[-1] = made[-1].view(tensor.dtype.value)
+    return made
+
+
+def assert_equals_litert(data: bytes) -> Graph:
+    """The graph read computes what LiteRT computes from the file, tensor by tensor."""
+    graph = read_model(data)
+    inputs = random_inputs(graph)
+    expected, actual = run(data, inputs), execute(graph, inputs)
+    compared = 0
+    for t, value in actual.items():
+        source = graph.tensors[t].source
+        if source is not None and source.index in expected:
+            assert np.array_equal(value, expected[source.index].reshape(value.shape)), graph.tensors[t].name
+            compared += 1
+    assert compared >= len(graph.outputs) + len(graph.inputs)
+    return graph
+
+
+def resized(tensors, operators, inputs, outputs, fill) -> bytes:
+    """The file with the output shapes that LiteRT finds, which the test need not know."""
+    draft = write(tensors, operators, inputs, outputs)
+    results = run(draft, fill)
+    for operator in operators:
+        for t in operator.outputs:
+            tensors[t].shape = results[t].shape
+    return write(tensors, operators, inputs, outputs)
+
+
+# ---- whole files ---------------------------------------------------------------------------------
+
+
+def test_a_file_of_thirty_operators_computes_what_litert_computes() -> None:
+    graph = assert_equals_litert(mixed())
+    assert len(graph.ops) == 32
+    assert [graph.tensors[t].dtype for t in graph.inputs] == [DType.FLOAT32, DType.INT8]
+
+
+@pytest.mark.parametrize(
+    ("name", "operators"),
+    [("mlperf_kws", 13), ("mlperf_ad", 10), ("mlperf_resnet8", 16), ("mcunet_vww5", 63)],
+)
+def test_trained_networks_compute_what_litert_computes(name: str, operators: int) -> None:
+    graph = assert_equals_litert(shared_model(name))
+    assert len(graph.ops) == operators
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["mobilenetv2_160", "mcunet_320k_imagenet", "mlperf_vww96", "mbv2_w035_144_random"]
+)
+def test_large_trained_networks_compute_what_litert_computes(name: str) -> None:
+    assert_equals_litert(shared_model(name))
+
+
+def test_a_written_graph_reads_back_equal() -> None:
+    graph = read_model(mixed())
+    again = read_model(write_model(graph))
+    assert [(op.kind, op.attrs) for op in again.ops] == [(op.kind, op.attrs) for op in graph.ops]
+    assert [(t.shape, t.dtype, t.quant) for t in sorted_by_name(again)] == [
+        (t.shape, t.dtype, t.quant) for t in sorted_by_name(graph)
+    ]
+    inputs = random_inputs(graph)
+    for a, b in zip(graph.outputs, again.outputs, strict=True):
+        assert np.array_equal(execute(graph, inputs)[a], execute(again, inputs)[b])
+
+
+def sorted_by_name(graph: Graph):
+    return sorted(graph.tensors, key=lambda t: (t.name, t.shape))
+
+
+def test_constants_are_read_only_views_of_the_file() -> None:
+    data = mixed()
+    graph = read_model(data)
+    weights = [t.data for t in graph.tensors if t.data is not None]
+    whole = np.frombuffer(data, np.uint8)
+    assert len(weights) > 8
+    for array in weights:
+        assert np.shares_memory(array, whole)
+        assert not array.flags.writeable
+
+
+# ---- parameters become attributes ------------------------------------------------------------------
+
+
+@st.composite
+def strided_slices(draw):
+    rank = draw(st.integers(1, 4))
+    shape = tuple(draw(st.integers(1, 5)) for _ in range(rank))
+    count = draw(st.integers(1, rank))
+    begin = [draw(st.integers(-6, 6)) for _ in range(count)]
+    end = [draw(st.integers(-6, 6)) for _ in range(count)]
+    shrink = draw(st.integers(0, (1 << count) - 1))
+    stride = [1 if shrink >> i & 1 else draw(st.sampled_from([1, 1, 2, 3, -1, -2])) for i in range(count)]
+    for i in range(count):
+        if shrink >> i & 1:  # outside of the dimension LiteRT's own behaviour is undefined
+            begin[i] = begin[i] % shape[i] - draw(st.sampled_from([0, shape[i]]))
+    masks = {f"{name}Mask": draw(st.integers(0, (1 << count) - 1)) for name in ("Begin", "End")}
+    masks["BeginMask"] &= ~shrink
+    return shape, begin, end, stride, {**masks, "ShrinkAxisMask": shrink}
+
+
+@settings(EXAMPLES, max_examples=60)
+@given(strided_slices())
+def test_strided_slices_with_masks_and_negative_strides_equal_litert(case) -> None:
+    shape, begin, end, stride, options = case
+    tensors = [FileTensor(shape), *(constant(v) for v in (begin, end, stride)), FileTensor(shape)]
+    operators = [FileOperator("STRIDED_SLICE", [0, 1, 2, 3], [4], "StridedSliceOptions", options)]
+    fill = [np.arange(np.prod(shape), dtype=np.int8).reshape(shape)]
+    draft = run(write(tensors, operators, [0], [4]), fill)
+    if draft[4].size == 0:
+        with pytest.raises(ModelError, match="takes nothing"):
+            read_model(write(tensors, operators, [0], [4]))
+        return
+    assert_equals_litert(resized(tensors, operators, [0], [4], fill))
+
+
+@pytest.mark.parametrize(
+    ("options", "begin", "shape"),
+    [
+        ({"EllipsisMask": 1}, [0, 1], (2, 3, 4, 4)),
+        ({"EllipsisMask": 2}, [1, 0, 1], (1, 3, 4, 4)),
+        ({"NewAxisMask": 1}, [0, 1], (1, 1, 3, 4, 5)),
+        ({"NewAxisMask": 2, "ShrinkAxisMask": 1}, [1, 0, 1], (1, 2, 4, 5)),
+        ({"EllipsisMask": 1, "NewAxisMask": 2}, [0, 0, 1], (2, 3, 4, 1, 4)),
+    ],
+)
+def test_ellipsis_and_new_axes_are_resolved(options, begin, shape) -> None:
+    x = FileTensor((2, 3, 4, 5))
+    end = [9] * len(begin)
+    tensors = [x, constant(begin), constant(end), constant([1] * len(begin)), FileTensor(shape)]
+    operators = [FileOperator("STRIDED_SLICE", [0, 1, 2, 3], [4], "StridedSliceOptions", options)]
+    graph = assert_equals_litert(write(tensors, operators, [0], [4]))
+    attrs = graph.ops[0].attrs
+    assert isinstance(attrs, SliceAttrs) and len(attrs.extent) == 4
+
+
+@EXAMPLES
+@given(st.data())
+def test_same_and_valid_become_litert_s_paddings(data) -> None:
+    """Sizes, strides, dilations and both paddings: convolutions and pools equal LiteRT's results."""
+    draw = data.draw
+    kernel = (draw(st.integers(1, 4)), draw(st.integers(1, 4)))
+    stride = (draw(st.integers(1, 3)), draw(st.integers(1, 3)))
+    kind = draw(st.sampled_from(["CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D"]))
+    dilation = (
+        (1, 1) if "POOL" in kind or max(stride) > 1 else (draw(st.integers(1, 2)), draw(st.integers(1, 3)))
+    )
+    least = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    size = tuple(draw(st.integers(n, n + 6)) for n in least)
+    options = {"Padding": draw(st.integers(0, 1)), "StrideH": stride[0], "StrideW": stride[1]}
+    s = Sheet()
+    x = s.add(FileTensor((1, *size, 2), zero=5))
+    inputs = [x]
+    if "POOL" in kind:
+        options |= {"FilterHeight": kernel[0], "FilterWidth": kernel[1]}
+    else:
+        options |= {"DilationHFactor": dilation[0], "DilationWFactor": dilation[1]}
+        if kind == "CONV_2D":
+            inputs += [s.weights(3, *kernel, 2), s.bias(3)]
+        else:
+            inputs.append(s.weights(1, *kernel, 4, axis=3))
+            options["DepthMultiplier"] = 2
+    cls = {"CONV_2D": "Conv2DOptions", "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions"}.get(
+        kind, "Pool2DOptions"
+    )
+    s.apply(kind, inputs, (1, *size, 2), cls, options, zero=5)
+    fill = [np.zeros((1, *size, 2), np.int8)]
+    assert_equals_litert(resized(s.tensors, s.operators, [x], [len(s.tensors) - 1], fill))
+
+
+@pytest.mark.parametrize(
+    ("padding", "kernel", "stride", "shape"),
+    [(0, 3, 2, (1, 8, 10, 3)), (0, 4, 2, (1, 8, 10, 3)), (1, 3, 2, (1, 9, 11, 3)), (1, 2, 3, (1, 12, 15, 3))],
+)
+@pytest.mark.parametrize("bias", [False, True])
+def test_transposed_convolutions_equal_litert(padding, kernel, stride, shape, bias) -> None:
+    s = Sheet()
+    x = s.add(FileTensor((1, 4, 5, 2), zero=-7))
+    inputs = [s.ints(*shape), s.weights(3, kernel, kernel, 2), x, *([s.bias(3)] if bias else [])]
+    options = {"Padding": padding, "StrideH": stride, "StrideW": stride}
+    y = s.apply("TRANSPOSE_CONV", inputs, shape, "TransposeConvOptions", options)
+    graph = assert_equals_litert(s.bytes([x], [y]))
+    assert len(graph.ops[0].inputs) == 3
+    assert (graph.ops[0].inputs[2] >= 0) == bias
+
+
+def test_an_odd_row_or_column_of_padding_goes_to_the_bottom_and_the_right() -> None:
+    s = Sheet()
+    x = s.add(FileTensor((1, 8, 9, 1)))
+    options = {"Padding": 0, "StrideH": 2, "StrideW": 3, "DilationHFactor": 1, "DilationWFactor": 1}
+    y = s.apply("DEPTHWISE_CONV_2D", [x, s.weights(1, 3, 4, 1, axis=3)], (1, 4, 3, 1),
+                "DepthwiseConv2DOptions", options)  # fmt: skip
+    attrs = read_model(s.bytes([x], [y])).ops[0].attrs
+    assert attrs == DepthwiseAttrs(stride=(2, 3), pad=Pad(0, 1, 0, 1), depth_multiplier=1)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_grouped_convolutions_equal_litert(groups: int) -> None:
+    s = Sheet()
+    x = s.add(FileTensor((1, 5, 5, 8)))
+    options = {"Padding": 0, "StrideH": 1, "StrideW": 1}
+    y = s.apply(
+        "CONV_2D", [x, s.weights(4, 3, 3, 8 // groups), s.bias(4)], (1, 5, 5, 4), "Conv2DOptions", options
+    )
+    assert_equals_litert(s.bytes([x], [y]))
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.parametrize("shape", [(1, 6), (3, 6), (2, 4, 6), (1, 2, 3, 4)])
+def test_dense_layers_flatten_as_litert_does(shape, keep: bool, per_channel: bool) -> None:
+    s = Sheet()
+    x = s.add(FileTensor(shape))
+    width = 12 if shape == (1, 2, 3, 4) else 6
+    rows = int(np.prod(shape)) // width
+    out = (*shape[:-1], 5) if keep and width == 6 else (rows, 5)
+    options = {"KeepNumDims": keep and width == 6}
+    y = s.apply("FULLY_CONNECTED", [x, s.weights(5, width, per_channel=per_channel)], out,
+                "FullyConnectedOptions", options)  # fmt: skip
+    graph = assert_equals_litert(s.bytes([x], [y]))
+    dense = graph.ops[-1]
+    assert graph.tensors[dense.inputs[0]].shape[-1] == width
+    assert graph.tensors[dense.inputs[0]].nhwc[1:3] == graph.tensors[dense.outputs[0]].nhwc[1:3]
+
+
+def test_shapes_computed_at_run_time_from_fixed_shapes_vanish() -> None:
+    graph = read_model(mixed())
+    assert OpKind.RESHAPE in {op.kind for op in graph.ops}
+    assert all(t.dtype != DType.INT32 or t.is_constant for t in graph.tensors)
+
+
+def test_an_open_batch_is_read_as_the_batch_of_the_shape() -> None:
+    tensors = [FileTensor((1, 3), signature=(-1, 3)), FileTensor((1, 3), signature=(-1, 3))]
+    graph = read_model(write(tensors, [FileOperator("RELU", [0], [1])], [0], [1]))
+    assert graph.tensors[graph.inputs[0]].shape == (1, 3)
+
+
+@pytest.mark.parametrize("deprecated", [False, True])
+def test_operator_codes_are_read_from_either_field(deprecated: bool) -> None:
+    tensors = [FileTensor((1, 3)), FileTensor((1, 3))]
+    data = write(tensors, [FileOperator("RELU6", [0], [1])], [0], [1], deprecated=deprecated)
+    assert read_model(data).ops[0].kind == OpKind.RELU6
+
+
+# ---- refusals ---------------------------------------------------------------------------------------
+
+
+def test_a_float_network_is_refused_with_the_way_to_export_it() -> None:
+    data = shared_model("mlperf_vww96_float")
+    with pytest.raises(UnsupportedError) as caught:
+        read_model(data, path="vww96_float.tflite")
+    text = str(caught.value)
+    assert text.startswith("vww96_float.tflite: error: 31 operators are not supported: #0 CONV_2D: float32")
+    assert "and 27 more" in text
+    assert "TFLITE_BUILTINS_INT8" in text and "representative dataset" in text
+
+
+def chain(kind: str, **kwargs) -> bytes:
+    tensors = [FileTensor((1, 4), **kwargs), FileTensor((1, 4), **kwargs)]
+    return write(tensors, [FileOperator(kind, [0], [1])], [0], [1])
+
+
+@pytest.mark.parametrize(
+    ("data", "place", "words", "hint"),
+    [
+        (chain("RELU", dtype="int16"), "#0 RELU", "16x8", "representative dataset"),
+        (chain("RELU", dtype="uint8"), "#0 RELU", "uint8", "int8 quantisation"),
+        (chain("RELU", dtype="float16", scale=None), "#0 RELU", "float16", "int8"),
+        (chain("COS"), "#0 COS", "not supported", "CONV_2D"),
+        (chain("IF"), "#0 IF", "control flow", "fix conditions"),
+        (chain("UNIDIRECTIONAL_SEQUENCE_LSTM"), "#0 UNIDIRECTIONAL_SEQUENCE_LSTM", "state", "unroll"),
+        (chain("RELU", variable=True), "#0 RELU", "variable", "state"),
+        (chain("RELU", signature=(1, -1)), "#0 RELU", "run time", "fixed input shape"),
+        (chain("RELU", scale=None), "#0 RELU", "without a scale", "quantised"),
+        (chain("RELU", scale=[0.5] * 4, zero=[0] * 4, axis=1), "#0 RELU", "per channel", "quantised"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(data: bytes, place: str, words: str, hint: str) -> None:
+    with pytest.raises(UnsupportedError, match=words) as caught:
+        read_model(data)
+    assert caught.value.operator == place
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("custom", "words"), [("FlexErf", "TensorFlow .flex. operator"), ("XC_conv2d", "custom operator")]
+)
+def test_custom_operators_are_refused_by_name(custom: str, words: str) -> None:
+    tensors = [FileTensor((1, 4)), FileTensor((1, 4))]
+    data = write(tensors, [FileOperator("CUSTOM", [0], [1], custom=custom)], [0], [1])
+    with pytest.raises(UnsupportedError, match=words) as caught:
+        read_model(data)
+    assert custom in caught.value.operator
+
+
+def test_hybrid_networks_are_refused() -> None:
+    s = Sheet()
+    x = s.add(FileTensor((1, 6), "float32", scale=None))
+    y = s.apply(
+        "FULLY_CONNECTED", [x, s.weights(5, 6)], (1, 5), "FullyConnectedOptions", dtype="float32", scale=None
+    )
+    with pytest.raises(UnsupportedError, match="hybrid"):
+        read_model(s.bytes([x], [y]))
+
+
+@pytest.mark.parametrize("code", [4, 5])
+def test_tanh_and_sign_bit_as_fused_activations_are_refused(code: int) -> None:
+    tensors = [FileTensor((1, 4)), FileTensor((1, 4)), FileTensor((1, 4))]
+    add = FileOperator("ADD", [0, 1], [2], "AddOptions", {"FusedActivationFunction": code})
+    with pytest.raises(UnsupportedError, match="fused activation"):
+        read_model(write(tensors, [add], [0, 1], [2]))
+
+
+def test_values_outside_the_flatbuffer_are_refused() -> None:
+    tensors = [FileTensor((1, 4)), FileTensor((1, 4), buffer_offset=4096), FileTensor((1, 4))]
+    with pytest.raises(UnsupportedError, match="outside the flatbuffer"):
+        read_model(write(tensors, [FileOperator("ADD", [0, 1], [2], "AddOptions")], [0], [2]))
+
+
+def dense_with(filter_tensor: FileTensor, bias: FileTensor | None = None, out=(1, 5)) -> bytes:
+    tensors = [FileTensor((1, 6)), filter_tensor, FileTensor(out)] + ([bias] if bias else [])
+    inputs = [0, 1] + ([3] if bias else [])
+    return write(tensors, [FileOperator("FULLY_CONNECTED", inputs, [2], "FullyConnectedOptions")], [0], [2])
+
+
+WEIGHTS = np.ones((5, 6), np.int8)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (dense_with(FileTensor((5, 6), data=WEIGHTS, zero=3)), "zero points must be 0"),
+        (dense_with(FileTensor((5, 6), data=WEIGHTS, scale=float("nan"))), "finite"),
+        (dense_with(FileTensor((5, 6), data=WEIGHTS, scale=[1.0] * 4, zero=[0] * 4)), "4 scales for 5"),
+        (dense_with(FileTensor((5, 6), data=WEIGHTS, scale=[1.0] * 6, zero=[0] * 6, axis=1)), "axis 1"),
+        (dense_with(FileTensor((5, 6), data=WEIGHTS), constant(np.ones(4, np.int32))), "bias has shape"),
+        (
+            dense_with(FileTensor((5, 6), data=WEIGHTS), constant(np.ones(5, np.int8), "int8")),
+            "int32 constant",
+        ),
+        (dense_with(FileTensor((5, 6))), "read before any operator made it|must be an int8 constant"),
+        (dense_with(FileTensor((5, 6), data=WEIGHTS), out=(1, 4)), "output shape"),
+        (dense_with(FileTensor((5, 7), data=np.ones((5, 7), np.int8))), "6 inputs for a filter"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(data: bytes, words: str) -> None:
+    with pytest.raises((ModelError, UnsupportedError), match=words) as caught:
+        read_model(data)
+    assert "FULLY_CONNECTED" in caught.value.operator
+
+
+def test_activations_must_be_made_once_and_before_use() -> None:
+    tensors = [FileTensor((1, 4)) for _ in range(3)]
+    late = [FileOperator("RELU", [1], [2]), FileOperator("RELU", [0], [1])]
+    with pytest.raises(ModelError, match="before any operator made it"):
+        read_model(write(tensors, late, [0], [2]))
+    twice = [FileOperator("RELU", [0], [1]), FileOperator("RELU6", [0], [1])]
+    with pytest.raises(ModelError, match="made twice"):
+        read_model(write(tensors, twice, [0], [1]))
+
+
+def test_what_was_read_passes_the_consistency_check() -> None:
+    check_graph(read_model(mixed()))

@@ -1,0 +1,156 @@
+"""Writes .tflite files field by field, well formed or not, as converters (and attackers) write them.
+
+Unlike the product's writer it knows nothing of graphs: masks, axes, signatures and options are
+what the test says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import flatbuffers
+import numpy as np
+import tflite
+
+TYPES = {name.lower(): code for name, code in vars(tflite.TensorType).items() if isinstance(code, int)}
+
+
+@dataclass
+class FileTensor:
+    """A tensor; `data` makes it a constant; `scale` and `zero` may be lists (per channel)."""
+
+    shape: Sequence[int]
+    dtype: str = "int8"
+    data: np.ndarray | None = None
+    scale: float | Sequence[float] | None = 0.5
+    zero: int | Sequence[int] = 0
+    axis: int = 0
+    signature: Sequence[int] | None = None
+    variable: bool = False
+    name: str = ""
+    buffer: int | None = None
+    buffer_offset: int = 0
+
+
+@dataclass
+class FileOperator:
+    """An operator; `options` the fields of `<kind>Options`, lists become vectors of int32."""
+
+    kind: str
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    options_class: str = ""
+    options: dict = field(default_factory=dict)
+    custom: str = ""
+    version: int = 1
+
+
+def constant(values, dtype: str = "int32", **kwargs) -> FileTensor:
+    """A constant without quantisation."""
+    data = np.asarray(values, dtype)
+    return FileTensor(data.shape, dtype, data, **{"scale": None, **kwargs})
+
+
+def write(tensors, operators, inputs, outputs, *, deprecated=True, version=3, subgraphs=1) -> bytes:
+    """The file's bytes. `deprecated` writes operator codes to the old field only, if they fit."""
+    builder = flatbuffers.Builder(1024)
+    buffers = [_table(builder, "Buffer")]
+    places = []
+    for t in tensors:
+        places.append(0)
+        if t.data is not None or t.buffer_offset:
+            places[-1] = len(buffers)
+            fields = {"Offset": t.buffer_offset, "Size": 16 if t.buffer_offset else 0}
+            if t.data is not None:
+                fields["Data"] = builder.CreateNumpyVector(np.frombuffer(t.data.tobytes(), np.uint8))
+            buffers.append(_table(builder, "Buffer", **fields))
+    codes = list(dict.fromkeys((o.kind, o.custom, o.version) for o in operators))
+    made = [_tensor(builder, t, i, places[i]) for i, t in enumerate(tensors)]
+    ops = [_operator(builder, o, codes.index((o.kind, o.custom, o.version))) for o in operators]
+    graph = _table(
+        builder,
+        "SubGraph",
+        Tensors=_offsets(builder, made),
+        Inputs=_ints(builder, inputs),
+        Outputs=_ints(builder, outputs),
+        Operators=_offsets(builder, ops),
+        Name=builder.CreateString("main"),
+    )
+    model = _table(
+        builder,
+        "Model",
+        Version=version,
+        OperatorCodes=_offsets(builder, [_code(builder, *c, deprecated) for c in codes]),
+        Subgraphs=_offsets(builder, [graph] * subgraphs),
+        Buffers=_offsets(builder, buffers),
+    )
+    builder.Finish(model, file_identifier=b"TFL3")
+    return bytes(builder.Output())
+
+
+def _tensor(builder, t: FileTensor, index: int, place: int) -> int:
+    fields = {
+        "Shape": _ints(builder, t.shape),
+        "Type": TYPES[t.dtype],
+        "Buffer": place if t.buffer is None else t.buffer,
+        "Name": builder.CreateString(t.name or f"t{index}"),
+        "IsVariable": t.variable,
+    }
+    if t.signature is not None:
+        fields["ShapeSignature"] = _ints(builder, t.signature)
+    if t.scale is not None:
+        scales = np.atleast_1d(np.asarray(t.scale, np.float32))
+        zeros = np.atleast_1d(np.asarray(t.zero, np.int64))
+        fields["Quantization"] = _table(
+            builder,
+            "QuantizationParameters",
+            Scale=builder.CreateNumpyVector(scales),
+            ZeroPoint=builder.CreateNumpyVector(zeros),
+            QuantizedDimension=t.axis,
+        )
+    return _table(builder, "Tensor", **fields)
+
+
+def _operator(builder, o: FileOperator, code: int) -> int:
+    fields = {
+        "OpcodeIndex": code,
+        "Inputs": _ints(builder, o.inputs),
+        "Outputs": _ints(builder, o.outputs),
+    }
+    if o.options_class:
+        options = {
+            name: _ints(builder, value) if isinstance(value, list | tuple) else value
+            for name, value in o.options.items()
+        }
+        fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, o.options_class)
+        fields["BuiltinOptions"] = _table(builder, o.options_class, **options)
+    return _table(builder, "Operator", **fields)
+
+
+def _code(builder, kind: str, custom: str, version: int, deprecated: bool) -> int:
+    code = getattr(tflite.BuiltinOperator, kind)
+    fields = {"Version": version, "DeprecatedBuiltinCode": min(code, 127)}
+    if not deprecated or code > 127:
+        fields["BuiltinCode"] = code
+    if custom:
+        fields["CustomCode"] = builder.CreateString(custom)
+    return _table(builder, "OperatorCode", **fields)
+
+
+def _table(builder, cls: str, **fields) -> int:
+    getattr(tflite, f"{cls}Start")(builder)
+    for name, value in fields.items():
+        getattr(tflite, f"{cls}Add{name}")(builder, value)
+    return getattr(tflite, f"{cls}End")(builder)
+
+
+def _ints(builder, values) -> int:
+    return builder.CreateNumpyVector(np.asarray(list(values), np.int32))
+
+
+def _offsets(builder, offsets) -> int:
+    builder.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        builder.PrependUOffsetTRelative(offset)
+    return builder.EndVector()
