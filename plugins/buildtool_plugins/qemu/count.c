@@ -112,7 +112,7 @@ static void on_block(plugin_id id, struct qemu_plugin_tb *tb) {
     }
 }
 
-static void on_exit(plugin_id id, void *data) {
+static void on_end(plugin_id id, void *data) {
     FILE *out = fopen(out_path, "w");
     (void)id;
     (void)data;
@@ -146,6 +146,6 @@ EXPORT int qemu_plugin_install(plugin_id id, const qemu_info *info, int argc, ch
         return 1;
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_block);
-    qemu_plugin_register_atexit_cb(id, on_exit, NULL);
+    qemu_plugin_register_atexit_cb(id, on_end, NULL);
     return 0;
 }
