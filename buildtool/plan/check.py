@@ -1,7 +1,7 @@
 """Proves a plan legal for a graph and a target, without trusting who made it.
 
-Lifetimes are replayed from the schedule, overlaps row by row from the kernels' contracts; the
-planner's own computations are not used.
+Lifetimes are replayed from the schedule, overlaps row by row from the kernels' contracts. Nothing of
+what the planner computed is used, and none of its code but the lower bound's, on which no safety rests.
 """
 
 from __future__ import annotations

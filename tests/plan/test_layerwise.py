@@ -166,26 +166,36 @@ def _model(name):
     return rewrite(read_model(path.read_bytes(), path=name))
 
 
-# Without overlaps: the largest live sum once pads are folded into their consumers. With rows: what
-# a depthwise in place needs where the first convolutions stay apart.
+# Without overlaps: the largest live sum once pads are folded into their consumers. With rows, by hand,
+# each distance as overlap.py has it (d of the deeper tensor, ..., size of the highest):
+#   MobileNetV2: the strided depthwise 80x80x96 -> 40x40x96 and the expansion 16 -> 96 before it,
+#     40*96 + (80*80*96 - 79*80*16) + 80*80*16 = 3,840 + 513,280 + 102,400
+#   VWW: the same with 48x48x8 -> 48x48x16 -> 24x24x16: 384 + (36,864 - 47*384) + 18,432
+#   ResNet8: the skip's 32x32x16, and a 3x3 convolution in place and two rows: 16,384 * 2 + 2*512
+#   KWS: four depthwise (two rows of 5x64) and four 1x1 (one row) in a chain: 8,000 + 4*(640 + 320)
+# MCUNet's residuals branch the chain, so for it there is only what TinyEngine needs, in place and patched.
 @pytest.mark.parametrize(
-    ("name", "none", "most_with_rows"),
+    ("name", "none", "rows"),
     [
-        ("mobilenetv2_160.tflite", 768_000, 716_800),
-        ("mcunet_320k_imagenet.tflite", 340_736, 247_808),
-        ("mlperf_vww96.tflite", 55_296, 55_296),
-        ("mlperf_resnet8.tflite", 49_152, 49_152),
-        ("mlperf_kws.tflite", 16_000, 16_000),
+        ("mobilenetv2_160.tflite", 768_000, 619_520),
+        ("mlperf_vww96.tflite", 55_296, 37_632),
+        ("mlperf_resnet8.tflite", 49_152, 33_792),
+        ("mlperf_kws.tflite", 16_000, 11_840),
+        ("mcunet_320k_imagenet.tflite", 340_736, None),
     ],
 )
-def test_known_networks_need_what_is_known(name, none, most_with_rows):
+def test_known_networks_need_what_is_known(name, none, rows):
     graph, target = _model(name), make_target()
     for image in ("overwritable", "resident"):
         for mode in MODES:
             check(plan(graph, target, in_place=mode, image=image), graph, target)
     plain = plan(graph, target, in_place="none")
     assert plain.arena_bytes == plain.arena_bound_bytes == none
-    assert plan(graph, target, in_place="rows").arena_bytes <= most_with_rows
+    made = plan(graph, target, in_place="rows")
+    if rows:
+        assert made.arena_bytes == made.arena_bound_bytes == rows
+    else:
+        assert made.arena_bytes < 218_800
 
 
 def test_a_large_network_is_planned_while_one_waits():
