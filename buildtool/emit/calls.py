@@ -106,17 +106,18 @@ def _one_to_one(call: Call, before: str, after: str) -> list[str]:
     return [_window(call.step), *_batched(call, batch, body)]
 
 
-def _convolution(call: Call) -> list[str]:
-    attrs = call.op.attrs
+def convolution_geometry(graph: Graph, op: Op) -> list[tuple[str, object]]:
+    """The fields of an nn_conv_geometry."""
+    attrs = op.attrs
     assert isinstance(attrs, ConvAttrs)
-    filter_shape = call.graph.tensors[call.op.inputs[1]].shape
+    filter_shape = graph.tensors[op.inputs[1]].shape
     if isinstance(attrs, DepthwiseAttrs):
         groups = attrs.depth_multiplier
-    elif call.op.kind == OpKind.CONV_2D:
-        groups = call.input().shape[3] // filter_shape[3]
+    elif op.kind == OpKind.CONV_2D:
+        groups = graph.tensors[op.inputs[0]].shape[3] // filter_shape[3]
     else:
         groups = 1
-    fields = [
+    return [
         ("kernel_h", filter_shape[1]),
         ("kernel_w", filter_shape[2]),
         ("stride_h", attrs.stride[0]),
@@ -127,6 +128,10 @@ def _convolution(call: Call) -> list[str]:
         ("pad_left", attrs.pad.left),
         ("groups", groups),
     ]
+
+
+def _convolution(call: Call) -> list[str]:
+    fields = convolution_geometry(call.graph, call.op)
     body = _one_to_one(call, f"&geometry, {call.constants}, ", f", {call.scratch}")
     return [*initialiser("nn_conv_geometry", "geometry", fields), *body]
 
@@ -142,10 +147,11 @@ def _fully_connected(call: Call) -> list[str]:
     ]
 
 
-def _pool(call: Call) -> list[str]:
-    attrs = call.op.attrs
+def pool_geometry(op: Op) -> list[tuple[str, object]]:
+    """The fields of an nn_pool_geometry."""
+    attrs = op.attrs
     assert isinstance(attrs, PoolAttrs)
-    fields = [
+    return [
         ("kernel_h", attrs.kernel[0]),
         ("kernel_w", attrs.kernel[1]),
         ("stride_h", attrs.stride[0]),
@@ -153,6 +159,10 @@ def _pool(call: Call) -> list[str]:
         ("pad_top", attrs.pad.top),
         ("pad_left", attrs.pad.left),
     ]
+
+
+def _pool(call: Call) -> list[str]:
+    fields = pool_geometry(call.op)
     body = _one_to_one(call, f"&geometry, {call.constants}, ", "")
     return [*initialiser("nn_pool_geometry", "geometry", fields), *body]
 

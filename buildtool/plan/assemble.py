@@ -55,7 +55,7 @@ def assemble(
         macs=sum(pixel_macs(graph, graph.ops[s.op], (s.y1 - s.y0) * (s.x1 - s.x0)) for s in steps),
         macs_layerwise=total_macs(graph),
         cost=sum((catalogue.cost(k, graph, op) for k, op in zip(kernels, graph.ops, strict=True) if k), 0.0),
-        accounting=_accounting(target, image, in_place),
+        accounting=accounting(target, image, in_place),
     )
 
 
@@ -174,7 +174,7 @@ def _touch(a: Buffer, b: Buffer) -> bool:
     return a.offset < b.offset + b.size and b.offset < a.offset + a.size
 
 
-def _accounting(target: Target, image: str, in_place: str) -> tuple[str, ...]:
+def accounting(target: Target, image: str, in_place: str) -> tuple[str, ...]:
     """What the arena's bytes count, in words."""
     overlaps = {
         "rows": "an output may lie over rows of its input that are dead",

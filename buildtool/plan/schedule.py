@@ -1,39 +1,135 @@
-"""The one order of execution: what the checker, the counters and the emitted C all follow."""
+"""The one order of execution: what the checker, the counters and the emitted C all follow.
+
+A streamed region is pulled from its end: to make some rows, a group first has the group before it
+make the rows that it needs. The emitted C is the same loops, one inside the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
-from buildtool.plan.types import Group, Region, Scheme, Step
+from buildtool.plan.receptive import Axis, axes, columns, rows
+from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 
 
-def schedule(region: Region, graph: Graph) -> tuple[Step, ...]:
+def schedule(region: Region, graph: Graph, image: str = "overwritable") -> tuple[Step, ...]:
     """The steps of one region, in order; rows and columns as in Tensor.nhwc of the operator's first output.
 
-    Raises PlanError for a region that no scheme covers.
+    A region that reads a streamed image (`image` is "stream") begins with the delivery of the rows
+    it needs. Raises PlanError for a region that no scheme covers.
     """
-    if len(region.groups) != 1:
-        raise PlanError(f"a region of {len(region.groups)} groups has no schedule")
-    group = region.groups[0]
-    if group.scheme is Scheme.OPERATOR:
-        return _operator_steps(group, graph)
-    raise PlanError(f"groups of scheme '{group.scheme}' have no schedule")
+    if not region.is_streamed:
+        return _operator_steps(region.groups[0], graph, image)
+    return tuple(_pulled(region, graph, image))
 
 
-def plan_steps(regions: Iterable[Region], graph: Graph) -> tuple[Step, ...]:
+def plan_steps(regions: Iterable[Region], graph: Graph, image: str = "overwritable") -> tuple[Step, ...]:
     """The steps of all regions, one after the other; a lifetime's unit is an index into them."""
-    return tuple(step for region in regions for step in schedule(region, graph))
+    return tuple(step for region in regions for step in schedule(region, graph, image))
 
 
-def _operator_steps(group: Group, graph: Graph) -> tuple[Step, ...]:
-    """One operator, top to bottom over its full width."""
-    if len(group.ops) != 1 or not 0 <= group.ops[0] < len(graph.ops):
-        raise PlanError(f"a group of scheme 'operator' has one operator of the graph, not {list(group.ops)}")
-    position = group.ops[0]
-    _, rows, columns, _ = graph.tensors[graph.ops[position].outputs[0]].nhwc
-    if not group.rows_per_step:
-        return (Step(position, 0, rows, 0, columns),)
-    height = group.rows_per_step
-    return tuple(Step(position, y, min(y + height, rows), 0, columns) for y in range(0, rows, height))
+def _position(group: Group, graph: Graph) -> int:
+    if not group.ops or not all(0 <= op < len(graph.ops) for op in group.ops):
+        raise PlanError(f"a group of operators {list(group.ops)}")
+    return group.ops[-1]
+
+
+def _operator_steps(group: Group, graph: Graph, image: str) -> tuple[Step, ...]:
+    """One operator, over its whole output in one step."""
+    position = _position(group, graph)
+    if len(group.ops) != 1 or group.scheme is not Scheme.OPERATOR:
+        raise PlanError("only a single operator runs over all rows in one step", operator=str(group.ops))
+    _, height, width, _ = graph.tensors[graph.ops[position].outputs[0]].nhwc
+    delivered: tuple[Step, ...] = ()
+    if image == "stream" and graph.inputs[0] in graph.ops[position].inputs:
+        _, rows_in, width_in, _ = graph.tensors[graph.inputs[0]].nhwc
+        delivered = tuple(Step(SOURCE, y, y + 1, 0, width_in) for y in range(rows_in))
+    return (*delivered, Step(position, 0, height, 0, width))
+
+
+@dataclass(frozen=True)
+class Link:
+    """A group with what its loops need: the row axis from its input, its rows, its input's rows."""
+
+    group: Group
+    axis: Axis
+    height: int
+    input_height: int
+
+
+def links(region: Region, graph: Graph) -> list[Link]:
+    """The groups of a streamed region, in order."""
+    found = []
+    for group in region.groups:
+        if (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1:
+            raise PlanError(f"a group of operators {list(group.ops)} cannot be '{group.scheme}'")
+        axis = Axis()
+        for position in group.ops:
+            axis = axes(graph, graph.ops[position])[0].after(axis)
+        first, last = graph.ops[group.ops[0]], graph.ops[_position(group, graph)]
+        found.append(Link(group, axis, rows(graph, last), graph.tensors[first.inputs[0]].nhwc[1]))
+    return found
+
+
+def _pulled(region: Region, graph: Graph, image: str) -> Iterator[Step]:
+    chain = links(region, graph)
+    first = graph.ops[chain[0].group.ops[0]].inputs[0]
+    width = graph.tensors[first].nhwc[2]
+    from_source = image == "stream" and first == graph.inputs[0]
+    done = [0] * len(chain)
+    delivered = 0
+
+    def pull(index: int, need: int) -> Iterator[Step]:
+        nonlocal delivered
+        if index < 0:
+            if from_source:
+                for y in range(delivered, need):
+                    yield Step(SOURCE, y, y + 1, 0, width)
+                delivered = max(delivered, need)
+            return
+        link = chain[index]
+        while done[index] < need:
+            y0 = done[index]
+            y1 = min(y0 + link.group.rows_per_step, link.height)
+            yield from pull(index - 1, max(0, min(link.input_height, link.axis.high(y1))))
+            yield from group_steps(link.group, graph, y0, y1)
+            done[index] = y1
+
+    yield from pull(len(chain) - 1, chain[-1].height)
+
+
+def row_ranges(group: Group, graph: Graph, y0: int, y1: int) -> list[tuple[int, int]]:
+    """Per operator of a group, the rows it makes for rows [y0, y1) of the last one."""
+    ranges = [(y0, y1)]
+    for position in reversed(group.ops[1:]):
+        axis, _ = axes(graph, graph.ops[position])
+        height = graph.tensors[graph.ops[position].inputs[0]].nhwc[1]
+        low, high = ranges[0]
+        ranges.insert(0, (max(0, axis.low(low)), min(height, axis.high(high))))
+    return ranges
+
+
+def group_steps(group: Group, graph: Graph, y0: int, y1: int) -> Iterator[Step]:
+    """The steps that make rows [y0, y1) of a group: from hand-off to hand-off, operator by operator."""
+    spans = row_ranges(group, graph, y0, y1)
+    width = columns(graph, graph.ops[group.ops[-1]])
+    done = [0] * len(group.ops)
+    for x in range(0, width, group.hand_off or width):
+        ends = column_ends(group, graph, min(width, x + (group.hand_off or width)))
+        for index, position in enumerate(group.ops):
+            if done[index] < ends[index]:
+                yield Step(position, *spans[index], done[index], ends[index])
+                done[index] = ends[index]
+
+
+def column_ends(group: Group, graph: Graph, end: int) -> list[int]:
+    """Per operator of a group, one past the last column it has made when the last one has made `end`."""
+    ends = [end]
+    for position in reversed(group.ops[1:]):
+        _, axis = axes(graph, graph.ops[position])
+        width = graph.tensors[graph.ops[position].inputs[0]].nhwc[2]
+        ends.insert(0, max(0, min(width, axis.high(ends[0]))))
+    return ends

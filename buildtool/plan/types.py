@@ -96,6 +96,7 @@ class Buffer:
     offset: int = -1
     rows: int = 0
     columns: int = 0
+    op: int = -1  # of scratch and accumulators: the operator they serve
 
 
 @dataclass(frozen=True)

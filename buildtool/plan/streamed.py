@@ -1,0 +1,322 @@
+"""From regions, some of them streamed, to a placed plan: what is kept of every tensor, and where.
+
+Tensors between regions are whole. Inside a streamed region a tensor is a ring (between groups) or a
+column window (inside a group). The windows and the kernel scratch of a region's groups are never in
+use at the same time, so they share one block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from buildtool.graph.digest import topology_digest
+from buildtool.graph.liveness import alias_roots, live_ranges
+from buildtool.graph.macs import pixel_macs, total_macs
+from buildtool.graph.types import Graph
+from buildtool.plan.arena import round_up
+from buildtool.plan.assemble import accounting, place
+from buildtool.plan.overlap import permitted
+from buildtool.plan.receptive import accumulates, axes
+from buildtool.plan.rings import Kept, accumulator_bytes, ring, windows
+from buildtool.plan.schedule import schedule
+from buildtool.plan.types import SOURCE, Buffer, BufferKind, Overlap, Plan, Region, Step
+from buildtool.target import catalogue
+from buildtool.target.registry import target_digest
+from buildtool.target.types import KernelVariant, Target
+
+CALL_COST = 120.0  # of one kernel call beside its work, in the catalogue's unit
+
+
+def assemble_streamed(
+    graph: Graph,
+    target: Target,
+    regions: tuple[Region, ...],
+    kernels: Sequence[KernelVariant | None],
+    *,
+    strategy: str,
+    in_place: str,
+    image: str,
+) -> Plan:
+    """The plan that runs `regions` with `kernels` (one an operator, None for aliases), placed."""
+    alignment = target.board.alignment
+    runs = [schedule(region, graph, image) for region in regions]
+    steps = [step for run in runs for step in run]
+    lives = _lives(graph, steps, image)
+    kept = _rings(graph, regions, image)
+    blocks = [_block(graph, region, kernels, alignment) for region in regions]
+    inner = {k.tensor for block in blocks for k, _ in block.windows}
+    buffers = [*_tensors(graph, lives, kept, inner), *_accumulators(graph, regions, lives)]
+    options = _overlaps(graph, regions, runs, kernels, buffers, in_place, image)
+    first_block = len(buffers)
+    starts = _starts(runs)
+    for index, block in enumerate(blocks):
+        if block.size:
+            life = (starts[index], starts[index] + len(runs[index]) - 1)
+            buffers.append(Buffer(BufferKind.SCRATCH, f"region {index}", (), block.size, *life))
+    placed = place(buffers, options, alignment)
+    laid = iter(placed.buffers[first_block:])
+    pieces = [p for block in blocks if block.size for p in block.pieces(next(laid).offset, lives)]
+    executed = _executed(steps, graph)
+    return Plan(
+        strategy=strategy,
+        topology=topology_digest(graph),
+        target=target_digest(target),
+        image=image,
+        regions=regions,
+        kernels=tuple(kernel.name if kernel else "" for kernel in kernels),
+        buffers=(*placed.buffers[:first_block], *pieces),
+        overlaps=placed.overlaps,
+        alignment=alignment,
+        arena_bytes=placed.height,
+        arena_bound_bytes=placed.bound,
+        macs=sum(pixel_macs(graph, graph.ops[p], n) for p, n in executed.items()),
+        macs_layerwise=total_macs(graph),
+        cost=_cost(graph, kernels, executed, len(steps)),
+        accounting=accounting(target, image, in_place),
+    )
+
+
+def _starts(runs: Sequence[Sequence[Step]]) -> list[int]:
+    starts, number = [], 0
+    for run in runs:
+        starts.append(number)
+        number += len(run)
+    return starts
+
+
+def _executed(steps: Sequence[Step], graph: Graph) -> dict[int, int]:
+    """Operator position -> pixels computed, repetitions included."""
+    pixels: dict[int, int] = {}
+    for step in steps:
+        if step.op != SOURCE and not accumulates(graph, graph.ops[step.op]):
+            pixels[step.op] = pixels.get(step.op, 0) + (step.y1 - step.y0) * (step.x1 - step.x0)
+        elif step.op != SOURCE:
+            pixels[step.op] = 0
+    return pixels
+
+
+def _cost(
+    graph: Graph, kernels: Sequence[KernelVariant | None], executed: Mapping[int, int], calls: int
+) -> float:
+    """The catalogue's estimate in proportion to the pixels computed, and the calls on top."""
+    total = CALL_COST * calls
+    for position, pixels in executed.items():
+        kernel, op = kernels[position], graph.ops[position]
+        if kernel is None:
+            continue
+        _, height, width, _ = graph.tensors[op.outputs[0]].nhwc
+        share = pixels / (height * width) if pixels else 1.0
+        total += catalogue.cost(kernel, graph, op) * share
+    return total
+
+
+@dataclass(frozen=True)
+class Life:
+    """First and last step in which something is touched."""
+
+    first: int
+    last: int
+
+
+def _lives(graph: Graph, steps: Sequence[Step], image: str) -> dict[int, Life]:
+    """Root tensors, and operators (as -2 - position), by when their memory is touched."""
+    roots = alias_roots(graph)
+    lives: dict[int, Life] = {}
+
+    def touch(key: int, number: int) -> None:
+        life = lives.get(key)
+        lives[key] = Life(life.first if life else number, number)
+
+    streamed = image == "stream"
+    for t in graph.inputs:
+        if not streamed:
+            touch(t, 0)
+    for number, step in enumerate(steps):
+        if step.op == SOURCE:
+            touch(graph.inputs[0], number)
+            continue
+        touch(-2 - step.op, number)
+        op = graph.ops[step.op]
+        for t in (*op.inputs, *op.outputs):
+            if t in roots:
+                touch(roots[t], number)
+    kept = list(graph.outputs) + (list(graph.inputs) if image == "resident" else [])
+    for t in kept:
+        if t in roots:
+            touch(roots[t], max(len(steps) - 1, 0))
+    return lives
+
+
+def _rings(graph: Graph, regions: Sequence[Region], image: str) -> dict[int, Kept]:
+    """Tensor -> what is kept of it, for the tensors between groups and a streamed image."""
+    kept: dict[int, Kept] = {}
+    for region in regions:
+        if not region.is_streamed:
+            continue
+        for index in range(len(region.groups)):
+            before = region.groups[index - 1].rows_per_step if index else 1
+            found = ring(graph, region.groups, index, before)
+            streamed = image == "stream" and found.tensor == graph.inputs[0]
+            if index or streamed:
+                kept[found.tensor] = found
+
+    return kept
+
+
+def _tensors(
+    graph: Graph, lives: Mapping[int, Life], kept: Mapping[int, Kept], inner: set[int]
+) -> list[Buffer]:
+    """Whole tensors and rings; windows are part of their region's block."""
+    names = {t: f"input {i}" for i, t in enumerate(graph.inputs)}
+    names |= {t: f"operator {p}" for p, op in enumerate(graph.ops) for t in op.outputs}
+    buffers = []
+    for r in live_ranges(graph):
+        root = r.tensors[0]
+        life = lives.get(root)
+        if root in inner or life is None:
+            continue
+        if root in kept:
+            k = kept[root]
+            buffers.append(
+                Buffer(
+                    BufferKind.RING,
+                    names[root],
+                    r.tensors,
+                    k.size,
+                    life.first,
+                    life.last,
+                    rows=k.rows,
+                    columns=k.columns,
+                )
+            )
+        else:
+            buffers.append(Buffer(BufferKind.TENSOR, names[root], r.tensors, r.size, life.first, life.last))
+    return buffers
+
+
+def _accumulators(graph: Graph, regions: Sequence[Region], lives: Mapping[int, Life]) -> list[Buffer]:
+    buffers = []
+    for region in regions:
+        for position in region.ops if region.is_streamed else ():
+            if accumulates(graph, graph.ops[position]):
+                life, size = lives[-2 - position], accumulator_bytes(graph, position)
+                name = f"operator {position} sums"
+                buffers.append(
+                    Buffer(BufferKind.ACCUMULATOR, name, (), size, life.first, life.last, op=position)
+                )
+    return buffers
+
+
+@dataclass(frozen=True)
+class Block:
+    """The windows and scratch of a region's groups: (what, its offset in the block)."""
+
+    size: int
+    windows: tuple[tuple[Kept, int], ...]
+    scratch: tuple[tuple[int, int, int], ...]  # operator, bytes, offset
+
+    def pieces(self, base: int, lives: Mapping[int, Life]) -> list[Buffer]:
+        """The block's buffers once it lies at `base`."""
+        found = []
+        for k, offset in self.windows:
+            life = lives[k.tensor]
+            found.append(
+                Buffer(
+                    BufferKind.RING,
+                    f"tensor {k.tensor} window",
+                    (k.tensor,),
+                    k.size,
+                    life.first,
+                    life.last,
+                    base + offset,
+                    k.rows,
+                    k.columns,
+                )
+            )
+        for position, size, offset in self.scratch:
+            life = lives[-2 - position]
+            name = f"operator {position} scratch"
+            found.append(
+                Buffer(BufferKind.SCRATCH, name, (), size, life.first, life.last, base + offset, op=position)
+            )
+        return found
+
+
+def _block(graph: Graph, region: Region, kernels: Sequence[KernelVariant | None], alignment: int) -> Block:
+    """Lays out each group's windows, and the scratch of one operator at a time behind them."""
+    size = 0
+    held: list[tuple[Kept, int]] = []
+    scratch: list[tuple[int, int, int]] = []
+    for group in region.groups:
+        place_ = 0
+        for k in windows(graph, group) if region.is_streamed else []:
+            held.append((k, place_))
+            place_ = round_up(place_ + k.size, alignment)
+        size = max(size, place_)
+        for position in group.ops:
+            kernel = kernels[position]
+            wanted = catalogue.scratch_bytes(kernel, graph, graph.ops[position]) if kernel else 0
+            if wanted:
+                scratch.append((position, wanted, place_))
+                size = max(size, round_up(place_ + wanted, alignment))
+    return Block(size, tuple(held), tuple(scratch))
+
+
+def _overlaps(
+    graph: Graph,
+    regions: Sequence[Region],
+    runs: Sequence[Sequence[Step]],
+    kernels: Sequence[KernelVariant | None],
+    buffers: Sequence[Buffer],
+    in_place: str,
+    image: str,
+) -> list[Overlap]:
+    """What may lie on what: by contract in regions of one step, by replay in streamed ones."""
+    whole = {b.tensors[0]: i for i, b in enumerate(buffers) if b.kind is BufferKind.TENSOR}
+    ranges = live_ranges(graph)
+    alone = {region.ops[0] for region in regions if not region.is_streamed}
+    found = []
+    for o in permitted(graph, ranges, kernels, in_place, image == "resident"):
+        pair = (ranges[o.input].tensors[0], ranges[o.output].tensors[0])
+        if o.op in alone and all(t in whole for t in pair):
+            found.append(Overlap(o.op, whole[pair[0]], whole[pair[1]], o.distance))
+    if in_place != "rows":
+        return found
+    roots = alias_roots(graph)
+    last_use = {roots[t]: p for p, op in enumerate(graph.ops) for t in op.inputs if t in roots}
+    pinned = {roots[t] for t in graph.outputs if t in roots}
+    pinned |= set(graph.inputs) if image == "resident" else set()
+    for region, run in zip(regions, runs, strict=True):
+        if not region.is_streamed:
+            continue
+        result = roots[graph.ops[region.ops[-1]].outputs[0]]
+        read = {roots[t] for p in region.ops for t in graph.ops[p].inputs if t in roots}
+        for t in sorted(read & set(whole) - pinned - {result}):
+            distance = _distance(graph, run, t, result) if last_use[t] in region.ops else None
+            if distance is not None and distance < graph.tensors[result].size:
+                found.append(Overlap(region.ops[-1], whole[t], whole[result], distance))
+    return found
+
+
+def _distance(graph: Graph, run: Sequence[Step], source: int, result: int) -> int | None:
+    """Least safe offset(source) - offset(result), replaying a region; None if it writes no rows."""
+    _, _, in_width, in_channels = graph.tensors[source].nhwc
+    _, _, out_width, out_channels = graph.tensors[result].nhwc
+    in_row, out_row = in_width * in_channels, out_width * out_channels
+    needed: int | None = None
+    distance = 0
+    for step in reversed(run):
+        if step.op == SOURCE:
+            continue
+        op = graph.ops[step.op]
+        if source in op.inputs:
+            main = axes(graph, op)[0]
+            low = max(0, main.low(step.y0))
+            needed = low if needed is None else min(needed, low)
+        if result in op.outputs:
+            if accumulates(graph, op):
+                return None
+            if needed is not None:
+                distance = max(distance, step.y1 * out_row - needed * in_row)
+    return distance
