@@ -186,7 +186,7 @@ def _other_plugins() -> dict[str, TargetPlugin]:
 
 
 def _checked(candidate: object, where: str) -> TargetPlugin:
-    for attribute in ("name", "board_files", "toolchain", "run"):
+    for attribute in ("name", "board_files", "toolchain", "harness", "run"):
         if not hasattr(candidate, attribute):
             raise TargetError(f"the target plugin {where} has no '{attribute}'")
     plugin: TargetPlugin = candidate  # type: ignore[assignment]
