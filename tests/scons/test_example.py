@@ -1,0 +1,83 @@
+"""The example of another repository: its own firmware, a network linked as a library."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import litert
+import numpy as np
+import pytest
+
+from buildtool import zoo
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples/keyword_firmware"
+
+
+def made_up_input() -> np.ndarray:
+    """As main.c makes it."""
+    state, values = 1, []
+    for _ in range(490):
+        state = (state * 1664525 + 1013904223) % 2**32
+        values.append((state >> 24) - 128)
+    return np.array(values, np.int8).reshape(1, 49, 10, 1)
+
+
+def expected_scores() -> list[int]:
+    """LiteRT's reference kernels on the same network and input."""
+    engine = litert.interpreter(zoo.build("ds_cnn"))
+    engine.set_tensor(engine.get_input_details()[0]["index"], made_up_input())
+    engine.invoke()
+    return engine.get_tensor(engine.get_output_details()[0]["index"]).reshape(-1).tolist()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The example alone, far from this repository."""
+    copy = tmp_path / "firmware"
+    ignore = shutil.ignore_patterns("build", ".sconsign.dblite", "compile_commands.json")
+    shutil.copytree(EXAMPLE, copy, ignore=ignore)
+    return copy
+
+
+def scons(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "SCons", "-Q", "-j2", *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["cortex-m4", "host"])
+def test_the_application_prints_the_references_scores(folder: Path, board: str) -> None:
+    said = scons(folder, f"board={board}", "run")
+    scores = expected_scores()
+    assert len(set(scores)) > 4  # scores that are all alike would prove nothing
+    assert f"scores: {' '.join(map(str, scores))}\n" in said
+    assert f"keyword {scores.index(max(scores))}\n" in said
+    assert scons(folder, f"board={board}", "build").count("up to date") == 1
+
+
+@pytest.mark.slow
+def test_the_arena_lies_in_the_applications_own_section(folder: Path) -> None:
+    from elftools.elf.elffile import ELFFile
+
+    scons(folder, "build/cortex-m4/app.elf")
+    header = (folder / "build/cortex-m4/keywords/src/keywords.h").read_text()
+    size = int(re.search(r"#define KEYWORDS_ARENA_BYTES (\d+)", header).group(1))
+    with (folder / "build/cortex-m4/app.elf").open("rb") as file:
+        elf = ELFFile(file)
+        # the network has a pointer of the same name
+        symbols = elf.get_section_by_name(".symtab").get_symbol_by_name("arena")
+        sections = {symbol["st_size"]: elf.get_section(symbol["st_shndx"]).name for symbol in symbols}
+    assert sections[size] == ".nn_arena"
