@@ -239,7 +239,7 @@ class NetBuilder:
         if kind is OpKind.LOGISTIC:
             q = quant(1 / 256, -128)
         elif kind is OpKind.TANH:
-            q = quant(1 / 128, 0) if self.rng.integers(2) else self.random_quant(1 / 100)
+            q = quant(1 / 128, 0)
         else:
             q = self.random_quant(self.scale(x) * float(np.exp(self.rng.uniform(-0.7, 0.7))))
         attrs = g.Attrs()

@@ -1,0 +1,163 @@
+"""Written .tflite files: same bytes every time, aligned, runnable, and read back as they were."""
+
+import numpy as np
+import pytest
+import tflite
+from graphs import inputs_for, one_operator_graphs, seeds, small_networks
+from hypothesis import HealthCheck, given, settings
+from litert import interpreter, run, run_graph
+from netbuilder import NetBuilder
+
+from buildtool.errors import UnsupportedError
+from buildtool.graph.reference import execute
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import BUFFER_ALIGNMENT, write_model
+from buildtool.graph.types import Graph, Op, OpKind, Pad, PadAttrs, PoolAttrs
+
+SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def parsed(graph):
+    return tflite.Model.GetRootAs(write_model(graph))
+
+
+def builtin_names(model):
+    names = {v: k for k, v in vars(tflite.BuiltinOperator).items() if isinstance(v, int)}
+    subgraph = model.Subgraphs(0)
+    ops = [subgraph.Operators(i) for i in range(subgraph.OperatorsLength())]
+    return [names[model.OperatorCodes(op.OpcodeIndex()).BuiltinCode()] for op in ops]
+
+
+def one_conv(**options):
+    net = NetBuilder(1)
+    return net.graph([net.conv(net.input((1, 7, 8, 2)), 3, **options)])
+
+
+@settings(SETTINGS, max_examples=40)
+@given(graph=small_networks())
+def test_the_same_graph_gives_the_same_bytes(graph):
+    data = write_model(graph)
+    assert data == write_model(graph)
+    assert data[4:8] == b"TFL3"
+
+
+@settings(SETTINGS, max_examples=25)
+@given(graph=small_networks())
+def test_constants_are_aligned_in_the_file(graph):
+    data = write_model(graph)
+    model = tflite.Model.GetRootAs(data)
+    found = 0
+    for i in range(1, model.BuffersLength()):
+        values = model.Buffers(i).DataAsNumpy()
+        if not isinstance(values, int) and values.size:
+            offset = values.ctypes.data - np.frombuffer(data, np.uint8).ctypes.data
+            assert offset % BUFFER_ALIGNMENT == 0
+            found += 1
+    assert found >= sum(t.is_constant for t in graph.tensors)
+
+
+@settings(SETTINGS, max_examples=60)
+@given(graph=small_networks(), seed=seeds)
+def test_a_network_read_back_computes_the_same(graph, seed):
+    again = read_model(write_model(graph))
+    assert [op.kind for op in again.ops] == [op.kind for op in graph.ops]
+    assert [op.attrs for op in again.ops] == [op.attrs for op in graph.ops]
+    inputs = inputs_for(graph, seed)
+    before, after = execute(graph, inputs), execute(again, inputs)
+    for a, b in zip(graph.outputs, again.outputs, strict=True):
+        np.testing.assert_array_equal(before[a], after[b], strict=True)
+
+
+@settings(SETTINGS, max_examples=30)
+@given(graph=small_networks(), seed=seeds)
+def test_litert_runs_the_file_with_its_default_kernels_too(graph, seed):
+    outputs = run_graph(graph, inputs_for(graph, seed), reference=False)
+    for index in graph.outputs:
+        assert outputs[index].shape == graph.tensors[index].shape
+
+
+@pytest.mark.parametrize("kind", list(OpKind))
+def test_tensors_keep_their_indices_names_and_quantisation(kind):
+    @settings(SETTINGS, max_examples=5)
+    @given(graph=one_operator_graphs(kind))
+    def compare(graph):
+        details = interpreter(write_model(graph)).get_tensor_details()
+        for tensor, detail in zip(graph.tensors, details, strict=False):
+            assert detail["name"] == tensor.name
+            assert detail["shape"].tolist() == list(tensor.shape)
+            if tensor.quant is not None:
+                params = detail["quantization_parameters"]
+                assert params["scales"].tolist() == list(tensor.quant.scales)
+                assert params["zero_points"].tolist() == list(tensor.quant.zero_points)
+                assert params["quantized_dimension"] == tensor.quant.axis
+
+    compare()
+
+
+@pytest.mark.parametrize(
+    ("options", "padding"),
+    [
+        ({"kernel": (3, 3)}, tflite.Padding.VALID),
+        ({"kernel": (3, 3), "same": True}, tflite.Padding.SAME),
+        ({"kernel": (3, 3), "stride": (2, 2), "same": True}, tflite.Padding.SAME),
+        ({"kernel": (2, 2), "stride": (2, 2), "pad": Pad(0, 1, 0, 0)}, tflite.Padding.SAME),
+        ({"kernel": (3, 3), "stride": (2, 2), "dilation": (2, 1), "same": True}, tflite.Padding.SAME),
+    ],
+)
+def test_explicit_padding_becomes_same_or_valid_where_it_means_that(options, padding):
+    model = parsed(one_conv(**options))
+    assert builtin_names(model) == ["CONV_2D"]
+    table = model.Subgraphs(0).Operators(0).BuiltinOptions()
+    attrs = tflite.Conv2DOptions()
+    attrs.Init(table.Bytes, table.Pos)
+    assert attrs.Padding() == padding
+
+
+@pytest.mark.parametrize("pad", [Pad(1, 1, 1, 1), Pad(1, 0, 1, 0), Pad(0, 2, 0, 1), Pad(2, 2, 0, 0)])
+@pytest.mark.parametrize("depth_multiplier", [0, 1])
+def test_other_padding_becomes_a_pad_operator_that_computes_the_same(pad, depth_multiplier):
+    graph = one_conv(kernel=(3, 3), stride=(2, 2), pad=pad, depth_multiplier=depth_multiplier)
+    conv = "DEPTHWISE_CONV_2D" if depth_multiplier else "CONV_2D"
+    assert builtin_names(parsed(graph)) == ["PAD", conv]
+    inputs = inputs_for(graph, 5)
+    out = graph.outputs[0]
+    np.testing.assert_array_equal(execute(graph, inputs)[out], run(write_model(graph), inputs)[out])
+
+
+def test_a_convolution_without_bias_gets_one_of_zeros():
+    graph = one_conv(bias=False)
+    inputs = inputs_for(graph, 3)
+    out = graph.outputs[0]
+    np.testing.assert_array_equal(execute(graph, inputs)[out], run_graph(graph, inputs)[out])
+
+
+def test_padding_with_another_value_than_the_zero_point():
+    net = NetBuilder(2)
+    x = net.input((1, 3, 3, 2))
+    attrs = PadAttrs(((0, 0), (1, 0), (0, 2), (0, 0)), value=77)
+    graph = net.graph([net.move(OpKind.PAD, x, (1, 4, 5, 2), attrs)])
+    assert builtin_names(parsed(graph)) == ["PADV2"]
+    inputs = inputs_for(graph, 1)
+    np.testing.assert_array_equal(execute(graph, inputs)[1], run_graph(graph, inputs)[1])
+
+
+@pytest.mark.parametrize("kind", [OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D])
+def test_a_pool_with_other_padding_is_refused(kind):
+    net = NetBuilder(3)
+    x = net.input((1, 6, 6, 2))
+    out = net.add((1, 4, 4, 2), net.tensors[x].quant)
+    net.ops.append(Op(kind, (x,), (out,), PoolAttrs((2, 2), (2, 2), Pad(1, 1, 1, 1)), 7))
+    with pytest.raises(UnsupportedError) as caught:
+        write_model(net.graph([out]))
+    assert caught.value.operator == f"#7 {kind}"
+
+
+def test_activations_and_parameters_are_told_apart():
+    net = NetBuilder(4)
+    x = net.input((2, 3, 4, 5))
+    graph: Graph = net.graph([net.flatten(net.mean(x, (1, 3), keep_dims=True))])
+    model = parsed(graph)
+    subgraph = model.Subgraphs(0)
+    buffers = [subgraph.Tensors(i).Buffer() for i in range(subgraph.TensorsLength())]
+    assert buffers[: len(graph.tensors)] == [0, 0, 0]
+    assert all(buffers[len(graph.tensors) :])
