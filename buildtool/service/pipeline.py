@@ -80,7 +80,10 @@ def refuse_unless_fits(planned_: Planned, image_bytes: int) -> None:
     """PlanError when the weights do not fit; the arena's own fit is the planner's question."""
     from buildtool.plan.fit import fit
 
-    fit(planned_.plan, planned_.target, planned_.graph)
+    try:
+        fit(planned_.plan, planned_.target, planned_.graph)
+    except PlanError as error:
+        raise error.at(path=planned_.model.path) from None
     board = planned_.target.board
     need = needs(planned_.plan, planned_.target, image_bytes)[1]
     if need.excess:
