@@ -1,0 +1,475 @@
+"""Rewrites leave every byte of every result that still exists, and remove what they say they remove."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flatfiles import FileOperator, FileTensor, constant, write
+from hypothesis import given, settings
+from litert import run
+from randomnets import Net, networks
+from samplefiles import Sheet, mixed
+
+from buildtool.errors import UnsupportedError
+from buildtool.graph.consistency import check_graph
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.types import (
+    Activation,
+    ConvAttrs,
+    DType,
+    Graph,
+    MeanAttrs,
+    OpKind,
+    Pad,
+    PadAttrs,
+    Source,
+    TransposeAttrs,
+)
+
+MODELS = Path(__file__).parents[2] / "../shared/models"
+
+
+def shared_model(name: str) -> Graph:
+    path = MODELS / f"{name}.tflite"
+    if not path.exists():
+        pytest.skip(f"{path} is absent")
+    return read_model(path.read_bytes())
+
+
+def kinds(graph: Graph) -> Counter[str]:
+    return Counter(op.kind.value for op in graph.ops)
+
+
+def as_float(graph: Graph, t: int, value: np.ndarray) -> np.ndarray:
+    """The int8 value as the float32 numbers that quantise back to it."""
+    quant = graph.tensors[t].quant
+    assert quant is not None
+    return ((value.astype(np.float32) - quant.zero_point) * np.float32(quant.scale)).astype(np.float32)
+
+
+def assert_same_results(before: Graph, after: Graph, seed: int = 0) -> int:
+    """Runs both; every tensor of `after` that comes from the file is equal. Returns how many."""
+    check_graph(after)
+    assert (len(after.inputs), len(after.outputs)) == (len(before.inputs), len(before.outputs))
+    rng = np.random.default_rng(seed)
+    new_inputs, old_inputs = [], []
+    for a, b in zip(before.inputs, after.inputs, strict=True):
+        shape = after.tensors[b].shape
+        new_inputs.append(rng.integers(0, 256, shape).astype(np.uint8).view(after.tensors[b].dtype.value))
+        float_edge = before.tensors[a].dtype == DType.FLOAT32
+        old_inputs.append(as_float(after, b, new_inputs[-1]) if float_edge else new_inputs[-1])
+    old, new = execute(before, old_inputs), execute(after, new_inputs)
+    by_source = {before.tensors[t].source.index: v for t, v in old.items() if before.tensors[t].source}
+    compared = 0
+    for t, value in new.items():
+        source = after.tensors[t].source
+        if source is not None:
+            expected = by_source[source.index]
+            if source.perm:
+                expected = expected.transpose(source.perm)
+            assert value.shape == expected.shape
+            assert np.array_equal(value, expected), after.tensors[t].name
+            compared += 1
+    for a, b in zip(before.outputs, after.outputs, strict=True):
+        expected = old[a] if before.tensors[a].dtype != DType.FLOAT32 else None
+        if expected is None:
+            assert np.array_equal(old[a], as_float(after, b, new[b]))
+        else:
+            assert np.array_equal(new[b].reshape(-1), expected.reshape(-1))
+    return compared
+
+
+@settings(derandomize=True, deadline=None, max_examples=250)
+@given(networks())
+def test_random_networks_keep_every_byte(data: bytes) -> None:
+    before = read_model(data)
+    after = rewrite(before)
+    assert_same_results(before, after)
+    again = rewrite(after)
+    assert [(op.kind, op.attrs) for op in again.ops] == [(op.kind, op.attrs) for op in after.ops]
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=3000)
+@given(networks())
+def test_many_random_networks_keep_every_byte(data: bytes) -> None:
+    before = read_model(data)
+    assert_same_results(before, rewrite(before))
+
+
+def test_a_file_of_thirty_operators_keeps_every_byte() -> None:
+    before = read_model(mixed())
+    after = rewrite(before)
+    assert assert_same_results(before, after) == len(list(after.activations()))
+    assert not kinds(after).keys() & {"PAD", "TRANSPOSE", "QUANTIZE", "DEQUANTIZE", "SQUEEZE", "EXPAND_DIMS"}
+
+
+@pytest.mark.parametrize(
+    ("name", "operators", "gone"),
+    [
+        ("mobilenetv2_160", 65, {"PAD"}),
+        ("mbv2_w035_144_random", 65, {"PAD"}),
+        ("mcunet_320k_imagenet", 68, {"PAD"}),
+        ("mcunet_vww5", 56, {"PAD", "TRANSPOSE", "QUANTIZE", "DEQUANTIZE"}),
+        ("mlperf_resnet8", 16, set()),
+        ("mlperf_kws", 13, set()),
+        ("mlperf_ad", 10, set()),
+        ("mlperf_vww96", 31, set()),
+    ],
+)
+def test_trained_networks_shrink_and_keep_every_byte(name: str, operators: int, gone: set[str]) -> None:
+    before = shared_model(name)
+    after = rewrite(before)
+    assert len(after.ops) == operators
+    assert not gone & kinds(after).keys()
+    assert assert_same_results(before, after) == len(list(after.activations()))
+
+
+def test_the_means_behind_a_transpose_keep_litert_s_values() -> None:
+    """Each MEAN's own rounding is kept: the intermediate mean, permuted, equals LiteRT's."""
+    path = MODELS / "mcunet_vww5.tflite"
+    graph = rewrite(shared_model("mcunet_vww5"))
+    image = np.random.default_rng(5).integers(-128, 128, (1, 80, 80, 3)).astype(np.int8)
+    expected = run(path.read_bytes(), [as_float(graph, graph.inputs[0], image)])
+    values = execute(graph, [image])
+    means = [op.outputs[0] for op in graph.ops if op.kind == OpKind.MEAN]
+    assert len(means) == 2
+    for t in means:
+        source = graph.tensors[t].source
+        wanted = expected[source.index]
+        assert np.array_equal(values[t], wanted.transpose(source.perm) if source.perm else wanted)
+
+
+# ---- float edges ------------------------------------------------------------------------------------
+
+
+def float_edges(*, quants=((0.5, 3),), outputs: int = 1) -> bytes:
+    s = Sheet()
+    x = s.add(FileTensor((1, 4), "float32", scale=None))
+    qs = [s.apply("QUANTIZE", [x], (1, 4), scale=scale, zero=zero) for scale, zero in quants]
+    ys = [s.apply("HARD_SWISH", [q], (1, 4)) for q in qs]
+    z = ys[0] if len(ys) == 1 else s.apply("ADD", ys, (1, 4), "AddOptions")
+    out = [s.apply("DEQUANTIZE", [z], (1, 4), dtype="float32", scale=None) for _ in range(outputs)]
+    return s.bytes([x], out)
+
+
+def test_a_float_interface_becomes_int8_with_its_quantisation() -> None:
+    before = read_model(float_edges())
+    after = rewrite(before)
+    assert kinds(after) == {"HARD_SWISH": 1}
+    x = after.tensors[after.inputs[0]]
+    assert (x.dtype, x.quant.scale, x.quant.zero_point) == (DType.INT8, 0.5, 3)
+    assert_same_results(before, after)
+
+
+def test_an_input_quantised_twice_alike_is_quantised_once() -> None:
+    after = rewrite(read_model(float_edges(quants=((0.5, 3), (0.5, 3)))))
+    assert kinds(after) == {"HARD_SWISH": 2, "ADD": 1}
+    assert len(after.inputs) == 1
+
+
+def test_an_input_quantised_in_two_ways_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="two ways"):
+        rewrite(read_model(float_edges(quants=((0.5, 3), (0.25, 3)))))
+
+
+def test_two_float_outputs_of_one_tensor_stay_two() -> None:
+    after = rewrite(read_model(float_edges(outputs=2)))
+    assert len(after.outputs) == 2
+
+
+def test_a_float_round_trip_inside_with_equal_quantisation_vanishes() -> None:
+    s = Sheet()
+    x = s.add(FileTensor((1, 256), scale=0.1, zero=-7))
+    a = s.apply("HARD_SWISH", [x], (1, 256), scale=0.037, zero=11)
+    f = s.apply("DEQUANTIZE", [a], (1, 256), dtype="float32", scale=None)
+    q = s.apply("QUANTIZE", [f], (1, 256), scale=0.037, zero=11)
+    y = s.apply("HARD_SWISH", [q], (1, 256))
+    data = s.bytes([x], [y])
+    after = rewrite(read_model(data))
+    assert kinds(after) == {"HARD_SWISH": 2}
+    image = np.arange(-128, 128, dtype=np.int8).reshape(1, 256)
+    assert np.array_equal(execute(after, [image])[after.outputs[0]], run(data, [image])[y])
+
+
+def test_float_tensors_inside_are_refused_by_operator() -> None:
+    s = Sheet()
+    x = s.add(FileTensor((1, 4)))
+    f = s.apply("DEQUANTIZE", [x], (1, 4), dtype="float32", scale=None)
+    y = s.apply("QUANTIZE", [f], (1, 4), scale=0.25)
+    with pytest.raises(UnsupportedError, match="inside the network") as caught:
+        rewrite(read_model(s.bytes([x], [y])))
+    assert caught.value.operator in ("#0 DEQUANTIZE", "#1 QUANTIZE")
+
+
+def test_a_float_input_that_is_only_quantised_becomes_the_output_itself() -> None:
+    s = Sheet()
+    x = s.add(FileTensor((1, 4), "float32", scale=None))
+    q = s.apply("QUANTIZE", [x], (1, 4))
+    y = s.apply("DEQUANTIZE", [q], (1, 4), dtype="float32", scale=None)
+    after = rewrite(read_model(s.bytes([x], [y])))
+    assert after.inputs == after.outputs and not after.ops
+
+
+# ---- pads -------------------------------------------------------------------------------------------
+
+
+def padded_convs(sizes, *, readers=1, quant=None, plain_reader=False) -> bytes:
+    net = Net((1, 6, 7, 2))
+    shape = [n + a + b for n, (a, b) in zip(net.shape, sizes, strict=True)]
+    p = net.then("PAD", [net.add(constant(sizes))], shape, quant=quant)
+    outs = []
+    for _ in range(readers):
+        options = {"Padding": 1, "StrideH": 2, "StrideW": 1}
+        out = (shape[0], (shape[1] - 3) // 2 + 1, shape[2] - 2, 4)
+        weights = net.weights(4, 3, 3, shape[3])
+        outs.append(net.apply("CONV_2D", [p, weights, net.bias(4)], out, "Conv2DOptions", options, zero=2))
+    if plain_reader:
+        outs.append(net.apply("HARD_SWISH", [p], shape))
+    return net.bytes([0], outs)
+
+
+@pytest.mark.parametrize("readers", [1, 3])
+def test_an_asymmetric_pad_moves_into_every_convolution(readers: int) -> None:
+    before = read_model(padded_convs([[0, 0], [1, 0], [0, 3], [0, 0]], readers=readers))
+    after = rewrite(before)
+    assert kinds(after) == {"CONV_2D": readers}
+    assert {op.attrs.pad for op in after.ops} == {Pad(1, 0, 0, 3)}
+    assert_same_results(before, after)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "options"),
+    [
+        ([[0, 0], [1, 1], [1, 1], [0, 0]], {"quant": (0.25, 0)}),
+        ([[0, 0], [1, 1], [1, 1], [0, 0]], {"quant": (0.5, 1)}),
+        ([[0, 0], [1, 1], [1, 1], [0, 1]], {}),
+        ([[1, 0], [1, 1], [1, 1], [0, 0]], {}),
+        ([[0, 0], [1, 1], [1, 1], [0, 0]], {"plain_reader": True}),
+    ],
+)
+def test_a_pad_stays_where_folding_would_not_be_exact(sizes, options) -> None:
+    before = read_model(padded_convs(sizes, **options))
+    after = rewrite(before)
+    assert kinds(after)["PAD"] == 1
+    assert_same_results(before, after)
+
+
+def test_a_pad_with_another_value_than_the_zero_point_stays() -> None:
+    net = Net((1, 4, 4, 1))
+    filling = net.add(constant(np.array(9, np.int8), "int8", scale=0.5, zero=0))
+    net.then("PADV2", [net.add(constant([[0, 0], [1, 1], [1, 1], [0, 0]])), filling], (1, 6, 6, 1))
+    net.then("CONV_2D", [net.weights(2, 3, 3, 1), net.bias(2)], (1, 4, 4, 2), "Conv2DOptions",
+             {"Padding": 1, "StrideH": 1, "StrideW": 1})  # fmt: skip
+    before = read_model(net.bytes([0], [net.x]))
+    after = rewrite(before)
+    assert kinds(after) == {"PAD": 1, "CONV_2D": 1}
+    assert after.ops[0].attrs.value == 9
+    assert_same_results(before, after)
+
+
+def test_pads_in_a_row_become_one_and_empty_ones_vanish() -> None:
+    net = Net((1, 4, 4, 2))
+    net.then("PAD", [net.add(constant([[0, 0], [1, 0], [0, 2], [0, 0]]))], (1, 5, 6, 2))
+    net.then("PAD", [net.add(constant([[0, 0], [0, 0], [0, 0], [0, 0]]))], (1, 5, 6, 2))
+    net.then("PAD", [net.add(constant([[0, 0], [0, 1], [1, 0], [0, 1]]))], (1, 6, 7, 3))
+    before = read_model(net.bytes([0], [net.x]))
+    after = rewrite(before)
+    assert [op.attrs for op in after.ops] == [PadAttrs(((0, 0), (1, 1), (1, 2), (0, 1)))]
+    assert_same_results(before, after)
+
+
+# ---- transposes -------------------------------------------------------------------------------------
+
+
+def transposed(shape, *perms, then=None) -> Graph:
+    net = Net(shape)
+    for perm in perms:
+        net.then("TRANSPOSE", [net.add(constant(perm))], [net.shape[p] for p in perm])
+    if then is not None:
+        then(net)
+    return read_model(net.bytes([0], [net.x]))
+
+
+def means(*axes):
+    def then(net: Net) -> None:
+        for axis in axes:
+            shape = [n for i, n in enumerate(net.shape) if i != axis]
+            net.then("MEAN", [net.add(constant([axis]))], shape, "ReducerOptions", {}, (0.4, 3))
+
+    return then
+
+
+def test_a_transpose_that_moves_only_ones_becomes_a_reshape() -> None:
+    before = transposed((1, 4, 1, 3), (2, 1, 3, 0))
+    after = rewrite(before)
+    assert kinds(after) == {"RESHAPE": 1}
+    assert_same_results(before, after)
+
+
+def test_inverse_transposes_cancel() -> None:
+    before = transposed(
+        (1, 4, 2, 3), (0, 3, 1, 2), (0, 2, 3, 1), then=lambda net: net.then("RELU", [], net.shape)
+    )
+    after = rewrite(before)
+    assert kinds(after) == {"RELU": 1}
+    assert_same_results(before, after)
+
+
+def test_transposes_in_a_row_become_one() -> None:
+    before = transposed((1, 4, 2, 3), (0, 3, 1, 2), (0, 3, 1, 2))
+    after = rewrite(before)
+    assert [op.attrs for op in after.ops] == [TransposeAttrs((0, 2, 3, 1))]
+    assert_same_results(before, after)
+
+
+def test_a_transpose_vanishes_behind_the_means_that_reduce_what_it_moved() -> None:
+    before = transposed((1, 3, 4, 5), (0, 3, 1, 2), then=means(3, 2))
+    after = rewrite(before)
+    assert [op.attrs for op in after.ops] == [MeanAttrs((2,)), MeanAttrs((1,))]
+    first = after.tensors[after.ops[0].outputs[0]]
+    assert (first.shape, first.source) == (
+        (1, 3, 5),
+        Source(before.tensors[before.ops[1].outputs[0]].source.index, (0, 2, 1)),
+    )
+    assert assert_same_results(before, after) == 3
+
+
+def test_a_transpose_moves_behind_a_mean_that_does_not_end_it() -> None:
+    before = transposed((1, 3, 4, 5), (0, 3, 2, 1), then=means(1))
+    after = rewrite(before)
+    assert [op.kind for op in after.ops] == [OpKind.MEAN, OpKind.TRANSPOSE]
+    assert_same_results(before, after)
+
+
+def test_a_transpose_that_is_also_an_output_stays() -> None:
+    net = Net((1, 3, 4, 5))
+    t = net.then("TRANSPOSE", [net.add(constant((0, 3, 1, 2)))], (1, 5, 3, 4))
+    means(3)(net)
+    before = read_model(net.bytes([0], [t, net.x]))
+    after = rewrite(before)
+    assert kinds(after) == {"TRANSPOSE": 1, "MEAN": 1}
+    assert_same_results(before, after)
+
+
+# ---- no-ops, activations, constants, dead operators -------------------------------------------------
+
+
+def test_operators_that_do_nothing_vanish() -> None:
+    net = Net((2, 3, 4))
+    net.then("HARD_SWISH", [], net.shape)
+    net.then("RESHAPE", [net.add(constant([2, 3, 4]))], net.shape)
+    net.then("QUANTIZE", [], net.shape)
+    net.then("SLICE", [net.add(constant([0, 0, 0])), net.add(constant([-1, 3, 4]))], net.shape)
+    net.then("CONCATENATION", [], net.shape, "ConcatenationOptions", {"Axis": 1})
+    net.x = net.apply("SPLIT", [net.add(constant(0)), net.x], net.shape, "SplitOptions", {"NumSplits": 1})
+    net.then("TRANSPOSE", [net.add(constant([0, 1, 2]))], net.shape)
+    net.then("HARD_SWISH", [], net.shape)
+    before = read_model(net.bytes([0], [net.x]))
+    assert len(before.ops) == 8
+    after = rewrite(before)
+    assert kinds(after) == {"HARD_SWISH": 2}
+    assert_same_results(before, after)
+
+
+def test_a_requantisation_to_other_parameters_stays() -> None:
+    net = Net((1, 4))
+    net.then("QUANTIZE", [], net.shape, quant=(0.25, -8))
+    net.then("HARD_SWISH", [], net.shape)
+    assert kinds(rewrite(read_model(net.bytes([0], [net.x])))) == {"QUANTIZE": 1, "HARD_SWISH": 1}
+
+
+def test_reshapes_in_a_row_become_one() -> None:
+    net = Net((2, 3, 4))
+    for shape in ((6, 4), (24,), (4, 6)):
+        net.then("RESHAPE", [net.add(constant(shape))], shape)
+    before = read_model(net.bytes([0], [net.x]))
+    after = rewrite(before)
+    assert kinds(after) == {"RESHAPE": 1}
+    assert_same_results(before, after)
+
+
+def test_an_output_that_is_an_alias_of_an_input_keeps_its_operator() -> None:
+    net = Net((1, 4))
+    net.then("QUANTIZE", [], net.shape)
+    before = read_model(net.bytes([0], [net.x]))
+    after = rewrite(before)
+    assert kinds(after) == {"RESHAPE": 1}
+    assert after.inputs != after.outputs
+    assert_same_results(before, after)
+
+
+def test_an_input_may_be_an_output() -> None:
+    net = Net((1, 4))
+    net.then("HARD_SWISH", [], net.shape)
+    after = rewrite(read_model(net.bytes([0], [0, net.x, net.x])))
+    assert after.outputs == (after.inputs[0], after.ops[0].outputs[0], after.ops[0].outputs[0])
+
+
+@pytest.mark.parametrize("kind", ["RELU", "RELU6"])
+def test_an_activation_of_its_own_is_fused_where_it_only_clamps(kind: str) -> None:
+    net = Net((1, 4, 4, 2))
+    net.then("CONV_2D", [net.weights(3, 1, 1, 2), net.bias(3)], (1, 4, 4, 3), "Conv2DOptions",
+             {"Padding": 1, "StrideH": 1, "StrideW": 1}, (0.06, -20))  # fmt: skip
+    net.then(kind, [], net.shape)
+    before = read_model(net.bytes([0], [net.x]))
+    after = rewrite(before)
+    assert kinds(after) == {"CONV_2D": 1}
+    assert isinstance(after.ops[0].attrs, ConvAttrs)
+    assert after.ops[0].attrs.activation == Activation(kind)
+    assert_same_results(before, after)
+
+
+@pytest.mark.parametrize("case", ["requantises", "read twice", "an output"])
+def test_an_activation_of_its_own_stays_where_fusing_would_change_a_result(case: str) -> None:
+    net = Net((1, 4, 4, 2))
+    a = net.then("CONV_2D", [net.weights(3, 1, 1, 2), net.bias(3)], (1, 4, 4, 3), "Conv2DOptions",
+                 {"Padding": 1, "StrideH": 1, "StrideW": 1}, (0.06, -20))  # fmt: skip
+    net.then("RELU", [], net.shape, quant=(0.03, -128) if case == "requantises" else None)
+    outputs = [net.x]
+    if case == "read twice":
+        outputs.append(net.apply("HARD_SWISH", [a], net.shape))
+    elif case == "an output":
+        outputs.append(a)
+    before = read_model(net.bytes([0], outputs))
+    after = rewrite(before)
+    assert kinds(after)["RELU"] == 1
+    assert_same_results(before, after)
+
+
+def test_operators_on_constants_are_computed() -> None:
+    net = Net((1, 3, 4))
+    c = net.apply("TRANSPOSE", [net.weights(4, 3, per_channel=False), net.ints(1, 0)], (3, 4), scale=0.02)
+    c = net.apply("ADD", [c, c], (3, 4), "AddOptions", scale=0.05)
+    c = net.apply("RESHAPE", [c, net.ints(1, 3, 4)], (1, 3, 4), scale=0.05)
+    net.then("ADD", [c], net.shape, "AddOptions")
+    before = read_model(net.bytes([0], [net.x]))
+    after = rewrite(before)
+    assert kinds(after) == {"ADD": 1}
+    assert after.tensors[after.ops[0].inputs[1]].is_constant
+    assert_same_results(before, after)
+
+
+def test_an_output_without_an_input_is_refused() -> None:
+    net = Net((1, 4))
+    net.then("HARD_SWISH", [], net.shape)
+    c = net.apply("HARD_SWISH", [net.weights(1, 4, per_channel=False)], (1, 4))
+    with pytest.raises(UnsupportedError, match="does not depend on the input"):
+        rewrite(read_model(net.bytes([0], [net.x, c])))
+
+
+def test_dead_operators_go_with_their_tensors_and_unread_inputs_stay() -> None:
+    tensors = [FileTensor((1, 4)) for _ in range(5)]
+    operators = [
+        FileOperator("RELU", [0], [2]),
+        FileOperator("RELU6", [2], [3]),
+        FileOperator("HARD_SWISH", [0], [4]),
+    ]
+    after = rewrite(read_model(write(tensors, operators, [0, 1], [4])))
+    assert kinds(after) == {"HARD_SWISH": 1}
+    assert len(after.inputs) == 2 and len(after.tensors) == 3
