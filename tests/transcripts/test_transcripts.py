@@ -1,0 +1,120 @@
+"""Shell sessions with their expected output: each *.txt beside this file, run line by line.
+
+    # a comment, or a title
+    $ buildtool zoo ds_cnn
+    written: ds_cnn.tflite
+    $ buildtool plan ds_cnn --board hots
+    error: unknown board 'hots' [USAGE]
+      hint: <any>
+    [exit 2]
+
+Standard output and error come as one. `<n>` stands for a number (with separators or decimals) where
+it depends on the compiler, `<any>` for any text within a line, a line `...` for any lines. A session
+whose first line is `# slow` runs in the slow tier only.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parent
+PLACEHOLDERS = {"<n>": r"[-\d.,]+", "<any>": r".*"}
+
+
+@dataclass
+class Command:
+    """A `$` line, what it must say, and its exit status."""
+
+    text: str
+    expected: list[str] = field(default_factory=list)
+    status: int = 0
+
+
+def parse(text: str) -> list[Command]:
+    commands: list[Command] = []
+    for line in text.splitlines():
+        if line.startswith("$ "):
+            commands.append(Command(line[2:]))
+        elif match := re.fullmatch(r"\[exit (\d+)\]", line):
+            commands[-1].status = int(match.group(1))
+        elif commands and not line.startswith("# "):
+            commands[-1].expected.append(line)
+    for command in commands:
+        while command.expected and not command.expected[-1]:
+            command.expected.pop()  # blank lines between commands
+    return commands
+
+
+def pattern(lines: list[str]) -> str:
+    """A regular expression for the lines."""
+    parts = []
+    for line in lines:
+        if line == "...":
+            parts.append(r"(?:.*\n)*?")
+            continue
+        words = re.split("|".join(PLACEHOLDERS), line)
+        found = re.findall("|".join(PLACEHOLDERS), line)
+        regex = re.escape(words[0])
+        for placeholder, word in zip(found, words[1:], strict=True):
+            regex += PLACEHOLDERS[placeholder] + re.escape(word)
+        # Columns are as wide as their widest number.
+        parts.append(re.sub(r"(?:\\ ){2,}", r" +", regex) + "\n" if found else regex + "\n")
+    return "".join(parts)
+
+
+def sessions() -> list[object]:
+    found = []
+    for path in sorted(FOLDER.glob("*.txt")):
+        slow = path.read_text().startswith("# slow\n")
+        found.append(pytest.param(path, marks=[pytest.mark.slow] if slow else [], id=path.stem))
+    return found
+
+
+@pytest.mark.parametrize("path", sessions())
+def test_session(path: Path, tmp_path: Path) -> None:
+    programs = Path(sys.executable).parent
+    env = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    commands = parse(path.read_text())
+    assert commands
+    for command in commands:
+        done = subprocess.run(
+            ["sh", "-c", command.text],
+            cwd=tmp_path,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        lines = [line.rstrip() for line in done.stdout.splitlines()]
+        while lines and not lines[-1]:
+            lines.pop()
+        said = "".join(f"{line}\n" for line in lines)
+        shown = f"$ {command.text}\n{said}[exit {done.returncode}]"
+        assert re.fullmatch(pattern(command.expected), said), shown
+        assert done.returncode == command.status, shown
+
+
+@pytest.mark.parametrize(
+    ("expected", "said", "equal"),
+    [
+        (["a <n> b"], "a 1,234.5 b\n", True),
+        (["a <n> b"], "a x b\n", False),
+        (["a  <n>  b"], "a        7 b\n", True),
+        (["a  b"], "a b\n", False),
+        (["a (<any>)"], "a (b.c)\n", True),
+        (["a.c"], "abc\n", False),
+        (["a", "...", "d"], "a\nb\nc\nd\n", True),
+        (["a", "...", "d"], "a\nb\n", False),
+        ([], "anything\n", False),
+    ],
+)
+def test_the_patterns_match_what_they_say(expected: list[str], said: str, equal: bool) -> None:
+    assert bool(re.fullmatch(pattern(expected), said)) == equal
