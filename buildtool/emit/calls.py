@@ -48,16 +48,9 @@ class Call:
 
 
 def initialiser(type_name: str, name: str, fields: Sequence[tuple[str, object]]) -> list[str]:
-    """A constant struct with designated initialisers, a few fields a line."""
-    lines = [f"static const {type_name} {name} = {{"]
-    line = "   "
-    for field, value in fields:
-        part = f" .{field} = {value},"
-        if len(line) + len(part) > 96:
-            lines.append(line)
-            line = "   "
-        line += part
-    return [*lines, line, "};"]
+    """A constant struct with designated initialisers, a line each."""
+    lines = [f"    .{field} = {value}," for field, value in fields]
+    return [f"static const {type_name} {name} = {{", *lines, "};"]
 
 
 def _array(values: Sequence[int]) -> str:

@@ -8,7 +8,31 @@
 #ifndef NN_IMAGE_H
 #define NN_IMAGE_H
 
+#include <stddef.h>
 #include <stdint.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "weight images are little-endian"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A condition that the compiler checks, at file scope or in a function. */
+#if defined(__cplusplus)
+#define NN_STATIC_ASSERT(condition, text) static_assert(condition, text)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define NN_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
+#else
+#define NN_STATIC_ASSERT(condition, text) extern char(*nn_assert(void))[(condition) ? 1 : -1]
+#endif
+
+/* A static array that can be a network's arena; the second one in a section of the linker script. */
+#define NN_ARENA(name, bytes, alignment)                                                           \
+    static int8_t name[bytes] __attribute__((aligned(alignment)))
+#define NN_ARENA_IN(name, bytes, alignment, place)                                                 \
+    static int8_t name[bytes] __attribute__((section(place), aligned(alignment)))
 
 #define NN_IMAGE_MAGIC 0x4957544EU /* "NTWI" in memory */
 #define NN_IMAGE_VERSION 1U
@@ -25,6 +49,8 @@ typedef struct {
     uint8_t padding[16];
 } nn_image_header;
 
+NN_STATIC_ASSERT(sizeof(nn_image_header) == 64, "the header has no gaps");
+
 /* real = scale * (value - zero_point) */
 typedef struct {
     float scale;
@@ -33,7 +59,7 @@ typedef struct {
 
 typedef enum {
     NN_OK = 0,
-    NN_ERROR_ARENA,          /* null, too small, or not aligned to 16 bytes */
+    NN_ERROR_ARENA,          /* null, too small, or not aligned as <NAME>_ARENA_ALIGNMENT says */
     NN_ERROR_IMAGE,          /* null, not aligned to 16 bytes, or not a weight image */
     NN_ERROR_IMAGE_VERSION,  /* an image of another format version */
     NN_ERROR_IMAGE_LAYOUT,   /* weights of another network, or packed for another core */
@@ -43,5 +69,9 @@ typedef enum {
 
 /* Compares the header with what the firmware was built for, and the payload with its CRC. */
 nn_status nn_image_check(const void *image, const uint8_t *layout, uint32_t payload_bytes);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

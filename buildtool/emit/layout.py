@@ -1,0 +1,63 @@
+"""Emitted C as clang-format leaves it: long lines broken, blocks indented."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+COLUMNS = 100  # of a line, as in the project's .clang-format
+
+
+def wrapped(line: str, indent: int = 0) -> list[str]:
+    """`line`, indented; if it is too long, broken after commas of its outermost parentheses."""
+    text = " " * indent + line
+    opening = text.find("(")
+    if len(text) <= COLUMNS or opening < 0:
+        return [text]
+    pieces = _arguments(text[opening + 1 :])
+    column = " " * (opening + 1)
+    rows = [text[: opening + 1] + pieces[0]]
+    for piece in pieces[1:]:
+        if len(rows[-1]) + 1 + len(piece) <= COLUMNS:
+            rows[-1] += " " + piece
+        else:
+            rows.append(column + piece)
+    return rows
+
+
+def _arguments(text: str) -> list[str]:
+    """What follows an opening parenthesis, cut after the commas at its depth."""
+    pieces, depth, start = [], 0, 0
+    for place, character in enumerate(text):
+        depth += (character in "({[") - (character in ")}]")
+        if character == "," and depth == 0:
+            pieces.append(text[start : place + 1].strip())
+            start = place + 1
+    return [*pieces, text[start:].strip()]
+
+
+def indented(lines: Iterable[str], indent: int = 4) -> list[str]:
+    """Lines of a block."""
+    return [row for line in lines for row in wrapped(line, indent)]
+
+
+def continued(text: str) -> list[str]:
+    """Lines of C: long prototypes broken, a backslash after a macro that the next line goes on with."""
+    rows: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("    ") and rows and rows[-1].startswith("#define"):
+            rows[-1] = f"{rows[-1]:<{COLUMNS - 1}}\\"
+        rows += [line] if line.startswith(("#", "/", " ")) else wrapped(line)
+    return rows
+
+
+def numbers(values: Iterable[str], indent: int = 4) -> list[str]:
+    """Numbers separated by commas, as many in a line as fit; room is left for what closes the list."""
+    rows, row = [], ""
+    for value in values:
+        part = f"{value},"
+        if row and indent + len(row) + 1 + len(part) + 1 > COLUMNS:
+            rows.append(row)
+            row = part
+        else:
+            row = f"{row} {part}".strip()
+    return [" " * indent + row for row in [*rows, row.rstrip(",")] if row]
