@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
-from buildtool.graph.tflite.lowering import FileOp, OptionValue, lower
+from buildtool.graph.tflite.fileops import FileOp, OptionValue
+from buildtool.graph.tflite.lowering import lower
 from buildtool.graph.types import DType, Graph, Quantization, Tensor
 
 BUFFER_ALIGNMENT = 16  # bytes; of constants, as TFLite's own writers align them

@@ -1,0 +1,61 @@
+"""What a .tflite file holds of an operator, and a graph on its way there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.graph import types as g
+
+# A field of an option table: a scalar, or a vector of 32-bit integers.
+OptionValue = int | float | bool | tuple[int, ...]
+
+# The schema's ActivationFunctionType.
+ACTIVATIONS = {
+    g.Activation.NONE: 0,
+    g.Activation.RELU: 1,
+    g.Activation.RELU_N1_TO_1: 2,
+    g.Activation.RELU6: 3,
+}
+
+
+@dataclass(frozen=True)
+class FileOp:
+    """An operator of the file; `options` are the fields of its `table`, those with defaults left out."""
+
+    builtin: str
+    version: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    table: str = ""
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+
+
+@dataclass
+class Lowering:
+    """A graph on its way to a file: its tensors keep their indices, new ones follow."""
+
+    graph: g.Graph
+    tensors: list[g.Tensor]
+    ops: list[FileOp]
+
+    def parameter(self, op: g.Op, role: str, values: npt.ArrayLike) -> int:
+        """A new int32 constant; its index."""
+        data = np.asarray(values, np.int32)
+        return self.add(op, role, data, g.DType.INT32, None)
+
+    def add(
+        self,
+        op: g.Op,
+        role: str,
+        data: npt.NDArray[np.generic],
+        dtype: g.DType,
+        quant: g.Quantization | None,
+    ) -> int:
+        """A new constant named after the operator's output and its role; its index."""
+        name = f"{self.graph.tensors[op.outputs[0]].name}/{role}"
+        self.tensors.append(g.Tensor(name, data.shape, dtype, quant, data))
+        return len(self.tensors) - 1
