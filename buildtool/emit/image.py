@@ -1,7 +1,8 @@
 """The weight image: header, quantisation of the interface, packed constants, CRC-32.
 
-The layout (which block stands where, in which packing) depends on the topology and on the kernels'
-packings alone; its digest is in the header and in the emitted C, and the firmware compares them.
+The layout (of which topology the blocks are, where each stands and in which packing) depends on the
+topology and on the kernels' packings alone; its digest is in the header and in the emitted C, and the
+firmware compares them.
 The format is described in kernels/include/nn_image.h.
 """
 
@@ -16,6 +17,7 @@ import msgpack
 import numpy as np
 
 from buildtool.emit.packing import pack
+from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.target.types import KernelVariant
 
@@ -72,7 +74,7 @@ _PACKED_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "
 def weight_image(graph: Graph, kernels: tuple[KernelVariant | None, ...]) -> WeightImage:
     """Packs every operator's constants for the kernel that runs it (None: an alias, no code)."""
     blocks = [_interface(graph)]
-    layout: list[object] = [VERSION, len(graph.inputs), len(graph.outputs)]
+    layout: list[object] = [VERSION, topology_digest(graph)]
     place = HEADER_BYTES + len(blocks[0])
     constants: dict[int, int] = {}
     tensors: dict[int, int] = {}

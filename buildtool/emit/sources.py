@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 import buildtool
 from buildtool.emit.calls import Call, lines
-from buildtool.emit.image import WeightImage, weight_image
-from buildtool.emit.names import comment, identifier, shape
+from buildtool.emit.image import ALIGNMENT, WeightImage, weight_image
+from buildtool.emit.layout import COLUMNS, continued, indented, numbers
+from buildtool.emit.names import comment, identifier, operator_name, shape
+from buildtool.emit.network import Network
+from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.errors import PlanError
-from buildtool.graph.types import Graph, Tensor
+from buildtool.graph.types import Graph, Op, Tensor
 from buildtool.plan.schedule import schedule
-from buildtool.plan.types import BufferKind, Plan, Region, Step
+from buildtool.plan.types import Buffer, BufferKind, Plan, Region, Step
 from buildtool.target.types import KernelVariant, Target
 
 
@@ -25,23 +30,6 @@ class Sources:
     image: WeightImage
 
 
-@dataclass(frozen=True)
-class Network:
-    """What every part of the emitter looks at."""
-
-    net: str
-    graph: Graph
-    plan: Plan
-    kernels: tuple[KernelVariant | None, ...]
-    image: WeightImage
-    offsets: dict[int, int]  # tensor index -> arena offset
-
-    @property
-    def macro(self) -> str:
-        """The prefix of the network's macros."""
-        return self.net.upper()
-
-
 def plan_kernels(plan: Plan, target: Target) -> tuple[KernelVariant | None, ...]:
     """The kernel variant of every operator, None for aliases."""
     by_name = {kernel.name: kernel for kernel in target.kernels}
@@ -52,8 +40,8 @@ def emit(graph: Graph, plan: Plan, target: Target, name: str) -> Sources:
     """C, headers and weight image of `graph` run by `plan`; `name` becomes the API's prefix."""
     kernels = plan_kernels(plan, target)
     image = weight_image(graph, kernels)
-    offsets = {t: b.offset for b in plan.buffers for t in b.tensors}
-    network = Network(identifier(name), graph, plan, kernels, image, offsets)
+    holders = {t: b for b in plan.buffers for t in b.tensors}
+    network = Network(identifier(name), graph, plan, kernels, image, holders)
     net = network.net
     files = {
         f"{net}.h": _header(network),
@@ -85,7 +73,7 @@ def _header(network: Network) -> str:
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
     sizes = []
     for name, _, tensor in _interface_tensors(network):
-        sizes.append(f"/* {comment(tensor.name)}: {tensor.dtype} {shape(tensor.shape)} */")
+        sizes.append(f"\n/* {comment(tensor.name)}: {tensor.dtype} {shape(tensor.shape)} */")
         sizes.append(f"#define {macro}_{name}_BYTES {tensor.size}")
         dims = ", ".join(str(n) for n in tensor.shape) or "1"
         sizes.append(f"#define {macro}_{name}_SHAPE {{{dims}}}")
@@ -98,44 +86,75 @@ def _header(network: Network) -> str:
 
 #include "nn_image.h"
 
-/* The arena holds every activation and all scratch; any 16-byte aligned memory of this size will
- * do, and networks that do not run at the same time may share one. */
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+/* The arena holds every activation and all scratch. Any memory of this size and alignment will do,
+ * and networks that do not run at the same time may share one. */
 #define {macro}_ARENA_BYTES {plan.arena_bytes}
+#define {macro}_ARENA_ALIGNMENT {max(plan.alignment, ALIGNMENT)}
+
+/* Defines a static array for the arena, at file scope; the second one in a section of the linker
+ * script. An array made otherwise can be checked with {macro}_CHECK_ARENA(array). */
+#define {macro}_DEFINE_ARENA(name)
+    NN_ARENA(name, {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT)
+#define {macro}_DEFINE_ARENA_IN(name, section)
+    NN_ARENA_IN(name, {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
+#define {macro}_CHECK_ARENA(array)
+    NN_STATIC_ASSERT(sizeof(array) >= {macro}_ARENA_BYTES, "the arena is too small")
+
 #define {macro}_WEIGHTS_BYTES {len(network.image.data)}
+#define {macro}_OPERATORS {len(graph.ops)}
 #define {macro}_INPUTS {len(graph.inputs)}
 #define {macro}_OUTPUTS {len(graph.outputs)}
-#define {macro}_OPERATORS {len(graph.ops)}
 {chr(10).join(sizes)}
 
 /* The weight image, where it is linked into the firmware ({net}_weights.S). */
 extern const uint8_t {net}_weights[];
 
 /* Checks the weight image (length, layout, CRC-32) and takes the arena. Call it once before the
- * first invoke, and again after another network has used the arena. */
+ * first invoke, and again after something else has used the arena's memory. */
 nn_status {net}_init(void *arena, size_t arena_bytes, const void *weights);
 
-/* Where to write input `index` before an invoke{_input_note(plan)}; NULL if there is none such. */
+/* Where to write input `index` before an invoke, which {_input_note(plan)}.
+ * NULL before init, and where there is no such input. */
 int8_t *{net}_input(int index);
 
-/* Where output `index` is after an invoke; NULL if there is none such. */
+/* Where output `index` is after an invoke, until the next one; NULL as above. */
 const int8_t *{net}_output(int index);
 
 /* Runs the network once. */
 nn_status {net}_invoke(void);
 
-/* real = scale * (value - zero_point), read from the weight image. */
+/* real = scale * (value - zero_point), read from the weight image. As macros, which change with
+ * every training, the same numbers are in {net}_quantization.h. */
 nn_quantization {net}_input_quantization(int index);
 nn_quantization {net}_output_quantization(int index);
 
 /* `hook` (NULL: none) is called between regions of an invoke, for a watchdog or a scheduler. */
 void {net}_set_yield(void (*hook)(void *context), void *context);
+{_row_source_prototype(network) if network.is_streamed else ""}
+#ifdef __cplusplus
+}}
+#endif
 
 #endif"""
-    return f"{_banner(network, 'the interface')}\n{body}"
+    return "\n".join([_banner(network, "the interface"), *continued(body)])
 
 
 def _input_note(plan: Plan) -> str:
-    return "; it is still there afterwards" if plan.image == "resident" else "; the invoke overwrites it"
+    return "leaves it there" if plan.image == "resident" else "overwrites it"
+
+
+def _row_source_prototype(network: Network) -> str:
+    return f"""
+/* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input 0, each once,
+ * in order, and as late as possible; it writes the row to `data`. Rows at the bottom that the
+ * network does not look at are not asked for. Set it before the first invoke. */
+void {network.net}_set_row_source(void (*deliver)(void *context, int32_t row, int8_t *data),
+                                  void *context);
+"""
 
 
 def _quantization(network: Network) -> str:
@@ -144,12 +163,12 @@ def _quantization(network: Network) -> str:
         f"#ifndef {macro}_QUANTIZATION_H",
         f"#define {macro}_QUANTIZATION_H",
         "",
-        "/* Changes with every training; the functions of the interface read the same from the",
-        " * weight image. */",
+        "/* real = scale * (value - zero_point). Changes with every training: code that shall not be",
+        " * compiled anew then calls the functions of the interface instead. */",
     ]
     for name, _, tensor in _interface_tensors(network):
         if tensor.quant is not None:
-            lines_.append(f"#define {macro}_{name}_SCALE {float(tensor.quant.scale)!r}f")
+            lines_.append(f"#define {macro}_{name}_SCALE {np.float32(tensor.quant.scale)}f")
             lines_.append(f"#define {macro}_{name}_ZERO_POINT ({tensor.quant.zero_point})")
     return "\n".join([_banner(network, "quantisation of the interface"), *lines_, "", "#endif"])
 
@@ -186,14 +205,12 @@ def _harness(network: Network) -> str:
 #define HARNESS_OUTPUT(i) {net}_output(i)
 #define HARNESS_ARENA_BYTES {macro}_ARENA_BYTES
 #define HARNESS_WEIGHTS {net}_weights
-
-static inline uint32_t harness_input_bytes(int i)
-{{
+{_harness_rows(network)}
+static inline uint32_t harness_input_bytes(int i) {{
     return {" ".join(inputs)} 0;
 }}
 
-static inline uint32_t harness_output_bytes(int i)
-{{
+static inline uint32_t harness_output_bytes(int i) {{
     return {" ".join(outputs)} 0;
 }}
 
@@ -203,72 +220,101 @@ static inline uint32_t harness_output_bytes(int i)
 #endif"""
 
 
-def _address(network: Network, tensor: int) -> str:
-    if network.graph.tensors[tensor].is_constant:
-        return f"nn_constant(weights + {network.image.tensors[tensor]})"
-    return f"arena + {network.offsets[tensor]}"
+def _harness_rows(network: Network) -> str:
+    """How the harness delivers a streamed image."""
+    if not network.is_streamed:
+        return ""
+    _, height, width, channels = network.graph.tensors[network.graph.inputs[0]].nhwc
+    return f"""\
+#define HARNESS_ROWS {height}
+#define HARNESS_ROW_BYTES {width * channels}
+#define HARNESS_SET_ROW_SOURCE(deliver) {network.net}_set_row_source((deliver), NULL)
+"""
 
 
-def _scratch(network: Network, step: int) -> str:
-    for buffer in network.plan.buffers:
-        if buffer.kind == BufferKind.SCRATCH and buffer.first <= step <= buffer.last:
-            return f"arena + {buffer.offset}"
-    return "NULL"
-
-
-def _operator(network: Network, step: Step, number: int) -> list[str]:
+def _operator(network: Network, step: Step) -> list[str]:
     """One kernel step of one operator, with its markers and traces."""
     graph = network.graph
     op = graph.ops[step.op]
     kernel = network.kernels[step.op]
     if kernel is None:
         raise PlanError("an alias has no step", operator=op.place)
-    constants = network.image.constants.get(step.op)
     call = Call(
         graph,
         op,
         kernel.symbol,
-        lambda tensor: _address(network, tensor),
-        "NULL" if constants is None else f"weights + {constants}",
-        _scratch(network, number),
+        network.address,
+        network.constants(step.op),
+        network.scratch(step.op),
         step,
     )
     traces = [
-        f"NN_TRACE_TENSOR({t}, {_address(network, t)}, {graph.tensors[t].size});"
+        f"NN_TRACE_TENSOR({t}, {network.address(t)}, {graph.tensors[t].size});"
         for t in op.outputs
-        if t in network.offsets
+        if t in network.holders
     ]
     return [f"NN_MARK_BEGIN({step.op});", *lines(call), "NN_MARK_END();", *traces]
 
 
-def _region(network: Network, region: Region, index: int, first_step: int) -> tuple[list[str], int]:
-    """A region's function, and the number of the step after it."""
+def _region(network: Network, region: Region, index: int) -> list[str]:
+    """A region's function."""
     graph = network.graph
-    steps = schedule(region, graph)
     text = []
-    for position in dict.fromkeys(step.op for step in steps):
+    for position in region.ops:
         op = graph.ops[position]
-        shapes = " + ".join(shape(graph.tensors[t].shape) for t in op.inputs[:1])
-        outs = " + ".join(shape(graph.tensors[t].shape) for t in op.outputs)
-        text.append(f"/* {position} {op.kind}: {comment(graph.op_name(position))}, {shapes} -> {outs} */")
-    text += [f"static void region_{index}(void)", "{"]
-    for number, step in enumerate(steps, first_step):
-        text += ["    " + line for line in _operator(network, step, number)]
-    return [*text, "}", ""], first_step + len(steps)
+        text.append(f"/* {position} {op.kind}, {_shapes(graph, op)}")
+        text.append(f" * {operator_name(graph.op_name(position))} */")
+    text += [f"static void region_{index}(void) {{"]
+    if region.is_streamed:
+        body = streamed_region(network, region)
+    else:
+        body = [*whole_image(network, region), *_operator(network, schedule(region, graph)[-1])]
+    return [*text, *indented(body), "}", ""]
+
+
+_SHAPES_SHOWN = 2
+
+
+def _shapes(graph: Graph, op: Op) -> str:
+    """Activations in and out: "1x8x8x3 -> 1x4x4x16"; the first ones where there are many."""
+    activations = [t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant]
+    sides = []
+    for side in (activations, op.outputs):
+        named = [shape(graph.tensors[t].shape) for t in side[:_SHAPES_SHOWN]]
+        sides.append(", ".join([*named, *(["..."] if len(side) > _SHAPES_SHOWN else [])]))
+    return " -> ".join(sides)
+
+
+def _content(network: Network, buffer: Buffer) -> str:
+    names = [operator_name(network.graph.tensors[t].name) for t in buffer.tensors[:1]]
+    return " ".join([*([] if buffer.kind is BufferKind.TENSOR else [str(buffer.kind)]), *names])
+
+
+def _memory_map(network: Network) -> list[str]:
+    """A comment: what lies where in the arena, and when."""
+    rows = [
+        (str(b.offset), str(b.size), f"{b.first}-{b.last}", _content(network, b))
+        for b in sorted(network.plan.buffers, key=lambda b: (b.first, b.last, b.offset))
+    ]
+    head = ("offset", "bytes", "steps", "holds")
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(3)]
+    text = ["/* The arena by time; a step is a kernel call, counted over the whole invoke.", " *"]
+    for row in (head, *rows):
+        cells = [f"{cell:>{width}}" for cell, width in zip(row[:3], widths, strict=True)]
+        text.append((" *   " + "  ".join([*cells, row[3]]))[:COLUMNS].rstrip())
+    return [*text, " */", ""]
 
 
 def _source(network: Network) -> str:
     plan = network.plan
     functions: list[str] = []
-    number = 0
     for index, region in enumerate(plan.regions):
-        text, number = _region(network, region, index, number)
-        functions += text
+        functions += _region(network, region, index)
     calls = []
     for index in range(len(plan.regions)):
         calls.append(f"    region_{index}();")
         if index + 1 < len(plan.regions):
-            calls.append("    NEXT_REGION();")
+            calls.append("    between_regions();")
     return "\n".join(
         [
             _banner(network, f"{plan.strategy} plan, arena of {plan.arena_bytes} bytes"),
@@ -279,14 +325,15 @@ def _source(network: Network) -> str:
             '#include "nn_trace.h"',
             '#include "nn_view.h"',
             "",
+            *_memory_map(network),
             _state(network),
             *functions,
-            _interface(network),
-            f"nn_status {network.net}_invoke(void)",
-            "{",
+            *continued(_interface(network)),
+            f"nn_status {network.net}_invoke(void) {{",
             "    if (arena == NULL) {",
             "        return NN_ERROR_NOT_INITIALISED;",
             "    }",
+            *(_NO_SOURCE if network.is_streamed else ()),
             "    NN_MARK_INVOKE_BEGIN();",
             *calls,
             "    NN_MARK_INVOKE_END();",
@@ -296,42 +343,60 @@ def _source(network: Network) -> str:
     )
 
 
-def _state(network: Network) -> str:
-    digest = ", ".join(f"0x{b:02X}" for b in network.image.layout)
-    return f"""\
-static const uint8_t layout[NN_IMAGE_DIGEST_BYTES] = {{{digest}}};
+_HOOK = """
+/* Lets the application in, if it asked for that. */
+static void between_regions(void) {
+    if (yield_hook != NULL) {
+        yield_hook(yield_context);
+    }
+}
+"""
 
-static int8_t *arena;
+
+_ROW_SOURCE = """\
+static void (*row_source)(void *context, int32_t row, int8_t *data);
+static void *row_context;
+"""
+
+_NO_SOURCE = (
+    "    if (row_source == NULL) {",
+    "        return NN_ERROR_NO_ROW_SOURCE;",
+    "    }",
+)
+
+
+def _state(network: Network) -> str:
+    digest = "\n".join(numbers(f"0x{b:02X}" for b in network.image.layout))
+    return f"""\
+/* Of the weight image that this code was made for; another one is refused. */
+static const uint8_t layout[NN_IMAGE_DIGEST_BYTES] = {{
+{digest}}};
+
+static int8_t *arena; /* NULL: not initialised */
 static const uint8_t *weights;
 static void (*yield_hook)(void *context);
 static void *yield_context;
-
-#define NEXT_REGION()                                                                              \\
-    do {{                                                                                           \\
-        if (yield_hook != NULL) {{                                                                  \\
-            yield_hook(yield_context);                                                             \\
-        }}                                                                                          \\
-    }} while (0)
-"""
+{_ROW_SOURCE if network.is_streamed else ""}{_HOOK if len(network.plan.regions) > 1 else ""}"""
 
 
 def _interface(network: Network) -> str:
     net, macro, graph = network.net, network.macro, network.graph
-    inputs = "".join(
-        f"    case {i}:\n        return arena + {network.offsets[t]};\n" for i, t in enumerate(graph.inputs)
-    )
+    held = () if network.is_streamed else graph.inputs  # of a streamed image there is no whole
+    inputs = "".join(f"    case {i}:\n        return {network.address(t)};\n" for i, t in enumerate(held))
     outputs = "".join(
-        f"    case {i}:\n        return {_address(network, t)};\n" for i, t in enumerate(graph.outputs)
+        f"    case {i}:\n        return {network.address(t)};\n" for i, t in enumerate(graph.outputs)
     )
     return f"""\
-nn_status {net}_init(void *memory, size_t memory_bytes, const void *image)
-{{
+nn_status {net}_init(void *memory, size_t memory_bytes, const void *image) {{
     arena = NULL;
-    if (memory == NULL || memory_bytes < {macro}_ARENA_BYTES || ((uintptr_t)memory & 15U) != 0) {{
+    if (memory == NULL || memory_bytes < {macro}_ARENA_BYTES) {{
         return NN_ERROR_ARENA;
     }}
-    const nn_status status =
-        nn_image_check(image, layout, {macro}_WEIGHTS_BYTES - (uint32_t)sizeof(nn_image_header));
+    if ((uintptr_t)memory % {macro}_ARENA_ALIGNMENT != 0) {{
+        return NN_ERROR_ARENA;
+    }}
+    const uint32_t payload_bytes = {macro}_WEIGHTS_BYTES - sizeof(nn_image_header);
+    const nn_status status = nn_image_check(image, layout, payload_bytes);
     if (status == NN_OK) {{
         arena = memory;
         weights = image;
@@ -339,8 +404,7 @@ nn_status {net}_init(void *memory, size_t memory_bytes, const void *image)
     return status;
 }}
 
-int8_t *{net}_input(int index)
-{{
+int8_t *{net}_input(int index) {{
     if (arena == NULL) {{
         return NULL;
     }}
@@ -350,8 +414,7 @@ int8_t *{net}_input(int index)
     }}
 }}
 
-const int8_t *{net}_output(int index)
-{{
+const int8_t *{net}_output(int index) {{
     if (arena == NULL) {{
         return NULL;
     }}
@@ -361,29 +424,34 @@ const int8_t *{net}_output(int index)
     }}
 }}
 
-static nn_quantization quantization(int index, int first, int count)
-{{
-    nn_quantization none = {{0.0f, 0}};
+static nn_quantization quantization(int index, int first, int count) {{
+    const nn_quantization none = {{0.0f, 0}};
     if (arena == NULL || index < 0 || index >= count) {{
         return none;
     }}
-    const void *table = weights + sizeof(nn_image_header);
-    return ((const nn_quantization *)table)[first + index];
+    const nn_quantization *table = (const void *)(weights + sizeof(nn_image_header));
+    return table[first + index];
 }}
 
-nn_quantization {net}_input_quantization(int index)
-{{
+nn_quantization {net}_input_quantization(int index) {{
     return quantization(index, 0, {macro}_INPUTS);
 }}
 
-nn_quantization {net}_output_quantization(int index)
-{{
+nn_quantization {net}_output_quantization(int index) {{
     return quantization(index, {macro}_INPUTS, {macro}_OUTPUTS);
 }}
 
-void {net}_set_yield(void (*hook)(void *context), void *context)
-{{
+void {net}_set_yield(void (*hook)(void *context), void *context) {{
     yield_hook = hook;
     yield_context = context;
+}}
+{_set_row_source(net) if network.is_streamed else ""}"""
+
+
+def _set_row_source(net: str) -> str:
+    return f"""
+void {net}_set_row_source(void (*deliver)(void *context, int32_t row, int8_t *data), void *context) {{
+    row_source = deliver;
+    row_context = context;
 }}
 """

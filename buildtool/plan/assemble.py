@@ -104,7 +104,8 @@ def scratch_buffers(
         size = catalogue.scratch_bytes(kernel, graph, graph.ops[step.op])
         if size:
             name = f"operator {step.op} scratch"
-            buffers[step.op] = Buffer(BufferKind.SCRATCH, name, (), size, number, last_step[step.op])
+            life = (number, last_step[step.op])
+            buffers[step.op] = Buffer(BufferKind.SCRATCH, name, (), size, *life, op=step.op)
     return tuple(buffers.values())
 
 

@@ -21,6 +21,8 @@ def schedule(region: Region, graph: Graph, image: str = "overwritable") -> tuple
     A region that reads a streamed image (`image` is "stream") begins with the delivery of the rows
     it needs. Raises PlanError for a region that no scheme covers.
     """
+    if not region.groups:
+        raise PlanError("a region without groups has no schedule")
     if not region.is_streamed:
         return _operator_steps(region.groups[0], graph, image)
     return tuple(_pulled(region, graph, image))

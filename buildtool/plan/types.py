@@ -74,7 +74,7 @@ class Region:
     @property
     def is_streamed(self) -> bool:
         """Whether it runs row by row."""
-        return len(self.groups) > 1 or self.groups[0].rows_per_step > 0
+        return len(self.groups) > 1 or any(group.rows_per_step for group in self.groups)
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Plan:
     overlaps: tuple[Overlap, ...]
     alignment: int
     arena_bytes: int  # end of the highest buffer
-    arena_bound_bytes: int  # largest live sum: no placement of these buffers needs less
+    arena_bound_bytes: int  # no placement of these buffers, with the overlaps allowed, needs less
     macs: int
     macs_layerwise: int
     cost: float  # the target's estimate, in its own unit

@@ -26,12 +26,14 @@ TIMEOUT = 600.0  # seconds for all inputs of one run
 class Outcome:
     """What a run of the test firmware gave.
 
-    `outputs` and `traces`: one entry an input set, tensor index -> raw bytes.
+    `outputs` and `traces`: one entry an input set, tensor index -> raw bytes. `computed`: tensor
+    index -> bytes computed in one invoke, repetitions included (of a trace build).
     `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured).
     """
 
     outputs: list[dict[int, bytes]]
     traces: list[dict[int, bytes]]
+    computed: dict[int, int]
     arena_high_water: int
     stack_high_water: int | None
     counts: dict[int, int]
@@ -72,9 +74,11 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> O
         raise ToolError(f"the firmware ran {report.get('sets')} of {sets} inputs:\n{result.text[-2000:]}")
     if not report.get("guard_ok"):
         raise ToolError("the network wrote outside its arena", hint="this is a fault of buildtool: report it")
+    traces, computed = _traces(result.files.get("trace.bin", b""), sets, graph)
     return Outcome(
         _outputs(graph, result.files["output.bin"], sets),
-        _traces(result.files.get("trace.bin", b""), sets, graph),
+        traces,
+        computed,
         report["arena_high_water"],
         report.get("stack_high_water") or None,
         result.counts,
@@ -102,17 +106,49 @@ def _outputs(graph: Graph, data: bytes, sets: int) -> list[dict[int, bytes]]:
     return found
 
 
-def _traces(data: bytes, sets: int, graph: Graph) -> list[dict[int, bytes]]:
-    """Records of (tensor, bytes, data); a set begins where the first tensor comes again."""
-    if not data:
-        return []
-    records: list[tuple[int, bytes]] = []
+Record = tuple[int, int, bytes]  # tensor, offset in it, data
+
+
+def _records(data: bytes) -> list[Record]:
+    records: list[Record] = []
     place = 0
     while place < len(data):
-        tensor, size = struct.unpack_from("<II", data, place)
-        records.append((tensor, data[place + 8 : place + 8 + size]))
-        place += 8 + size
+        tensor, offset, size = struct.unpack_from("<III", data, place)
+        records.append((tensor, offset, data[place + 12 : place + 12 + size]))
+        place += 12 + size
+    return records
+
+
+def _traces(data: bytes, sets: int, graph: Graph) -> tuple[list[dict[int, bytes]], dict[int, int]]:
+    """Every traced tensor of each set, put together; and the bytes computed of each in one set.
+
+    Each set has as many records. A tensor that is computed in parts must be whole in the end; parts
+    computed again must come out the same.
+    """
+    records = _records(data)
     each, rest = divmod(len(records), sets)
-    if rest or any(t >= len(graph.tensors) for t, _ in records):
+    if rest or any(t >= len(graph.tensors) for t, _, _ in records):
         raise ToolError("the trace is not whole")
-    return [dict(records[i * each : (i + 1) * each]) for i in range(sets)]
+    found = [_assembled(records[i * each : (i + 1) * each], graph) for i in range(sets)]
+    computed: dict[int, int] = {}
+    for tensor, _, part in records[:each]:
+        computed[tensor] = computed.get(tensor, 0) + len(part)
+    return (found if data else []), computed
+
+
+def _assembled(records: Sequence[Record], graph: Graph) -> dict[int, bytes]:
+    values: dict[int, bytearray] = {}
+    known: dict[int, bytearray] = {}
+    for t, offset, part in records:
+        size = graph.tensors[t].size
+        value = values.setdefault(t, bytearray(size))
+        mask = known.setdefault(t, bytearray(size))
+        end = offset + len(part)
+        if b"\1" in mask[offset:end] and value[offset:end] != part:
+            raise ToolError("a part that was computed again differs", tensor=graph.tensors[t].name)
+        value[offset:end] = part
+        mask[offset:end] = b"\1" * len(part)
+    for t, mask in known.items():
+        if b"\0" in mask:
+            raise ToolError("was not computed as a whole", tensor=graph.tensors[t].name)
+    return {t: bytes(value) for t, value in values.items()}

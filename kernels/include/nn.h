@@ -154,6 +154,15 @@ typedef struct {
 void nn_mean_s8(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
                 int8_t *out);
 
+/* A global pooling that is fed its input part by part, in order. nn_accumulate_s8 adds the pixels
+ * of a window to `sums` (one a channel), and sets them to zero first if the window begins at pixel
+ * (0, 0); the other two make the output of a MEAN over rows and columns, or of an AVERAGE_POOL_2D
+ * over the whole input of `count` pixels. */
+void nn_accumulate_s8(const nn_view *in, const nn_window *window, int32_t *sums);
+void nn_mean_sums_s8(const void *constants, const int32_t *sums, int32_t channels, int8_t *out);
+void nn_avg_pool_sums_s8(const void *constants, const int32_t *sums, int32_t count,
+                         int32_t channels, int8_t *out);
+
 /* out[sum(i * out_stride)] = in[sum(i * in_stride)] over a box of `size`: TRANSPOSE, SLICE,
  * STRIDED_SLICE, SPLIT and CONCATENATION (a call an operand; offsets are the caller's). */
 typedef struct {

@@ -64,7 +64,8 @@ typedef enum {
     NN_ERROR_IMAGE_VERSION,  /* an image of another format version */
     NN_ERROR_IMAGE_LAYOUT,   /* weights of another network, or packed for another core */
     NN_ERROR_IMAGE_CRC,      /* damaged */
-    NN_ERROR_NOT_INITIALISED /* invoke before init, or after a failed init */
+    NN_ERROR_NOT_INITIALISED, /* invoke before init, or after a failed init */
+    NN_ERROR_NO_ROW_SOURCE    /* the image comes row by row, and nothing delivers it */
 } nn_status;
 
 /* Compares the header with what the firmware was built for, and the payload with its CRC. */

@@ -1,15 +1,32 @@
-/* A trace build (-DNN_TRACE) hands every tensor to nn_trace as soon as it is computed. */
+/* A trace build (-DNN_TRACE) hands everything that is computed to nn_trace, as soon as it is. */
 #ifndef NN_TRACE_H
 #define NN_TRACE_H
 
 #ifdef NN_TRACE
 #include <stdint.h>
 
-void nn_trace(uint32_t tensor, const void *data, uint32_t bytes);
+#include "nn.h"
 
-#define NN_TRACE_TENSOR(tensor, data, bytes) nn_trace((tensor), (data), (bytes))
+/* `bytes` bytes of tensor number `tensor`, from its byte `offset` on. */
+void nn_trace(uint32_t tensor, uint32_t offset, const void *data, uint32_t bytes);
+
+/* The window of a tensor that was just computed, row by row, column by column. */
+static inline void nn_trace_window(uint32_t tensor, const nn_view *view, const nn_window *window) {
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        const int8_t *row = view->data + y % view->ring_rows * view->row_stride;
+        for (int32_t x = window->x0; x < window->x1; x++) {
+            const uint32_t offset = (uint32_t)((y * view->width + x) * view->channels);
+            nn_trace(tensor, offset, row + x % view->ring_cols * view->channels,
+                     (uint32_t)view->channels);
+        }
+    }
+}
+
+#define NN_TRACE_TENSOR(tensor, data, bytes) nn_trace((tensor), 0, (data), (bytes))
+#define NN_TRACE_WINDOW(tensor, view, window) nn_trace_window((tensor), (view), (window))
 #else
 #define NN_TRACE_TENSOR(tensor, data, bytes) ((void)0)
+#define NN_TRACE_WINDOW(tensor, view, window) ((void)0)
 #endif
 
 #endif

@@ -19,6 +19,14 @@ static inline nn_view nn_repeated(int8_t *data, int32_t own_height, int32_t own_
     return view;
 }
 
+static inline int32_t nn_least(int32_t a, int32_t b) {
+    return a < b ? a : b;
+}
+
+static inline int32_t nn_most(int32_t a, int32_t b) {
+    return a > b ? a : b;
+}
+
 /* A tensor in the weight image, for a view that is only read. */
 static inline int8_t *nn_constant(const void *data) {
     return (int8_t *)(uintptr_t)data;

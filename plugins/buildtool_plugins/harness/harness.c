@@ -10,8 +10,8 @@
  *       arena_high_water  end of the highest byte of the arena that was written, over all sets
  *       stack_high_water  bytes of stack that init and invoke used; 0: not known here
  *       guard_ok          1: the 64 bytes on either side of the arena are as they were
- *   trace.bin   written with -DNN_TRACE: {uint32 tensor, uint32 bytes, data} for every nn_trace
- *               call, in order, all sets
+ *   trace.bin   written with -DNN_TRACE: {uint32 tensor, uint32 offset, uint32 bytes, data} for
+ *               every nn_trace call, in order, all sets
  *
  * The arena is painted before each set, with 0xA5 and 0x5A in turn: a byte that is written with
  * what was there already shows in one of two sets. Inputs and outputs in the arena count as
@@ -106,8 +106,8 @@ static void write_all(int handle, const void *data, uint32_t bytes) {
 #ifdef NN_TRACE
 static int trace = -1;
 
-void nn_trace(uint32_t tensor, const void *data, uint32_t bytes) {
-    const uint32_t head[2] = {tensor, bytes};
+void nn_trace(uint32_t tensor, uint32_t offset, const void *data, uint32_t bytes) {
+    const uint32_t head[3] = {tensor, offset, bytes};
     write_all(trace, head, sizeof head);
     write_all(trace, data, bytes);
 }
@@ -187,13 +187,34 @@ static void measured(void (*function)(void), const char *complaint) {
     }
 }
 
-static void run_set(int input, int output, uint8_t paint) {
-    memset(arena, paint, HARNESS_ARENA_BYTES);
+#ifdef HARNESS_ROW_BYTES
+/* A network that takes its image row by row: the harness holds it, as flash or a camera would. */
+static int8_t image[HARNESS_ROW_BYTES * HARNESS_ROWS];
+
+static void deliver_row(void *context, int32_t row, int8_t *data) {
+    (void)context;
+    memcpy(data, image + row * HARNESS_ROW_BYTES, HARNESS_ROW_BYTES);
+}
+#endif
+
+static void read_inputs(int input) {
+#ifdef HARNESS_ROW_BYTES
+    if (io_read(input, image, sizeof image) != 0) {
+        fail_file("cannot read input.bin");
+    }
+    HARNESS_SET_ROW_SOURCE(deliver_row);
+#else
     for (int i = 0; i < HARNESS_INPUTS; i++) {
         if (io_read(input, HARNESS_INPUT(i), HARNESS_INPUT_BYTES(i)) != 0) {
             fail_file("cannot read input.bin");
         }
     }
+#endif
+}
+
+static void run_set(int input, int output, uint8_t paint) {
+    memset(arena, paint, HARNESS_ARENA_BYTES);
+    read_inputs(input);
     measured(invoke, "invoke gave status ");
     const uint32_t used = high_water(paint);
     arena_used = used > arena_used ? used : arena_used;

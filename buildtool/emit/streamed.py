@@ -1,0 +1,230 @@
+"""A streamed region's C: a loop over the rows of each group, the loops of its inputs inside.
+
+To make rows of a group, the loop of the group before it first makes the rows that they need; the
+innermost loop takes rows of the region's input, or asks for rows of a streamed image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from buildtool.emit.calls import convolution_geometry, initialiser, pool_geometry
+from buildtool.emit.names import comment
+from buildtool.emit.network import Network
+from buildtool.errors import UnsupportedError
+from buildtool.graph.types import TABLE_KINDS, ConvAttrs, OpKind, PoolAttrs
+from buildtool.plan.receptive import Axis, accumulates, axes, columns
+from buildtool.plan.schedule import Link, links
+from buildtool.plan.types import Group, Region
+
+_TWO_OPERANDS = frozenset({OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU})
+
+
+def streamed_region(network: Network, region: Region) -> list[str]:
+    """The body of a streamed region's function, without indentation."""
+    chain = links(region, network.graph)
+    source = _source_tensor(network, region)
+    lines = [*_geometries(network, region), *_views(network, region)]
+    if source is not None:
+        lines.append("int32_t delivered = 0; /* rows of the image */")
+    made = ", ".join(f"row_{group.group.ops[-1]} = 0" for group in chain)
+    lines.append(f"int32_t {made}; /* rows made by each group */")
+    lines.append("")
+    return [*lines, *_loop(network, chain, len(chain) - 1, str(chain[-1].height), source)]
+
+
+def whole_image(network: Network, region: Region) -> list[str]:
+    """Takes a streamed image as a whole, for a region that runs in one step; else nothing."""
+    graph = network.graph
+    if not network.is_streamed or graph.inputs[0] not in graph.ops[region.ops[0]].inputs:
+        return []
+    _, height, width, channels = graph.tensors[graph.inputs[0]].nhwc
+    row = width * channels
+    return [
+        f"for (int32_t y = 0; y < {height}; y++) {{",
+        f"    row_source(row_context, y, {network.address(graph.inputs[0])} + y * {row});",
+        "}",
+    ]
+
+
+def _source_tensor(network: Network, region: Region) -> int | None:
+    """The streamed image, if the region reads it."""
+    graph = network.graph
+    image = graph.inputs[0]
+    return image if network.is_streamed and image in graph.ops[region.ops[0]].inputs else None
+
+
+def _geometries(network: Network, region: Region) -> list[str]:
+    lines = []
+    for position in region.ops:
+        op = network.graph.ops[position]
+        if isinstance(op.attrs, ConvAttrs):
+            fields = convolution_geometry(network.graph, op)
+            lines += initialiser("nn_conv_geometry", f"geometry_{position}", fields)
+        elif isinstance(op.attrs, PoolAttrs) and not accumulates(network.graph, op):
+            lines += initialiser("nn_pool_geometry", f"geometry_{position}", pool_geometry(op))
+    return lines
+
+
+def _views(network: Network, region: Region) -> list[str]:
+    """A view of every tensor that the region touches, whole or a ring."""
+    graph = network.graph
+    lines = []
+    touched = dict.fromkeys(t for p in region.ops for t in (*_operands(network, p), *graph.ops[p].outputs))
+    for t in touched:
+        if accumulates(graph, graph.ops[region.ops[-1]]) and t in graph.ops[region.ops[-1]].outputs:
+            continue
+        _, height, width, channels = graph.tensors[t].nhwc
+        name = comment(graph.tensors[t].name)
+        holder = network.holders.get(t)
+        if holder is not None and holder.rows:
+            held = holder.columns or width
+            lines.append(f"/* {name}: the last {holder.rows} rows of {height}, {held} columns of {width} */")
+            numbers = f"{held * channels}, {holder.rows}, {held}, 0, {height}, {width}, {channels}"
+            lines.append(f"const nn_view tensor_{t} = {{{network.address(t)}, {numbers}}};")
+        else:
+            whole = f"{height}, {width}, {channels}"
+            lines.append(f"/* {name} */")
+            lines.append(f"const nn_view tensor_{t} = nn_whole({network.address(t)}, {whole});")
+    return lines
+
+
+def _operands(network: Network, position: int) -> tuple[int, ...]:
+    op = network.graph.ops[position]
+    return op.inputs[:2] if op.kind in _TWO_OPERANDS else op.inputs[:1]
+
+
+def _linear(variable: str, axis: Axis) -> str:
+    """C for axis.high(variable)."""
+    scaled = variable if axis.stride == 1 else f"{variable} * {axis.stride}"
+    return _plus(scaled, axis.kernel - axis.stride - axis.pad)
+
+
+def _plus(expression: str, offset: int) -> str:
+    if not offset:
+        return expression
+    return f"{expression} {'+' if offset > 0 else '-'} {abs(offset)}"
+
+
+def _low(variable: str, axis: Axis) -> str:
+    scaled = variable if axis.stride == 1 else f"{variable} * {axis.stride}"
+    return f"nn_most(0, {_plus(scaled, -axis.pad)})" if axis.pad else scaled
+
+
+def _loop(network: Network, chain: Sequence[Link], index: int, need: str, source: int | None) -> list[str]:
+    """The loop that makes `need` rows of group `index`."""
+    if index < 0:
+        return _delivery(network, source, need) if source is not None else []
+    link = chain[index]
+    last = link.group.ops[-1]
+    row, start, end = f"row_{last}", f"from_{last}", f"to_{last}"
+    inner = f"nn_least({link.input_height}, {_linear(end, link.axis)})"
+    body = [
+        f"const int32_t {start} = {row};",
+        f"const int32_t {end} = nn_least({link.height}, {row} + {link.group.rows_per_step});",
+        *_loop(network, chain, index - 1, inner, source),
+        *_group(network, link.group, start, end),
+        f"{row} = {end};",
+    ]
+    return [f"while ({row} < {need}) {{", *("    " + line for line in body), "}"]
+
+
+def _delivery(network: Network, source: int, need: str) -> list[str]:
+    return [
+        f"while (delivered < {need}) {{",
+        f"    row_source(row_context, delivered, tensor_{source}.data +"
+        f" delivered % tensor_{source}.ring_rows * tensor_{source}.row_stride);",
+        "    delivered++;",
+        "}",
+    ]
+
+
+def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
+    """The steps that make rows [start, end) of a group."""
+    graph = network.graph
+    width = columns(graph, graph.ops[group.ops[-1]])
+    if len(group.ops) == 1 and not group.hand_off:
+        window = f"{{{start}, {end}, 0, {width}}}"
+        return ["{", *("    " + line for line in _call(network, group.ops[0], window)), "}"]
+    lines = _row_ranges(network, group, start, end)
+    made = ", ".join(f"x_{p} = 0" for p in group.ops)
+    lines.append(f"int32_t {made}; /* columns made by each operator */")
+    step = group.hand_off or width
+    lines.append(f"for (int32_t x = 0; x < {width}; x += {step}) {{")
+    lines += ["    " + line for line in _column_ends(network, group, f"nn_least({width}, x + {step})")]
+    for position in group.ops:
+        window = f"{{low_{position}, high_{position}, x_{position}, end_{position}}}"
+        call = [*_call(network, position, window), f"x_{position} = end_{position};"]
+        lines.append(f"    if (x_{position} < end_{position}) {{")
+        lines += ["        " + line for line in call]
+        lines.append("    }")
+    return ["{", *("    " + line for line in [*lines, "}"]), "}"]
+
+
+def _row_ranges(network: Network, group: Group, start: str, end: str) -> list[str]:
+    """Declares low_p and high_p: the rows that operator p makes; the last operator first."""
+    graph = network.graph
+    last = group.ops[-1]
+    lines = [f"const int32_t low_{last} = {start}, high_{last} = {end};"]
+    for before, position in reversed(list(zip(group.ops, group.ops[1:], strict=False))):
+        axis, _ = axes(graph, graph.ops[position])
+        height = graph.tensors[graph.ops[before].outputs[0]].nhwc[1]
+        low = _low(f"low_{position}", axis)
+        high = f"nn_least({height}, {_linear(f'high_{position}', axis)})"
+        lines.append(f"const int32_t low_{before} = {low}, high_{before} = {high};")
+    return lines
+
+
+def _column_ends(network: Network, group: Group, end: str) -> list[str]:
+    """Declares end_p: the columns that operator p has made after this hand-off."""
+    graph = network.graph
+    lines = [f"const int32_t end_{group.ops[-1]} = {end};"]
+    for before, position in reversed(list(zip(group.ops, group.ops[1:], strict=False))):
+        _, axis = axes(graph, graph.ops[position])
+        width = graph.tensors[graph.ops[before].outputs[0]].nhwc[2]
+        reach = _linear(f"end_{position}", axis)
+        lines.append(f"const int32_t end_{before} = nn_least({width}, {reach});")
+    return lines
+
+
+def _call(network: Network, position: int, window: str) -> list[str]:
+    """One kernel call on a window, with its markers and its trace."""
+    graph = network.graph
+    op, kernel = graph.ops[position], network.kernels[position]
+    assert kernel is not None  # aliases are in no region
+    result = op.outputs[0]
+    begin = [f"const nn_window window = {window};", f"NN_MARK_BEGIN({position});"]
+    if accumulates(graph, op):
+        return [*begin, *_accumulate(network, position), "NN_MARK_END();"]
+    views = "".join(f"&tensor_{t}, " for t in _operands(network, position))
+    constants, scratch = network.constants(position), network.scratch(position)
+    if isinstance(op.attrs, ConvAttrs):
+        arguments = f"&geometry_{position}, {constants}, {views}&tensor_{result}, &window, {scratch}"
+    elif isinstance(op.attrs, PoolAttrs):
+        arguments = f"&geometry_{position}, {constants}, {views}&tensor_{result}, &window"
+    elif op.kind in _TWO_OPERANDS or op.kind in TABLE_KINDS or op.kind is OpKind.SOFTMAX:
+        arguments = f"{constants}, {views}&tensor_{result}, &window"
+    else:
+        raise UnsupportedError(f"{op.kind} does not run row by row", operator=op.place)
+    trace = f"NN_TRACE_WINDOW({result}, &tensor_{result}, &window);"
+    return [*begin, f"{kernel.symbol}({arguments});", "NN_MARK_END();", trace]
+
+
+def _accumulate(network: Network, position: int) -> list[str]:
+    """Adds a part of a global pooling's input to its sums; the last part makes the output."""
+    graph = network.graph
+    op = graph.ops[position]
+    _, height, width, channels = graph.tensors[op.inputs[0]].nhwc
+    sums, result = network.accumulators(position), network.address(op.outputs[0])
+    constants = network.constants(position)
+    if op.kind is OpKind.MEAN:
+        finish = f"nn_mean_sums_s8({constants}, {sums}, {channels}, {result});"
+    else:
+        finish = f"nn_avg_pool_sums_s8({constants}, {sums}, {height * width}, {channels}, {result});"
+    return [
+        f"nn_accumulate_s8(&tensor_{op.inputs[0]}, &window, {sums});",
+        f"if (window.y1 == {height} && window.x1 == {width}) {{",
+        f"    {finish}",
+        f"    NN_TRACE_TENSOR({op.outputs[0]}, {result}, {graph.tensors[op.outputs[0]].size});",
+        "}",
+    ]
