@@ -64,7 +64,7 @@ class Machine:
         self.calls_file = home / "calls"
         self.root.mkdir()
         self.bin.mkdir()
-        for name in ("dev", "requirements.txt", "pyproject.toml"):
+        for name in ("dev", "requirements.txt", "pyproject.toml", "setup.py"):
             shutil.copy(ROOT / name, self.root)
         for name in REAL.split():
             (self.bin / name).symlink_to(shutil.which(name))
@@ -154,7 +154,7 @@ def test_the_second_call_starts_no_python_and_no_apt(ready: Machine) -> None:
     assert ready.calls() == []
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml", "dev"])
+@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml", "setup.py", "dev"])
 def test_a_changed_file_repeats_the_set_up(ready: Machine, name: str) -> None:
     with (ready.root / name).open("a") as file:
         file.write("\n# changed\n")
