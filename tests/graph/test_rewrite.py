@@ -284,6 +284,20 @@ def test_pads_in_a_row_become_one_and_empty_ones_vanish() -> None:
     assert_same_results(before, after)
 
 
+def test_the_pad_of_a_causal_convolution_moves_through_expand_dims() -> None:
+    net = Net((1, 9, 2))
+    net.then("PAD", [net.add(constant([[0, 0], [4, 0], [0, 0]]))], (1, 13, 2))
+    net.then("EXPAND_DIMS", [net.add(constant([-3]))], (1, 1, 13, 2))
+    net.then("CONV_2D", [net.weights(3, 1, 3, 2), net.bias(3)], (1, 1, 9, 3), "Conv2DOptions",
+             {"Padding": 1, "StrideH": 1, "StrideW": 1, "DilationWFactor": 2})  # fmt: skip
+    net.then("SQUEEZE", [], (1, 9, 3), "SqueezeOptions", {"SqueezeDims": [1]})
+    before = read_model(net.bytes([0], [net.x]))
+    after = rewrite(before)
+    assert [op.kind for op in after.ops] == [OpKind.RESHAPE, OpKind.CONV_2D, OpKind.SQUEEZE]
+    assert after.ops[1].attrs.pad == Pad(0, 0, 4, 0)
+    assert_same_results(before, after)
+
+
 # ---- transposes -------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from flatfiles import FileTensor, constant
 from hypothesis import strategies as st
 from samplefiles import Sheet
 
-QUANTS = ((0.5, 0), (0.25, -8))  # two, so that equal and different ones meet
+QUANTS = ((0.5, 0), (0.25, -8), (0.25, 0))  # few, so that equal and different ones meet
 
 
 class Net(Sheet):
@@ -61,6 +61,15 @@ def _conv(net: Net, draw) -> None:
         net.x = source
 
 
+def _padded_conv(net: Net, draw) -> None:
+    _pad(net, draw)
+    padded = net.x
+    _conv(net, draw)
+    if draw(st.integers(0, 3)) == 0:
+        net.x = padded
+        _conv(net, draw)
+
+
 def _transpose(net: Net, draw) -> None:
     perm = draw(st.permutations(range(len(net.shape))))
     net.then("TRANSPOSE", [net.add(constant(perm))], [net.shape[p] for p in perm])
@@ -78,6 +87,18 @@ def _mean(net: Net, draw) -> None:
 def _reshape(net: Net, draw) -> None:
     shape = draw(st.permutations(list(net.shape)))
     net.then("RESHAPE", [net.add(constant(shape))], shape)
+
+
+def _unit_dimension(net: Net, draw) -> None:
+    """A dimension of size 1 comes or goes, as around one-dimensional convolutions."""
+    ones = [d for d, n in enumerate(net.shape) if n == 1]
+    if ones and len(net.shape) > 1 and (draw(st.booleans()) or len(net.shape) > 3):
+        d = draw(st.sampled_from(ones))
+        shape = [n for i, n in enumerate(net.shape) if i != d]
+        net.then("SQUEEZE", [], shape, "SqueezeOptions", {"SqueezeDims": [d]})
+    elif len(net.shape) < 5:
+        axis = draw(st.integers(0, len(net.shape)))
+        net.then("EXPAND_DIMS", [net.add(constant([axis]))], [*net.shape[:axis], 1, *net.shape[axis:]])
 
 
 def _slice(net: Net, draw) -> None:
@@ -118,7 +139,20 @@ def _dead(net: Net, _draw) -> None:
     net.apply("RELU", [net.x], net.shape)
 
 
-ANY = (_pad, _transpose, _mean, _reshape, _slice, _join, _split, _table, _constant_branch, _dead)
+ANY = (
+    _pad,
+    _unit_dimension,
+    _unit_dimension,
+    _transpose,
+    _mean,
+    _reshape,
+    _slice,
+    _join,
+    _split,
+    _table,
+    _constant_branch,
+    _dead,
+)
 
 
 @st.composite
@@ -126,7 +160,9 @@ def networks(draw) -> bytes:
     """A network of up to eight operators; its last tensor and perhaps others are outputs."""
     net = Net((1, draw(st.integers(1, 5)), draw(st.integers(1, 5)), draw(st.integers(1, 3))))
     for _ in range(draw(st.integers(1, 8))):
-        choices = ANY + ((_conv, _conv, _pad, _pad) if len(net.shape) == 4 else ())
+        choices = ANY + (
+            (_conv, _padded_conv, _padded_conv, _padded_conv, _padded_conv) if len(net.shape) == 4 else ()
+        )
         if np.prod(net.shape) > 3000 or not net.shape:
             break
         step = draw(st.sampled_from(choices))

@@ -1,0 +1,119 @@
+"""The check that later rooms rely on: a graph with anything wrong in it does not pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from flatfiles import FileTensor
+from samplefiles import Sheet, mixed
+
+from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.consistency import check_graph
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.types import ConvAttrs, DType, Graph, MeanAttrs, OpKind, Pad, Quantization
+
+
+def small() -> Graph:
+    """input -> CONV_2D -> ADD with the input -> MEAN."""
+    s = Sheet()
+    x = s.add(FileTensor((1, 6, 6, 4)))
+    options = {"Padding": 0, "StrideH": 1, "StrideW": 1}
+    a = s.apply("CONV_2D", [x, s.weights(4, 3, 3, 4), s.bias(4)], (1, 6, 6, 4), "Conv2DOptions", options)
+    b = s.apply("ADD", [a, x], (1, 6, 6, 4), "AddOptions")
+    c = s.apply("MEAN", [b, s.ints(1, 2)], (1, 4), "ReducerOptions")
+    return read_model(s.bytes([x], [c]))
+
+
+def with_op(position: int, **changes):
+    def change(graph: Graph) -> Graph:
+        ops = list(graph.ops)
+        ops[position] = replace(ops[position], **changes)
+        return replace(graph, ops=tuple(ops))
+
+    return change
+
+
+def with_tensor(place, **changes):
+    """`place` picks the tensor: (operator, "inputs" or "outputs", position)."""
+
+    def change(graph: Graph) -> Graph:
+        op, side, position = place
+        index = getattr(graph.ops[op], side)[position]
+        tensors = list(graph.tensors)
+        tensors[index] = replace(tensors[index], **changes)
+        return replace(graph, tensors=tuple(tensors))
+
+    return change
+
+
+X, WEIGHTS, BIAS = ((0, "inputs", i) for i in range(3))
+CONV_OUT = (0, "outputs", 0)
+SUM = (1, "outputs", 0)
+
+CASES = {
+    "padding that does not give the output's size": (
+        with_op(0, attrs=ConvAttrs(pad=Pad(1, 0, 1, 1))),
+        "expected",
+    ),
+    "a stride of 0": (with_op(0, attrs=ConvAttrs(stride=(0, 1))), "not positive"),
+    "attributes of another operator": (with_op(0, attrs=MeanAttrs((1,))), "must be ConvAttrs"),
+    "axes out of order": (with_op(2, attrs=MeanAttrs((2, 1))), "axes"),
+    "an axis beyond the rank": (with_op(2, attrs=MeanAttrs((1, 4))), "axes"),
+    "a missing operand": (with_op(1, inputs=(0, -1)), "missing"),
+    "too few operands": (with_op(1, inputs=(0,)), "1 inputs"),
+    "a tensor index beyond the end": (with_op(1, inputs=(0, 99)), "does not exist"),
+    "operators out of order": (lambda g: replace(g, ops=g.ops[::-1]), "before any operator"),
+    "an operator twice": (lambda g: replace(g, ops=(*g.ops, g.ops[-1])), "made twice"),
+    "an output that nothing makes": (lambda g: replace(g, ops=g.ops[:-1]), "no operator makes"),
+    "no input": (lambda g: replace(g, inputs=()), "0 network inputs"),
+    "an input twice": (lambda g: replace(g, inputs=g.inputs * 2), "twice"),
+    "a constant as an input": (lambda g: replace(g, inputs=(*g.inputs, g.ops[0].inputs[1])), "constant"),
+    "an empty dimension": (with_tensor(CONV_OUT, shape=(1, 6, 0, 4)), "without elements"),
+    "too many dimensions": (with_tensor(CONV_OUT, shape=(1, 1, 1, 1, 6, 6, 4)), "7 dimensions"),
+    "an activation that is not int8": (with_tensor(CONV_OUT, dtype=DType.UINT8), "uint8, expected int8"),
+    "an activation without quantisation": (with_tensor(SUM, quant=None), "without a scale"),
+    "a scale of 0": (with_tensor(SUM, quant=Quantization((0.0,), (0,))), "not a finite positive"),
+    "an infinite scale": (with_tensor(X, quant=Quantization((float("inf"),), (0,))), "not a finite positive"),
+    "a zero point beyond int8": (with_tensor(X, quant=Quantization((1.0,), (128,))), "outside -128..127"),
+    "lists of different length": (with_tensor(X, quant=Quantization((1.0,), (0, 0))), "1 scales, 2 zero"),
+    "scales far apart": (with_tensor(SUM, quant=Quantization((1e-9,), (0,))), "too far apart"),
+    "a bias of another length": (
+        with_tensor(BIAS, shape=(5,), quant=None, data=np.zeros(5, np.int32)),
+        "bias has shape",
+    ),
+    "a constant of another shape": (with_tensor(WEIGHTS, shape=(4, 3, 4, 3)), "a constant of int8"),
+    "a constant of another type": (with_tensor(WEIGHTS, dtype=DType.INT32), "a constant of int8"),
+    "weights that are not constant": (with_tensor(WEIGHTS, data=None), "before any operator"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_broken_graph_is_refused(name: str) -> None:
+    change, words = CASES[name]
+    graph = change(small())
+    for tensor in graph.tensors:
+        if tensor.data is not None:
+            tensor.data.flags.writeable = False
+    with pytest.raises((ModelError, UnsupportedError), match=words):
+        check_graph(graph)
+
+
+def test_a_constant_that_can_be_written_to_is_refused() -> None:
+    graph = with_tensor(BIAS, data=np.zeros(4, np.int32))(small())
+    with pytest.raises(ModelError, match="written to"):
+        check_graph(graph)
+
+
+def test_errors_name_the_operator_and_the_tensor() -> None:
+    graph = with_tensor(SUM, quant=None, name="the sum")(small())
+    with pytest.raises(UnsupportedError) as caught:
+        check_graph(graph)
+    assert (caught.value.operator, caught.value.tensor) == ("#1 ADD", "the sum")
+
+
+def test_sound_graphs_pass() -> None:
+    check_graph(small())
+    check_graph(read_model(mixed()))
+    assert {op.kind for op in small().ops} == {OpKind.CONV_2D, OpKind.ADD, OpKind.MEAN}
