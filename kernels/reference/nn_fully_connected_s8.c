@@ -1,10 +1,12 @@
 /* FULLY_CONNECTED: four outputs at a time, one dense layer a pixel. */
-#include "nn_arith.h"
+#include "nn_conv.h"
+#include "nn_dot.h"
 
 void nn_fully_connected_s8(const void *constants, const nn_view *in, const nn_view *out,
                            const nn_window *window, void *scratch) {
-    const nn_conv_constants *common = (const nn_conv_constants *)constants;
-    const nn_dense_channel *channels = (const nn_dense_channel *)(const void *)(common + 1);
+    const nn_conv_constants common = *(const nn_conv_constants *)constants;
+    const nn_dense_channel *channels =
+        (const nn_dense_channel *)(const void *)((const nn_conv_constants *)constants + 1);
     const int32_t inputs = in->channels, outputs = out->channels;
     const int8_t *first = nn_weights(constants, outputs, sizeof(nn_dense_channel));
     (void)scratch;
@@ -18,11 +20,11 @@ void nn_fully_connected_s8(const void *constants, const nn_view *in, const nn_vi
                 int32_t sums[4] = {0, 0, 0, 0};
                 nn_dot4(sums, values, weights, inputs, inputs);
                 for (int32_t i = 0; i < 4; i++) {
-                    result[c + i] = nn_dense_output(sums[i], channels + c + i, common);
+                    result[c + i] = nn_dense_output(sums[i], channels + c + i, &common);
                 }
             }
             for (; c < outputs; c++, weights += inputs) {
-                result[c] = nn_dense_output(nn_dot(values, weights, inputs), channels + c, common);
+                result[c] = nn_dense_output(nn_dot(values, weights, inputs), channels + c, &common);
             }
         }
     }

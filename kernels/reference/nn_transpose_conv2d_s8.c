@@ -1,5 +1,5 @@
 /* TRANSPOSE_CONV: each output pixel gathers the inputs whose stamp covers it. */
-#include "nn_arith.h"
+#include "nn_conv.h"
 
 /* Output channel's sum of w * (x - zero point) over the taps that meet an input; `bottom` and
  * `right`: the output pixel in the frame that the padding has not yet been cut from. */
@@ -31,7 +31,7 @@ void nn_transpose_conv2d_s8(const nn_conv_geometry *geometry, const void *consta
                             void *scratch) {
     const nn_conv_block block = nn_conv_open(constants, out->channels);
     const int32_t kernel_size = geometry->kernel_h * geometry->kernel_w * in->channels;
-    const int32_t zero_point = block.common->input_zero_point;
+    const int32_t zero_point = block.common.input_zero_point;
     (void)scratch;
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
@@ -40,7 +40,7 @@ void nn_transpose_conv2d_s8(const nn_conv_geometry *geometry, const void *consta
                 const int32_t sum =
                     sum_taps(geometry, in, block.weights + c * kernel_size, zero_point,
                              y + geometry->pad_top, x + geometry->pad_left);
-                pixel[c] = nn_conv_output(sum, block.channels + c, block.common);
+                pixel[c] = nn_conv_output(sum, block.channels + c, &block.common);
             }
         }
     }
