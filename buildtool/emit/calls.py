@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from buildtool.emit.strided import MAX_RANK, copies, reduction
 from buildtool.errors import UnsupportedError
@@ -130,10 +130,11 @@ def _convolution(call: Call) -> list[str]:
 
 
 def _fully_connected(call: Call) -> list[str]:
+    """All of the output at once, as one row of pixels: its shape need not be that of an image."""
     outputs, inputs = call.graph.tensors[call.op.inputs[1]].shape
     pixels = call.input().elements // inputs
     return [
-        _window(call.step),
+        _window(replace(call.step, y0=0, y1=1, x0=0, x1=pixels)),
         _view("in", call.tensor(call.op.inputs[0]), 1, pixels, inputs),
         _view("out", call.tensor(call.op.outputs[0]), 1, pixels, outputs),
         f"{call.symbol}({call.constants}, &in, &out, &window, {call.scratch});",

@@ -1,0 +1,240 @@
+"""Runs many small networks in one native program, under sanitizers, and compares every tensor.
+
+    jobs = [prepare(graph, f"n{i}", seed=i) for i, graph in enumerate(graphs)]
+    for job, runs in zip(jobs, run(jobs, folder)):
+        assert differences(job, runs) == []
+
+One program for many networks, because linking is what takes the time; it also shows that networks
+live side by side. Arenas come from the allocator, so the sanitizer sees every byte outside of them.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from graphs import inputs_for
+
+from buildtool.emit.sources import Sources, emit
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Graph
+from buildtool.plan.check import check
+from buildtool.plan.layerwise import plan as plan_layerwise
+from buildtool.plan.types import Plan
+from buildtool.service.compare import difference, reference
+from buildtool.service.firmware import include_folder, kernel_sources, link, write_files
+from buildtool.service.objects import Compiler, Unit, compile_all
+from buildtool.service.validation import SANITIZERS
+from buildtool.target.registry import load_target, plugin
+
+WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
+# Small networks: -O1 compiles faster than the kernels run slower.
+FLAGS = ("-O1", "-DNN_TRACE", *SANITIZERS)
+TARGET = "host"
+TRACE, OUTPUT, INPUT = 0, 1, 2  # kinds of record
+
+_HEAD = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "nn_trace.h"
+"""
+
+_BODY = """\
+typedef struct {
+    nn_status (*init)(void *arena, size_t arena_bytes, const void *weights);
+    int8_t *(*input)(int index);
+    const int8_t *(*output)(int index);
+    nn_status (*invoke)(void);
+    const uint8_t *weights;
+    size_t arena_bytes, alignment;
+    int sets;
+    const uint32_t *inputs, *outputs; /* bytes of each, 0 at the end */
+} network;
+
+static FILE *in, *out;
+static uint32_t current;
+
+static void record(uint32_t kind, uint32_t index, uint32_t offset, const void *data,
+                   uint32_t bytes) {
+    const uint32_t head[5] = {current, kind, index, offset, bytes};
+    fwrite(head, 1, sizeof head, out);
+    fwrite(data, 1, bytes, out);
+}
+
+void nn_trace(uint32_t tensor, uint32_t offset, const void *data, uint32_t bytes) {
+    record(0, tensor, offset, data, bytes);
+}
+
+static void run_set(const network *net, void *arena, int set) {
+    memset(arena, set % 2 ? 0x5A : 0xA5, net->arena_bytes);
+    for (int i = 0; net->inputs[i] != 0; i++) {
+        if (fread(net->input(i), 1, net->inputs[i], in) != net->inputs[i]) {
+            exit(3);
+        }
+    }
+    if (net->invoke() != NN_OK) {
+        exit(4);
+    }
+    for (int i = 0; net->outputs[i] != 0; i++) {
+        record(1, (uint32_t)i, 0, net->output(i), net->outputs[i]);
+    }
+    for (int i = 0; net->inputs[i] != 0; i++) {
+        record(2, (uint32_t)i, 0, net->input(i), net->inputs[i]);
+    }
+}
+
+int main(void) {
+    in = fopen("input.bin", "rb");
+    out = fopen("output.bin", "wb");
+    for (current = 0; networks[current].init != NULL; current++) {
+        const network *net = &networks[current];
+        void *arena = NULL;
+        if (posix_memalign(&arena, net->alignment, net->arena_bytes) != 0) {
+            return 1;
+        }
+        if (net->init(arena, net->arena_bytes, net->weights) != NN_OK) {
+            return 2;
+        }
+        for (int set = 0; set < net->sets; set++) {
+            run_set(net, arena, set);
+        }
+        free(arena);
+    }
+    return fclose(in) != 0 || fclose(out) != 0;
+}
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A network, planned and emitted, with the inputs it will get (one list a set)."""
+
+    model: bytes
+    source: Graph
+    graph: Graph
+    plan: Plan
+    sources: Sources
+    inputs: list[list[np.ndarray]]
+
+
+@dataclass
+class Run:
+    """What one set of inputs gave: traced tensors and outputs by tensor index, inputs as they were left."""
+
+    tensors: dict[int, bytes] = field(default_factory=dict)
+    inputs_after: list[bytes] = field(default_factory=list)
+
+
+def prepare(
+    graph: Graph,
+    name: str,
+    *,
+    in_place: str = "rows",
+    image: str = "overwritable",
+    seed: int = 0,
+    patterns: Sequence[str] = ("random", "extremes"),
+) -> Job:
+    """Writes, reads, rewrites, plans, checks and emits; a set of inputs for each pattern."""
+    model = write_model(graph)
+    source = read_model(model)
+    rewritten = rewrite(source)
+    target = load_target(TARGET)
+    plan = plan_layerwise(rewritten, target, in_place=in_place, image=image)
+    check(plan, rewritten, target)
+    inputs = [inputs_for(rewritten, seed + i, pattern) for i, pattern in enumerate(patterns)]
+    return Job(model, source, rewritten, plan, emit(rewritten, plan, target, name), inputs)
+
+
+def run(jobs: Sequence[Job], folder: Path, flags: Sequence[str] = FLAGS) -> list[list[Run]]:
+    """Builds one program of all jobs and runs it: per job, per set of inputs."""
+    program = build(jobs, folder, flags)
+    (folder / "input.bin").write_bytes(
+        b"".join(array.tobytes() for job in jobs for one in job.inputs for array in one)
+    )
+    done = subprocess.run([str(program)], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stderr[-4000:]}"
+    return _records(jobs, (folder / "output.bin").read_bytes())
+
+
+def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str] = FLAGS) -> Path:
+    """One program of all jobs."""
+    target = load_target(TARGET)
+    tools = plugin(target.board).toolchain(target.board, "", folder)
+    emitted, objects = folder / "src", folder / "obj"
+    objects.mkdir(parents=True)
+    kernels = include_folder()
+    units, needed = [], set()
+    for job in jobs:
+        own = emitted / job.sources.net
+        write_files(job.sources.files, own)
+        units += [Unit(own / name, (own, kernels), WARNINGS) for name in job.sources.c_files]
+        units.append(Unit(own / f"{job.sources.net}_weights.S"))
+        needed.update(kernel_sources(job.plan, target))
+    main = emitted / "main.c"
+    main.write_text(_main(jobs))
+    folders = tuple(emitted / job.sources.net for job in jobs)
+    units += [Unit(path, (kernels,)) for path in sorted(needed)]
+    units.append(Unit(main, (*folders, kernels)))
+    compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
+    program = folder / "program"
+    link(tools, compile_all(compiler, units, objects), program, target, flags)
+    return program
+
+
+def _main(jobs: Sequence[Job]) -> str:
+    rows = []
+    for job in jobs:
+        net, macro = job.sources.net, job.sources.net.upper()
+        sizes = []
+        for word, tensors in (("INPUT", job.graph.inputs), ("OUTPUT", job.graph.outputs)):
+            names = "".join(f"{macro}_{word}{i}_BYTES, " for i in range(len(tensors)))
+            sizes.append(f"(const uint32_t[]){{{names}0}}")
+        rows.append(
+            f"    {{{net}_init, {net}_input, {net}_output, {net}_invoke, {net}_weights,\n"
+            f"     {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, {len(job.inputs)}, {', '.join(sizes)}}},\n"
+        )
+    includes = "".join(f'#include "{job.sources.net}.h"\n' for job in jobs)
+    declared, rest = _BODY.split("} network;\n", 1)
+    table = "static const network networks[] = {\n" + "".join(rows) + "    {0},\n};\n"
+    return f"{_HEAD}{includes}\n{declared}}} network;\n\n{table}{rest}"
+
+
+def _records(jobs: Sequence[Job], data: bytes) -> list[list[Run]]:
+    found = [[Run()] for _ in jobs]
+    place = 0
+    while place < len(data):
+        number, kind, index, offset, size = struct.unpack_from("<5I", data, place)
+        value = data[place + 20 : place + 20 + size]
+        place += 20 + size
+        job, runs = jobs[number], found[number]
+        if kind != INPUT and runs[-1].inputs_after:
+            runs.append(Run())
+        if kind == INPUT:
+            runs[-1].inputs_after.append(value)
+        else:
+            tensor = job.graph.outputs[index] if kind == OUTPUT else index
+            assert (offset, size) == (0, job.graph.tensors[tensor].size)
+            runs[-1].tensors[tensor] = value
+    return found
+
+
+def differences(job: Job, runs: Sequence[Run]) -> list[str]:
+    """What differs from LiteRT's reference kernels or from the executor, in words; [] if all is equal."""
+    assert len(runs) == len(job.inputs)
+    found = []
+    made = {t for op in job.graph.ops for t in op.outputs}
+    for number, (one, given) in enumerate(zip(runs, job.inputs, strict=True)):
+        assert set(job.graph.outputs) <= set(one.tensors) <= made | set(job.graph.outputs)
+        for which in ("numpy", "litert"):
+            expected = reference(which, job.model, job.source, job.graph, given)
+            assert set(job.graph.outputs) <= set(expected)
+            for wrong in difference(job.graph, number, one.tensors, expected):
+                found.append(f"{job.sources.net} against {which}: {wrong.json()}")
+    return found
