@@ -37,6 +37,7 @@ from buildtool.graph.types import (
 ALIGNMENT = 16  # bytes; of blocks, and of the weights in them
 MAX_TAPS = (1 << 17) - 1  # products of two int8 that an int32 sum holds for sure
 ADD_LEFT_SHIFT = 20
+DEPTHWISE_BLOCK = 4  # channels whose weights of a tap lie side by side
 
 Packing = Callable[[Graph, Op], bytes]
 
@@ -108,27 +109,38 @@ def channel_bias(graph: Graph, op: Op, channels: int) -> npt.NDArray[np.int64]:
     return _data(graph.tensors[index]).astype(np.int64).reshape(channels)
 
 
-def _weighted(graph: Graph, op: Op, activation: Activation, channel_axis: int, fold: bool) -> bytes:
-    """A block of nn_conv_constants; `fold`: the zero point goes into the bias."""
-    weights = _data(graph.tensors[op.inputs[1]])
-    channels = weights.shape[channel_axis]
-    taps = weights.size // channels
+def filter_weights(graph: Graph, op: Op) -> npt.NDArray[np.int8]:
+    """The filter as the model has it; UnsupportedError if its sums may not fit 32 bits."""
+    tensor = graph.tensors[op.inputs[1]]
+    weights = _data(tensor).astype(np.int8)
+    taps = weights.size // weights.shape[_channel_axis(op)]
     if taps > MAX_TAPS:
         raise UnsupportedError(
-            f"{taps} products in a sum, more than {MAX_TAPS}",
-            operator=op.place,
-            tensor=graph.tensors[op.inputs[1]].name,
+            f"{taps} products in a sum, more than {MAX_TAPS}", operator=op.place, tensor=tensor.name
         )
+    return weights
+
+
+def channel_head(graph: Graph, op: Op, activation: Activation, *, fold: bool = True) -> bytes:
+    """nn_conv_constants and every channel's constants, a multiple of 16 bytes.
+
+    `fold`: minus the input's zero point times the sum of a channel's weights goes into its bias.
+    """
+    weights, axis = filter_weights(graph, op), _channel_axis(op)
     zero_point = quantization(graph, op, op.inputs[0]).zero_point
-    bias = channel_bias(graph, op, channels)
+    bias = channel_bias(graph, op, weights.shape[axis])
     if fold:
-        axes = tuple(d for d in range(weights.ndim) if d != channel_axis % weights.ndim)
-        bias = bias - zero_point * weights.sum(axis=axes, dtype=np.int64)
+        others = tuple(d for d in range(weights.ndim) if d != axis)
+        bias = bias - zero_point * weights.sum(axis=others, dtype=np.int64)
     factors = np.array(channel_factors(graph, op), np.int32)
     table = np.column_stack((bias.astype(np.int32), factors)).astype("<i4")
     output_zero_point = quantization(graph, op, op.outputs[0]).zero_point
     head = words(zero_point, output_zero_point, *_clamp(graph, op, activation))
-    return aligned(head + table.tobytes()) + weights.astype(np.int8).tobytes()
+    return aligned(head + table.tobytes())
+
+
+def _channel_axis(op: Op) -> int:
+    return 3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0
 
 
 def _conv_activation(op: Op) -> Activation:
@@ -137,20 +149,25 @@ def _conv_activation(op: Op) -> Activation:
 
 
 def _conv(graph: Graph, op: Op) -> bytes:
-    return _weighted(graph, op, _conv_activation(op), 0, fold=True)
+    return channel_head(graph, op, _conv_activation(op)) + filter_weights(graph, op).tobytes()
 
 
 def _depthwise(graph: Graph, op: Op) -> bytes:
-    return _weighted(graph, op, _conv_activation(op), -1, fold=True)
+    """The channels in blocks of four: all taps of one block, then those of the next."""
+    weights = filter_weights(graph, op)
+    starts = range(0, weights.shape[3], DEPTHWISE_BLOCK)
+    blocks = (weights[..., c : c + DEPTHWISE_BLOCK].tobytes() for c in starts)
+    return channel_head(graph, op, _conv_activation(op)) + b"".join(blocks)
 
 
 def _transpose_conv(graph: Graph, op: Op) -> bytes:
-    return _weighted(graph, op, _conv_activation(op), 0, fold=False)
+    head = channel_head(graph, op, _conv_activation(op), fold=False)
+    return head + filter_weights(graph, op).tobytes()
 
 
 def _fully_connected(graph: Graph, op: Op) -> bytes:
     assert isinstance(op.attrs, FullyConnectedAttrs)
-    return _weighted(graph, op, op.attrs.activation, 0, fold=True)
+    return channel_head(graph, op, op.attrs.activation) + filter_weights(graph, op).tobytes()
 
 
 # ---- elementwise -------------------------------------------------------------------------------

@@ -37,8 +37,9 @@ typedef struct {
 /* ---- convolutions -------------------------------------------------------------------------- */
 
 /* constants: nn_conv_constants, then nn_channel[output channels], then (16-byte aligned) the
- * weights, int8: conv and transpose conv O H W I, depthwise H W O, fully connected O I. The bias
- * has -input_zero_point * (sum of the channel's weights) added in, so that
+ * weights, int8: conv and transpose conv O H W I, fully connected O I, depthwise in blocks of four
+ * channels (the last may have fewer), each block H W O. The bias has
+ * -input_zero_point * (sum of the channel's weights) added in, so that
  * sum(w * (x - zp)) + b = sum(w * x) + bias with x = input_zero_point where x is padding.
  * (Not for transpose conv, most of whose taps meet no input: it subtracts the zero point.) */
 typedef struct {

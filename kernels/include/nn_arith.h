@@ -54,10 +54,10 @@ static inline int32_t nn_requantise(int32_t value, int32_t multiplier, int32_t s
         const int64_t rounding = (int64_t)(((uint64_t)(uint32_t)high << 32) | low);
         return (int32_t)((rounding + (int64_t)value * multiplier) >> 32) >> (-1 - shift);
     }
-    if (shift > 0) {
+    if (shift >= 0) {
         return nn_high_multiply((int32_t)((uint32_t)value << shift), multiplier);
     }
-    return nn_rounding_shift(nn_high_multiply(value, multiplier), -shift);
+    return nn_rounding_shift(nn_high_multiply(value, multiplier), 1);
 }
 
 /* ---- addressing ---------------------------------------------------------------------------- */

@@ -28,7 +28,8 @@ extern "C" {
 #define NN_STATIC_ASSERT(condition, text) extern char(*nn_assert(void))[(condition) ? 1 : -1]
 #endif
 
-/* A static array that can be a network's arena; the second one in a section of the linker script. */
+/* A static array that can be a network's arena; the second one in a section of the linker script.
+ */
 #define NN_ARENA(name, bytes, alignment)                                                           \
     static int8_t name[bytes] __attribute__((aligned(alignment)))
 #define NN_ARENA_IN(name, bytes, alignment, place)                                                 \
@@ -59,11 +60,11 @@ typedef struct {
 
 typedef enum {
     NN_OK = 0,
-    NN_ERROR_ARENA,          /* null, too small, or not aligned as <NAME>_ARENA_ALIGNMENT says */
-    NN_ERROR_IMAGE,          /* null, not aligned to 16 bytes, or not a weight image */
-    NN_ERROR_IMAGE_VERSION,  /* an image of another format version */
-    NN_ERROR_IMAGE_LAYOUT,   /* weights of another network, or packed for another core */
-    NN_ERROR_IMAGE_CRC,      /* damaged */
+    NN_ERROR_ARENA,           /* null, too small, or not aligned as <NAME>_ARENA_ALIGNMENT says */
+    NN_ERROR_IMAGE,           /* null, not aligned to 16 bytes, or not a weight image */
+    NN_ERROR_IMAGE_VERSION,   /* an image of another format version */
+    NN_ERROR_IMAGE_LAYOUT,    /* weights of another network, or packed for another core */
+    NN_ERROR_IMAGE_CRC,       /* damaged */
     NN_ERROR_NOT_INITIALISED, /* invoke before init, or after a failed init */
     NN_ERROR_NO_ROW_SOURCE    /* the image comes row by row, and nothing delivers it */
 } nn_status;

@@ -26,11 +26,12 @@ void nn_add_s8(const void *constants, const nn_view *in1, const nn_view *in2, co
     const int32_t sign = c.input2_multiplier < 0 ? -1 : 1;
     const int32_t step1 = in1->channels > 1, step2 = in2->channels > 1;
     c.input2_multiplier *= sign;
+    const int32_t channels = out->channels;
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
             int8_t *result = nn_pixel(out, y, x);
-            for (int32_t i = 0; i < out->channels; i++, a += step1, b += step2) {
+            for (int32_t i = 0; i < channels; i++, a += step1, b += step2) {
                 result[i] = add(&c, *a, *b, sign);
             }
         }

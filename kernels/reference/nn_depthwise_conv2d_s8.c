@@ -1,6 +1,8 @@
 /* DEPTHWISE_CONV_2D: four channels at a time over all taps; other depth multipliers one by one. */
 #include "nn_conv.h"
 
+#define BLOCK 4 /* channels whose weights of a tap lie side by side */
+
 /* What the taps of one output pixel meet. */
 typedef struct {
     const nn_view *in;
@@ -8,7 +10,8 @@ typedef struct {
     int32_t y, x; /* of the first tap that meets the input */
     int32_t kernel_h, kernel_w, dilation_h, dilation_w;
     int32_t multiplier; /* output channels of an input channel */
-    int32_t outputs;    /* channels; also the weights of a tap */
+    int32_t outputs;    /* channels */
+    int32_t taps;       /* weights of a channel */
 } patch;
 
 /* A rectangle of taps, as walks over inputs and weights; in bytes. */
@@ -16,26 +19,26 @@ typedef struct {
     const int8_t *x, *w; /* of the first tap and channel */
     int32_t x_channel;   /* from channel to channel: 0 for padding */
     int32_t rows;
-    int32_t x_step, w_step, w_span; /* from tap to tap; all taps of a row */
+    int32_t x_step, w_span;         /* from tap to tap; all weights of a row */
     int32_t x_row_step, w_row_step; /* from row to row */
     const int8_t *x_end;            /* of the ring of rows, */
     int32_t x_ring;                 /* and its size */
 } walk;
 
-/* Adds the products of channels [c, c + 4). */
-NN_OUTLINE void sum_walk4(int32_t sums[4], const walk *t, int32_t c) {
-    const int8_t *x_row = t->x + c * t->x_channel, *w_row = t->w + c, *x_end = t->x_end + c;
-    const int32_t x_step = t->x_step, w_step = t->w_step;
+/* Adds the products of channels [c, c + 4); `weights`: how far theirs are behind the first ones'.
+ */
+NN_OUTLINE void sum_walk4(int32_t sums[4], const walk *t, int32_t c, int32_t weights) {
+    const int8_t *x_row = t->x + c * t->x_channel, *w_row = t->w + weights, *x_end = t->x_end + c;
+    const int32_t x_step = t->x_step;
     int32_t s0 = sums[0], s1 = sums[1], s2 = sums[2], s3 = sums[3], rows = t->rows;
     for (;;) {
         const int8_t *x = x_row, *w = w_row, *w_end = w_row + t->w_span;
         do {
-            s0 += x[0] * w[0];
-            s1 += x[1] * w[1];
-            s2 += x[2] * w[2];
-            s3 += x[3] * w[3];
+            s0 += x[0] * *w++;
+            s1 += x[1] * *w++;
+            s2 += x[2] * *w++;
+            s3 += x[3] * *w++;
             x += x_step;
-            w += w_step;
         } while (w != w_end);
         if (--rows == 0) {
             break;
@@ -63,13 +66,12 @@ NN_OUTLINE int walk_inside(walk *t, const patch *p, const int8_t *weights) {
         return 0;
     }
     t->x = nn_row(in, p->y) + column * in->channels;
-    t->w = weights + (p->rows.first * p->kernel_w + p->columns.first) * p->outputs;
+    t->w = weights + (p->rows.first * p->kernel_w + p->columns.first) * BLOCK;
     t->x_channel = 1;
     t->x_step = p->dilation_w * in->channels;
-    t->w_step = p->outputs;
-    t->w_span = columns * p->outputs;
+    t->w_span = columns * BLOCK;
     t->x_row_step = p->dilation_h % in->ring_rows * in->row_stride;
-    t->w_row_step = p->kernel_w * p->outputs;
+    t->w_row_step = p->kernel_w * BLOCK;
     t->x_ring = in->ring_rows * in->row_stride;
     t->x_end = in->data + t->x_ring;
     return 1;
@@ -84,14 +86,13 @@ static inline int32_t add_outside(walk *walks, int32_t count, const patch *p, co
         return count;
     }
     t->x = padding;
-    t->w = weights + (rows.first * p->kernel_w + columns.first) * p->outputs;
+    t->w = weights + (rows.first * p->kernel_w + columns.first) * BLOCK;
     t->x_channel = 0;
     t->rows = rows.end - rows.first;
     t->x_step = 0;
-    t->w_step = p->outputs;
-    t->w_span = (columns.end - columns.first) * p->outputs;
+    t->w_span = (columns.end - columns.first) * BLOCK;
     t->x_row_step = 0;
-    t->w_row_step = p->kernel_w * p->outputs;
+    t->w_row_step = p->kernel_w * BLOCK;
     t->x_end = padding + 4;
     t->x_ring = 0;
     return count + 1;
@@ -109,16 +110,25 @@ NN_OUTLINE int32_t walks_outside(walk *walks, int32_t count, const patch *p, con
     return add_outside(walks, count, p, weights, padding, p->rows, right);
 }
 
+/* Output channel c's weight of the first tap, and how far it is to the next tap's. */
+static inline const int8_t *channel_weights(const patch *p, const int8_t *weights, int32_t c,
+                                            int32_t *step) {
+    const int32_t place = c % BLOCK, block = c - place;
+    *step = nn_min(BLOCK, p->outputs - block);
+    return weights + block * p->taps + place;
+}
+
 /* Output channel c's sum over the taps that meet the input; any ring, any depth multiplier. */
 NN_OUTLINE int32_t sum_inside(const patch *p, const int8_t *weights, int32_t c) {
-    int32_t sum = 0, y = p->y;
+    int32_t sum = 0, y = p->y, step;
+    weights = channel_weights(p, weights, c, &step);
     for (int32_t ky = p->rows.first; ky < p->rows.end; ky++, y += p->dilation_h) {
         const int8_t *row = nn_row(p->in, y) + c / p->multiplier;
-        const int8_t *w = weights + (ky * p->kernel_w + p->columns.first) * p->outputs + c;
+        const int8_t *w = weights + (ky * p->kernel_w + p->columns.first) * step;
         int32_t x = p->x;
         for (int32_t kx = p->columns.first; kx < p->columns.end; kx++, x += p->dilation_w) {
             sum += row[nn_column(p->in, x) * p->in->channels] * *w;
-            w += p->outputs;
+            w += step;
         }
     }
     return sum;
@@ -126,13 +136,13 @@ NN_OUTLINE int32_t sum_inside(const patch *p, const int8_t *weights, int32_t c) 
 
 /* The sum of output channel c's weights that meet padding. */
 NN_OUTLINE int32_t sum_outside(const patch *p, const int8_t *weights, int32_t c) {
-    const int8_t *w = weights + c;
-    int32_t sum = 0;
+    int32_t sum = 0, step;
+    weights = channel_weights(p, weights, c, &step);
     for (int32_t ky = 0; ky < p->kernel_h; ky++) {
         const int row_inside = ky >= p->rows.first && ky < p->rows.end;
-        for (int32_t kx = 0; kx < p->kernel_w; kx++, w += p->outputs) {
+        for (int32_t kx = 0; kx < p->kernel_w; kx++, weights += step) {
             if (!row_inside || kx < p->columns.first || kx >= p->columns.end) {
-                sum += *w;
+                sum += *weights;
             }
         }
     }
@@ -147,10 +157,10 @@ static inline void compute_pixel(const patch *p, const nn_conv_block *block, con
     if (count != 0 && padding != NULL) {
         count = walks_outside(walks, count, p, block->weights, padding);
     }
-    for (; count != 0 && c + 4 <= p->outputs; c += 4) {
+    for (; count != 0 && c + BLOCK <= p->outputs; c += BLOCK) {
         int32_t sums[4] = {0, 0, 0, 0};
         for (int32_t i = 0; i < count; i++) {
-            sum_walk4(sums, walks + i, c);
+            sum_walk4(sums, walks + i, c, c * p->taps);
         }
         nn_conv_output4(sums, block->channels + c, &block->common, out + c);
     }
@@ -173,6 +183,7 @@ static inline patch patch_for(const nn_conv_geometry *geometry, const nn_view *i
     p.dilation_w = geometry->dilation_w;
     p.multiplier = geometry->groups;
     p.outputs = out->channels;
+    p.taps = geometry->kernel_h * geometry->kernel_w;
     return p;
 }
 

@@ -14,11 +14,12 @@ void nn_prelu_s8(const void *constants, const nn_view *in, const nn_view *alpha,
                  const nn_window *window) {
     const nn_prelu_constants c = *(const nn_prelu_constants *)constants;
     const int32_t step = in->channels > 1, alpha_step = alpha->channels > 1;
+    const int32_t channels = out->channels;
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int8_t *value = nn_pixel(in, y, x), *factor = nn_pixel(alpha, y, x);
             int8_t *result = nn_pixel(out, y, x);
-            for (int32_t i = 0; i < out->channels; i++, value += step, factor += alpha_step) {
+            for (int32_t i = 0; i < channels; i++, value += step, factor += alpha_step) {
                 result[i] = prelu(&c, *value, *factor);
             }
         }
