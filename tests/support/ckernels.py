@@ -66,18 +66,23 @@ def sources() -> list[Path]:
     return sorted((KERNELS / "reference").glob("*.c"))
 
 
-@functools.cache
-def library() -> ctypes.CDLL:
-    """The kernels as a shared library, with undefined behaviour trapped."""
+def compile_library(files: Sequence[Path]) -> ctypes.CDLL:
+    """C sources as a shared library for this machine, with undefined behaviour trapped."""
     compiler = shutil.which("gcc") or shutil.which("clang-22") or shutil.which("cc")
     assert compiler, "the kernels' tests need a C compiler: apt-get install gcc"
     folder = Path(tempfile.mkdtemp(prefix="ckernels"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     made = folder / "kernels.so"
     flags = ("-O1", "-fPIC", "-shared", "-ffp-contract=off", *WARNINGS, *_SANITIZE)
-    command = [compiler, *flags, f"-I{KERNELS / 'include'}", "-o", str(made), *map(str, sources())]
+    command = [compiler, *flags, f"-I{KERNELS / 'include'}", "-o", str(made), *map(str, files)]
     subprocess.run(command, check=True)
     return ctypes.CDLL(str(made))
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """The plain kernels."""
+    return compile_library(sources())
 
 
 @functools.cache
