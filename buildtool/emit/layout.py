@@ -8,11 +8,17 @@ COLUMNS = 100  # of a line, as in the project's .clang-format
 
 
 def wrapped(line: str, indent: int = 0) -> list[str]:
-    """`line`, indented; if it is too long, broken after commas of its outermost parentheses."""
+    """`line`, indented; if it is too long, broken after its `=` if that is enough, else after commas.
+
+    The commas are those of its outermost parentheses.
+    """
     text = " " * indent + line
     opening = text.find("(")
     if len(text) <= COLUMNS or opening < 0:
         return [text]
+    name, equals, value = line.partition(" = ")
+    if equals and indent + 4 + len(value) <= COLUMNS and len(name) < opening - indent:
+        return [" " * indent + name + " =", " " * (indent + 4) + value]
     pieces = _arguments(text[opening + 1 :])
     column = " " * (opening + 1)
     rows = [text[: opening + 1] + pieces[0]]
@@ -41,12 +47,16 @@ def indented(lines: Iterable[str], indent: int = 4) -> list[str]:
 
 
 def continued(text: str) -> list[str]:
-    """Lines of C: long prototypes broken, a backslash after a macro that the next line goes on with."""
+    """Lines of C: long prototypes broken; a macro's body (the line after it) joined to it if it fits."""
     rows: list[str] = []
     for line in text.splitlines():
-        if line.startswith("    ") and rows and rows[-1].startswith("#define"):
+        if not (line.startswith("    ") and rows and rows[-1].startswith("#define")):
+            rows += [line] if line.startswith(("#", "/", " ")) else wrapped(line)
+        elif len(rows[-1]) + 1 + len(line.strip()) <= COLUMNS:
+            rows[-1] += " " + line.strip()
+        else:
             rows[-1] = f"{rows[-1]:<{COLUMNS - 1}}\\"
-        rows += [line] if line.startswith(("#", "/", " ")) else wrapped(line)
+            rows.append(line)
     return rows
 
 

@@ -154,17 +154,23 @@ def prepare(
 
 def run(jobs: Sequence[Job], folder: Path, flags: Sequence[str] = FLAGS) -> list[list[Run]]:
     """Builds one program of all jobs and runs it: per job, per set of inputs."""
-    program = build(jobs, folder, flags)
+    program = build(jobs, folder, flags, _main(jobs))
     (folder / "input.bin").write_bytes(
         b"".join(array.tobytes() for job in jobs for one in job.inputs for array in one)
     )
-    done = subprocess.run([str(program)], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"exit {done.returncode}\n{done.stderr[-4000:]}"
+    execute(program)
     return _records(jobs, (folder / "output.bin").read_bytes())
 
 
-def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str] = FLAGS) -> Path:
-    """One program of all jobs."""
+def execute(program: Path) -> str:
+    """What a program prints; it must not fail."""
+    done = subprocess.run([str(program)], cwd=program.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"exit {done.returncode}\n{done.stderr[-4000:]}"
+    return done.stdout
+
+
+def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str], main_c: str) -> Path:
+    """One program of all jobs, with `main_c` as its main.c."""
     target = load_target(TARGET)
     tools = plugin(target.board).toolchain(target.board, "", folder)
     emitted, objects = folder / "src", folder / "obj"
@@ -178,7 +184,7 @@ def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str] = FLAGS) -> Pa
         units.append(Unit(own / f"{job.sources.net}_weights.S"))
         needed.update(kernel_sources(job.plan, target))
     main = emitted / "main.c"
-    main.write_text(_main(jobs))
+    main.write_text(main_c)
     folders = tuple(emitted / job.sources.net for job in jobs)
     units += [Unit(path, (kernels,)) for path in sorted(needed)]
     units.append(Unit(main, (*folders, kernels)))

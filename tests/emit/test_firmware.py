@@ -1,0 +1,293 @@
+"""The emitted interface, called from C: what it refuses, and how networks share memory."""
+
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from nativebatch import FLAGS, build, execute, prepare
+from netbuilder import NetBuilder
+
+from buildtool.graph import reference
+from buildtool.graph.types import OpKind
+
+
+def first_network():
+    """Two inputs, two outputs."""
+    net = NetBuilder(11)
+    x, y = net.input((1, 6, 5, 4)), net.input((1, 6, 5, 4))
+    z = net.elementwise(OpKind.ADD, net.conv(x, 4, kernel=(3, 3), same=True), y)
+    return net.graph(
+        [net.softmax(net.dense(net.flatten(z), 7)), net.pool(OpKind.MAX_POOL_2D, z, (2, 2), (2, 2))]
+    )
+
+
+def second_network():
+    net = NetBuilder(12)
+    return net.graph([net.dense(net.flatten(net.conv(net.input((1, 9, 9, 2)), 6, kernel=(3, 3))), 5)])
+
+
+DRIVER = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "first.h"
+#include "first_quantization.h"
+#include "second.h"
+#include "nn_trace.h"
+
+#define LARGER (FIRST_ARENA_BYTES > SECOND_ARENA_BYTES ? FIRST_ARENA_BYTES : SECOND_ARENA_BYTES)
+
+static int8_t arena[LARGER + 16] __attribute__((aligned(64)));
+static uint8_t image[FIRST_WEIGHTS_BYTES + 16] __attribute__((aligned(16)));
+static const size_t arena_bytes = FIRST_ARENA_BYTES;
+
+void nn_trace(uint32_t tensor, uint32_t offset, const void *data, uint32_t bytes) {
+    (void)tensor, (void)offset, (void)data, (void)bytes;
+}
+
+static void say(const char *name, long value) {
+    printf("%s=%ld\\n", name, value);
+}
+
+static void hex(const char *name, const int8_t *data, int bytes) {
+    printf("%s=", name);
+    for (int i = 0; i < bytes; i++) {
+        printf("%02x", (uint8_t)data[i]);
+    }
+    printf("\\n");
+}
+
+/* init with byte `place` of the image changed */
+static long init_with(size_t place, uint8_t change) {
+    memcpy(image, first_weights, FIRST_WEIGHTS_BYTES);
+    image[place] ^= change;
+    const nn_status status = first_init(arena, arena_bytes, image);
+    if (status != NN_OK && first_invoke() != NN_ERROR_NOT_INITIALISED) {
+        say("ran_after_refusal", (long)place);
+    }
+    return status;
+}
+
+static void before_init(void) {
+    say("invoke_before_init", first_invoke());
+    say("input_before_init", first_input(0) != NULL);
+    say("output_before_init", first_output(0) != NULL);
+    const nn_quantization none = first_input_quantization(0);
+    say("quantization_before_init", none.scale != 0.0f || none.zero_point != 0);
+}
+
+static void refusals(void) {
+    say("arena_null", first_init(NULL, arena_bytes, first_weights));
+    say("arena_short", first_init(arena, arena_bytes - 1, first_weights));
+    say("arena_empty", first_init(arena, 0, first_weights));
+    say("arena_misaligned", first_init(arena + 8, arena_bytes, first_weights));
+    say("arena_at_16", first_init(arena + 16, arena_bytes, first_weights));
+    say("image_null", first_init(arena, arena_bytes, NULL));
+    memcpy(image + 4, first_weights, FIRST_WEIGHTS_BYTES);
+    say("image_misaligned", first_init(arena, arena_bytes, image + 4));
+    say("image_stranger", first_init(arena, arena_bytes, second_weights));
+    memset(image, 0xFF, sizeof image);
+    say("image_erased", first_init(arena, arena_bytes, image));
+    memset(image, 0, sizeof image);
+    say("image_zero", first_init(arena, arena_bytes, image));
+    say("image_good", init_with(0, 0));
+    say("image_magic", init_with(1, 0x20));
+    say("image_version", init_with(4, 3));
+    say("image_header_bytes", init_with(8, 16));
+    say("image_payload_bytes", init_with(12, 16));
+    say("image_crc_field", init_with(16, 1));
+    say("image_layout_first", init_with(32, 1));
+    say("image_layout_last", init_with(47, 0x80));
+    long accepted = 0;
+    for (size_t place = 64; place < FIRST_WEIGHTS_BYTES; place++) {
+        accepted += init_with(place, (uint8_t)(1 << place % 8)) != NN_ERROR_IMAGE_CRC;
+    }
+    say("flipped_bits_accepted", accepted);
+}
+
+static void places(void) {
+    const int wrong[] = {-1, FIRST_INPUTS, 1000, -2147483647 - 1};
+    long found = 0;
+    for (int i = 0; i < 4; i++) {
+        found += first_input(wrong[i]) != NULL;
+        found += first_output(wrong[i]) != NULL;
+        found += first_input_quantization(wrong[i]).scale != 0.0f;
+        found += first_output_quantization(wrong[i]).scale != 0.0f;
+    }
+    say("places_out_of_range", found);
+    long outside = 0;
+    for (int i = 0; i < 2; i++) {
+        outside += first_input(i) < arena || first_input(i) >= arena + arena_bytes;
+        outside += first_output(i) < arena || first_output(i) >= arena + arena_bytes;
+    }
+    say("places_outside_arena", outside);
+}
+
+static void quantization(void) {
+    const nn_quantization in = first_input_quantization(1), out = first_output_quantization(1);
+    say("input_scale_equal", in.scale == FIRST_INPUT1_SCALE);
+    say("input_zero_point_equal", in.zero_point == FIRST_INPUT1_ZERO_POINT);
+    say("output_scale_equal", out.scale == FIRST_OUTPUT1_SCALE);
+    say("output_zero_point_equal", out.zero_point == FIRST_OUTPUT1_ZERO_POINT);
+    say("softmax_scale_equal", first_output_quantization(0).scale == FIRST_OUTPUT0_SCALE);
+}
+
+static void fill(int8_t *input, int bytes, int step) {
+    for (int i = 0; i < bytes; i++) {
+        input[i] = (int8_t)(i * step + 3);
+    }
+}
+
+static void run_first(const char *dense, const char *pooled) {
+    if (first_init(arena, arena_bytes, first_weights) != NN_OK) {
+        exit(1);
+    }
+    fill(first_input(0), FIRST_INPUT0_BYTES, 7);
+    fill(first_input(1), FIRST_INPUT1_BYTES, 29);
+    say("invoked", first_invoke());
+    hex(dense, first_output(0), FIRST_OUTPUT0_BYTES);
+    hex(pooled, first_output(1), FIRST_OUTPUT1_BYTES);
+}
+
+static void run_second(const char *name) {
+    if (second_init(arena, sizeof arena, second_weights) != NN_OK) {
+        exit(1);
+    }
+    fill(second_input(0), SECOND_INPUT0_BYTES, 13);
+    say("invoked", second_invoke());
+    hex(name, second_output(0), SECOND_OUTPUT0_BYTES);
+}
+
+static void count(void *context) {
+    ++*(long *)context;
+}
+
+int main(void) {
+    before_init();
+    refusals();
+    run_first("first_dense", "first_pooled");
+    places();
+    quantization();
+    run_second("second");
+    run_first("first_dense_again", "first_pooled_again");
+    run_second("second_again");
+    long yields = 0, others = 0;
+    first_set_yield(count, &yields);
+    second_set_yield(count, &others);
+    run_first("first_dense_hooked", "first_pooled_hooked");
+    say("yields", yields);
+    say("yields_of_the_other", others);
+    first_set_yield(NULL, NULL);
+    run_first("first_dense_unhooked", "first_pooled_unhooked");
+    say("yields_without_hook", yields);
+    return 0;
+}
+"""
+
+# of nn_status
+OK, ARENA, IMAGE, VERSION, LAYOUT, CRC, NOT_INITIALISED = range(7)
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    return [prepare(first_network(), "first"), prepare(second_network(), "second")]
+
+
+@pytest.fixture(scope="module")
+def said(jobs, tmp_path_factory):
+    """What the driver prints, by name; it runs under sanitizers."""
+    program = build(jobs, tmp_path_factory.mktemp("driver"), FLAGS, DRIVER)
+    return dict(line.split("=") for line in execute(program).splitlines())
+
+
+def test_the_statuses_are_those_of_the_header():
+    header = (Path(__file__).resolve().parents[2] / "kernels/include/nn_image.h").read_text()
+    names = re.findall(r"^    (NN_\w+)(?: = 0)?,?", header.split("typedef enum {")[1], re.MULTILINE)
+    words = "ARENA IMAGE IMAGE_VERSION IMAGE_LAYOUT IMAGE_CRC NOT_INITIALISED"
+    assert names[:7] == ["NN_OK", *(f"NN_ERROR_{word}" for word in words.split())]
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("invoke_before_init", NOT_INITIALISED),
+        ("input_before_init", 0),
+        ("output_before_init", 0),
+        ("quantization_before_init", 0),
+        ("arena_null", ARENA),
+        ("arena_short", ARENA),
+        ("arena_empty", ARENA),
+        ("arena_misaligned", ARENA),
+        ("arena_at_16", OK),
+        ("image_null", IMAGE),
+        ("image_misaligned", IMAGE),
+        ("image_erased", IMAGE),
+        ("image_zero", IMAGE),
+        ("image_stranger", LAYOUT),
+        ("image_good", OK),
+        ("image_magic", IMAGE),
+        ("image_version", VERSION),
+        ("image_header_bytes", VERSION),
+        ("image_payload_bytes", LAYOUT),
+        ("image_crc_field", CRC),
+        ("image_layout_first", LAYOUT),
+        ("image_layout_last", LAYOUT),
+    ],
+)
+def test_init_tells_what_is_wrong(said, name, status):
+    assert int(said[name]) == status
+
+
+def test_every_flipped_bit_of_the_payload_is_refused(said):
+    assert said["flipped_bits_accepted"] == "0"
+
+
+def test_a_refused_network_does_not_run(said):
+    assert "ran_after_refusal" not in said
+
+
+def test_inputs_and_outputs_lie_in_the_arena_and_nowhere_else(said):
+    assert said["places_out_of_range"] == "0"
+    assert said["places_outside_arena"] == "0"
+
+
+def test_quantisation_in_the_image_equals_the_macros(said):
+    assert [said[name] for name in said if name.endswith("_equal")] == ["1"] * 5
+
+
+def _filled(job, steps):
+    return [
+        (np.arange(job.graph.tensors[t].size) * step + 3).astype(np.int8).reshape(job.graph.tensors[t].shape)
+        for t, step in zip(job.graph.inputs, steps, strict=True)
+    ]
+
+
+def test_networks_that_share_an_arena_take_turns(said, jobs):
+    first, second = jobs
+    values = reference.execute(first.graph, _filled(first, (7, 29)))
+    dense, pooled = (values[t].tobytes().hex() for t in first.graph.outputs)
+    (other,) = (reference.execute(second.graph, _filled(second, (13,)))[t] for t in second.graph.outputs)
+    for suffix in ("", "_again", "_hooked", "_unhooked"):
+        assert said[f"first_dense{suffix}"] == dense
+        assert said[f"first_pooled{suffix}"] == pooled
+    assert said["second"] == said["second_again"] == other.tobytes().hex()
+    assert len({dense, pooled, other.tobytes().hex()}) == 3
+
+
+def test_the_hook_runs_between_regions(said, jobs):
+    assert int(said["yields"]) == len(jobs[0].plan.regions) - 1 > 2
+    assert said["yields_of_the_other"] == "0"
+    assert said["yields_without_hook"] == said["yields"]
+
+
+def test_the_quantisation_header_has_the_file_s_scales(jobs):
+    job = jobs[0]
+    text = job.sources.files["first_quantization.h"].decode()
+    for word, tensors in (("INPUT", job.source.inputs), ("OUTPUT", job.source.outputs)):
+        for number, tensor in enumerate(tensors):
+            quant = job.source.tensors[tensor].quant
+            scale = re.search(rf"FIRST_{word}{number}_SCALE (\S+)f\n", text)[1]
+            assert struct.pack("<f", float(scale)) == struct.pack("<f", quant.scale)
+            assert f"FIRST_{word}{number}_ZERO_POINT ({quant.zero_point})\n" in text

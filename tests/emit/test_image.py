@@ -1,0 +1,136 @@
+"""The weight image: its header, its checksum, and what its layout's digest depends on."""
+
+import dataclasses
+import hashlib
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from everyop import every_operator
+from netbuilder import NetBuilder
+
+from buildtool.emit.image import HEADER_BYTES, weight_image
+from buildtool.emit.sources import emit, plan_kernels
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.types import Graph
+from buildtool.plan.layerwise import plan
+from buildtool.target.registry import load_target
+
+TARGET = load_target("cortex-m4")
+
+
+def image_of(graph, **options):
+    graph = rewrite(graph)
+    return weight_image(graph, plan_kernels(plan(graph, TARGET, **options), TARGET))
+
+
+def small(seed=0, *, stride=1, channels=5):
+    net = NetBuilder(seed)
+    x = net.conv(net.input((1, 8, 8, 3)), channels, kernel=(3, 3), stride=(stride, stride), same=True)
+    return net.graph([net.dense(net.flatten(net.conv(x, 4)), 6)])
+
+
+def test_the_header_says_what_follows():
+    graph = rewrite(every_operator())
+    image = weight_image(graph, plan_kernels(plan(graph, TARGET), TARGET))
+    magic, version, header, payload, crc, inputs, outputs, reserved = struct.unpack_from("<4s7I", image.data)
+    assert (magic, version, header, reserved) == (b"NTWI", 1, HEADER_BYTES, 0)
+    assert payload == len(image.data) - HEADER_BYTES == image.payload_bytes
+    assert payload % 16 == 0
+    assert crc == zlib.crc32(image.data[HEADER_BYTES:])
+    assert (inputs, outputs) == (len(graph.inputs), len(graph.outputs)) == (2, 4)
+    assert image.data[32:48] == image.layout
+    assert image.data[48:64] == bytes(16)
+
+
+def test_the_payload_starts_with_the_interface_s_quantisation():
+    graph = rewrite(every_operator(3))
+    image = weight_image(graph, plan_kernels(plan(graph, TARGET), TARGET))
+    tensors = [graph.tensors[t] for t in (*graph.inputs, *graph.outputs)]
+    for number, tensor in enumerate(tensors):
+        scale, zero_point = struct.unpack_from("<fi", image.data, HEADER_BYTES + 8 * number)
+        assert (np.float32(tensor.quant.scale), tensor.quant.zero_point) == (scale, zero_point)
+
+
+def test_blocks_are_aligned_apart_and_inside():
+    image = image_of(every_operator())
+    places = sorted((*image.constants.values(), *image.tensors.values()))
+    assert len(places) == len(set(places)) > 30
+    assert all(place % 16 == 0 and HEADER_BYTES < place < len(image.data) for place in places)
+
+
+def test_constant_operands_are_stored_as_they_are():
+    graph = rewrite(every_operator())
+    image = weight_image(graph, plan_kernels(plan(graph, TARGET), TARGET))
+    assert image.tensors
+    for tensor, place in image.tensors.items():
+        raw = graph.tensors[tensor].data.tobytes()
+        assert image.data[place : place + len(raw)] == raw
+
+
+def test_other_weights_have_the_same_layout_and_other_bytes():
+    one, two = image_of(small(1)), image_of(small(2))
+    assert one.layout == two.layout
+    assert (one.constants, one.tensors, len(one.data)) == (two.constants, two.tensors, len(two.data))
+    assert one.data[HEADER_BYTES:] != two.data[HEADER_BYTES:]
+
+
+def test_names_do_not_matter():
+    graph = small()
+    renamed = Graph(
+        "other",
+        tuple(dataclasses.replace(t, name=f"x/{i}*/") for i, t in enumerate(graph.tensors)),
+        graph.ops,
+        graph.inputs,
+        graph.outputs,
+    )
+    assert image_of(renamed).data == image_of(graph).data
+
+
+@pytest.mark.parametrize(
+    "options", [{"in_place": "none"}, {"in_place": "elementwise"}, {"image": "resident"}]
+)
+def test_the_arena_s_plan_does_not_matter(options):
+    assert image_of(every_operator(), **options).data == image_of(every_operator()).data
+
+
+@pytest.mark.parametrize("other", [small(stride=2), small(channels=6)])
+def test_another_topology_has_another_layout(other):
+    assert image_of(other).layout != image_of(small()).layout
+
+
+def test_a_topology_is_told_apart_even_where_every_block_lies_alike():
+    """Padding at the other side: no constant and no size changes."""
+
+    def padded(top, bottom):
+        net = NetBuilder(0)
+        x = net.pad(net.input((1, 8, 8, 3)), ((0, 0), (top, bottom), (1, 0), (0, 0)))
+        return net.graph([net.conv(x, 4, kernel=(3, 3), stride=(2, 2))])
+
+    one, two = image_of(padded(1, 0)), image_of(padded(0, 1))
+    assert one.constants == two.constants
+    assert one.data[HEADER_BYTES:] == two.data[HEADER_BYTES:]
+    assert one.layout != two.layout
+
+
+def test_another_packing_has_another_layout():
+    graph = rewrite(small())
+    kernels = plan_kernels(plan(graph, TARGET), TARGET)
+    first = next(i for i, kernel in enumerate(kernels) if kernel and kernel.op == "CONV_2D")
+    # the same block under another name: only the layout may tell
+    other = list(kernels)
+    other[first] = dataclasses.replace(kernels[first], packing="transpose_conv_plain")
+    one, two = weight_image(graph, kernels), weight_image(graph, tuple(other))
+    assert len(one.data) == len(two.data)
+    assert one.layout != two.layout
+
+
+def test_the_emitted_c_holds_the_image_s_layout():
+    graph = rewrite(small())
+    made = emit(graph, plan(graph, TARGET), TARGET, "net")
+    source = made.files["net.c"].decode()
+    values = source.split("layout[NN_IMAGE_DIGEST_BYTES] = {")[1].split("}")[0]
+    assert bytes(int(v, 16) for v in values.split(",")) == made.image.layout
+    assert made.files["net_weights.bin"] == made.image.data
+    assert hashlib.sha256(made.image.layout).digest() != hashlib.sha256(bytes(16)).digest()

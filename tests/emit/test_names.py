@@ -1,0 +1,111 @@
+"""Names from models as C identifiers and comments, whatever is in them."""
+
+import re
+import subprocess
+
+import pytest
+from cbuilds import WARNINGS, need
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from buildtool.emit.names import comment, identifier, operator_name, shape
+
+HOSTILE = [
+    "*/ int evil; /*",
+    "/* /*",
+    "*/*/*/",
+    "/*/",
+    "a\\",
+    "a\\\nint evil;",
+    "line\nbreak",
+    "??/",
+    "what??/",
+    "é?/é?/",
+    "éé/x",
+    "日本語/層",
+    "???/???>",
+    "\x00\x1b[31m",
+    "%s%n",
+    "x" * 500,
+    "*" * 79 + "/",
+    "?" * 200,
+    "/" * 200,
+    "*/" * 100,
+    "",
+    "   ",
+]
+_quick = settings(derandomize=True, deadline=None, max_examples=300)
+_text = st.text() | st.text("*/\\?\n ab")
+
+
+def _is_safe(text):
+    return (
+        len(text) <= 80
+        and all(" " <= c <= "~" for c in text)
+        and not any(part in text for part in ("*/", "/*", "??", "\\"))
+        and text == text.strip()
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_name_makes_a_safe_comment(text):
+    assert _is_safe(comment(text))
+    assert _is_safe(operator_name(text))
+
+
+@_quick
+@given(_text)
+def test_any_text_makes_a_safe_comment(text):
+    assert _is_safe(comment(text))
+
+
+@_quick
+@given(_text)
+def test_any_text_makes_an_identifier(text):
+    made = identifier(text)
+    assert re.fullmatch(r"[a-z][a-z0-9_]*", made)
+    assert len(made) <= 60
+    assert not made.startswith("nn_")
+    assert identifier(made) == made
+
+
+def test_harmless_text_stays_as_it_is():
+    assert comment("block_1/expand: relu6") == "block_1/expand: relu6"
+    assert identifier("MobileNetV2 1.0 (160)") == "mobilenetv2_1_0_160"
+
+
+@pytest.mark.parametrize("name", ["string", "stdio", "float", "assert", "harness_net", "ucontext", "nn_view"])
+def test_no_network_takes_the_name_of_a_header(name):
+    """<net>.h stands in the include path before the C library's headers."""
+    assert identifier(name) == f"net_{name}"
+
+
+def test_the_first_name_of_a_fused_operator_is_shown():
+    assert operator_name("net/conv/Relu6;net/bn/Fused;net/conv") == "net/conv/Relu6"
+    assert operator_name(";net/conv") == "_net/conv".replace("_", ";", 1)
+
+
+def test_shapes():
+    assert shape((1, 96, 96, 3)) == "1x96x96x3"
+    assert shape(()) == "scalar"
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang-22"])
+def test_compilers_agree_that_the_comments_are_harmless(compiler, tmp_path):
+    """Trigraphs are on with -std=c99; a line that went on would swallow the declaration below it."""
+    lines = []
+    for number, text in enumerate(HOSTILE):
+        lines += [
+            f"/* {comment(text)} */",
+            f"int before_{number};",
+            f"// {comment(text)}",
+            f"int after_{number};",
+        ]
+    lines.append("int sum(void) { return 0")
+    lines += [f"    + before_{n} + after_{n}" for n in range(len(HOSTILE))]
+    source = tmp_path / "comments.c"
+    source.write_text("\n".join(lines) + ";\n}\n")
+    warnings = [w for w in WARNINGS if w != "-pedantic"]  # allows // in C99 with every compiler
+    command = [need(compiler), *warnings, "-Wcomment", "-Wtrigraphs", "-fsyntax-only", str(source)]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr

@@ -1,0 +1,193 @@
+"""Emitted files: no warning from any compiler, nothing of this machine, the same every time."""
+
+import dataclasses
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cbuilds import BUILDS, WARNINGS, need
+from everyop import every_operator
+from netbuilder import NetBuilder
+
+from buildtool.emit.sources import emit
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.plan.layerwise import plan
+from buildtool.service.firmware import include_folder, write_files
+from buildtool.target.registry import load_target
+from buildtool.zoo import build
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = load_target("cortex-m4")
+NETWORKS = ("ds_cnn", "resnet8", "mobilenetv2:size=32,alpha=0.35,classes=10")
+
+
+def emitted(graph, name="net", **options):
+    graph = rewrite(graph)
+    return emit(graph, plan(graph, TARGET, **options), TARGET, name)
+
+
+def zoo(spec):
+    return emitted(read_model(build(spec)))
+
+
+def one_operator():
+    net = NetBuilder(0)
+    return net.graph([net.conv(net.input((2, 3, 3, 1)), 1)])
+
+
+@pytest.mark.parametrize("build_name", BUILDS)
+def test_emitted_c_compiles_without_a_warning(build_name, tmp_path):
+    compiler, *flags = BUILDS[build_name]
+    for name, graph in (
+        ("every", every_operator()),
+        ("batched", every_operator(1, 2)),
+        ("one", one_operator()),
+    ):
+        made = emitted(graph, name)
+        write_files(made.files, tmp_path)
+        user = tmp_path / f"{name}_user.c"
+        user.write_text(USER.replace("NAME", name.upper()).replace("name", name))
+        for extra in ((), ("-DNN_TRACE", "-DNN_PROFILE")):
+            command = [need(compiler), *flags, *WARNINGS, *extra, "-O1", "-fsyntax-only"]
+            command += [f"-I{include_folder()}", f"-I{tmp_path}", str(tmp_path / f"{name}.c"), str(user)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+
+
+USER = """\
+/* What an application may write. */
+#include "name.h"
+#include "name_quantization.h"
+
+NAME_DEFINE_ARENA(plain);
+NAME_DEFINE_ARENA_IN(placed, ".bss.nn_arena.name");
+NAME_CHECK_ARENA(plain);
+NAME_CHECK_ARENA(placed);
+
+static const int32_t shape[] = NAME_INPUT0_SHAPE;
+
+nn_status run(int again);
+nn_status run(int again) {
+    NAME_CHECK_ARENA(plain);
+    const float scale = NAME_INPUT0_SCALE;
+    const int32_t zero_point = NAME_OUTPUT0_ZERO_POINT;
+    const nn_status status =
+        again ? name_init(placed, sizeof placed, name_weights) : name_init(plain, sizeof plain, name_weights);
+    name_input(0)[NAME_INPUT0_BYTES - 1] = (int8_t)(shape[0] + (int32_t)scale + zero_point);
+    return status == NN_OK ? name_invoke() : status;
+}
+"""
+
+
+def test_an_arena_that_is_too_small_does_not_compile(tmp_path):
+    made = emitted(one_operator())
+    write_files(made.files, tmp_path)
+    text = '#include "net.h"\nstatic char arena[NET_ARENA_BYTES - 1];\nNET_CHECK_ARENA(arena);\n'
+    for number, standard in enumerate(("-std=c99", "-std=c11")):
+        for compiler in ("gcc", "clang-22"):
+            bad, good = (tmp_path / f"{word}{number}{compiler}.c" for word in ("bad", "good"))
+            bad.write_text(text)
+            good.write_text(text.replace(" - 1", ""))
+            command = [need(compiler), standard, f"-I{include_folder()}", f"-I{tmp_path}", "-fsyntax-only"]
+            assert subprocess.run([*command, str(bad)], capture_output=True, check=False).returncode != 0
+            assert subprocess.run([*command, str(good)], capture_output=True, check=False).returncode == 0
+
+
+def test_the_header_serves_cpp(tmp_path):
+    write_files(emitted(every_operator(), "every").files, tmp_path)
+    source = tmp_path / "user.cc"
+    source.write_text(
+        '#include "every.h"\nEVERY_DEFINE_ARENA(arena);\nEVERY_CHECK_ARENA(arena);\n'
+        "int main() { return every_init(arena, sizeof arena, every_weights) + every_invoke(); }\n"
+    )
+    command = [need("clang-22"), "-x", "c++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    command += ["-nostdinc++", f"-I{include_folder()}", f"-I{tmp_path}", str(source)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("spec", ["every operator", *NETWORKS])
+def test_clang_format_has_nothing_to_change(spec, tmp_path):
+    program = need("clang-format-19")
+    made = emitted(every_operator(1, 2), "every") if spec == "every operator" else zoo(spec)
+    (tmp_path / ".clang-format").write_bytes((ROOT / ".clang-format").read_bytes())
+    write_files(made.files, tmp_path)
+    files = [str(tmp_path / name) for name in made.files if name.endswith((".c", ".h"))]
+    done = subprocess.run(
+        [program, "--dry-run", "--Werror", *files], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("spec", ["ds_cnn", "mobilenetv2:size=32,alpha=0.35,classes=10"])
+def test_retrained_weights_change_no_c(spec):
+    """The same topology, other weights: what is compiled stays, so nothing is compiled."""
+    one = zoo(spec).files
+    two = zoo(spec + (",seed=7" if ":" in spec else ":seed=7")).files
+    assert one.keys() == two.keys()
+    changed = {name for name in one if one[name] != two[name]}
+    assert changed <= {"net_weights.bin", "net_quantization.h"}
+    assert "net_weights.bin" in changed
+    assert len(one["net_weights.bin"]) == len(two["net_weights.bin"])
+
+
+def test_nothing_of_this_machine_is_in_a_file():
+    words = [str(ROOT), str(Path.home()), str(Path.cwd()), socket.gethostname(), sys.prefix]
+    for name, data in emitted(every_operator(), "every").files.items():
+        for word in words:
+            if len(word) > 4:
+                assert word.encode() not in data, (name, word)
+        if not name.endswith(".bin"):
+            text = data.decode("ascii")
+            assert not re.search(r"\b(19|20)\d\d-\d\d-\d\d\b|\d\d:\d\d:\d\d", text), name
+            assert not re.search(r"(^|[\s\"])/(home|root|tmp|usr|work)/", text), name
+
+
+def test_no_set_or_hash_order_gets_into_a_file():
+    script = (
+        "import hashlib, sys\n"
+        "sys.path.insert(0, 'tests/support')\n"
+        "from everyop import every_operator\n"
+        "from buildtool.emit.sources import emit\n"
+        "from buildtool.graph.rewrite import rewrite\n"
+        "from buildtool.plan.codec import to_bytes\n"
+        "from buildtool.plan.layerwise import plan\n"
+        "from buildtool.target.registry import load_target\n"
+        "graph, target = rewrite(every_operator()), load_target('cortex-m55')\n"
+        "made = plan(graph, target)\n"
+        "files = {**emit(graph, made, target, 'net').files, 'plan': to_bytes(made)}\n"
+        "print([(n, hashlib.sha256(d).hexdigest()) for n, d in files.items()])\n"
+    )
+    said = set()
+    for seed in ("0", "1", "4242"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        said.add(done.stdout)
+    assert len(said) == 1
+
+
+def test_hostile_tensor_names_stay_inside_their_comments(tmp_path):
+    graph = every_operator()
+    evil = "*/ int evil; ??/ /* \\"
+    tensors = tuple(dataclasses.replace(t, name=evil + "\n#error") for t in graph.tensors)
+    made = emitted(dataclasses.replace(graph, tensors=tensors), "evil*/")
+    write_files(made.files, tmp_path)
+    assert made.net == "evil"
+    for compiler in ("gcc", "clang-22"):
+        command = [need(compiler), *WARNINGS, "-fsyntax-only", f"-I{include_folder()}", f"-I{tmp_path}"]
+        done = subprocess.run(
+            [*command, str(tmp_path / "evil.c")], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
