@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from netbuilder import NetBuilder
+from spread import spread
 
 from buildtool.graph import types as g
 from buildtool.graph.types import Activation, DType, Graph, OpKind
 
 
-def every_operator(seed: int = 0, batch: int = 1) -> Graph:
+def every_operator(seed: int = 2, batch: int = 1) -> Graph:
     """Every OpKind, most of them in an odd geometry; a float and an int8 input, several outputs.
 
     The trunk is 5 x 4 x 6. Operators stand where no rewrite removes them: what is left is all but
@@ -21,7 +22,7 @@ def every_operator(seed: int = 0, batch: int = 1) -> Graph:
     x = net.elementwise(OpKind.ADD, x, side)
     trunk = _weighted(net, x)
     outputs = [_arithmetic(net, trunk, side), _moved(net, trunk), _small(net, trunk)]
-    return net.graph([*outputs, net.dequantize(_classified(net, trunk))])
+    return spread(net.graph([*outputs, net.dequantize(_classified(net, trunk))]), seed)
 
 
 def _weighted(net: NetBuilder, x: int) -> int:

@@ -1,0 +1,52 @@
+"""Every operator kind on every board: one network holds them all."""
+
+import pytest
+from everyop import every_operator
+
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import OpKind
+from buildtool.service import handle
+
+WITHOUT_CODE = {OpKind.DEQUANTIZE, OpKind.EXPAND_DIMS, OpKind.RESHAPE, OpKind.SQUEEZE}
+RUNS = [
+    pytest.param("host", "", 1),
+    pytest.param("cortex-m4", "clang", 1),
+    pytest.param("cortex-m55", "clang", 1),
+    pytest.param("host", "", 2, marks=pytest.mark.slow),
+    pytest.param("cortex-m4", "gcc", 2, marks=pytest.mark.slow),
+    pytest.param("cortex-m55", "gcc", 2, marks=pytest.mark.slow),
+]
+
+
+def _kinds(graph):
+    return {op.kind for op in graph.ops}
+
+
+def test_the_network_has_every_operator():
+    source = read_model(write_model(every_operator()))
+    assert _kinds(source) == set(OpKind)
+    assert set(OpKind) - _kinds(rewrite(source)) <= WITHOUT_CODE
+
+
+@pytest.mark.parametrize(("board", "toolchain", "batch"), RUNS)
+def test_every_operator_equals_the_reference(board, toolchain, batch, tmp_path):
+    model = tmp_path / "every.tflite"
+    model.write_bytes(write_model(every_operator(batch=batch)))
+    answer = handle(
+        {
+            "kind": "validate",
+            "model": str(model),
+            "board": board,
+            "toolchain": toolchain,
+            "reference": "litert",
+            "tensors": True,
+            "inputs": 2,
+            "seed": 5,
+        }
+    )
+    assert answer["exact"], answer["first_difference"]
+    assert answer["tensors_compared"] >= 36
+    assert answer["output_values"] > 80  # of some 130 that there could be
+    assert answer["arena_high_water"] <= answer["arena_bytes"]

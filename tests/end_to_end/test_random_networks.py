@@ -1,0 +1,80 @@
+"""Random networks: emitted, compiled under sanitizers, run, and equal in every tensor.
+
+Every tensor is compared with LiteRT's reference kernels and with the executor. Arenas are exactly as
+large as planned, between the sanitizer's red zones, and full of junk before each run.
+"""
+
+import pytest
+from graphs import one_operator_graphs, small_networks
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from nativebatch import differences, prepare, run
+from spread import spread
+
+from buildtool.graph.types import OpKind
+
+IN_PLACE = ("rows", "elementwise", "none")
+IMAGES = ("overwritable", "resident")
+_batches = settings(
+    derandomize=True,
+    deadline=None,
+    max_examples=3,
+    # a batch is dear: the failure names the network, shrinking is done by hand
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow, HealthCheck.large_base_example],
+)
+_options = st.tuples(st.sampled_from(IN_PLACE), st.sampled_from(IMAGES), st.integers(0, 2**31 - 1))
+
+
+def _check(graphs, options, folder):
+    jobs = [
+        prepare(
+            spread(graph, seed) if seed % 2 else graph, f"n{i}", in_place=in_place, image=image, seed=seed
+        )
+        for i, (graph, (in_place, image, seed)) in enumerate(zip(graphs, options, strict=True))
+    ]
+    for job, runs in zip(jobs, run(jobs, folder), strict=True):
+        assert differences(job, runs) == [], (job.plan, job.source)
+        if job.plan.image == "resident":
+            left = [one.inputs_after for one in runs]
+            assert left == [[array.tobytes() for array in given] for given in job.inputs]
+
+
+def _networks(count, blocks):
+    return st.lists(st.tuples(small_networks(max_blocks=blocks), _options), min_size=count, max_size=count)
+
+
+@_batches
+@given(drawn=_networks(8, 4))
+def test_small_networks_are_exact(drawn, tmp_path_factory):
+    _check(*zip(*drawn, strict=True), tmp_path_factory.mktemp("batch"))
+
+
+@pytest.mark.slow
+@settings(_batches, max_examples=60)
+@given(drawn=_networks(10, 7))
+def test_many_networks_are_exact(drawn, tmp_path_factory):
+    _check(*zip(*drawn, strict=True), tmp_path_factory.mktemp("batch"))
+
+
+def _one_of_each():
+    """A network of each operator kind; uint8 edges (refused by the reader) are drawn again as others."""
+    return st.tuples(*(one_operator_graphs(kind).filter(_is_int8) for kind in OpKind))
+
+
+def _is_int8(graph):
+    edges = [*graph.inputs, *graph.outputs]
+    return all(graph.tensors[t].dtype.value in ("int8", "float32") for t in edges)
+
+
+@settings(_batches, max_examples=2)
+@given(graphs=_one_of_each(), options=st.lists(_options, min_size=len(OpKind), max_size=len(OpKind)))
+def test_each_operator_alone_is_exact(graphs, options, tmp_path_factory):
+    _check(graphs, options, tmp_path_factory.mktemp("batch"))
+
+
+@pytest.mark.slow
+@settings(_batches, max_examples=50)
+@given(graphs=_one_of_each(), options=st.lists(_options, min_size=len(OpKind), max_size=len(OpKind)))
+def test_each_operator_alone_is_exact_in_many_shapes(graphs, options, tmp_path_factory):
+    _check(graphs, options, tmp_path_factory.mktemp("batch"))

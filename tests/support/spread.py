@@ -1,0 +1,137 @@
+"""Quantisation chosen so that values stay spread through a whole network.
+
+Random quantisations collapse after a few operators: everything saturates, and a comparison of what
+comes after proves little. `spread(graph, seed)` is the same network with output scales and zero points
+picked, operator by operator, among those that leave many different values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from graphs import inputs_for
+
+from buildtool.errors import BuildtoolError
+from buildtool.graph.reference import execute
+from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Quantization, Tensor
+
+# The output's quantisation is the input's, or is part of the operator.
+TIED = frozenset(
+    {
+        OpKind.PAD,
+        OpKind.MIRROR_PAD,
+        OpKind.AVERAGE_POOL_2D,
+        OpKind.MAX_POOL_2D,
+        OpKind.RESHAPE,
+        OpKind.SQUEEZE,
+        OpKind.EXPAND_DIMS,
+        OpKind.TRANSPOSE,
+        OpKind.CONCATENATION,
+        OpKind.SPLIT,
+        OpKind.STRIDED_SLICE,
+        OpKind.SLICE,
+        OpKind.RESIZE_NEAREST_NEIGHBOR,
+        OpKind.RESIZE_BILINEAR,
+    }
+)
+FIXED = frozenset({OpKind.SOFTMAX, OpKind.LOGISTIC, OpKind.TANH, OpKind.DEQUANTIZE})
+WEIGHTED = frozenset(
+    {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+)
+_FACTORS = [2.0**n for n in range(-7, 8, 2)]
+_ZERO_POINTS = (-128, -50, 3, 90)
+
+
+def spread(graph: Graph, seed: int = 0) -> Graph:
+    """`graph` with other quantisations; geometry, weights and input quantisations stay."""
+    work = _Work(graph, seed)
+    for position in range(len(graph.ops)):
+        work.take(position)
+    return dataclasses.replace(graph, tensors=tuple(work.tensors), ops=tuple(work.ops))
+
+
+class _Work:
+    def __init__(self, graph: Graph, seed: int) -> None:
+        self.graph = graph
+        self.tensors: list[Tensor] = list(graph.tensors)
+        self.ops: list[Op] = list(graph.ops)
+        self.rng = np.random.default_rng(seed)
+        self.values: dict[int, np.ndarray] = dict(zip(graph.inputs, inputs_for(graph, seed), strict=True))
+        self.group = _tied_groups(graph)
+        producers = graph.producers()
+        # quantisations that are settled: of inputs, and of operators that fix theirs
+        self.settled = {self.group[t] for t in graph.inputs}
+        self.settled |= {self.group[t] for t, i in producers.items() if graph.ops[i].kind in FIXED}
+        self.settled |= {
+            self.group[t] for t, i in producers.items() if graph.tensors[t].dtype is not DType.INT8
+        }
+
+    def take(self, position: int) -> None:
+        op = self.ops[position]
+        out = op.outputs[0]
+        if op.kind in WEIGHTED and op.inputs[2] >= 0:
+            self._match_bias(op)
+        if op.kind is OpKind.PAD and isinstance(op.attrs, PadAttrs):
+            quant = self.tensors[op.inputs[0]].quant
+            assert quant is not None
+            op = dataclasses.replace(op, attrs=dataclasses.replace(op.attrs, value=quant.zero_point))
+            self.ops[position] = op
+        if op.kind not in TIED and self.group[out] not in self.settled:
+            self._choose(op, self.group[out])
+        self.values.update(self._run(op))
+
+    def _run(self, op: Op) -> dict[int, np.ndarray]:
+        read = [t for t in dict.fromkeys(op.inputs) if t in self.values]
+        one = Graph("one", tuple(self.tensors), (op,), tuple(read), op.outputs)
+        made = execute(one, [self.values[t] for t in read])
+        return {t: made[t] for t in op.outputs}
+
+    def _choose(self, op: Op, group: int) -> None:
+        quant = self.tensors[op.outputs[0]].quant
+        assert quant is not None
+        found = []
+        for factor in _FACTORS:
+            for zero_point in _ZERO_POINTS:
+                candidate = Quantization((float(np.float32(quant.scale * factor)),), (zero_point,))
+                self._set(group, candidate)
+                try:
+                    out = self._run(op)[op.outputs[0]]
+                except BuildtoolError:
+                    continue
+                found.append((np.unique(out).size - float((abs(out + 0.5) > 127).mean()), candidate))
+        best = max(score for score, _ in found)
+        good = [candidate for score, candidate in found if score >= 0.8 * best]
+        self._set(group, good[int(self.rng.integers(len(good)))])
+        self.settled.add(group)
+
+    def _set(self, group: int, quant: Quantization) -> None:
+        for t, owner in self.group.items():
+            if owner == group:
+                self.tensors[t] = dataclasses.replace(self.tensors[t], quant=quant)
+
+    def _match_bias(self, op: Op) -> None:
+        """A bias is in units of the input's scale times the weights'."""
+        source, weights = self.tensors[op.inputs[0]].quant, self.tensors[op.inputs[1]].quant
+        assert source is not None and weights is not None
+        scales = tuple(float(np.float32(source.scale) * np.float32(s)) for s in weights.scales)
+        quant = Quantization(scales, (0,) * len(scales), 0)
+        self.tensors[op.inputs[2]] = dataclasses.replace(self.tensors[op.inputs[2]], quant=quant)
+
+
+def _tied_groups(graph: Graph) -> dict[int, int]:
+    """Activation tensor -> the least tensor whose quantisation it shares."""
+    group = {t: t for t in graph.activations()}
+
+    def root(t: int) -> int:
+        while group[t] != t:
+            t = group[t]
+        return t
+
+    for op in graph.ops:
+        if op.kind in TIED:
+            members = [t for t in (*op.inputs, *op.outputs) if t in group]
+            least = min(root(t) for t in members)
+            for t in members:
+                group[root(t)] = least
+    return {t: root(t) for t in group}
