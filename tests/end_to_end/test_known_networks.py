@@ -1,0 +1,112 @@
+"""Trained and zoo networks on every board: every tensor equals LiteRT's; arenas as published."""
+
+from pathlib import Path
+
+import pytest
+
+from buildtool.errors import UnsupportedError
+from buildtool.service import handle
+
+MODELS = Path(__file__).resolve().parents[3] / "shared" / "models"
+FILES = (
+    "mbv2_w035_144_random",
+    "mcunet_320k_imagenet",
+    "mcunet_vww5",
+    "mlperf_ad",
+    "mlperf_kws",
+    "mlperf_resnet8",
+    "mlperf_vww96",
+    "mobilenetv2_160",
+)
+ZOO = (
+    "autoencoder",
+    "ds_cnn",
+    "mbv2_w035_144",
+    "mcunet_320k",
+    "mcunet_vww5",
+    "mobilenetv1_025_96",
+    "mobilenetv2",
+    "resnet8",
+)
+BOARDS = ("host", "cortex-m4", "cortex-m55")
+
+# Arena bytes layer by layer without anything in place, as published for these files (PADs folded).
+ARENAS = {
+    "mobilenetv2_160": 768_000,
+    "mlperf_vww96": 55_296,
+    "mcunet_320k_imagenet": 340_736,
+    "mlperf_resnet8": 49_152,
+    "mlperf_kws": 16_000,
+}
+
+
+def shared(name):
+    path = MODELS / f"{name}.tflite"
+    if not path.is_file():
+        pytest.skip(f"../shared/models/{name}.tflite is not there")
+    return str(path)
+
+
+def validate(model, board, toolchain="", inputs=3):
+    answer = handle(
+        {
+            "kind": "validate",
+            "model": model,
+            "board": board,
+            "toolchain": toolchain,
+            "reference": "litert",
+            "tensors": True,
+            "inputs": inputs,
+            "seed": 20,
+        }
+    )
+    assert answer["exact"], answer["first_difference"]
+    assert answer["reference"] == "LiteRT BUILTIN_REF"
+    assert answer["inputs"] == inputs
+    assert answer["output_values"] >= 2
+    assert answer["arena_high_water"] <= answer["arena_bytes"]
+    return answer
+
+
+@pytest.mark.parametrize("name", ARENAS)
+def test_the_arena_is_as_large_as_published(name):
+    options = {"in_place": "none"}
+    (verdict,) = handle({"kind": "analyze", "model": shared(name), "boards": ["host"], "options": options})[
+        "boards"
+    ]
+    assert verdict["arena_bytes"] == verdict["arena_bound_bytes"] == ARENAS[name]
+
+
+def test_the_float_network_is_refused_with_a_reason():
+    with pytest.raises(UnsupportedError) as caught:
+        handle({"kind": "validate", "model": shared("mlperf_vww96_float"), "board": "host"})
+    message = str(caught.value)
+    assert "mlperf_vww96_float.tflite" in message
+    assert "float" in message
+    assert caught.value.hint
+
+
+def test_a_trained_network_is_exact_on_an_emulated_board():
+    answer = validate(shared("mlperf_kws"), "cortex-m4", inputs=1)
+    assert answer["level"] == "emulated"
+    assert answer["tensors_compared"] >= 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("name", FILES)
+def test_trained_networks_are_exact(name, board):
+    validate(shared(name), board)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("name", ZOO)
+def test_zoo_networks_are_exact(name, board):
+    validate(name, board)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mlperf_resnet8", "mlperf_kws"])
+def test_the_other_compiler_s_firmware_is_exact(name):
+    assert "gcc" in validate(shared(name), "cortex-m4", "gcc")["compiler"]
