@@ -147,11 +147,16 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
         window = f"{{{start}, {end}, 0, {width}}}"
         return ["{", *("    " + line for line in _call(network, group.ops[0], window)), "}"]
     lines = _row_ranges(network, group, start, end)
+    if not group.hand_off:
+        for position in group.ops:
+            window = f"{{low_{position}, high_{position}, 0, {columns(graph, graph.ops[position])}}}"
+            lines += ["{", *("    " + line for line in _call(network, position, window)), "}"]
+        return ["{", *("    " + line for line in lines), "}"]
     made = ", ".join(f"x_{p} = 0" for p in group.ops)
     lines.append(f"int32_t {made}; /* columns made by each operator */")
-    step = group.hand_off or width
-    lines.append(f"for (int32_t x = 0; x < {width}; x += {step}) {{")
-    lines += ["    " + line for line in _column_ends(network, group, f"nn_least({width}, x + {step})")]
+    lines.append(f"for (int32_t x = 0; x < {width}; x += {group.hand_off}) {{")
+    end = f"nn_least({width}, x + {group.hand_off})"
+    lines += ["    " + line for line in _column_ends(network, group, end)]
     for position in group.ops:
         window = f"{{low_{position}, high_{position}, x_{position}, end_{position}}}"
         call = [*_call(network, position, window), f"x_{position} = end_{position};"]
@@ -161,17 +166,32 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
     return ["{", *("    " + line for line in [*lines, "}"]), "}"]
 
 
+def _readers(network: Network, group: Group, position: int) -> list[int]:
+    """The operators of the group that read what `position` makes."""
+    made = network.graph.ops[position].outputs[0]
+    return [p for p in group.ops if made in network.graph.ops[p].inputs]
+
+
+def _folded(function: str, expressions: Sequence[str]) -> str:
+    """C for the least or the most of some expressions."""
+    first, *others = dict.fromkeys(expressions)
+    for other in others:
+        first = f"{function}({first}, {other})"
+    return first
+
+
 def _row_ranges(network: Network, group: Group, start: str, end: str) -> list[str]:
     """Declares low_p and high_p: the rows that operator p makes; the last operator first."""
     graph = network.graph
     last = group.ops[-1]
     lines = [f"const int32_t low_{last} = {start}, high_{last} = {end};"]
-    for before, position in reversed(list(zip(group.ops, group.ops[1:], strict=False))):
-        axis, _ = axes(graph, graph.ops[position])
+    for before in reversed(group.ops[:-1]):
         height = graph.tensors[graph.ops[before].outputs[0]].nhwc[1]
-        low = _low(f"low_{position}", axis)
-        high = f"nn_least({height}, {_linear(f'high_{position}', axis)})"
-        lines.append(f"const int32_t low_{before} = {low}, high_{before} = {high};")
+        needs = [(p, axes(graph, graph.ops[p])[0]) for p in _readers(network, group, before)]
+        low = _folded("nn_least", [_low(f"low_{p}", axis) for p, axis in needs])
+        high = _folded("nn_most", [_linear(f"high_{p}", axis) for p, axis in needs])
+        lines.append(f"const int32_t low_{before} = {low};")
+        lines.append(f"const int32_t high_{before} = nn_least({height}, {high});")
     return lines
 
 
@@ -179,10 +199,10 @@ def _column_ends(network: Network, group: Group, end: str) -> list[str]:
     """Declares end_p: the columns that operator p has made after this hand-off."""
     graph = network.graph
     lines = [f"const int32_t end_{group.ops[-1]} = {end};"]
-    for before, position in reversed(list(zip(group.ops, group.ops[1:], strict=False))):
-        _, axis = axes(graph, graph.ops[position])
+    for before in reversed(group.ops[:-1]):
         width = graph.tensors[graph.ops[before].outputs[0]].nhwc[2]
-        reach = _linear(f"end_{position}", axis)
+        needs = [(p, axes(graph, graph.ops[p])[1]) for p in _readers(network, group, before)]
+        reach = _folded("nn_most", [_linear(f"end_{p}", axis) for p, axis in needs])
         lines.append(f"const int32_t end_{before} = nn_least({width}, {reach});")
     return lines
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from buildtool.graph.types import Graph, OpKind
-from buildtool.plan.receptive import Axis, axes, through
+from buildtool.plan.inner import columns_kept, group_axis, held_whole, made, needs
+from buildtool.plan.receptive import Axis, through
 from buildtool.plan.types import Group
 
 ACCUMULATOR_BYTES = 4
@@ -34,22 +35,22 @@ def _kept(graph: Graph, tensor: int, row_count: int, column_count: int) -> Kept:
 
 
 def windows(graph: Graph, group: Group) -> list[Kept]:
-    """The column windows between the operators of a group, first to last."""
-    found: list[Kept] = []
-    column_count, row_count = group.hand_off, group.rows_per_step
-    for position in reversed(group.ops[1:]):
-        op = graph.ops[position]
-        row_axis, column_axis = axes(graph, op)
-        tensor = op.inputs[0] if op.inputs[0] in _outputs(graph, group) else op.inputs[1]
+    """The windows of the tensors between the operators of a group, first to last.
+
+    A tensor that is read outside of the group as well is held whole, and has none.
+    """
+    if len(group.ops) == 1:
+        return []
+    along, whole = needs(graph, group), held_whole(graph, group)
+    found = []
+    for tensor in made(graph, group):
+        if tensor in whole:
+            continue
         _, height, width, _ = graph.tensors[tensor].nhwc
-        row_count = row_axis.extent(row_count)
-        column_count = column_axis.extent(column_count or width)
-        found.insert(0, _kept(graph, tensor, min(row_count, height), min(column_count, width)))
+        row_count = min(height, along[tensor][0].extent(group.rows_per_step))
+        column_count = columns_kept(graph, group, tensor, along) if group.hand_off else width
+        found.append(_kept(graph, tensor, row_count, min(width, column_count)))
     return found
-
-
-def _outputs(graph: Graph, group: Group) -> set[int]:
-    return {t for position in group.ops for t in graph.ops[position].outputs}
 
 
 def main_input(graph: Graph, groups: Sequence[Group], index: int) -> int:
@@ -67,7 +68,7 @@ def ring(graph: Graph, groups: Sequence[Group], index: int, ahead: int) -> Kept:
     group = groups[index]
     tensor = main_input(graph, groups, index)
     _, height, width, _ = graph.tensors[tensor].nhwc
-    needed = through(graph, group.ops).extent(group.rows_per_step)
+    needed = group_axis(graph, group).extent(group.rows_per_step)
     for lag in leads(graph, groups, index, tensor):
         needed = max(needed, lag)
     return _kept(graph, tensor, min(height, needed + ahead - 1), width)

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from buildtool.errors import PlanError
-from buildtool.graph.types import Graph
+from buildtool.graph.types import Graph, Op
+from buildtool.plan.inner import group_axis
 from buildtool.plan.receptive import Axis, axes, columns, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 
@@ -68,11 +69,9 @@ def links(region: Region, graph: Graph) -> list[Link]:
     for group in region.groups:
         if (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1:
             raise PlanError(f"a group of operators {list(group.ops)} cannot be '{group.scheme}'")
-        axis = Axis()
-        for position in group.ops:
-            axis = axes(graph, graph.ops[position])[0].after(axis)
         first, last = graph.ops[group.ops[0]], graph.ops[_position(group, graph)]
-        found.append(Link(group, axis, rows(graph, last), graph.tensors[first.inputs[0]].nhwc[1]))
+        height = graph.tensors[first.inputs[0]].nhwc[1]
+        found.append(Link(group, group_axis(graph, group), rows(graph, last), height))
     return found
 
 
@@ -105,13 +104,23 @@ def _pulled(region: Region, graph: Graph, image: str) -> Iterator[Step]:
 
 def row_ranges(group: Group, graph: Graph, y0: int, y1: int) -> list[tuple[int, int]]:
     """Per operator of a group, the rows it makes for rows [y0, y1) of the last one."""
-    ranges = [(y0, y1)]
-    for position in reversed(group.ops[1:]):
-        axis, _ = axes(graph, graph.ops[position])
-        height = graph.tensors[graph.ops[position].inputs[0]].nhwc[1]
-        low, high = ranges[0]
-        ranges.insert(0, (max(0, axis.low(low)), min(height, axis.high(high))))
-    return ranges
+    wanted = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
+    ranges = []
+    for position in reversed(group.ops):
+        op = graph.ops[position]
+        low, high = wanted[op.outputs[0]]
+        ranges.append((low, high))
+        axis, _ = axes(graph, op)
+        for t in _activations(graph, op):
+            height = graph.tensors[t].nhwc[1]
+            need = (max(0, axis.low(low)), min(height, axis.high(high)))
+            known = wanted.get(t, need)
+            wanted[t] = (min(known[0], need[0]), max(known[1], need[1]))
+    return ranges[::-1]
+
+
+def _activations(graph: Graph, op: Op) -> list[int]:
+    return [t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant]
 
 
 def group_steps(group: Group, graph: Graph, y0: int, y1: int) -> Iterator[Step]:
@@ -129,9 +138,13 @@ def group_steps(group: Group, graph: Graph, y0: int, y1: int) -> Iterator[Step]:
 
 def column_ends(group: Group, graph: Graph, end: int) -> list[int]:
     """Per operator of a group, one past the last column it has made when the last one has made `end`."""
-    ends = [end]
-    for position in reversed(group.ops[1:]):
-        _, axis = axes(graph, graph.ops[position])
-        width = graph.tensors[graph.ops[position].inputs[0]].nhwc[2]
-        ends.insert(0, max(0, min(width, axis.high(ends[0]))))
-    return ends
+    wanted = {graph.ops[group.ops[-1]].outputs[0]: end}
+    ends = []
+    for position in reversed(group.ops):
+        op = graph.ops[position]
+        ends.append(wanted[op.outputs[0]])
+        _, axis = axes(graph, op)
+        for t in _activations(graph, op):
+            need = max(0, min(graph.tensors[t].nhwc[2], axis.high(ends[-1])))
+            wanted[t] = max(need, wanted.get(t, 0))
+    return ends[::-1]

@@ -2,25 +2,25 @@
 
 Tensors between regions are whole. Inside a streamed region a tensor is a ring (between groups) or a
 column window (inside a group). The windows and the kernel scratch of a region's groups are never in
-use at the same time, so they share one block.
+use at the same time, so they share one block; in a group that runs in strips of whole rows, neither
+are those of operators that are not neighbours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import alias_roots, live_ranges
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.types import Graph
-from buildtool.plan.arena import round_up
 from buildtool.plan.assemble import accounting, place
 from buildtool.plan.overlap import permitted
 from buildtool.plan.receptive import accumulates, axes
-from buildtool.plan.rings import Kept, accumulator_bytes, ring, windows
+from buildtool.plan.rings import Kept, accumulator_bytes, ring
 from buildtool.plan.schedule import schedule
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Overlap, Plan, Region, Step
+from buildtool.plan.workspace import Life, workspace
 from buildtool.target import catalogue
 from buildtool.target.registry import target_digest
 from buildtool.target.types import KernelVariant, Target
@@ -44,7 +44,7 @@ def assemble_streamed(
     steps = [step for run in runs for step in run]
     lives = _lives(graph, steps, image)
     kept = _rings(graph, regions, image)
-    blocks = [_block(graph, region, kernels, alignment) for region in regions]
+    blocks = [workspace(graph, region, kernels, alignment, in_place) for region in regions]
     inner = {k.tensor for block in blocks for k, _ in block.windows}
     buffers = [*_tensors(graph, lives, kept, inner), *_accumulators(graph, regions, lives)]
     options = _overlaps(graph, regions, runs, kernels, buffers, in_place, image)
@@ -109,14 +109,6 @@ def _cost(
         share = pixels / (height * width) if pixels else 1.0
         total += catalogue.cost(kernel, graph, op) * share
     return total
-
-
-@dataclass(frozen=True)
-class Life:
-    """First and last step in which something is touched."""
-
-    first: int
-    last: int
 
 
 def _lives(graph: Graph, steps: Sequence[Step], image: str) -> dict[int, Life]:
@@ -206,61 +198,6 @@ def _accumulators(graph: Graph, regions: Sequence[Region], lives: Mapping[int, L
                     Buffer(BufferKind.ACCUMULATOR, name, (), size, life.first, life.last, op=position)
                 )
     return buffers
-
-
-@dataclass(frozen=True)
-class Block:
-    """The windows and scratch of a region's groups: (what, its offset in the block)."""
-
-    size: int
-    windows: tuple[tuple[Kept, int], ...]
-    scratch: tuple[tuple[int, int, int], ...]  # operator, bytes, offset
-
-    def pieces(self, base: int, lives: Mapping[int, Life]) -> list[Buffer]:
-        """The block's buffers once it lies at `base`."""
-        found = []
-        for k, offset in self.windows:
-            life = lives[k.tensor]
-            found.append(
-                Buffer(
-                    BufferKind.RING,
-                    f"tensor {k.tensor} window",
-                    (k.tensor,),
-                    k.size,
-                    life.first,
-                    life.last,
-                    base + offset,
-                    k.rows,
-                    k.columns,
-                )
-            )
-        for position, size, offset in self.scratch:
-            life = lives[-2 - position]
-            name = f"operator {position} scratch"
-            found.append(
-                Buffer(BufferKind.SCRATCH, name, (), size, life.first, life.last, base + offset, op=position)
-            )
-        return found
-
-
-def _block(graph: Graph, region: Region, kernels: Sequence[KernelVariant | None], alignment: int) -> Block:
-    """Lays out each group's windows, and the scratch of one operator at a time behind them."""
-    size = 0
-    held: list[tuple[Kept, int]] = []
-    scratch: list[tuple[int, int, int]] = []
-    for group in region.groups:
-        place_ = 0
-        for k in windows(graph, group) if region.is_streamed else []:
-            held.append((k, place_))
-            place_ = round_up(place_ + k.size, alignment)
-        size = max(size, place_)
-        for position in group.ops:
-            kernel = kernels[position]
-            wanted = catalogue.scratch_bytes(kernel, graph, graph.ops[position]) if kernel else 0
-            if wanted:
-                scratch.append((position, wanted, place_))
-                size = max(size, round_up(place_ + wanted, alignment))
-    return Block(size, tuple(held), tuple(scratch))
 
 
 def _overlaps(

@@ -23,6 +23,7 @@ class Scheme(enum.StrEnum):
 
     OPERATOR = "operator"
     H_CACHED = "h-cached"  # columns are kept from hand-off to hand-off, rows are recomputed
+    HALO = "halo"  # strips of whole rows, operator by operator; what strips share is recomputed
 
 
 SOURCE = -1  # Step.op of the row source: rows of the network's (streamed) input are delivered
