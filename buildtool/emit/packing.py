@@ -48,10 +48,13 @@ def pack(graph: Graph, op: Op, packing: str) -> bytes:
     `packing` is a key of `PACKINGS` (KernelVariant.packing). Raises TargetError for an unknown one,
     UnsupportedError for values that the kernels cannot work with.
     """
+    from buildtool.emit import packing_mve  # which imports from here
+
+    known = {**PACKINGS, **packing_mve.PACKINGS}
     try:
-        build = PACKINGS[packing]
+        build = known[packing]
     except KeyError:
-        raise TargetError(f"packing '{packing}' is unknown", hint=did_you_mean(packing, PACKINGS)) from None
+        raise TargetError(f"packing '{packing}' is unknown", hint=did_you_mean(packing, known)) from None
     return aligned(build(graph, op))
 
 

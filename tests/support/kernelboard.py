@@ -1,0 +1,203 @@
+"""Calls C kernels on an emulated board: one firmware image, hundreds of calls in one emulator run.
+
+    kernels = Firmware("cortex-m55", "clang", sources, symbols)
+    memory = Memory()
+    view = memory.view(array)                  # nn_view of a copy of the array; gives its address
+    call = Call("nn_lut_s8", (memory.put(table), view, out_view, window), memory)
+    done, = kernels.run([call])                # done.memory: bytes as the call left them
+
+Nothing here knows a kernel or an instruction set: any family's tests and benchmarks may use it. A call's
+memory is one block of bytes that Python lays out; addresses in it (of an nn_view's data) are relocated
+by the driver. `count=True` gives executed instructions by `Call.marker`, the call's own code included.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import struct
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from buildtool.target.registry import kernels_root, load_board, plugin
+from buildtool.target.types import RunRequest
+
+DRIVER = Path(__file__).resolve().parent / "kernelboard_c" / "driver.c"
+ALIGNMENT = 16
+MARKERS = 64
+_FOLDER = tempfile.TemporaryDirectory(prefix="kernelboard-")
+
+
+@dataclass(frozen=True)
+class Address:
+    """A place in a call's memory."""
+
+    offset: int
+
+
+class Memory:
+    """The bytes that a call sees, filled piece by piece; all that is not given is noise."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self.relocations: list[int] = []
+
+    def put(self, data: bytes | np.ndarray, *, align: int = ALIGNMENT, guard: int = 32) -> Address:
+        """A copy of `data` at a multiple of `align`, with at least `guard` bytes of noise before it."""
+        raw = data if isinstance(data, bytes) else np.ascontiguousarray(data).tobytes()
+        self._noise(guard)
+        self._noise(-self._size % align)
+        place = Address(self._size)
+        self._append(raw)
+        return place
+
+    def room(self, size: int, *, align: int = ALIGNMENT) -> Address:
+        """`size` bytes of noise to write to."""
+        return self.put(self._rng.bytes(size), align=align)
+
+    def words(self, *values: int | Address) -> Address:
+        """A struct of 32-bit words; an Address becomes a pointer."""
+        numbers = [v.offset if isinstance(v, Address) else v for v in values]
+        place = self.put(struct.pack(f"<{len(numbers)}I", *(n & 0xFFFFFFFF for n in numbers)))
+        for i, value in enumerate(values):
+            if isinstance(value, Address):
+                self.relocations.append(place.offset + 4 * i)
+        return place
+
+    def finish(self) -> bytes:
+        """All bytes, a multiple of 16, the last 32 of them noise."""
+        self._noise(32)
+        self._noise(-self._size % ALIGNMENT)
+        return b"".join(self._pieces)
+
+    def _noise(self, count: int) -> None:
+        self._append(self._rng.bytes(count))
+
+    def _append(self, raw: bytes) -> None:
+        self._pieces.append(raw)
+        self._size += len(raw)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: the function's name, its arguments (numbers, or addresses in `memory`)."""
+
+    symbol: str
+    arguments: tuple[int | Address, ...]
+    memory: Memory
+    marker: int = 0
+    repeats: int = 1
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a call left: its return value (garbage if it has none) and its memory, before and after."""
+
+    result: int
+    before: bytes
+    memory: bytes
+
+    def array(self, place: Address, shape: tuple[int, ...], dtype: str = "int8") -> np.ndarray:
+        """A copy of what is at `place`."""
+        count = int(np.prod(shape, dtype=int))
+        return np.frombuffer(self.memory, dtype, count, place.offset).reshape(shape).copy()
+
+    def changed(self) -> np.ndarray:
+        """The offsets of all bytes that the call changed."""
+        return np.flatnonzero(np.frombuffer(self.before, np.uint8) != np.frombuffer(self.memory, np.uint8))
+
+
+@dataclass
+class Firmware:
+    """An image with the functions `symbols` of `sources` in it, built on first use."""
+
+    board: str
+    toolchain: str
+    sources: tuple[Path, ...]
+    symbols: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    counts: dict[int, int] = field(default_factory=dict)
+
+    def run(self, calls: Sequence[Call], *, count: bool = False, timeout: float = 120.0) -> list[Done]:
+        """Runs the calls in order; with `count`, `self.counts` gets instructions by marker."""
+        blocks = [call.memory.finish() for call in calls]
+        pieces = [struct.pack("<I", len(calls))]
+        for call, block in zip(calls, blocks, strict=True):
+            pieces += [self._header(call, len(block)), block]
+        image = _image(self.board, self.toolchain, self.sources, self.symbols, self.flags, self._stamp())
+        request = RunRequest({"cases.bin": b"".join(pieces)}, ("results.bin",), timeout=timeout, count=count)
+        board = load_board(self.board)
+        result = plugin(board).run(board, image, request)
+        self.counts = dict(result.counts)
+        return _results(result.files["results.bin"], blocks)
+
+    def _header(self, call: Call, size: int) -> bytes:
+        places = call.memory.relocations
+        words = [self.symbols.index(call.symbol), call.marker, call.repeats]
+        words += [len(call.arguments), len(places), size]
+        for argument in call.arguments:
+            words += [1, argument.offset] if isinstance(argument, Address) else [0, argument & 0xFFFFFFFF]
+        return struct.pack(f"<{len(words) + len(places)}I", *words, *places)
+
+    def _stamp(self) -> str:
+        digest = hashlib.sha256()
+        headers = sorted((kernels_root() / "include").glob("*.h"))
+        for path in (*self.sources, *headers, DRIVER):
+            digest.update(path.read_bytes())
+        return digest.hexdigest()
+
+
+def _results(data: bytes, blocks: Sequence[bytes]) -> list[Done]:
+    done, place = [], 0
+    for block in blocks:
+        (value,) = struct.unpack_from("<i", data, place)
+        place += 4
+        done.append(Done(value, block, data[place : place + len(block)]))
+        place += len(block)
+    assert place == len(data), "the driver wrote too much or too little"
+    return done
+
+
+@functools.cache
+def _image(
+    board_name: str,
+    toolchain: str,
+    sources: tuple[Path, ...],
+    symbols: tuple[str, ...],
+    flags: tuple[str, ...],
+    _stamp: str,
+) -> Path:
+    """The linked image; built once for each content of its sources."""
+    board = load_board(board_name)
+    served = plugin(board)
+    work = Path(tempfile.mkdtemp(dir=_FOLDER.name))
+    tools = served.toolchain(board, toolchain, work)
+    harness = served.harness(board)
+    table = work / "symbols.c"
+    declared = "".join(f"int {name}();\n" for name in symbols)
+    listed = "".join(f"    {name},\n" for name in symbols)
+    table.write_text(
+        f"{declared}typedef int (*function)();\nextern const function symbols[];\n"
+        f"extern const unsigned symbol_count;\nconst function symbols[] = {{\n{listed}}};\n"
+        f"const unsigned symbol_count = {len(symbols)};\n"
+    )
+    needed = [path for path in map(str, harness.sources) if path.endswith("harness_io.c")]
+    includes = [kernels_root() / "include", *tools.includes, *harness.includes]
+    elf = work / "kernels.elf"
+    command = [
+        *(tools.cc, *tools.cflags, "-DNN_PROFILE", *flags),
+        *(f"-I{folder}" for folder in includes),
+        *(str(DRIVER), str(table), *map(str, sources), *needed, *tools.objects),
+        *(*tools.ldflags, "-o", str(elf)),
+    ]
+    done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return elf
