@@ -1,0 +1,162 @@
+"""A fault in the weights, a multiplier, a kernel or the arena's plan is seen, and the right tensor named."""
+
+import dataclasses
+import re
+import shutil
+import struct
+import zlib
+
+import pytest
+
+from buildtool.emit.image import HEADER_BYTES
+from buildtool.errors import ToolError
+from buildtool.graph.types import OpKind
+from buildtool.service import firmware, handle, validation
+from buildtool.service.options import PlanOptions
+from buildtool.service.pipeline import planned
+
+MODEL = "resnet8"
+REQUEST = {
+    "kind": "validate",
+    "model": MODEL,
+    "board": "host",
+    "tensors": True,
+    "reference": "litert",
+    "seed": 3,
+}
+
+
+@pytest.fixture(scope="module")
+def made():
+    return planned(MODEL, "host", PlanOptions())
+
+
+def _sealed(image):
+    """The image with a checksum that fits: the fault is not one that init would find."""
+    payload = bytes(image[HEADER_BYTES:])
+    return (
+        bytes(image[:16]) + struct.pack("<I", zlib.crc32(payload)) + bytes(image[20:HEADER_BYTES]) + payload
+    )
+
+
+def _tampered(monkeypatch, change):
+    """Validation with an emitter whose files went through `change(sources) -> files`."""
+    emit = validation.emit
+
+    def emit_changed(*arguments):
+        sources = emit(*arguments)
+        return dataclasses.replace(sources, files={**sources.files, **change(sources)})
+
+    monkeypatch.setattr(validation, "emit", emit_changed)
+
+
+def _flip(monkeypatch, place_of, mask):
+    def change(sources):
+        image = bytearray(sources.image.data)
+        image[place_of(sources)] ^= mask
+        return {f"{sources.net}_weights.bin": _sealed(image)}
+
+    _tampered(monkeypatch, change)
+
+
+def _name_of_output(made, position):
+    return made.graph.tensors[made.graph.ops[position].outputs[0]].name
+
+
+def _positions(made, kind):
+    return [i for i, op in enumerate(made.graph.ops) if op.kind is kind]
+
+
+def test_without_a_fault_all_is_exact():
+    answer = handle(REQUEST)
+    assert answer["exact"] and answer["first_difference"] is None and answer["max_abs_diff"] == 0
+
+
+@pytest.mark.parametrize("nth", [0, 4, -1])
+def test_one_weight_s_sign_is_seen(monkeypatch, made, nth):
+    position = _positions(made, OpKind.CONV_2D)[nth]
+    op = made.graph.ops[position]
+    filters = made.graph.tensors[op.inputs[1]]
+    head = -(-(16 + 12 * filters.shape[0]) // 16) * 16  # constants, then channels, aligned
+    _flip(monkeypatch, lambda sources: sources.image.constants[position] + head, 0x80)
+    answer = handle(REQUEST)
+    assert not answer["exact"]
+    first = answer["first_difference"]
+    assert first["tensor"] == _name_of_output(made, position)
+    assert first["operator"] == op.place
+    assert first["max_abs_diff"] > 0 and first["elements"] > 0
+    # one filter: its channel alone differs
+    assert first["elements"] <= made.graph.tensors[op.outputs[0]].elements // filters.shape[0]
+    assert first["first_element"] % filters.shape[0] == 0
+
+
+def test_one_multiplier_s_highest_bit_is_seen(monkeypatch, made):
+    position = _positions(made, OpKind.CONV_2D)[2]
+    channel = 5
+    place = 16 + 12 * channel + 4 + 3  # the channel's multiplier, its highest byte
+    _flip(monkeypatch, lambda sources: sources.image.constants[position] + place, 0x20)
+    first = handle(REQUEST)["first_difference"]
+    assert first["tensor"] == _name_of_output(made, position)
+    assert (
+        first["first_element"] % made.graph.tensors[made.graph.ops[position].outputs[0]].shape[3] == channel
+    )
+
+
+def test_a_damaged_image_is_refused_by_the_firmware(monkeypatch):
+    def change(sources):
+        image = bytearray(sources.image.data)
+        image[len(image) // 2] ^= 1
+        return {f"{sources.net}_weights.bin": bytes(image)}
+
+    _tampered(monkeypatch, change)
+    with pytest.raises(ToolError, match="init gave status 5"):
+        handle(REQUEST)
+
+
+def test_a_kernel_that_is_off_by_one_is_seen(monkeypatch, made, tmp_path):
+    shutil.copytree(firmware.kernels_root(), tmp_path / "kernels")
+    monkeypatch.setattr(firmware, "kernels_root", lambda: tmp_path / "kernels")
+    position = _positions(made, OpKind.ADD)[1]
+    kernel = next(k for k in made.target.kernels if k.name == made.plan.kernels[position])
+    (source,) = (tmp_path / "kernels" / name for name in kernel.sources)
+    width = made.graph.tensors[made.graph.ops[position].outputs[0]].shape[3]
+    source.write_text(
+        f"#define {kernel.symbol} right\n{source.read_text()}\n#undef {kernel.symbol}\n"
+        f"void {kernel.symbol}(const void *constants, const nn_view *in1, const nn_view *in2,\n"
+        f"                     const nn_view *out, const nn_window *window) {{\n"
+        f"    right(constants, in1, in2, out, window);\n"
+        f"    out->data[7] ^= out->channels == {width};\n}}\n"
+    )
+    answer = handle(REQUEST)
+    assert not answer["exact"]
+    first = answer["first_difference"]
+    assert (first["tensor"], first["first_element"]) == (_name_of_output(made, position), 7)
+    assert first["elements"] == 1 and first["max_abs_diff"] == 1
+
+
+def test_two_buffers_in_one_place_are_seen(monkeypatch):
+    """The highest buffer moved to the arena's start, behind the plan checker's back."""
+
+    def overlap(sources):
+        text = sources.files[f"{sources.net}.c"].decode()
+        highest = max(int(offset) for offset in re.findall(r"arena \+ (\d+)\b", text))
+        return {f"{sources.net}.c": re.sub(rf"arena \+ {highest}\b", "arena + 0", text).encode()}
+
+    _tampered(monkeypatch, overlap)
+    answer = handle(REQUEST)
+    assert not answer["exact"]
+    assert answer["first_difference"]["elements"] > 1
+
+
+def test_a_write_beyond_the_arena_is_seen(monkeypatch):
+    """The arena declared smaller than the buffers in it."""
+
+    def shrink(sources):
+        text = sources.files[f"{sources.net}.h"].decode()
+        smaller = re.sub(r"(_ARENA_BYTES) (\d+)", lambda m: f"{m[1]} {int(m[2]) - 64}", text)
+        assert smaller != text
+        return {f"{sources.net}.h": smaller.encode()}
+
+    _tampered(monkeypatch, shrink)
+    with pytest.raises(ToolError, match="arena"):
+        handle(REQUEST)

@@ -1,0 +1,132 @@
+"""What a user may feed: a .npy file, quantised or real; and what is refused, with which words."""
+
+import numpy as np
+import pytest
+
+from buildtool.errors import UsageError
+from buildtool.service import handle
+from buildtool.service.inputs import from_file, seeded
+from buildtool.service.models import load_model, read_graph
+
+MODEL = "ds_cnn"
+SHAPE = (1, 49, 10, 1)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return read_graph(load_model(MODEL))[1]
+
+
+@pytest.fixture
+def save(tmp_path):
+    def saved(array, name="input.npy"):
+        np.save(tmp_path / name, array)
+        return str(tmp_path / name)
+
+    return saved
+
+
+def _validate(path):
+    return handle({"kind": "validate", "model": MODEL, "board": "host", "input": path, "tensors": True})
+
+
+def _int8(shape=SHAPE, seed=4):
+    return np.random.default_rng(seed).integers(-128, 128, shape).astype(np.int8)
+
+
+def test_quantised_values_are_taken_as_they_are(save, graph):
+    values = _int8()
+    ((taken,),) = from_file(graph, save(values))
+    np.testing.assert_array_equal(taken, values)
+    answer = _validate(save(values))
+    assert answer["exact"] and answer["inputs"] == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_real_values_are_quantised(save, graph, dtype):
+    quant = graph.tensors[graph.inputs[0]].quant
+    values = _int8()
+    real = ((values.astype(np.float64) - quant.zero_point) * quant.scale).astype(dtype)
+    ((taken,),) = from_file(graph, save(real))
+    assert taken.dtype == np.int8
+    assert np.abs(taken.astype(int) - values).max() <= (1 if dtype is np.float16 else 0)
+
+
+def test_real_values_out_of_range_saturate(save, graph):
+    values = np.full(SHAPE, 1e30, np.float32)
+    values[0, 0, 0, 0] = -1e30
+    ((taken,),) = from_file(graph, save(values))
+    assert taken.reshape(-1)[0] == -128
+    assert set(taken.reshape(-1)[1:]) == {127}
+
+
+@pytest.mark.parametrize("shape", [(49, 10, 1), (49, 10), (1, 49, 10)])
+def test_dimensions_of_one_may_be_left_out(save, graph, shape):
+    values = _int8(shape)
+    ((taken,),) = from_file(graph, save(values))
+    assert taken.shape == SHAPE
+    np.testing.assert_array_equal(taken.reshape(-1), values.reshape(-1))
+
+
+@pytest.mark.parametrize("shape", [(1, 10, 49, 1), (1, 49, 10, 2), (490,), (2, 49, 10, 1), (0,), ()])
+def test_another_shape_is_refused(save, shape):
+    with pytest.raises(UsageError, match="shape") as caught:
+        _validate(save(_int8(shape)))
+    assert str(SHAPE) in str(caught.value)
+    assert caught.value.path.endswith("input.npy")
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, np.bool_, np.complex64, "U3"])
+def test_another_type_is_refused(save, dtype):
+    with pytest.raises(UsageError, match="elements are") as caught:
+        _validate(save(np.zeros(SHAPE, dtype)))
+    assert "int8" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_refused(save, value):
+    values = np.zeros(SHAPE, np.float32)
+    values[0, 3, 3, 0] = value
+    with pytest.raises(UsageError, match="not finite"):
+        _validate(save(values))
+
+
+def test_a_file_that_is_no_array_is_refused(tmp_path):
+    for name, data in (("empty.npy", b""), ("text.npy", b"1 2 3"), ("cut.npy", b"\x93NUMPY\x01\x00")):
+        path = tmp_path / name
+        path.write_bytes(data)
+        with pytest.raises(UsageError, match="cannot read"):
+            _validate(str(path))
+    with pytest.raises(UsageError, match="cannot read"):
+        _validate(str(tmp_path / "none.npy"))
+
+
+def test_objects_in_a_file_are_not_unpickled(tmp_path):
+    path = tmp_path / "evil.npy"
+    np.save(path, np.array([{"a": 1}], object), allow_pickle=True)
+    with pytest.raises(UsageError, match="cannot read"):
+        _validate(str(path))
+
+
+def test_an_archive_is_refused(tmp_path):
+    path = tmp_path / "many.npz"
+    np.savez(path, a=_int8())
+    with pytest.raises(UsageError, match="archive"):
+        _validate(str(path))
+
+
+def test_seeds_repeat_and_differ(graph):
+    one, again, other = (seeded(graph, 2, seed) for seed in (1, 1, 2))
+    for a, b, c in zip(one, again, other, strict=True):
+        np.testing.assert_array_equal(a[0], b[0])
+        assert (a[0] != c[0]).any()
+    assert (one[0][0] != one[1][0]).any()
+    assert {-128, 127} <= set(np.concatenate([s[0].reshape(-1) for s in seeded(graph, 8, 0)]))
+
+
+@pytest.mark.parametrize(
+    "request_", [{"inputs": 0}, {"inputs": 10**9}, {"inputs": "3"}, {"seed": -1}, {"seed": 1.5}]
+)
+def test_counts_and_seeds_that_make_no_sense_are_refused(request_):
+    with pytest.raises(UsageError, match="whole number"):
+        handle({"kind": "validate", "model": MODEL, "board": "host", **request_})

@@ -1,0 +1,78 @@
+"""The same network gives the same bytes, in whatever folder, by whatever hash seed, cached or not."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPT = """\
+import hashlib, json, sys
+from buildtool.service import handle
+answer = handle({"kind": "build", "model": sys.argv[1], "board": sys.argv[2], "toolchain": sys.argv[3]})
+files = answer["files"]
+answer["files"] = {n: [hashlib.sha256(d).hexdigest(), sys.argv[4].encode() in d] for n, d in files.items()}
+print(json.dumps(answer))
+"""
+FAST = [("cortex-m4", "clang")]
+SLOW = [
+    ("host", "clang"),
+    ("host", "gcc"),
+    ("cortex-m4", "gcc"),
+    ("cortex-m55", "clang"),
+    ("cortex-m55", "gcc"),
+]
+
+
+def _build(board, toolchain, folder, hash_seed):
+    folder.mkdir(parents=True)
+    environment = {
+        **os.environ,
+        "PYTHONHASHSEED": hash_seed,
+        "TMPDIR": str(folder),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, "autoencoder", board, toolchain, str(folder.parent)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("board", "toolchain"), [*FAST, *(pytest.param(*run, marks=pytest.mark.slow) for run in SLOW)]
+)
+def test_two_builds_in_different_folders_give_the_same_bytes(board, toolchain, tmp_path):
+    one = _build(board, toolchain, tmp_path / "a", "1")
+    two = _build(board, toolchain, tmp_path / "another" / "much" / "deeper", "2")
+    assert one == two
+    files = one["files"]
+    assert {f"autoencoder{end}" for end in (".c", ".h", "_weights.bin", ".elf")} <= set(files)
+    assert board == "host" or any(name.endswith(".bin") and "weights" not in name for name in files)
+    assert not [name for name, (_, holds_path) in files.items() if holds_path]
+
+
+def test_an_object_from_the_cache_is_the_one_that_was_compiled(tmp_path):
+    """The second build of a network takes every object from the cache; the image stays the same."""
+    from buildtool.service import handle
+
+    request = {"kind": "build", "model": "autoencoder", "board": "host"}
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path)
+    try:
+        images = [hashlib.sha256(handle(request)["files"]["autoencoder.elf"]).hexdigest() for _ in range(2)]
+    finally:
+        os.environ.pop("XDG_CACHE_HOME")
+        if before is not None:
+            os.environ["XDG_CACHE_HOME"] = before
+    assert images[0] == images[1]
+    assert list(tmp_path.rglob("*.o"))
