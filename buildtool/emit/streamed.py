@@ -14,7 +14,7 @@ from buildtool.emit.network import Network
 from buildtool.errors import UnsupportedError
 from buildtool.graph.types import TABLE_KINDS, ConvAttrs, OpKind, PoolAttrs
 from buildtool.plan.receptive import Axis, accumulates, axes, columns
-from buildtool.plan.schedule import Link, links
+from buildtool.plan.schedule import Link, first_column, links
 from buildtool.plan.types import Group, Region
 
 _TWO_OPERANDS = frozenset({OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU})
@@ -154,7 +154,8 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
         return ["{", *("    " + line for line in lines), "}"]
     made = ", ".join(f"x_{p} = 0" for p in group.ops)
     lines.append(f"int32_t {made}; /* columns made by each operator */")
-    lines.append(f"for (int32_t x = 0; x < {width}; x += {group.hand_off}) {{")
+    first = first_column(group, graph)
+    lines.append(f"for (int32_t x = {first}; x < {width}; x += {group.hand_off}) {{")
     end = f"nn_least({width}, x + {group.hand_off})"
     lines += ["    " + line for line in _column_ends(network, group, end)]
     for position in group.ops:

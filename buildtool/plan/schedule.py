@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph, Op
-from buildtool.plan.inner import group_axis
+from buildtool.plan.inner import group_axis, made, needs
 from buildtool.plan.receptive import Axis, axes, columns, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 
@@ -126,18 +127,48 @@ def _activations(graph: Graph, op: Op) -> list[int]:
 def group_steps(group: Group, graph: Graph, y0: int, y1: int) -> Iterator[Step]:
     """The steps that make rows [y0, y1) of a group: from hand-off to hand-off, operator by operator."""
     spans = row_ranges(group, graph, y0, y1)
+    for index, x0, x1 in hand_offs(group, graph):
+        yield Step(group.ops[index], *spans[index], x0, x1)
+
+
+@lru_cache(maxsize=256)
+def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
+    """(operator's place in the group, columns from, columns to) for one row of a group, in order."""
     width = columns(graph, graph.ops[group.ops[-1]])
+    step = group.hand_off or width
     done = [0] * len(group.ops)
-    for x in range(0, width, group.hand_off or width):
-        ends = column_ends(group, graph, min(width, x + (group.hand_off or width)))
-        for index, position in enumerate(group.ops):
-            if done[index] < ends[index]:
-                yield Step(position, *spans[index], done[index], ends[index])
-                done[index] = ends[index]
+    found = []
+    for x in range(first_column(group, graph), width, step):
+        ends = column_ends(group, graph, min(width, x + step))
+        for index, end in enumerate(ends):
+            if done[index] < end:
+                found.append((index, done[index], end))
+                done[index] = end
+    return tuple(found)
+
+
+def first_column(group: Group, graph: Graph) -> int:
+    """Where the columns' loop begins: 0, or so far to the left of it that all operators start empty.
+
+    Begun at 0, the first hand-off would make much more of the first tensors than the later ones do,
+    and their windows had to hold that.
+    """
+    if not group.hand_off or len(group.ops) == 1:
+        return 0
+    along = needs(graph, group)
+    ahead = 0  # hand-offs
+    for t in made(graph, group):
+        axis = along[t][1]
+        made_at_zero = axis.high(0)
+        ahead = max(ahead, -(-made_at_zero // (axis.stride * group.hand_off)))
+    return -ahead * group.hand_off
 
 
 def column_ends(group: Group, graph: Graph, end: int) -> list[int]:
-    """Per operator of a group, one past the last column it has made when the last one has made `end`."""
+    """Per operator of a group, one past the last column it has made when the last one has made `end`.
+
+    Not above 0: it has made none yet.
+    """
     wanted = {graph.ops[group.ops[-1]].outputs[0]: end}
     ends = []
     for position in reversed(group.ops):
@@ -145,6 +176,6 @@ def column_ends(group: Group, graph: Graph, end: int) -> list[int]:
         ends.append(wanted[op.outputs[0]])
         _, axis = axes(graph, op)
         for t in _activations(graph, op):
-            need = max(0, min(graph.tensors[t].nhwc[2], axis.high(ends[-1])))
-            wanted[t] = max(need, wanted.get(t, 0))
+            need = min(graph.tensors[t].nhwc[2], axis.high(ends[-1]))
+            wanted[t] = max(need, wanted.get(t, need))
     return ends[::-1]
