@@ -283,7 +283,7 @@ def _mean(call: Call) -> list[str]:
     source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
     return [
         *initialiser("nn_reduce_geometry", "geometry", fields),
-        f"nn_mean_s8(&geometry, {call.constants}, {source}, {sink});",
+        f"{call.symbol}(&geometry, {call.constants}, {source}, {sink});",
     ]
 
 

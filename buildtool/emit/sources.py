@@ -305,6 +305,12 @@ def _memory_map(network: Network) -> list[str]:
     return [*text, " */", ""]
 
 
+def _family_headers(network: Network) -> list[str]:
+    """Where the kernels of families other than the reference are declared: nn_<family>.h each."""
+    families = {source.partition("/")[0] for kernel in network.kernels if kernel for source in kernel.sources}
+    return [f'#include "nn_{family}.h"' for family in sorted(families - {"reference"})]
+
+
 def _source(network: Network) -> str:
     plan = network.plan
     functions: list[str] = []
@@ -321,6 +327,7 @@ def _source(network: Network) -> str:
             f'#include "{network.net}.h"',
             "",
             '#include "nn.h"',
+            *_family_headers(network),
             '#include "nn_profile.h"',
             '#include "nn_trace.h"',
             '#include "nn_view.h"',

@@ -77,7 +77,7 @@ def _key(compiler: Compiler, unit: Unit) -> str | None:
     if unit.source.suffix != ".c":
         return None
     digest = hashlib.sha256()
-    headers = [headers_digest(folder) for folder in unit.includes]
+    headers = [headers_digest(folder) for folder in (unit.source.parent, *unit.includes)]
     for part in (compiler.identity, *compiler.flags, "", *unit.flags, "", *headers, unit.source.name):
         digest.update(part.encode() + b"\0")
     digest.update(unit.source.read_bytes())

@@ -1,0 +1,201 @@
+"""Constants for cores with the DSP extension, laid out as kernels/cortex_m_dsp reads them.
+
+A block begins with nn_dsp_constants. What follows has the weights in the order in which a kernel
+meets them, and every channel's requantisation in the few operations that nn_dsp_channel describes.
+Those hold unless a sum or a factor is extreme; such channels are "general" and keep the constants
+of the plain layout. Lengths depend on the topology alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.emit.packing import channel_head, filter_weights, words
+from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
+from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
+
+Int = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+QUAD = 4  # inputs whose weights share two words
+HEAD_WORDS = 4  # nn_conv_constants
+INT8 = (-128, 127)
+
+
+def conv_pairs(graph: Graph, op: Op) -> bytes:
+    """Weights by pairs of output channels; each row of taps padded to a multiple of four."""
+    weights = filter_weights(graph, op)
+    outputs, kernel_h = weights.shape[:2]
+    return _pairs(graph, op, _padded(weights.reshape(outputs, kernel_h, -1), 2))
+
+
+def conv_pairs_flat(graph: Graph, op: Op) -> bytes:
+    """Weights by pairs of output channels; all taps together padded to a multiple of four."""
+    weights = filter_weights(graph, op)
+    return _pairs(graph, op, _padded(weights.reshape(weights.shape[0], 1, -1), 2))
+
+
+def depthwise_columns(graph: Graph, op: Op) -> bytes:
+    """Blocks of four channels: their nn_dsp_channel, then by columns of taps what rows hold.
+
+    Two rows are two words: channels 0 and 1 of the first row, then of the second; channels 2 and 3
+    likewise. A last odd row is one word. If the channels are no multiple of four, the last block
+    is made of the last four.
+    """
+    weights = filter_weights(graph, op)[0]
+    kernel_h, kernel_w, channels = weights.shape
+    blocks = []
+    starts = block_starts(channels)
+    members = [range(start, start + QUAD) for start in starts]
+    head, table = _channels(graph, op, weights.reshape(-1, channels).T, members)
+    for start in starts:
+        block = weights[:, :, start : start + QUAD]
+        blocks.append(table[start : start + QUAD].astype("<i4").tobytes())
+        for column in range(kernel_w):
+            for row in range(0, kernel_h - 1, 2):
+                first, second = block[row, column], block[row + 1, column]
+                blocks.append(np.concatenate((first[:2], second[:2], first[2:], second[2:])).tobytes())
+            if kernel_h % 2:
+                blocks.append(block[-1, column].tobytes())
+    return head + b"".join(blocks)
+
+
+def block_starts(channels: int) -> list[int]:
+    """First channels of blocks of four that cover all channels, the last one moved back to fit."""
+    starts = list(range(0, channels - QUAD + 1, QUAD))
+    return starts if channels % QUAD == 0 else [*starts, channels - QUAD]
+
+
+def fully_connected_quads(graph: Graph, op: Op) -> bytes:
+    """nn_dense_channel of each output, then four outputs' weights side by side, quad by quad."""
+    assert isinstance(op.attrs, FullyConnectedAttrs)
+    weights = filter_weights(graph, op)
+    outputs = weights.shape[0]
+    plain = channel_head(graph, op, op.attrs.activation)
+    even, odd = _halves(_padded(_padded(weights, 1), 0))
+    fours = _words(even, odd).reshape(even.shape[0] // 2, 2, -1, 2).transpose(0, 2, 1, 3)
+    exact = np.repeat(_exact(even, odd), 2)[:outputs]
+    general = _general(exact, [range(c, c + QUAD) for c in range(0, outputs, QUAD)])
+    table = plain[HEAD_WORDS * 4 : HEAD_WORDS * 4 + 16 * outputs]
+    return plain[: HEAD_WORDS * 4] + words(*general, 0, 0) + table + fours.tobytes()
+
+
+def _padded(values: npt.NDArray[np.integer], axis: int) -> npt.NDArray[np.integer]:
+    """Zeros at the end of an axis, up to a multiple of four."""
+    widths = [(0, 0)] * values.ndim
+    widths[axis] = (0, -values.shape[axis] % QUAD)
+    return np.pad(values, widths)
+
+
+def _halves(weights: npt.NDArray[np.integer]) -> tuple[Int, Int]:
+    """Even and odd output channels; an odd number of them gets a partner of zeros."""
+    wide = weights.astype(np.int64)
+    if wide.shape[0] % 2:
+        wide = np.concatenate((wide, np.zeros_like(wide[:1])))
+    return wide[0::2], wide[1::2]
+
+
+def _exact(even: Int, odd: Int) -> Bools:
+    """Of each pair: whether 256 * odd + even fits int16 (-128 beside a negative weight does not), and
+    256 times the odd channel's sum int32.
+    """
+    overflows = ((odd == -128) & (even < 0)).any(axis=1)
+    fits: Bools = ~overflows & (np.abs(odd).sum(axis=1) * 128 < 1 << 23)
+    return fits
+
+
+def _words(even: Int, odd: Int) -> npt.NDArray[np.uint16]:
+    """Halves 256 * odd + even, each quad (k0, k1, k2, k3) in the order k0, k2, k1, k3."""
+    halves = (odd * 256 + even).astype("<u2")  # wraps as the kernel's general path expects
+    count, inputs = halves.shape
+    quads = halves.reshape(count, inputs // QUAD, QUAD)[:, :, [0, 2, 1, 3]]
+    return quads.reshape(count, inputs // 2, 2).view(np.uint16)
+
+
+def _pairs(graph: Graph, op: Op, weights: npt.NDArray[np.integer]) -> bytes:
+    """The stream of nn_dsp_matmul.h; `weights`: outputs x rows x inputs, padded."""
+    flat = weights.reshape(weights.shape[0], -1)
+    even, odd = _halves(flat)
+    pairs = even.shape[0]
+    members = [range(c, min(c + 2, len(flat))) for c in range(0, len(flat), 2)]
+    head, table = _channels(graph, op, flat, members, np.repeat(_exact(even, odd), 2)[: len(flat)])
+    channels = np.zeros((2 * pairs, 4), "<i4")
+    channels[: len(flat)] = table
+    stream = (
+        np.ascontiguousarray(_words(even, odd)).view("<i4").reshape(pairs, -1),
+        channels.reshape(pairs, 8),
+    )
+    return head + np.concatenate(stream, axis=1).astype("<i4").tobytes()
+
+
+def _channels(
+    graph: Graph,
+    op: Op,
+    weights: npt.NDArray[np.integer],
+    members: Sequence[range],
+    exact: Bools | None = None,
+) -> tuple[bytes, Int]:
+    """nn_dsp_constants, and nn_dsp_channel of each output (channels x 4).
+
+    `weights`: channels x taps; `members`: the channels that are computed together; `exact`: those
+    whose sums the kernel can form.
+    """
+    assert isinstance(op.attrs, ConvAttrs)
+    plain = channel_head(graph, op, op.attrs.activation)
+    head = np.frombuffer(plain, "<i4", HEAD_WORDS)
+    zero_point, clamp = int(head[1]), (int(head[2]), int(head[3]))
+    columns = np.frombuffer(plain, "<i4", 3 * len(weights), HEAD_WORDS * 4).reshape(-1, 3)
+    table, good = _few_operations(columns, weights, zero_point)
+    general = _general(good if exact is None else good & exact, members)
+    for c in range(*general):
+        table[c] = (columns[c, 0], columns[c, 1], 0, columns[c, 2])
+    return plain[: HEAD_WORDS * 4] + words(*general, clamp != INT8, 0), table
+
+
+def _few_operations(
+    columns: npt.NDArray[np.int32], weights: npt.NDArray[np.integer], zero_point: int
+) -> tuple[Int, Bools]:
+    """nn_dsp_channel of each (bias, multiplier, shift), and whether it is right for every input."""
+    bias, multiplier, shift = (columns[:, i].astype(np.int64) for i in range(3))
+    positive = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
+    negative = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
+    low, high = bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative
+    largest = np.maximum(np.abs(low), np.abs(high))
+    exponent = np.clip(-shift, 1, 22)
+    offset = (1 << (exponent - 1)) + (zero_point << exponent)
+    room = (largest * multiplier >> 31) + np.abs(offset) + 2 < 1 << 31
+    good = (shift == -exponent) & (largest < 1 << 30) & room
+    table = np.column_stack((2 * bias, multiplier, offset, exponent))
+    # Requantisation never decreases: equal ends, and nothing between them differs.
+    ends = [multiply_by_quantized_multiplier(n, multiplier, shift) for n in (low, high)]
+    same = (ends[0] == ends[1]) & (largest < 1 << 31) & (shift <= 0) & (positive - negative < 1 << 22)
+    value = np.clip(ends[0].astype(np.int64) + zero_point, *INT8)
+    # (2 * value + 1 - either of 0 and 1) >> 1
+    constant = np.column_stack((0 * bias, 0 * bias, 2 * value + 1, 0 * bias + 1))
+    return np.where((same & ~good)[:, None], constant, table), good | same
+
+
+def _general(good: Bools, members: Sequence[range]) -> tuple[int, int]:
+    """The channels [first, end) that are computed together with one that is not good, and those between.
+
+    Members may share channels: whoever touches the range belongs to it.
+    """
+    bad = [group for group in members if not good[group.start : group.stop].all()]
+    if not bad:
+        return 0, 0
+    first, end = bad[0].start, bad[-1].stop
+    for group in (*members, *reversed(members)):
+        if group.start < end and group.stop > first:
+            first, end = min(first, group.start), max(end, group.stop)
+    return first, min(end, len(good))
+
+
+PACKINGS = {
+    "conv_pairs": conv_pairs,
+    "conv_pairs_flat": conv_pairs_flat,
+    "depthwise_columns": depthwise_columns,
+    "fully_connected_quads": fully_connected_quads,
+}

@@ -1,0 +1,143 @@
+/* A few pixels times all output channels: the heart of the convolutions.
+ *
+ * The pixels' inputs lie in scratch, widened to int16 and interleaved: for every four inputs
+ * ("quad") k of pixels p the words (k0, k2) of all pixels, then (k1, k3) of all; six zero words
+ * stand before the first.
+ *
+ * The weights of output channels 2i and 2i + 1 are packed as one stream: for every quad the words
+ * (k0, k2), (k1, k3), in which each half is 256 * (weight of channel 2i + 1) + (weight of channel
+ * 2i). A dual multiply-accumulate of such a word adds 256 * second + first; the halves' low bytes,
+ * sign extended, are the first alone, and the difference is 256 * second: three instructions for
+ * four products of one pixel. The two nn_dsp_channel stand behind the pair's weights, the next pair
+ * behind them.
+ */
+#ifndef NN_DSP_MATMUL_H
+#define NN_DSP_MATMUL_H
+
+#include "nn_dsp.h"
+
+#define NN_DSP_PIXELS 3 /* at a time, at most */
+#define NN_DSP_ZEROS 6  /* words before the widened inputs */
+
+typedef struct {
+    int32_t quads;  /* of a pixel */
+    int32_t stride; /* bytes from pixel to pixel of the output */
+    int32_t pairs;
+} nn_dsp_shape;
+
+/* Computes `pixels` (1 to NN_DSP_PIXELS) of the output at `out`, one behind the other. */
+void nn_dsp_matmul(const nn_dsp_constants *constants, int32_t pixels, const uint32_t *scratch,
+                   int32_t quads, int8_t *out, int32_t channels);
+
+/* Bytes of scratch for pixels of so many quads. */
+static inline int32_t nn_dsp_widened_bytes(int32_t quads) {
+    return 4 * NN_DSP_ZEROS + 8 * NN_DSP_PIXELS * quads;
+}
+
+/* Where the inputs are widened to; writes the zeros. */
+static inline uint32_t *nn_dsp_widened(void *scratch) {
+    uint32_t *words = (uint32_t *)scratch;
+    for (int32_t i = 0; i < NN_DSP_ZEROS; i++) {
+        words[i] = 0;
+    }
+    return words + NN_DSP_ZEROS;
+}
+
+/* How many pixels to compute next, so that none is left alone if two can go together. */
+static inline int32_t nn_dsp_tile(int32_t left) {
+    return left == 4 ? 2 : nn_min(left, NN_DSP_PIXELS);
+}
+
+/* Widens `count` bytes of one pixel of `pixels`; returns where the next quad goes. */
+static inline uint32_t *nn_dsp_widen1(uint32_t *x, int32_t pixels, const int8_t *from,
+                                      int32_t count) {
+    for (; count >= 4; count -= 4, from += 4, x += 2 * pixels) {
+        const uint32_t word = nn_load4(from);
+        x[0] = nn_sxtb16(word);
+        x[pixels] = nn_sxtb16_ror8(word);
+    }
+    if (count > 0) {
+        const uint32_t word = nn_load_tail(from, count);
+        x[0] = nn_sxtb16(word);
+        x[pixels] = nn_sxtb16_ror8(word);
+        x += 2 * pixels;
+    }
+    return x;
+}
+
+/* Widens `count` bytes of each of `pixels`, which are `step` bytes apart. */
+static inline uint32_t *nn_dsp_widen(uint32_t *x, int32_t pixels, const int8_t *from, int32_t step,
+                                     int32_t count) {
+    int32_t quads = count >> 2;
+    const int8_t *a = from, *b = from + step, *c = b + step;
+#if NN_DSP
+    if (quads > 0 && pixels == 3) {
+        __asm volatile("1: ldr r8, [%1], #4\n"
+                       "ldr r9, [%2], #4\n"
+                       "ldr r10, [%3], #4\n"
+                       "sxtb16 r4, r8\n"
+                       "sxtb16 r5, r9\n"
+                       "sxtb16 r6, r10\n"
+                       "sxtb16 r8, r8, ror #8\n"
+                       "sxtb16 r9, r9, ror #8\n"
+                       "sxtb16 r10, r10, ror #8\n"
+                       "subs %4, #1\n"
+                       "stmia %0!, {r4, r5, r6, r8, r9, r10}\n"
+                       "bne 1b"
+                       : "+r"(x), "+r"(a), "+r"(b), "+r"(c), "+r"(quads)
+                       :
+                       : "r4", "r5", "r6", "r8", "r9", "r10", "cc", "memory");
+    } else if (quads > 0 && pixels == 2) {
+        __asm volatile("1: ldr r8, [%1], #4\n"
+                       "ldr r9, [%2], #4\n"
+                       "sxtb16 r4, r8\n"
+                       "sxtb16 r5, r9\n"
+                       "sxtb16 r8, r8, ror #8\n"
+                       "sxtb16 r9, r9, ror #8\n"
+                       "subs %3, #1\n"
+                       "stmia %0!, {r4, r5, r8, r9}\n"
+                       "bne 1b"
+                       : "+r"(x), "+r"(a), "+r"(b), "+r"(quads)
+                       :
+                       : "r4", "r5", "r8", "r9", "cc", "memory");
+    } else {
+        for (; quads > 0; quads--, a += 4, x += 2) {
+            const uint32_t word = nn_load4(a);
+            x[0] = nn_sxtb16(word);
+            x[1] = nn_sxtb16_ror8(word);
+        }
+    }
+#else
+    for (; quads > 0; quads--, a += 4, x += 2 * pixels) {
+        for (int32_t p = 0; p < pixels; p++) {
+            (void)nn_dsp_widen1(x + p, pixels, a + p * step, 4);
+        }
+    }
+    b = from + step + (count & ~3);
+    c = b + step;
+#endif
+    count &= 3;
+    if (count > 0) {
+        (void)nn_dsp_widen1(x, pixels, a, count);
+        if (pixels > 1) {
+            (void)nn_dsp_widen1(x + 1, pixels, b, count);
+        }
+        if (pixels > 2) {
+            (void)nn_dsp_widen1(x + 2, pixels, c, count);
+        }
+        x += 2 * pixels;
+    }
+    return x;
+}
+
+/* Fills `quads` of all pixels with the same value. */
+static inline uint32_t *nn_dsp_widen_value(uint32_t *x, int32_t pixels, int32_t value,
+                                           int32_t quads) {
+    const uint32_t word = nn_times2(value);
+    for (int32_t i = 2 * pixels * quads; i > 0; i--) {
+        *x++ = word;
+    }
+    return x;
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* Kernels for cores with the DSP extension: Cortex-M4, M7, M33 and their like.
+ *
+ * They compute what their namesakes in nn.h compute, to the bit, from constants of their own
+ * packing (buildtool/emit/packing_dsp.py); which shapes each serves is in its catalogue. A kernel
+ * that wants scratch (16-byte aligned) has a twin that says how many bytes.
+ */
+#ifndef NN_CORTEX_M_DSP_H
+#define NN_CORTEX_M_DSP_H
+
+#include "nn.h"
+
+/* Any kernel size; groups 1. */
+void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                      const nn_view *out, const nn_window *window, void *scratch);
+int32_t nn_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+
+/* 1 x 1 without padding; groups 1. */
+void nn_conv2d_1x1_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                          const nn_view *in, const nn_view *out, const nn_window *window,
+                          void *scratch);
+int32_t nn_conv2d_1x1_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+
+/* Up to 4 input channels: a network's first layer. */
+void nn_conv2d_few_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                          const nn_view *in, const nn_view *out, const nn_window *window,
+                          void *scratch);
+int32_t nn_conv2d_few_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+
+/* Depth multiplier 1, no dilation, 4 channels at least. */
+void nn_depthwise_3x3_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                             const nn_view *in, const nn_view *out, const nn_window *window,
+                             void *scratch);
+int32_t nn_depthwise_3x3_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+void nn_depthwise_5x5_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                             const nn_view *in, const nn_view *out, const nn_window *window,
+                             void *scratch);
+int32_t nn_depthwise_5x5_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+void nn_depthwise_7x7_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                             const nn_view *in, const nn_view *out, const nn_window *window,
+                             void *scratch);
+int32_t nn_depthwise_7x7_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+
+void nn_fully_connected_s8_dsp(const void *constants, const nn_view *in, const nn_view *out,
+                               const nn_window *window, void *scratch);
+int32_t nn_fully_connected_s8_dsp_scratch_bytes(int32_t in_channels);
+
+/* The operands' channels are the output's. */
+void nn_add_s8_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
+                   const nn_view *out, const nn_window *window);
+void nn_mul_s8_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
+                   const nn_view *out, const nn_window *window);
+
+void nn_avg_pool_s8_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                        const nn_view *out, const nn_window *window);
+void nn_max_pool_s8_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                        const nn_view *out, const nn_window *window);
+void nn_mean_s8_dsp(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
+                    int8_t *out);
+
+#endif
