@@ -230,13 +230,13 @@ def _overlaps(
         result = roots[graph.ops[region.ops[-1]].outputs[0]]
         read = {roots[t] for p in region.ops for t in graph.ops[p].inputs if t in roots}
         for t in sorted(read & set(whole) - pinned - {result}):
-            distance = _distance(graph, run, t, result) if last_use[t] in region.ops else None
+            distance = region_distance(graph, run, t, result) if last_use[t] in region.ops else None
             if distance is not None and distance < graph.tensors[result].size:
                 found.append(Overlap(region.ops[-1], whole[t], whole[result], distance))
     return found
 
 
-def _distance(graph: Graph, run: Sequence[Step], source: int, result: int) -> int | None:
+def region_distance(graph: Graph, run: Sequence[Step], source: int, result: int) -> int | None:
     """Least safe offset(source) - offset(result), replaying a region; None if it writes no rows."""
     _, _, in_width, in_channels = graph.tensors[source].nhwc
     _, _, out_width, out_channels = graph.tensors[result].nhwc
