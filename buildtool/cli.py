@@ -162,7 +162,7 @@ def _write(files: dict[str, bytes], folder: Path) -> list[str]:
 
 # ---- arguments -----------------------------------------------------------------------------------
 
-_PLANNING = ("strategy", "in_place", "image")
+_PLANNING = ("strategy", "in_place", "image", "segments")
 
 
 def _count(text: str) -> int:
@@ -183,7 +183,16 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 
 def _add_planning(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("planning")
-    group.add_argument("--strategy", metavar="NAME", help="layerwise: one operator after the other (default)")
+    group.add_argument(
+        "--strategy",
+        metavar="NAME",
+        help="best (default), layerwise (one operator after the other), msf-cnn, xcore-strips",
+    )
+    group.add_argument(
+        "--segments",
+        metavar="LIST",
+        help="of xcore-strips: operators of the file and strips, such as 0-6x20,7-14x10 (default: searched)",
+    )
     group.add_argument(
         "--in-place",
         metavar="HOW",
