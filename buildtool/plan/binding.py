@@ -29,7 +29,7 @@ def binding(plan: Plan, graph: Graph | None = None) -> Binding:
     """Where `plan` is fullest. Without the graph, a plan of several steps a region names no operator."""
     most = bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment))
     if graph is not None:
-        steps = [step.op for step in plan_steps(plan.regions, graph)]
+        steps = [step.op for step in plan_steps(plan.regions, graph, plan.image)]
     elif all(len(r.groups) == 1 and not r.groups[0].rows_per_step for r in plan.regions):
         steps = [r.groups[0].ops[0] for r in plan.regions]
     else:

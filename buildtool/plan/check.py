@@ -15,6 +15,7 @@ from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.plan.assemble import arena_problem
 from buildtool.plan.bounds import bound
 from buildtool.plan.hazard import unsafe
+from buildtool.plan.memory import replay
 from buildtool.plan.replay import Life, alias_groups, check_coverage, lives_in_steps
 from buildtool.plan.schedule import plan_steps
 from buildtool.plan.types import Buffer, BufferKind, Plan, Step
@@ -23,13 +24,20 @@ from buildtool.target.expression import evaluate
 from buildtool.target.registry import target_digest
 from buildtool.target.types import KernelVariant, Target
 
-_IMAGES = ("overwritable", "resident")
+_IMAGES = ("overwritable", "resident", "stream")
 
 
 def check(plan: Plan, graph: Graph, target: Target) -> None:
-    """Raises PlanError, naming operator or tensor, unless `plan` is legal."""
+    """Raises PlanError, naming operator or tensor, unless `plan` is legal.
+
+    Plans of whole operators are checked by lifetimes and contracts, streamed ones by a replay on a
+    model of their memory.
+    """
     _check_identity(plan, graph, target)
     kernels = _check_kernels(plan, graph, target)
+    if plan.image == "stream" or any(region.is_streamed for region in plan.regions):
+        _check_streamed(plan, graph, target, kernels)
+        return
     steps = plan_steps(plan.regions, graph)
     check_coverage(steps, graph)
     groups = alias_groups(graph)
@@ -40,6 +48,27 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     allowed = _check_overlaps(plan, graph, kernels, steps, lives, holders)
     _check_conflicts(plan, allowed)
     _check_totals(plan, graph, steps)
+
+
+def _check_streamed(
+    plan: Plan, graph: Graph, target: Target, kernels: Sequence[KernelVariant | None]
+) -> None:
+    """Every operator runs once in some region, in order, and the replay reads only what is there."""
+    listed = [op for region in plan.regions for op in region.ops]
+    running = [i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS]
+    if listed != running:
+        raise PlanError("the regions do not hold every operator once, in the graph's order")
+    _check_placement(plan, target, exact=False)
+    for position, kernel in enumerate(kernels):
+        needed = scratch_bytes(kernel, graph, graph.ops[position]) if kernel else 0
+        held = [b.size for b in plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position]
+        if needed and (len(held) != 1 or held[0] < needed):
+            place = graph.ops[position].place
+            raise PlanError(f"scratch of {held} bytes where {needed} are needed", operator=place)
+    computed = replay(plan, graph, kernels)
+    macs = sum(pixel_macs(graph, graph.ops[op], pixels) for op, pixels in computed.items())
+    if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
+        raise PlanError(f"{plan.macs} MACs declared, {macs} executed ({total_macs(graph)} layer by layer)")
 
 
 def _check_identity(plan: Plan, graph: Graph, target: Target) -> None:
@@ -124,8 +153,8 @@ def _check_scratch(
             raise PlanError(f"scratch of {found} bytes where {needed} are needed", operator=op.place)
 
 
-def _check_placement(plan: Plan, target: Target) -> None:
-    """Offsets are aligned, the arena is exactly as high as its buffers, and no larger than its memory."""
+def _check_placement(plan: Plan, target: Target, exact: bool = True) -> None:
+    """Offsets are aligned, the arena is (`exact`ly) as high as its buffers, and fits its memory."""
     top = 0
     for buffer in plan.buffers:
         if buffer.size < 0 or buffer.first < 0 or buffer.last < buffer.first:
@@ -135,7 +164,8 @@ def _check_placement(plan: Plan, target: Target) -> None:
                 f"buffer '{buffer.name}' lies at {buffer.offset}, not aligned to {plan.alignment}"
             )
         top = max(top, buffer.offset + buffer.size)
-    if plan.arena_bytes != -(-top // plan.alignment) * plan.alignment:
+    needed = -(-top // plan.alignment) * plan.alignment
+    if plan.arena_bytes < needed or (exact and plan.arena_bytes != needed):
         raise PlanError(f"an arena of {plan.arena_bytes} bytes for buffers that end at {top}")
     try:
         memory = target.board.memory(target.board.arena)

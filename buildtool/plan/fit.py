@@ -5,6 +5,7 @@ from __future__ import annotations
 from buildtool.errors import PlanError, TargetError
 from buildtool.graph.types import Graph
 from buildtool.plan.binding import binding
+from buildtool.plan.layerwise import IMAGES
 from buildtool.plan.layerwise import plan as plan_layerwise
 from buildtool.plan.types import Plan
 from buildtool.target.types import Board, Target
@@ -57,7 +58,7 @@ def _remedies(plan: Plan, target: Target, graph: Graph | None, excess: int) -> l
 def _planner_settings(plan: Plan, target: Target, graph: Graph) -> list[tuple[int, str]]:
     """Settings of the layer-by-layer planner with smaller arenas, as (bytes, words), smallest first."""
     options = []
-    for image in dict.fromkeys((plan.image, "overwritable")):
+    for image in IMAGES if plan.image != "stream" else ():
         other = plan_layerwise(graph, target, in_place="rows", image=image)
         if other.arena_bytes < plan.arena_bytes:
             words = f"in_place = rows, image = {image}: {other.arena_bytes} bytes"

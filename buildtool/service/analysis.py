@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from buildtool.emit.image import weight_image
 from buildtool.emit.names import shape
 from buildtool.emit.sources import plan_kernels
-from buildtool.errors import BuildtoolError
+from buildtool.errors import BuildtoolError, PlanError
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
 from buildtool.graph.types import Graph
@@ -18,7 +18,7 @@ from buildtool.plan.binding import binding
 from buildtool.plan.types import Plan
 from buildtool.service.models import load_model, read_graph
 from buildtool.service.options import PlanOptions
-from buildtool.service.pipeline import make_plan, needs
+from buildtool.service.pipeline import make_plan, needs, settings
 from buildtool.target.registry import board_names, load_target
 from buildtool.target.types import Target
 
@@ -70,7 +70,7 @@ def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, An
     board = target.board
     verdict: dict[str, Any] = {"board": board.name, "title": board.title}
     try:
-        plan = make_plan(graph, target, options)
+        plan = _plan(graph, target, options)
         image = weight_image(graph, plan_kernels(plan, target))
     except BuildtoolError as error:
         return {**verdict, "fits": False, "error": str(error)}
@@ -90,6 +90,8 @@ def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, An
             }
             for need in found
         ],
+        "strategy": plan.strategy,
+        "f": plan.f,
         "arena_bytes": plan.arena_bytes,
         "arena_bound_bytes": plan.arena_bound_bytes,
         "flash_bytes": len(image.data),
@@ -101,30 +103,68 @@ def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, An
     }
 
 
+def _plan(graph: Graph, target: Target, options: PlanOptions) -> Plan:
+    """The plan that the options ask for, or the one that comes nearest to the board's memory."""
+    try:
+        return make_plan(graph, target, options)
+    except PlanError:
+        least = _least(graph, target, options)
+        if least is None:
+            raise
+        return least
+
+
 def _binds(found: Sequence[Any]) -> str:
     """The memory that is fullest, relative to what there is of it."""
     return str(max(found, key=lambda need: need.required / max(need.available, 1)).what)
 
 
 def _advice(plan: Plan, graph: Graph, target: Target, options: PlanOptions, position: int) -> list[str]:
+    """What would bring the arena down, or where it would fit."""
     advice = []
-    ram = needs(plan, target, 0)[0]
-    if ram.excess:
-        for field, value in (("in_place", "rows"), ("image", "overwritable")):
-            if getattr(options, field) != value:
-                changed = replace(options, **{field: value})
-                smaller = make_plan(graph, target, changed).arena_bytes
-                if smaller < plan.arena_bytes:
-                    advice.append(f"--{field.replace('_', '-')} {value} needs {smaller:,} bytes")
-        out = graph.tensors[graph.ops[position].outputs[0]]
-        advice.append(
-            f"the arena is largest at {graph.ops[position].place} (output {shape(out.shape)}): a smaller "
-            "input or fewer channels there would help most"
-        )
+    if needs(plan, target, 0)[0].excess:
+        for changed in _cheaper(options):
+            smaller = _least(graph, target, changed)
+            if smaller is not None and smaller.arena_bytes < plan.arena_bytes:
+                what = ", ".join(_difference(options, changed))
+                advice.append(f"{what}: {smaller.arena_bytes:,} bytes, F {smaller.f:.3f}")
+        if position >= 0:
+            op = graph.ops[position]
+            out = shape(graph.tensors[op.outputs[0]].shape)
+            advice.append(
+                f"a smaller input, or fewer channels at {op.place} (output {out}), where most is alive"
+            )
     fitting = [name for name in board_names() if _fits(plan, name)]
     if fitting:
         advice.append(f"boards with enough RAM for this plan: {', '.join(fitting)}")
     return advice
+
+
+def _cheaper(options: PlanOptions) -> list[PlanOptions]:
+    """The same options with one restriction lifted."""
+    best = replace(options, strategy="best", in_place="rows", objective="ram")
+    found = [best, replace(best, image="stream"), replace(best, image="stream", hand_off=1, max_f=2.0)]
+    return [changed for changed in found if changed != options]
+
+
+def _difference(options: PlanOptions, changed: PlanOptions) -> list[str]:
+    """As on the command line."""
+    return [
+        f"--{f.name.replace('_', '-')} {getattr(changed, f.name)}"
+        for f in fields(PlanOptions)
+        if getattr(changed, f.name) != getattr(options, f.name) and f.name != "objective"
+    ]
+
+
+def _least(graph: Graph, target: Target, options: PlanOptions) -> Plan | None:
+    """The plan with the least memory, whether the board has it or not; None if there is none."""
+    from buildtool.plan.front.choose import Limits, best_plan
+
+    limits = Limits(1 << 62, options.max_f, options.max_cost, "ram")
+    try:
+        return best_plan(graph, target, settings(options), limits)
+    except BuildtoolError:
+        return None
 
 
 def _fits(plan: Plan, board: str) -> bool:

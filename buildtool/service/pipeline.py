@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
+from buildtool.service import strategies
 from buildtool.service.models import Model, load_model, read_graph
 from buildtool.service.options import PlanOptions
 from buildtool.target.types import Target
+
+if TYPE_CHECKING:
+    from buildtool.plan.front.front import Settings
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,43 @@ def make_plan(graph: Graph, target: Target, options: PlanOptions) -> Plan:
     """
     from buildtool.plan.check import check
     from buildtool.plan.fit import available_bytes
-    from buildtool.plan.layerwise import plan
 
-    made = plan(graph, target, in_place=options.in_place, image=options.image)
+    made = _PLANNERS[options.strategy](graph, target, options)
     if made.arena_bytes <= available_bytes(target.board):
         check(made, graph, target)
     return made
+
+
+def _layerwise(graph: Graph, target: Target, options: PlanOptions) -> Plan:
+    from buildtool.plan.layerwise import plan
+
+    return plan(graph, target, in_place=options.in_place, image=options.image)
+
+
+def _best(graph: Graph, target: Target, options: PlanOptions) -> Plan:
+    from buildtool.plan.fit import available_bytes
+    from buildtool.plan.front.choose import Limits, best_plan
+
+    available = available_bytes(target.board)
+    ram = available if options.ram is None else min(options.ram, available)
+    limits = Limits(ram, options.max_f, options.max_cost, options.objective)
+    return best_plan(graph, target, settings(options), limits)
+
+
+def settings(options: PlanOptions) -> Settings:
+    """What a front depends on, of the options."""
+    from buildtool.plan.front.front import Settings
+
+    most = Settings.max_f if options.max_f is None else options.max_f
+    return Settings(options.in_place, options.image, options.hand_off, most)
+
+
+_PLANNERS = {
+    "layerwise": _layerwise,
+    "best": _best,
+    "msf-cnn": strategies.msf_cnn,
+    "xcore-strips": strategies.xcore_strips,
+}
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def live_bytes(plan: Plan, graph: Graph) -> dict[int, int]:
     alive: dict[int, int] = {}
     number = 0
     for region in plan.regions:
-        for step in schedule(region, graph):
+        for step in schedule(region, graph, plan.image):
             spans = [(b.offset, b.offset + b.size) for b in plan.buffers if b.first <= number <= b.last]
             alive[step.op] = max(alive.get(step.op, 0), _covered(spans))
             number += 1

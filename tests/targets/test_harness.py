@@ -82,7 +82,7 @@ def test_a_trace_build_hands_over_every_tensor_in_order(board, tool):
     result = run(
         board, probe(board, tool, "-DNN_TRACE"), one_set("echo"), one_set("echo"), extra=("trace.bin",)
     )
-    one = struct.pack("<II", 7, 8) + choice + struct.pack("<II", 9, 16) + ECHOED
+    one = struct.pack("<III", 7, 0, 8) + choice + struct.pack("<III", 9, 0, 16) + ECHOED
     assert result.files["trace.bin"] == 2 * one
 
 

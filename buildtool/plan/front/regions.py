@@ -11,8 +11,10 @@ may overlap row by row), its rings, accumulators, and the largest of its blocks'
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from buildtool.plan.arena import round_up
@@ -85,6 +87,25 @@ def undominated(labels: list[Label]) -> list[Label]:
 
 
 @dataclass
+class Known:
+    """What is known when regions that end at a cut are looked for, so that hopeless labels go early.
+
+    `before[c]`: the ways to run the elements before cut c, each as (bytes, repeated work);
+    `bytes`, `work`: the ways to the region's end found so far, ascending in bytes, descending in
+    work.
+    """
+
+    before: list[list[tuple[int, int]]]
+    bytes: list[int] = field(default_factory=list)
+    work: list[int] = field(default_factory=list)
+
+    def beats(self, size: int, work: int) -> bool:
+        """Whether a way that is known needs neither more bytes nor more work."""
+        place = bisect_right(self.bytes, size)
+        return place > 0 and self.work[place - 1] <= work
+
+
+@dataclass
 class RegionSearch:
     """All regions that end at one cut."""
 
@@ -94,6 +115,7 @@ class RegionSearch:
     in_place: bool
     most_bytes: int  # regions that need more are of no use
     most_extra: int  # nor those that repeat more work than this
+    known: Known = field(default_factory=lambda: Known([[(0, 0)]]))
     states: dict[tuple[int, int, Lags], list[Label]] = field(default_factory=dict)
 
     def run(self) -> Iterator[Candidate]:
@@ -106,12 +128,60 @@ class RegionSearch:
             for key in here:
                 del self.states[key]
             for (_, need, lags), labels in here.items():
-                best = undominated(labels)
+                best = self.hopeful(boundary, undominated(labels))
                 for block in self.e.blocks[boundary - 1] if boundary else ():
                     yield from self.prepend(block, need, lags, best)
             boundary -= 1
             if boundary <= 0:
                 break
+
+    def hopeful(self, boundary: int, labels: list[Label]) -> list[Label]:
+        """Without the labels that no region beginning at or before `boundary` can make worth while.
+
+        Begun at cut f, the whole needs at least what some way to f needs, and what the label needs
+        with the region's input beside it; it repeats at least the work that either repeats.
+        """
+        if not self.known.bytes:
+            return labels
+        starts = self.starts[min(boundary, len(self.starts) - 1)]
+        before, beats = self.e.work_before[boundary], self.known.beats
+        kept = []
+        for label in labels:
+            inside, work = label[1] + label[2], label[0] + before
+            for least, repeated, around in starts:
+                if not beats(max(least, inside + around), work + repeated):
+                    kept.append(label)
+                    break
+        return kept
+
+    @cached_property
+    def starts(self) -> list[list[tuple[int, int, int]]]:
+        """Per boundary: (bytes, repeated work) of the ways to any cut up to it, least bytes around.
+
+        Ways that another is no worse than in all three are left out.
+        """
+        found: list[list[tuple[int, int, int]]] = []
+        kept: list[tuple[int, int, int]] = []
+        for first, ways in enumerate(self.known.before):
+            around = self.least_around(first) if first < self.end else 0
+            for size, repeated in ways:
+                if not any(a <= size and b <= repeated and c <= around for a, b, c in kept):
+                    kept = [k for k in kept if k[0] < size or k[1] < repeated or k[2] < around]
+                    kept.append((size, repeated, around))
+            found.append(list(kept))
+        return found
+
+    def least_around(self, first: int) -> int:
+        """A lower bound of what a region of elements [first, end) needs beside rings and windows."""
+        e = self.e
+        result = e.makes[self.end - 1]
+        inputs = e.live[first]
+        if self.image == "stream":
+            inputs = inputs - frozenset(e.graph.inputs)
+        crossing = [t for t in inputs if t in e.live[self.end] and t != result]
+        beside = sum(e.size(t) for t in crossing)
+        inside = sum(e.size(t) for t in inputs) - beside
+        return beside + max(inside, e.size(result))
 
     def single(self) -> Iterator[Candidate]:
         """The last element alone, all its rows in one step."""

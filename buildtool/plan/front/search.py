@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from buildtool.plan.front.chain import Elements
-from buildtool.plan.front.regions import Candidate, RegionSearch
+from buildtool.plan.front.regions import Candidate, Known, RegionSearch
 from buildtool.plan.types import Region
 
 
@@ -42,27 +42,10 @@ def undominated(ways: list[Way]) -> list[Way]:
     return kept
 
 
-def candidates(e: Elements, end: int, image: str, in_place: bool, most: int, extra: int) -> list[Candidate]:
-    """Regions that end at a cut, undominated among those that begin at the same element."""
-    by_first: dict[int, list[Candidate]] = {}
-    for c in RegionSearch(e, end, image, in_place, most, extra).run():
-        if c.bytes > most:
-            continue
-        by_first.setdefault(c.first, []).append(c)
-    kept = []
-    for first in sorted(by_first):
-        best = -1
-        for c in sorted(by_first[first], key=lambda c: (c.bytes, c.work, c.label is not None)):
-            if best < 0 or c.work < best:
-                best = c.work
-                kept.append(c)
-    return kept
-
-
 STAGES = (1.0, 1.02, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0, 3.0, float("inf"))
 
 
-def front(e: Elements, image: str, in_place: bool, max_f: float) -> list[Way]:
+def search(e: Elements, image: str, in_place: bool, max_f: float) -> list[Way]:
     """The undominated ways to run the whole network, by bytes, ascending.
 
     `max_f`: ways that do more than this times the network's own work are left out. The limit on
@@ -86,14 +69,22 @@ def _solve(e: Elements, image: str, in_place: bool, most: int, extra: int) -> li
     """The undominated ways within limits on bytes and on repeated work."""
     count = len(e.positions)
     ways: list[list[Way]] = [[Way(0, 0)]] + [[] for _ in range(count)]
+    before: list[list[tuple[int, int]]] = [[(0, 0)]]
     for end in range(1, count + 1):
-        found: list[Way] = []
+        known = Known(before)
         most_work = e.work_before[end] + extra
-        for c in candidates(e, end, image, in_place, most, extra):
+        found: list[Way] = []
+        for c in RegionSearch(e, end, image, in_place, most, extra, known).run():
+            if c.bytes > most:
+                continue
             for way in ways[c.first]:
-                if way.work + c.work <= most_work:
-                    found.append(Way(max(way.bytes, c.bytes), way.work + c.work, c, way))
-        ways[end] = undominated(found)
+                size, work = max(way.bytes, c.bytes), way.work + c.work
+                if work <= most_work and not known.beats(size, work):
+                    found = undominated([*found, Way(size, work, c, way)])
+                    known.bytes = [w.bytes for w in found]
+                    known.work = [w.work for w in found]
+        ways[end] = found
+        before.append([(w.bytes, w.work - e.work_before[end]) for w in found])
     return ways[count]
 
 
