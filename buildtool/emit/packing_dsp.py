@@ -76,7 +76,7 @@ def fully_connected_quads(graph: Graph, op: Op) -> bytes:
     outputs = weights.shape[0]
     plain = channel_head(graph, op, op.attrs.activation)
     even, odd = _halves(_padded(_padded(weights, 1), 0))
-    fours = _words(even, odd).reshape(even.shape[0] // 2, 2, -1, 2).transpose(0, 2, 1, 3)
+    fours = _words(even, odd).reshape(even.shape[0] // 2, 2, -1, 4).transpose(0, 2, 1, 3)
     exact = np.repeat(_exact(even, odd), 2)[:outputs]
     general = _general(exact, [range(c, c + QUAD) for c in range(0, outputs, QUAD)])
     table = plain[HEAD_WORDS * 4 : HEAD_WORDS * 4 + 16 * outputs]

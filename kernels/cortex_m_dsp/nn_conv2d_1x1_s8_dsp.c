@@ -1,9 +1,10 @@
 /* CONV_2D with a kernel of 1 x 1: three pixels at a time, over row ends where memory has none. */
 #include "nn_dsp_matmul.h"
 
-int32_t nn_conv2d_1x1_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels) {
-    (void)geometry;
-    return nn_dsp_widened_bytes((in_channels + 3) / 4);
+int32_t nn_conv2d_1x1_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                           const nn_view *out) {
+    (void)geometry, (void)out;
+    return nn_dsp_widened_bytes((in->channels + 3) / 4);
 }
 
 /* What every run of pixels needs. */

@@ -6,8 +6,10 @@ static int32_t row_quads(const nn_conv_geometry *geometry, int32_t in_channels) 
     return (geometry->kernel_w * in_channels + 3) / 4;
 }
 
-int32_t nn_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels) {
-    const int32_t quads = row_quads(geometry, in_channels);
+int32_t nn_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                       const nn_view *out) {
+    const int32_t quads = row_quads(geometry, in->channels);
+    (void)out;
     return nn_dsp_widened_bytes(geometry->kernel_h * quads) + 4 * quads;
 }
 
@@ -48,8 +50,8 @@ static void widen_taps(const layer *l, int32_t pixels, int32_t left) {
     const int32_t column = inside ? nn_column(in, left) : 0;
     const int joined = inside && column + span <= in->ring_cols;
     const int8_t *row = l->data, *end = in->data + in->ring_rows * in->row_stride;
-    uint32_t *x = nn_dsp_widen_value(l->widened, pixels, l->zero_point,
-                                     l->rows.first * l->row_quads);
+    uint32_t *x =
+        nn_dsp_widen_value(l->widened, pixels, l->zero_point, l->rows.first * l->row_quads);
     for (int32_t k = l->rows.first; k < l->rows.end; k++) {
         if (joined) {
             x = nn_dsp_widen(x, pixels, row + column * in->channels, stride * in->channels,

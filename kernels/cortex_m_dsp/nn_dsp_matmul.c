@@ -14,7 +14,8 @@ NN_OUTLINE void sum_pair(int32_t sums[2], const uint32_t *x, int32_t pixels, con
     sums[1] = second;
 }
 
-/* The general channels, over what the others' arithmetic made of them; x: the first widened word. */
+/* The general channels, over what the others' arithmetic made of them; x: the first widened word.
+ */
 NN_OUTLINE void multiply_general(const nn_dsp_constants *constants, int32_t pixels,
                                  const uint32_t *x, int32_t quads, int8_t *out, int32_t channels) {
     const int32_t pair = 2 * quads + 2 * (int32_t)sizeof(nn_dsp_channel) / 4; /* words */
@@ -96,30 +97,31 @@ NN_OUTLINE void multiply_general(const nn_dsp_constants *constants, int32_t pixe
 
 /* Even channel's sums in r8 to r10, 256 * odd + even channel's in r11, r12, lr; inputs r5 to r7. */
 ASSEMBLY static void multiply3(ARGUMENTS) {
-    __asm volatile(ENTER("add r7, r7, r7, lsl #1\n add r7, r0, r7, lsl #3\n", "68") /* */
-                   LOOP "ldrd r2, r3, [r1], #8\n"
-                        "ldmia.w r0!, {r5, r6, r7}\n"
-                        "sxtb16 r4, r2\n"
-                        "smlad r8, r4, r5, r8\n"
-                        "smlad r9, r4, r6, r9\n"
-                        "smlad r10, r4, r7, r10\n"
-                        "smlad r11, r2, r5, r11\n"
-                        "smlad r12, r2, r6, r12\n"
-                        "smlad lr, r2, r7, lr\n"
-                        "ldmia.w r0!, {r5, r6, r7}\n"
-                        "sxtb16 r4, r3\n"
-                        "smlad r8, r4, r5, r8\n"
-                        "smlad r9, r4, r6, r9\n"
-                        "smlad r10, r4, r7, r10\n"
-                        "smlad r11, r3, r5, r11\n"
-                        "smlad r12, r3, r6, r12\n"
-                        "smlad lr, r3, r7, lr\n" LOOP_END "sub r11, r11, r8\n"
-                        "sub r12, r12, r9\n"
-                        "sub lr, lr, r10\n"
-                        "ldrd r6, r7, [sp, #8]\n" CONSTANTS EVEN("r8", "[r6]")
-                            EVEN("r9", "[r6, r7]") EVEN("r10", "[r6, r7, lsl #1]")
-                        "add r6, r6, #1\n" CONSTANTS ODD("r11", "[r6]") ODD("r12", "[r6, r7]")
-                            ODD("lr", "[r6, r7, lsl #1]") NEXT("r8, r9, r10, r11, r12, lr"));
+    __asm volatile(
+        ENTER("add r7, r7, r7, lsl #1\n add r7, r0, r7, lsl #3\n", "68") /* */
+        LOOP "ldrd r2, r3, [r1], #8\n"
+             "ldmia.w r0!, {r5, r6, r7}\n"
+             "sxtb16 r4, r2\n"
+             "smlad r8, r4, r5, r8\n"
+             "smlad r9, r4, r6, r9\n"
+             "smlad r10, r4, r7, r10\n"
+             "smlad r11, r2, r5, r11\n"
+             "smlad r12, r2, r6, r12\n"
+             "smlad lr, r2, r7, lr\n"
+             "ldmia.w r0!, {r5, r6, r7}\n"
+             "sxtb16 r4, r3\n"
+             "smlad r8, r4, r5, r8\n"
+             "smlad r9, r4, r6, r9\n"
+             "smlad r10, r4, r7, r10\n"
+             "smlad r11, r3, r5, r11\n"
+             "smlad r12, r3, r6, r12\n"
+             "smlad lr, r3, r7, lr\n" LOOP_END "sub r11, r11, r8\n"
+             "sub r12, r12, r9\n"
+             "sub lr, lr, r10\n"
+             "ldrd r6, r7, [sp, #8]\n" CONSTANTS EVEN("r8", "[r6]") EVEN("r9", "[r6, r7]")
+                 EVEN("r10", "[r6, r7, lsl #1]") "add r6, r6, #1\n" CONSTANTS ODD("r11", "[r6]")
+                     ODD("r12", "[r6, r7]") ODD("lr", "[r6, r7, lsl #1]")
+                         NEXT("r8, r9, r10, r11, r12, lr"));
 }
 
 /* Even channel's sums in r8 and r9, the others in r10 and r11; inputs r5 to r7 and r12. */
@@ -139,9 +141,8 @@ ASSEMBLY static void multiply2(ARGUMENTS) {
                         "smlad r11, r3, r12, r11\n" LOOP_END "sub r10, r10, r8\n"
                         "sub r11, r11, r9\n"
                         "ldrd r6, r7, [sp, #8]\n" CONSTANTS EVEN("r8", "[r6]")
-                            EVEN("r9", "[r6, r7]") "add r6, r6, #1\n" CONSTANTS
-                                ODD("r10", "[r6]") ODD("r11", "[r6, r7]")
-                                    NEXT("r8, r9, r10, r11"));
+                            EVEN("r9", "[r6, r7]") "add r6, r6, #1\n" CONSTANTS ODD("r10", "[r6]")
+                                ODD("r11", "[r6, r7]") NEXT("r8, r9, r10, r11"));
 }
 
 /* Even channel's sum in r8, the other in r9; inputs r5 and r6. */

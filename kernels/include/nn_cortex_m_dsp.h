@@ -12,37 +12,43 @@
 /* Any kernel size; groups 1. */
 void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch);
-int32_t nn_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+int32_t nn_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                       const nn_view *out);
 
 /* 1 x 1 without padding; groups 1. */
 void nn_conv2d_1x1_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
                           const nn_view *in, const nn_view *out, const nn_window *window,
                           void *scratch);
-int32_t nn_conv2d_1x1_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+int32_t nn_conv2d_1x1_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                           const nn_view *out);
 
 /* Up to 4 input channels: a network's first layer. */
 void nn_conv2d_few_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
                           const nn_view *in, const nn_view *out, const nn_window *window,
                           void *scratch);
-int32_t nn_conv2d_few_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+int32_t nn_conv2d_few_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                           const nn_view *out);
 
 /* Depth multiplier 1, no dilation, 4 channels at least. */
 void nn_depthwise_3x3_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, const nn_window *window,
                              void *scratch);
-int32_t nn_depthwise_3x3_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+int32_t nn_depthwise_3x3_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                              const nn_view *out);
 void nn_depthwise_5x5_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, const nn_window *window,
                              void *scratch);
-int32_t nn_depthwise_5x5_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+int32_t nn_depthwise_5x5_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                              const nn_view *out);
 void nn_depthwise_7x7_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, const nn_window *window,
                              void *scratch);
-int32_t nn_depthwise_7x7_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, int32_t in_channels);
+int32_t nn_depthwise_7x7_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                              const nn_view *out);
 
 void nn_fully_connected_s8_dsp(const void *constants, const nn_view *in, const nn_view *out,
                                const nn_window *window, void *scratch);
-int32_t nn_fully_connected_s8_dsp_scratch_bytes(int32_t in_channels);
+int32_t nn_fully_connected_s8_dsp_scratch_bytes(const nn_view *in, const nn_view *out);
 
 /* The operands' channels are the output's. */
 void nn_add_s8_dsp(const void *constants, const nn_view *in1, const nn_view *in2,

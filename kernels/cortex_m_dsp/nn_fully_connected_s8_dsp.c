@@ -1,0 +1,123 @@
+/* FULLY_CONNECTED: the inputs widened once, then four outputs at a time.
+ *
+ * Packed constants: nn_dsp_constants; nn_dense_channel of each output; for every four outputs and
+ * four inputs the two words (see nn_dsp_matmul.h) of the first two outputs, then of the others.
+ */
+#include "nn_dsp_matmul.h"
+
+int32_t nn_fully_connected_s8_dsp_scratch_bytes(const nn_view *in, const nn_view *out) {
+    (void)out;
+    return 8 * ((in->channels + 3) / 4);
+}
+
+#if NN_DSP
+
+/* Sums of outputs 0 and 2; of outputs 1 and 3 times 256, plus those of their neighbours. r0, r1:
+ * inputs and weights, r2 to r5: weights, r6, r7: inputs, r8: weights of outputs 0 and 2, r9 to r12:
+ * sums, lr: the inputs' end; 8 quads are unrolled. */
+__attribute__((naked, noinline)) static void sum_four(__attribute__((unused)) const uint32_t *x,
+                                                      __attribute__((unused)) const uint32_t *w,
+                                                      __attribute__((unused)) int32_t quads,
+                                                      __attribute__((unused)) int32_t *sums) {
+    __asm volatile("push {r3, r4, r5, r6, r7, r8, r9, r10, r11, lr}\n"
+                   "add lr, r0, r2, lsl #3\n"
+                   "ands r2, r2, #7\n"
+                   "it eq\n"
+                   "moveq r2, #8\n"
+                   "mov r3, #56\n" /* bytes of a quad */
+                   "adr.w r4, 2f\n"
+                   "mls r4, r2, r3, r4\n"
+                   "orr r4, r4, #1\n"
+                   "mov r9, #0\n"
+                   "mov r10, #0\n"
+                   "mov r11, #0\n"
+                   "mov r12, #0\n"
+                   "bx r4\n"
+                   ".p2align 2\n"
+                   "1: .rept 8\n"
+                   "ldmia.w r1!, {r2, r3, r4, r5}\n"
+                   "ldrd r6, r7, [r0], #8\n"
+                   "sxtb16 r8, r2\n"
+                   "smlad r9, r8, r6, r9\n"
+                   "smlad r10, r2, r6, r10\n"
+                   "sxtb16 r8, r4\n"
+                   "smlad r11, r8, r6, r11\n"
+                   "smlad r12, r4, r6, r12\n"
+                   "sxtb16 r8, r3\n"
+                   "smlad r9, r8, r7, r9\n"
+                   "smlad r10, r3, r7, r10\n"
+                   "sxtb16 r8, r5\n"
+                   "smlad r11, r8, r7, r11\n"
+                   "smlad r12, r5, r7, r12\n"
+                   ".endr\n"
+                   "2: cmp r0, lr\n"
+                   "bne.w 1b\n"
+                   "pop {r3}\n"
+                   "stmia.w r3, {r9, r10, r11, r12}\n"
+                   "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n");
+}
+
+#else
+
+static void sum_four(const uint32_t *x, const uint32_t *w, int32_t quads, int32_t *sums) {
+    for (int32_t i = 0; i < 4; i++) {
+        sums[i] = 0;
+    }
+    for (int32_t i = 0; i < quads; i++, x += 2, w += 4) {
+        for (int32_t k = 0; k < 2; k++) {
+            sums[0] = nn_smlad(nn_sxtb16(w[k]), x[k], sums[0]);
+            sums[1] = nn_smlad(w[k], x[k], sums[1]);
+            sums[2] = nn_smlad(nn_sxtb16(w[2 + k]), x[k], sums[2]);
+            sums[3] = nn_smlad(w[2 + k], x[k], sums[3]);
+        }
+    }
+}
+
+#endif
+
+/* The same sums, each by itself, in exact arithmetic. */
+NN_OUTLINE void sum_general(const uint32_t *x, const uint32_t *w, int32_t quads, int32_t *sums) {
+    for (int32_t i = 0; i < 4; i++) {
+        int32_t sum = 0;
+        for (int32_t k = 0; k < 2 * quads; k++) {
+            const uint32_t both = w[k / 2 * 4 + i / 2 * 2 + k % 2], low = nn_sxtb16(both);
+            const uint32_t own = i % 2 == 0 ? low : nn_sxtb16_ror8(nn_ssub16(both, low));
+            sum = nn_smlad(own, x[k], sum);
+        }
+        sums[i] = sum;
+    }
+}
+
+/* One pixel's outputs from its widened inputs. */
+static void compute(const nn_dsp_constants *constants, const uint32_t *x, int32_t quads,
+                    int8_t *out, int32_t outputs) {
+    const nn_dense_channel *channel = (const nn_dense_channel *)(const void *)(constants + 1);
+    const uint32_t *w = (const uint32_t *)(const void *)(channel + outputs);
+    for (int32_t c = 0; c < outputs; c += 4, w += 4 * quads) {
+        const int32_t count = nn_min(4, outputs - c);
+        int32_t sums[4];
+        if (c >= constants->general_first && c < constants->general_end) {
+            sum_general(x, w, quads, sums);
+        } else {
+            sum_four(x, w, quads, sums);
+            sums[1] = (int32_t)((uint32_t)sums[1] - (uint32_t)sums[0]) >> 8;
+            sums[3] = (int32_t)((uint32_t)sums[3] - (uint32_t)sums[2]) >> 8;
+        }
+        for (int32_t i = 0; i < count; i++) {
+            out[c + i] = nn_dense_output(sums[i], channel + c + i, &constants->common);
+        }
+    }
+}
+
+void nn_fully_connected_s8_dsp(const void *constants, const nn_view *in, const nn_view *out,
+                               const nn_window *window, void *scratch) {
+    const int32_t quads = (in->channels + 3) / 4;
+    uint32_t *widened = (uint32_t *)scratch;
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        for (int32_t x = window->x0; x < window->x1; x++) {
+            (void)nn_dsp_widen1(widened, 1, nn_pixel(in, y, x), in->channels);
+            compute((const nn_dsp_constants *)constants, widened, quads, nn_pixel(out, y, x),
+                    out->channels);
+        }
+    }
+}
