@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import alias_roots, live_ranges
 from buildtool.graph.macs import pixel_macs, total_macs
-from buildtool.graph.types import Graph
+from buildtool.graph.types import Graph, Op
 from buildtool.plan.assemble import accounting, place
 from buildtool.plan.overlap import permitted
-from buildtool.plan.receptive import accumulates, axes
+from buildtool.plan.receptive import accumulates, axes, streams
 from buildtool.plan.rings import Kept, accumulator_bytes, ring
 from buildtool.plan.schedule import schedule
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Overlap, Plan, Region, Step
@@ -237,23 +237,33 @@ def _overlaps(
 
 
 def region_distance(graph: Graph, run: Sequence[Step], source: int, result: int) -> int | None:
-    """Least safe offset(source) - offset(result), replaying a region; None if it writes no rows."""
-    _, _, in_width, in_channels = graph.tensors[source].nhwc
-    _, _, out_width, out_channels = graph.tensors[result].nhwc
-    in_row, out_row = in_width * in_channels, out_width * out_channels
-    needed: int | None = None
+    """Least safe offset(source) - offset(result), replaying a region; None if it writes no rows.
+
+    `source` stands for its aliases too: rows are those of the tensor that an operator reads.
+    """
+    roots = alias_roots(graph)
+    out_row = graph.tensors[result].nhwc[2] * graph.tensors[result].nhwc[3]
+    needed: int | None = None  # first byte of the source that is still read
     distance = 0
     for step in reversed(run):
         if step.op == SOURCE:
             continue
         op = graph.ops[step.op]
-        if source in op.inputs:
-            main = axes(graph, op)[0]
-            low = max(0, main.low(step.y0))
-            needed = low if needed is None else min(needed, low)
+        for t in op.inputs:
+            if roots.get(t) == source:
+                low = _first_byte(graph, op, t, step)
+                needed = low if needed is None else min(needed, low)
         if result in op.outputs:
             if accumulates(graph, op):
                 return None
             if needed is not None:
-                distance = max(distance, step.y1 * out_row - needed * in_row)
+                distance = max(distance, step.y1 * out_row - needed)
     return distance
+
+
+def _first_byte(graph: Graph, op: Op, tensor: int, step: Step) -> int:
+    """Where in `tensor` a step begins to read."""
+    _, _, width, channels = graph.tensors[tensor].nhwc
+    if not streams(graph, op) or accumulates(graph, op):
+        return step.y0 * width * channels if accumulates(graph, op) else 0
+    return max(0, axes(graph, op)[0].low(step.y0)) * width * channels
