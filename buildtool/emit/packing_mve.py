@@ -83,6 +83,24 @@ def _conv(graph: Graph, op: Op) -> bytes:
     return b"".join(pieces)
 
 
+def tap_vectors(weights: Int8s) -> Int8s:
+    """Depthwise weights (1 x rows x columns x channels) as channels x vectors x 16: words of four rows."""
+    _, rows, columns, channels = weights.shape
+    padded = np.pad(weights[0], ((0, -rows % 4), (0, 0), (0, 0))).reshape(-1, 4, columns, channels)
+    return _vectors(padded.transpose(3, 2, 0, 1).reshape(channels, -1))
+
+
+def _depthwise(graph: Graph, op: Op) -> bytes:
+    """The constants of nn_depthwise_conv2d_s8_mve."""
+    assert isinstance(op.attrs, ConvAttrs)
+    channels = _channels(graph, op, op.attrs.activation)
+    numbers = np.column_stack((channels.bias, channels.factors, np.zeros_like(channels.bias))).astype("<i4")
+    vectors = tap_vectors(filter_weights(graph, op)).reshape(len(numbers), -1)
+    records = np.concatenate((vectors, numbers.view(np.int8)), axis=1)
+    return _head(channels) + bytes(VECTOR) + records.tobytes()
+
+
 PACKINGS: dict[str, Callable[[Graph, Op], bytes]] = {
     "conv_mve": _conv,
+    "depthwise_mve": _depthwise,
 }

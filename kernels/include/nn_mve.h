@@ -13,7 +13,13 @@
 
 #include "nn_arith.h"
 
+#define NN_NOINLINE __attribute__((noinline))
+/* A function in assembly; gcc must not guess from its (empty) body which registers it keeps. */
+#if defined(__clang__)
 #define NN_MVE_NAKED __attribute__((naked, noinline))
+#else
+#define NN_MVE_NAKED __attribute__((naked, noinline, noipa))
+#endif
 
 /* How a layer's channels are requantised; the packing knows. */
 enum {

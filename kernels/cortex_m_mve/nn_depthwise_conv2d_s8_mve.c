@@ -1,0 +1,434 @@
+/* DEPTHWISE_CONV_2D, depth multiplier 1, kernels of up to 8 rows and 16 words, no dilation along
+ * rows, Helium: a channel's taps as dot products of 16 bytes.
+ *
+ * constants: nn_mve_head; nn_channel[channels]; then, from the next multiple of 16 bytes on, 16
+ * zeros and for each channel its taps as words of four rows: with g = ceil(kernel_h / 4), word x *
+ * g + i has rows 4 i to 4 i + 3 of column x, zeros below the last row. A channel has n =
+ * ceil(kernel_w * g / 4) vectors of four words, filled up with zeros.
+ *
+ * The inputs of some output columns and 16 channels are spread over scratch: for each input column
+ * and each four rows, 16 words, one a channel, of these rows' bytes. So a channel's words are 64
+ * bytes apart, and a gathering load brings in 16 taps. Padding is spread as well, as the zero
+ * point: the sums know no border.
+ */
+#include "nn_mve.h"
+
+#define CHANNELS 16   /* spread together */
+#define WORD_PITCH 64 /* bytes from a channel's word to its next */
+#define MAX_GROUPS 2  /* of four rows */
+
+/* What the tiles of one call share. */
+typedef struct {
+    const nn_conv_geometry *geometry;
+    const nn_mve_head *head;
+    const int8_t *records;
+    const nn_view *in, *out;
+    int32_t groups, vectors; /* g and n */
+    int32_t record;          /* bytes of a channel's constants */
+    int32_t tile;            /* output columns computed together, at most */
+    int small;               /* compute_small will do */
+    int8_t *zeros;           /* scratch: 16 zero points */
+    int8_t *words;           /* scratch: the spread inputs */
+} depthwise;
+
+/* The input rows under the taps of one output row: where column 0 of channel 0 is, and bytes from
+ * column to column. Where there is padding: 16 zero points, and 0. */
+typedef struct {
+    const int8_t *row[4 * MAX_GROUPS];
+    int32_t step[4 * MAX_GROUPS];
+} tap_rows;
+
+/* Some columns of four rows, of the 16 channels whose turn it is; the assembly knows the order. */
+typedef struct {
+    const int8_t *row[4]; /* 0 */
+    int32_t step[4];      /* 16: from column to column */
+    int32_t skip;         /* 32: words of other rows in between */
+    int32_t count;        /* 36 */
+    int32_t next[4];      /* 40: from a row's end to its start in the next 16 channels */
+} source;
+
+/* Spreads the source's columns, and moves it on to the next channels. By hand, as VST4 wants four
+ * registers in order. Of three rows, the fourth is whatever was in the register. */
+#define SPREAD(fourth)                                                                             \
+    "push {r1, r4-r11, lr}\n"                                                                      \
+    "vmsr p0, r2\n"                                                                                \
+    "ldr r3, [r1, #36]\n"                                                                          \
+    "ldm r1, {r4-r12}\n"                                                                           \
+    "dls lr, r3\n"                                                                                 \
+    "1:\n" fourth "vpsttt\n"                                                                       \
+    "vldrbt.u8 q0, [r4]\n"                                                                         \
+    "vldrbt.u8 q1, [r5]\n"                                                                         \
+    "vldrbt.u8 q2, [r6]\n"                                                                         \
+    "add r4, r4, r8\n"                                                                             \
+    "add r5, r5, r9\n"                                                                             \
+    "add r6, r6, r10\n"                                                                            \
+    "vst40.8 {q0, q1, q2, q3}, [r0]\n"                                                             \
+    "vst41.8 {q0, q1, q2, q3}, [r0]\n"                                                             \
+    "vst42.8 {q0, q1, q2, q3}, [r0]\n"                                                             \
+    "vst43.8 {q0, q1, q2, q3}, [r0]!\n"                                                            \
+    "add r0, r0, r12\n"                                                                            \
+    "le lr, 1b\n"                                                                                  \
+    "pop {r1}\n"                                                                                   \
+    "add r3, r1, #40\n"                                                                            \
+    "ldm r3, {r8-r11}\n"                                                                           \
+    "add r4, r4, r8\n"                                                                             \
+    "add r5, r5, r9\n"                                                                             \
+    "add r6, r6, r10\n"                                                                            \
+    "add r7, r7, r11\n"                                                                            \
+    "stm r1, {r4-r7}\n"                                                                            \
+    "pop {r4-r11, pc}\n"
+
+static NN_MVE_NAKED int8_t *spread_three(int8_t *to, source *from, uint32_t channels) {
+    __asm volatile(SPREAD(""));
+}
+
+static NN_MVE_NAKED int8_t *spread_four(int8_t *to, source *from, uint32_t channels) {
+    __asm volatile(SPREAD("vpst\n vldrbt.u8 q3, [r7]\n add r7, r7, r11\n"));
+}
+
+/* A group of rows, `count` columns that begin `offset` bytes into them; offset -1: padding. */
+static inline void set_source(source *s, const depthwise *d, const tap_rows *taps, int32_t group,
+                              int32_t offset, int32_t count) {
+    for (int32_t i = 0; i < 4; i++) {
+        const int32_t row = 4 * group + i, step = offset < 0 ? 0 : taps->step[row];
+        s->row[i] = step != 0 ? taps->row[row] + offset : d->zeros;
+        s->step[i] = step;
+        s->next[i] = step != 0 ? CHANNELS - count * step : 0;
+    }
+    s->skip = (d->groups - 1) * WORD_PITCH;
+    s->count = count;
+}
+
+#define MAX_SOURCES 5 /* padding, up to three runs of a ring, padding */
+
+/* Finds out where the columns [x, end) are: each group's sources, one group after the other. */
+static inline int32_t find_sources(const depthwise *d, const tap_rows *taps, int32_t x, int32_t end,
+                                   source *sources) {
+    const nn_view *in = d->in;
+    int32_t number = 0, count;
+    for (; x < end; x += count, number++) {
+        int32_t offset = -1;
+        if (x < 0) {
+            count = nn_min(end, 0) - x;
+        } else if (x >= in->width) {
+            count = end - x;
+        } else {
+            const int32_t place = nn_column(in, x);
+            count = nn_min(nn_min(end, in->width) - x, in->ring_cols - place);
+            offset = place * in->channels;
+        }
+        for (int32_t group = 0; group < d->groups; group++) {
+            set_source(sources + group * MAX_SOURCES + number, d, taps, group, offset, count);
+        }
+    }
+    return number;
+}
+
+/* Spreads the next `channels` channels of `number` sources of each group. */
+static inline void spread(const depthwise *d, source *sources, int32_t number,
+                          mve_pred16_t channels) {
+    for (int32_t group = 0; group < d->groups; group++, sources += MAX_SOURCES) {
+        int8_t *to = d->words + group * WORD_PITCH;
+        const int four = d->geometry->kernel_h - 4 * group >= 4;
+        for (int32_t i = 0; i < number; i++) {
+            to = four ? spread_four(to, sources + i, channels)
+                      : spread_three(to, sources + i, channels);
+        }
+    }
+}
+
+#define DOT(x, w) vmladavq_s8(vreinterpretq_s8_u32(x), (w))
+
+/* What the assembly below reads: it knows the order. */
+typedef struct {
+    uint32x4_t place;     /* 0: the words, less what the first load adds */
+    uint16x8_t offsets;   /* 16: where eight outputs go */
+    int16x8_t low, high;  /* 32, 48: clamps */
+    const int8_t *record; /* 64: the first channel's constants */
+    const int8_t *end;    /* 68 */
+    int32_t zero_point;   /* 72 */
+    int8_t *out;          /* 76 */
+    int32_t down;         /* 80: from eight outputs to the next */
+    int32_t odd;          /* 84: 1 if negative quotients are lessened */
+    int32_t rounds;       /* 88: times eight (or four) outputs of each channel */
+    int32_t next_place;   /* 92: from a channel's end to the next channel */
+    int32_t next_out;     /* 96 */
+    int32_t stored;       /* 100: predicate of the stores */
+} small_arguments;
+
+/* Kernels of up to four rows and three columns, stride 1 or 2, shifts to the right: eight (or four)
+ * columns of a channel in each round. By hand: compilers run out of registers and reload what is
+ * used most. Two words of weights, the second one column later, make two outputs of one load if the
+ * stride is 1. Sums become elements 0, 2, 1, 3 of two vectors in turn, so that four registers do.
+ */
+#define BEGIN                                                                                      \
+    "push {r4-r11, lr}\n"                                                                          \
+    "vpush {d8-d15}\n"                                                                             \
+    "mov r3, r0\n"                                                                                 \
+    "vldrw.u32 q0, [r3]\n"                                                                         \
+    "vldrw.u32 q1, [r3, #16]\n"                                                                    \
+    "vldrw.u32 q7, [r3, #32]\n"                                                                    \
+    "ldr r0, [r3, #100]\n"                                                                         \
+    "vmsr p0, r0\n"                                                                                \
+    "ldrd r1, r5, [r3, #64]\n"                                                                     \
+    "ldrd r5, r7, [r3, #72]\n"                                                                     \
+    "ldrd r11, r12, [r3, #80]\n"                                                                   \
+    "0:\n"                                                                                         \
+    "vldrb.u8 q3, [r1, #-4]\n"                                                                     \
+    "vldrb.u8 q2, [r1], #16\n"                                                                     \
+    "ldm r1!, {r8, r9, r10, lr}\n"                                                                 \
+    "ldr lr, [r3, #88]\n"                                                                          \
+    "1:\n"
+#define WORDS "vldrw.u32 q4, [q0, #128]!\n"
+#define PAIR_1(a, b) WORDS "vmladav.s8 " a ", q4, q2\n vmladav.s8 " b ", q4, q3\n"
+#define PAIR_2(a, b) WORDS "vmladav.s8 " a ", q4, q2\n" WORDS "vmladav.s8 " b ", q4, q2\n"
+#define FOUR(pair, i, j)                                                                           \
+    pair("r0", "r2") pair("r4", "r6") "vmov q5[" i "], q5[" j "], r0, r4\n"                        \
+                                      "vmov q6[" i "], q6[" j "], r2, r6\n"
+#define END(store)                                                                                 \
+    "vadd.i32 q5, q5, r8\n"                                                                        \
+    "vadd.i32 q6, q6, r8\n"                                                                        \
+    "vqrdmulh.s32 q5, q5, r9\n"                                                                    \
+    "vqrdmulh.s32 q6, q6, r9\n"                                                                    \
+    "vqdmlah.s32 q5, q5, r12\n"                                                                    \
+    "vqdmlah.s32 q6, q6, r12\n"                                                                    \
+    "vrshl.s32 q5, r10\n"                                                                          \
+    "vrshl.s32 q6, r10\n"                                                                          \
+    "vqmovnb.s32 q5, q5\n"                                                                         \
+    "vqmovnt.s32 q5, q6\n"                                                                         \
+    "vqadd.s16 q5, q5, r5\n"                                                                       \
+    "vldrw.u32 q4, [r3, #48]\n"                                                                    \
+    "vmax.s16 q5, q5, q7\n"                                                                        \
+    "vmin.s16 q5, q5, q4\n" store "add r7, r7, r11\n"                                              \
+    "le lr, 1b\n"                                                                                  \
+    "ldrd r0, r2, [r3, #92]\n"                                                                     \
+    "ldr r4, [r3, #68]\n"                                                                          \
+    "vadd.i32 q0, q0, r0\n"                                                                        \
+    "add r7, r7, r2\n"                                                                             \
+    "cmp r1, r4\n"                                                                                 \
+    "bne 0b\n"                                                                                     \
+    "vpop {d8-d15}\n"                                                                              \
+    "pop {r4-r11, pc}\n"
+#define WHOLE "vstrb.16 q5, [r7, q1]\n"
+#define SOME "vpst\n vstrbt.16 q5, [r7, q1]\n"
+#define EIGHT(pair) FOUR(pair, "2", "0") FOUR(pair, "3", "1")
+
+static NN_MVE_NAKED void whole_1(const small_arguments *a) {
+    __asm volatile(BEGIN EIGHT(PAIR_1) END(WHOLE));
+}
+
+static NN_MVE_NAKED void eight_1(const small_arguments *a) {
+    __asm volatile(BEGIN EIGHT(PAIR_1) END(SOME));
+}
+
+static NN_MVE_NAKED void four_1(const small_arguments *a) {
+    __asm volatile(BEGIN FOUR(PAIR_1, "2", "0") END(SOME));
+}
+
+static NN_MVE_NAKED void whole_2(const small_arguments *a) {
+    __asm volatile(BEGIN EIGHT(PAIR_2) END(WHOLE));
+}
+
+static NN_MVE_NAKED void eight_2(const small_arguments *a) {
+    __asm volatile(BEGIN EIGHT(PAIR_2) END(SOME));
+}
+
+static NN_MVE_NAKED void four_2(const small_arguments *a) {
+    __asm volatile(BEGIN FOUR(PAIR_2, "2", "0") END(SOME));
+}
+
+/* Eight or four outputs a round: prepared once for a tile, run for each 16 channels. */
+typedef struct {
+    void (*compute)(const small_arguments *);
+    small_arguments arguments;
+} small_part;
+
+/* Columns [first, first + count) of the tile, which begins at `out`; `sums` of them in a round. */
+static inline void set_part(small_part *p, const depthwise *d, uint32x4_t words, int8_t *out,
+                            int32_t first, int32_t rounds, int32_t sums, int32_t count) {
+    static const uint16_t order[8] = {0, 1, 4, 5, 2, 3, 6, 7};
+    const nn_conv_constants *common = &d->head->common;
+    const uint16x8_t columns = vldrhq_u16(order);
+    const int32_t across = d->out->channels, stride = d->geometry->stride_w;
+    small_arguments *a = &p->arguments;
+    a->place = vaddq_n_u32(words, (uint32_t)((first * stride - 2) * WORD_PITCH));
+    a->offsets = vmulq_n_u16(columns, (uint16_t)across);
+    a->low = vdupq_n_s16((int16_t)common->clamp_min);
+    a->high = vdupq_n_s16((int16_t)common->clamp_max);
+    a->record = d->records;
+    a->zero_point = common->output_zero_point;
+    a->out = out + first * across;
+    a->down = 8 * across;
+    a->odd = d->head->mode;
+    a->rounds = rounds;
+    a->next_place = 4 - stride * WORD_PITCH * sums * rounds;
+    a->next_out = 1 - rounds * a->down;
+    a->stored = vcmpltq_n_s16(vreinterpretq_s16_u16(columns), (int16_t)count);
+}
+
+/* The tile's whole rounds and its rest; the number of parts. */
+static inline int32_t set_parts(small_part parts[2], const depthwise *d, uint32x4_t words,
+                                int8_t *out, int32_t count) {
+    const int32_t rest = count & 7, whole = count - rest, one = d->geometry->stride_w == 1;
+    int32_t number = 0;
+    if (whole > 0) {
+        parts[number].compute = one ? whole_1 : whole_2;
+        set_part(&parts[number++], d, words, out, 0, whole >> 3, 8, 8);
+    }
+    if (rest > 4) {
+        parts[number].compute = one ? eight_1 : eight_2;
+        set_part(&parts[number++], d, words, out, whole, 1, 8, rest);
+    } else if (rest > 0) {
+        parts[number].compute = one ? four_1 : four_2;
+        set_part(&parts[number++], d, words, out, whole, 1, 4, rest);
+    }
+    return number;
+}
+
+/* The next `channels` channels of a part. */
+static inline void compute_small(const depthwise *d, small_part *p, int32_t channels) {
+    small_arguments *a = &p->arguments;
+    a->end = a->record + channels * d->record;
+    p->compute(a);
+    a->record = a->end;
+    a->out += CHANNELS;
+}
+
+/* A part of a row: its words, the constants of its channels, where its outputs go. */
+typedef struct {
+    uint32x4_t words; /* of the first channel: addresses of four words in a row */
+    const int8_t *constants;
+    int8_t *out;
+    int32_t channels; /* 16 or fewer */
+    int32_t count;    /* columns */
+} part;
+
+/* Any kernel and stride: `vectors` loads an output. */
+static inline void compute_any(const depthwise *d, part l, int32_t vectors) {
+    const nn_conv_constants *common = &d->head->common;
+    const nn_channel *channel = (const nn_channel *)(const void *)(l.constants + 16 * vectors);
+    const int32_t shift = channel->shift, multiplier = channel->multiplier, bias = channel->bias;
+    const int32_t odd = d->head->mode != NN_MVE_PLAIN && shift < 0;
+    const int32_t apart = d->geometry->stride_w * d->groups * WORD_PITCH;
+    const int32x4_t low = vdupq_n_s32(common->clamp_min), high = vdupq_n_s32(common->clamp_max);
+    const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)d->out->channels);
+    const int8x16_t w0 = vldrbq_s8(l.constants), w1 = vldrbq_s8(l.constants + 16 * (vectors > 1));
+    const int8x16_t w2 = vldrbq_s8(l.constants + 32 * (vectors > 2));
+    const int8x16_t w3 = vldrbq_s8(l.constants + 48 * (vectors > 3));
+    uint32x4_t place = l.words;
+    for (; l.count > 0; l.count -= 4, l.out += 4 * d->out->channels) {
+        int32_t sum[4];
+        for (int32_t i = 0; i < 4; i++) {
+            sum[i] = DOT(vldrwq_gather_base_u32(place, 0), w0);
+            if (vectors > 1) {
+                sum[i] = vmladavaq_s8(sum[i],
+                                      vreinterpretq_s8_u32(vldrwq_gather_base_u32(place, 256)), w1);
+            }
+            if (vectors > 2) {
+                const uint32x4_t behind = vaddq_n_u32(place, 512);
+                sum[i] = vmladavaq_s8(sum[i],
+                                      vreinterpretq_s8_u32(vldrwq_gather_base_u32(behind, 0)), w2);
+                if (vectors > 3) {
+                    sum[i] = vmladavaq_s8(
+                        sum[i], vreinterpretq_s8_u32(vldrwq_gather_base_u32(behind, 256)), w3);
+                }
+            }
+            place = vaddq_n_u32(place, (uint32_t)apart);
+        }
+        int32x4_t sums = {sum[0], sum[1], sum[2], sum[3]};
+        sums = vshlq_r_s32(vaddq_n_s32(sums, bias), nn_max(shift, 0));
+        sums = vqrdmulhq_n_s32(sums, multiplier);
+        sums = vrshlq_n_s32(vqdmlahq_n_s32(sums, sums, odd), nn_min(shift, 0));
+        sums = vqaddq_n_s32(sums, common->output_zero_point);
+        sums = vminq_s32(vmaxq_s32(sums, low), high);
+        vstrbq_scatter_offset_p_s32(l.out, offsets, sums, vctp32q((uint32_t)l.count));
+    }
+}
+
+static NN_NOINLINE void compute_part(const depthwise *d, part p) {
+    for (; p.channels > 0; p.channels--) {
+        switch (d->vectors) {
+        case 1:
+            compute_any(d, p, 1);
+            break;
+        case 2:
+            compute_any(d, p, 2);
+            break;
+        case 3:
+            compute_any(d, p, 3);
+            break;
+        default:
+            compute_any(d, p, 4);
+        }
+        p.words = vaddq_n_u32(p.words, 4);
+        p.constants += d->record;
+        p.out++;
+    }
+}
+
+/* Output columns [x, x + count), which lie one after the other from `out` on. */
+static inline void compute_tile(const depthwise *d, const tap_rows *taps, int32_t x, int32_t count,
+                                int8_t *out) {
+    const nn_conv_geometry *g = d->geometry;
+    const int32_t left = x * g->stride_w - g->pad_left;
+    const int32_t end = left + (count - 1) * g->stride_w + g->kernel_w;
+    const uint32x4_t words =
+        vaddq_n_u32(vmulq_n_u32(vidupq_n_u32(0, 1), WORD_PITCH), (uint32_t)(uintptr_t)d->words);
+    source sources[MAX_GROUPS * MAX_SOURCES];
+    const int32_t number = find_sources(d, taps, left, end, sources);
+    small_part parts[2];
+    const int32_t small = d->small ? set_parts(parts, d, words, out, count) : 0;
+    for (int32_t c = 0; c < d->in->channels; c += CHANNELS) {
+        const int32_t some = nn_min(CHANNELS, d->in->channels - c);
+        spread(d, sources, number, vctp8q((uint32_t)some));
+        if (!d->small) {
+            const part p = {words, d->records + c * d->record, out + c, some, count};
+            compute_part(d, p);
+        }
+        for (int32_t i = 0; i < small; i++) {
+            compute_small(d, &parts[i], some);
+        }
+    }
+}
+
+/* Where the parts of constants and scratch begin. */
+static inline depthwise open(const nn_conv_geometry *geometry, const void *constants,
+                             const nn_view *in, const nn_view *out, void *scratch) {
+    depthwise d;
+    d.geometry = geometry;
+    d.head = (const nn_mve_head *)constants;
+    d.records = (const int8_t *)(d.head + 1) + 16;
+    d.in = in;
+    d.out = out;
+    d.groups = (geometry->kernel_h + 3) >> 2;
+    d.vectors = (geometry->kernel_w * d.groups + 3) >> 2;
+    d.record = 16 * d.vectors + 16;
+    d.tile = d.groups > 1 ? 4 : geometry->stride_w == 1 ? 16 : 8;
+    d.small = d.head->mode != NN_MVE_GENERAL && geometry->kernel_h <= 4 &&
+              geometry->kernel_w <= 3 && geometry->stride_w <= 2;
+    d.zeros = (int8_t *)scratch;
+    d.words = d.zeros + 16;
+    return d;
+}
+
+void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch) {
+    const nn_conv_geometry *g = geometry;
+    const depthwise d = open(geometry, constants, in, out, scratch);
+    vstrbq_s8(d.zeros, vdupq_n_s8((int8_t)d.head->common.input_zero_point));
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        tap_rows taps;
+        int32_t count;
+        for (int32_t ky = 0; ky < 4 * d.groups; ky++) {
+            const int32_t row = y * g->stride_h - g->pad_top + ky * g->dilation_h;
+            const int inside = ky < g->kernel_h && row >= 0 && row < in->height;
+            taps.row[ky] = inside ? nn_row(in, row) : d.zeros;
+            taps.step[ky] = inside ? in->channels : 0;
+        }
+        for (int32_t x = window->x0; x < window->x1; x += count) {
+            count = nn_run(out, x, nn_min(d.tile, window->x1 - x));
+            compute_tile(&d, &taps, x, count, nn_pixel(out, y, x));
+        }
+    }
+}
