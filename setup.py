@@ -1,10 +1,11 @@
 """Which folders are packages, found rather than listed; all else is in pyproject.toml.
 
 The kernels and the SCons tools are packages of another name than their folder's: nothing called
-`kernels`, `plugins` or `site_tools` may land in site-packages.
+`kernels`, `plugins` or `site_tools` may land in site-packages. The one part in C is a plain shared
+library; where it cannot be compiled, its twin in Python does the same more slowly.
 """
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 
 setup(
     packages=[
@@ -12,5 +13,13 @@ setup(
         *find_packages("plugins"),
         "buildtool_kernels",
         "buildtool_scons",
-    ]
+    ],
+    ext_modules=[
+        Extension(
+            "buildtool.plan.exact._search",
+            ["buildtool/plan/exact/search.c"],
+            extra_compile_args=["-std=c99", "-O3"],
+            optional=True,
+        )
+    ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+SET_UP_FILES = ["dev", "requirements.txt", "pyproject.toml", "setup.py", "buildtool/plan/exact/search.c"]
 REAL = "bash cat chmod echo env flock grep head id mkdir mv rm sed sh sha256sum sleep tail true"
 WANTED = "clang-19 lld-19 libclang-rt-19-dev qemu-system-arm gcc"
 
@@ -64,8 +65,9 @@ class Machine:
         self.calls_file = home / "calls"
         self.root.mkdir()
         self.bin.mkdir()
-        for name in ("dev", "requirements.txt", "pyproject.toml", "setup.py"):
-            shutil.copy(ROOT / name, self.root)
+        for name in SET_UP_FILES:
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.root / name)
         for name in REAL.split():
             (self.bin / name).symlink_to(shutil.which(name))
         self.fake_file = home / "fake"
@@ -154,7 +156,7 @@ def test_the_second_call_starts_no_python_and_no_apt(ready: Machine) -> None:
     assert ready.calls() == []
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "pyproject.toml", "setup.py", "dev"])
+@pytest.mark.parametrize("name", SET_UP_FILES)
 def test_a_changed_file_repeats_the_set_up(ready: Machine, name: str) -> None:
     with (ready.root / name).open("a") as file:
         file.write("\n# changed\n")

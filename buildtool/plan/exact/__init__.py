@@ -1,0 +1,1 @@
+"""Exact placement of arena items: branch and bound in C, with a readable twin in Python."""
