@@ -122,6 +122,19 @@ def zoo(args: argparse.Namespace) -> Result:
     return answer, f"written: {', '.join(answer['files'])}", 0
 
 
+def arena(args: argparse.Namespace) -> Result:
+    """Places the buffers of an arena problem (.csv) as low as possible, or within a capacity."""
+    from buildtool.report import arena as report
+
+    fields = {name: value for name in ("capacity", "budget") if (value := getattr(args, name)) is not None}
+    answer = _ask("arena", args, file=args.file, **fields)
+    solved = list(answer.pop("files").values())
+    if args.out and solved:
+        out = Path(args.out)
+        _write({out.name: solved[0]}, out.parent)
+    return answer, report.text(answer), 0 if solved else 1
+
+
 # ---- requests ------------------------------------------------------------------------------------
 
 
@@ -229,7 +242,7 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
     parser = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
     parser.add_argument("--version", action="version", version=f"buildtool {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for function in (analyze, plan, build, sizes, validate, profile, ops, boards, zoo):
+    for function in (analyze, plan, build, sizes, validate, profile, ops, boards, zoo, arena):
         summary = (function.__doc__ or "").strip()
         sub = commands.add_parser(function.__name__, help=summary, description=summary, allow_abbrev=False)
         sub.set_defaults(function=function)
@@ -251,6 +264,8 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
             sub.add_argument("-o", "--out", metavar="DIR", help="folder for the file (default: this one)")
         if function is validate:
             _add_validate(sub)
+        if function is arena:
+            _add_arena(sub)
         if function in (analyze, plan, build, validate, profile):
             _add_planning(sub)
         sub.add_argument("--json", action="store_true", help="print the answer as JSON, and nothing else")
@@ -281,6 +296,13 @@ def _add_validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sanitize", action="store_true", help="with address and undefined-behaviour checks (host)"
     )
+
+
+def _add_arena(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.csv", help="columns id, lower, upper, size; alignment, offset")
+    parser.add_argument("--capacity", metavar="N", type=_count, help="any placement within N bytes will do")
+    parser.add_argument("--budget", metavar="NODES", type=_count, help="how many nodes to search at most")
+    parser.add_argument("-o", "--out", metavar="FILE", help="the table again, with offsets")
 
 
 # ---- the command ---------------------------------------------------------------------------------

@@ -243,6 +243,15 @@ def profile(request: Request) -> Answer:
     return {"schema": SCHEMA, **profiling(request, _options(request))}
 
 
+def arena(request: Request) -> Answer:
+    """Solves an arena problem from a file."""
+    from buildtool.service import arena as problems
+
+    capacity = _number(request, "capacity", 0, most=problems.MOST_CAPACITY) if "capacity" in request else None
+    budget = _number(request, "budget", 1, 1, problems.MOST_NODES) if "budget" in request else None
+    return {"schema": SCHEMA, **problems.arena(_text(request, "file"), capacity, budget)}
+
+
 HANDLERS = {
     "ops": ops,
     "boards": boards,
@@ -255,4 +264,5 @@ HANDLERS = {
     "sizes": sizes,
     "validate": validate,
     "profile": profile,
+    "arena": arena,
 }
