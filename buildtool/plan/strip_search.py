@@ -90,13 +90,20 @@ def best_strips(
 
 
 def promising(graph: Graph, target: Target, in_place: str = "rows") -> list[tuple[Segment, ...]]:
-    """The segments of every chain on the estimated front, least bytes first; no segments at all is one."""
+    """The segments of every chain on the estimated front, least bytes first; none at all comes last."""
     search = _Search.of(graph, target, in_place)
-    parts = sorted([*search.singles(), *search.segments()], key=lambda part: (part.end, part.first))
-    return [
-        tuple(search.named(part) for part in chain.parts if part.rows)
-        for chain in _front(parts, len(search.elements))
-    ]
+    singles = list(search.singles())
+    parts = sorted([*singles, *search.segments()], key=lambda part: (part.end, part.first))
+    found = []
+    for chain in _front(parts, len(search.elements)):
+        # a segment that is no better than its operators by themselves is left out
+        needed = [
+            part
+            for part in chain.parts
+            if part.rows and max(s.ram for s in singles[part.first : part.end]) > chain.ram
+        ]
+        found.append(tuple(search.named(part) for part in needed))
+    return list(dict.fromkeys([*found, ()]))
 
 
 def _front(parts: Sequence[Part], end: int) -> list[Chain]:
