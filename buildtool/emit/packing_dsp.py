@@ -146,13 +146,12 @@ def _channels(
     assert isinstance(op.attrs, ConvAttrs)
     plain = channel_head(graph, op, op.attrs.activation)
     head = np.frombuffer(plain, "<i4", HEAD_WORDS)
-    zero_point, clamp = int(head[1]), (int(head[2]), int(head[3]))
     columns = np.frombuffer(plain, "<i4", 3 * len(weights), HEAD_WORDS * 4).reshape(-1, 3)
-    table, good = _few_operations(columns, weights, zero_point)
+    table, good = _few_operations(columns, weights, int(head[1]))
     general = _general(good if exact is None else good & exact, members)
     for c in range(*general):
         table[c] = (columns[c, 0], columns[c, 1], 0, columns[c, 2])
-    return plain[: HEAD_WORDS * 4] + words(*general, clamp != INT8, 0), table
+    return plain[: HEAD_WORDS * 4] + words(*general, 0, 0), table
 
 
 def _few_operations(
@@ -167,7 +166,7 @@ def _few_operations(
     exponent = np.clip(-shift, 1, 22)
     offset = (1 << (exponent - 1)) + (zero_point << exponent)
     room = (largest * multiplier >> 31) + np.abs(offset) + 2 < 1 << 31
-    good = (shift == -exponent) & (largest < 1 << 30) & room
+    good = (shift == -exponent) & (multiplier >= 0) & (largest < 1 << 30) & room
     table = np.column_stack((2 * bias, multiplier, offset, exponent))
     # Requantisation never decreases: equal ends, and nothing between them differs.
     ends = [multiply_by_quantized_multiplier(n, multiplier, shift) for n in (low, high)]

@@ -146,6 +146,8 @@ static inline int32_t nn_ssat8(int32_t a) {
 
 #endif
 
+#define NN_DSP_BLOCK 4 /* channels in a word */
+
 /* Four bytes at any address; the cores read and write words anywhere. */
 static inline uint32_t nn_load4(const void *from) {
     uint32_t word;
@@ -197,8 +199,7 @@ typedef struct {
     nn_conv_constants common;
     int32_t general_first, general_end; /* channels with plain arithmetic; for each its neighbours
                                            that are computed together with it */
-    int32_t clamped;                    /* clamp_min and clamp_max are not those of int8 */
-    int32_t unused;
+    int32_t unused[2];
 } nn_dsp_constants;
 
 /* A sum without its bias as an output element, not yet clamped. */
@@ -214,10 +215,12 @@ static inline int8_t nn_dsp_general_output(int32_t sum, const nn_dsp_channel *ch
     return nn_conv_output(sum, &plain, common);
 }
 
-/* Clamps int8 in place. */
-static inline void nn_dsp_clamp(int8_t *data, int32_t count, const nn_conv_constants *common) {
-    const int32_t low = common->clamp_min, high = common->clamp_max;
+/* Clamps int8 in place; nothing to do if the limits are those of int8. */
+static inline void nn_dsp_clamp(int8_t *data, int32_t count, int32_t low, int32_t high) {
     const uint32_t lows = nn_times4(low), highs = nn_times4(high);
+    if (low <= -128 && high >= 127) {
+        return;
+    }
     for (; count >= 4; count -= 4, data += 4) {
         nn_store4(data, nn_min8(nn_max8(nn_load4(data), lows), highs));
     }

@@ -16,7 +16,7 @@
 #include "nn_dsp.h"
 
 #define NN_DSP_COLUMNS 24 /* outputs along a row, at most */
-#define NN_DSP_BLOCK 4    /* channels */
+
 #define NN_DSP_MAX_ROWS 7 /* of the kernel */
 
 /* A run of outputs of one block; the assembly knows the order. */
@@ -339,9 +339,8 @@ static inline void nn_dsp_compute_columns(const nn_dsp_depthwise *d, int8_t *out
             kind->compute(&run);
         }
     }
-    if (d->constants->clamped != 0) {
-        nn_dsp_clamp(out, count * channels, &d->constants->common);
-    }
+    nn_dsp_clamp(out, count * channels, d->constants->common.clamp_min,
+                 d->constants->common.clamp_max);
 }
 
 static inline void nn_dsp_find_rows(nn_dsp_depthwise *d, int32_t top) {

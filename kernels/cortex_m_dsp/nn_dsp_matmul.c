@@ -219,9 +219,7 @@ void nn_dsp_matmul(const nn_dsp_constants *constants, int32_t pixels, const uint
         multiply_last(pixels, x, (const int8_t *)(constants + 1) + shape.pairs * pair,
                       out + channels - 1, &shape);
     }
-    if (constants->clamped != 0) {
-        nn_dsp_clamp(out, pixels * channels, &constants->common);
-    }
+    nn_dsp_clamp(out, pixels * channels, constants->common.clamp_min, constants->common.clamp_max);
     if (constants->general_first < constants->general_end) {
         multiply_general(constants, pixels, x + 2 * pixels, quads, out, channels);
     }

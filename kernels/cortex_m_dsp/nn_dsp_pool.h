@@ -1,0 +1,120 @@
+/* Pooling: how windows are walked, four channels ("block") at a time. */
+#ifndef NN_DSP_POOL_H
+#define NN_DSP_POOL_H
+
+#include "nn_dsp.h"
+
+/* Takes `count` words of four channels, `step` bytes apart. */
+typedef void nn_dsp_take(void *state, const int8_t *from, int32_t step, int32_t count);
+
+/* The part of a pixel's window that lies in the tensor. */
+typedef struct {
+    const nn_view *in;
+    int32_t y, x, rows, columns;
+} nn_dsp_area;
+
+/* Has all elements of an area taken, four channels from c on. */
+static inline void nn_dsp_walk(const nn_dsp_area *area, int32_t c, nn_dsp_take *take, void *state) {
+    const nn_view *in = area->in;
+    const int32_t channels = in->channels, column = nn_column(in, area->x);
+    const int32_t run = nn_min(area->columns, in->ring_cols - column);
+    const int8_t *row = nn_row(in, area->y) + c;
+    const int8_t *end = in->data + in->ring_rows * in->row_stride;
+    for (int32_t rows = area->rows; rows > 0; rows--) {
+        take(state, row + column * channels, channels, run);
+        if (run < area->columns) { /* the column window wraps around */
+            take(state, row, channels, area->columns - run);
+        }
+        row += in->row_stride;
+        if (row >= end) {
+            row -= in->ring_rows * in->row_stride;
+        }
+    }
+}
+
+/* Computes four channels from c on of the output pixel at `out`. */
+typedef void nn_dsp_pool_block(const nn_dsp_area *area, int32_t c, int8_t *out);
+
+/* Has all blocks of the window computed; where channels are no multiple of four, the last block is
+ * moved back to end with them. */
+static inline void nn_dsp_pool(nn_dsp_pool_block *compute, const nn_pool_geometry *geometry,
+                               const nn_pool_constants *constants, const nn_view *in,
+                               const nn_view *out, const nn_window *window) {
+    const nn_pool_geometry *g = geometry;
+    const int32_t channels = out->channels;
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        const int32_t top = y * g->stride_h - g->pad_top;
+        const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, 1);
+        for (int32_t x = window->x0; x < window->x1; x++) {
+            const int32_t left = x * g->stride_w - g->pad_left;
+            const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, 1);
+            const nn_dsp_area area = {in, top + rows.first, left + columns.first,
+                                      rows.end - rows.first, columns.end - columns.first};
+            int8_t *pixel = nn_pixel(out, y, x);
+            for (int32_t c = 0; c < channels; c += NN_DSP_BLOCK) {
+                const int32_t first = nn_min(c, channels - NN_DSP_BLOCK);
+                compute(&area, first, pixel + first);
+            }
+            nn_dsp_clamp(pixel, channels, constants->clamp_min, constants->clamp_max);
+        }
+    }
+}
+
+/* ---- sums -------------------------------------------------------------------------------------
+ */
+
+#define NN_DSP_LANES 255 /* int8 that an int16 can hold the sum of */
+
+/* Sums of four channels: in halves of two words, now and then moved to where there is room. */
+typedef struct {
+    int32_t sums[NN_DSP_BLOCK];
+    uint32_t even, odd; /* channels 0 and 2, 1 and 3 */
+    int32_t room;       /* elements that the halves still take */
+} nn_dsp_sums;
+
+static inline void nn_dsp_clear_halves(nn_dsp_sums *s) {
+    s->even = 0;
+    s->odd = 0;
+    s->room = NN_DSP_LANES;
+}
+
+static inline void nn_dsp_move_halves(nn_dsp_sums *s) {
+    s->sums[0] += (int16_t)s->even;
+    s->sums[1] += (int16_t)s->odd;
+    s->sums[2] += (int32_t)s->even >> 16;
+    s->sums[3] += (int32_t)s->odd >> 16;
+    nn_dsp_clear_halves(s);
+}
+
+static inline void nn_dsp_start_sums(nn_dsp_sums *s) {
+    for (int32_t i = 0; i < NN_DSP_BLOCK; i++) {
+        s->sums[i] = 0;
+    }
+    nn_dsp_clear_halves(s);
+}
+
+/* An nn_dsp_take that adds. */
+static inline void nn_dsp_add_words(void *state, const int8_t *from, int32_t step, int32_t count) {
+    nn_dsp_sums *s = (nn_dsp_sums *)state;
+    while (count > 0) {
+        int32_t run;
+        uint32_t even, odd;
+        if (s->room == 0) {
+            nn_dsp_move_halves(s);
+        }
+        even = s->even;
+        odd = s->odd;
+        run = nn_min(count, s->room);
+        s->room -= run;
+        count -= run;
+        for (; run > 0; run--, from += step) {
+            const uint32_t word = nn_load4(from);
+            even = nn_sxtab16(even, word);
+            odd = nn_sxtab16_ror8(odd, word);
+        }
+        s->even = even;
+        s->odd = odd;
+    }
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* MUL of operands with all of the output's channels; the plain kernel does the rest. */
+#include "nn_dsp_pixelwise.h"
+
+typedef struct {
+    int32_t first, second; /* what is added to the first operand, doubled, and to the second */
+    nn_dsp_factor output;
+    int32_t clamp_min, clamp_max;
+} mul_plan;
+
+static inline int32_t multiply(const mul_plan *p, int32_t a, int32_t b) {
+    return nn_ssat8(nn_dsp_scale((p->first + a * 2) * (p->second + b), &p->output));
+}
+
+static void compute(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
+                    int32_t count) {
+    const mul_plan p = *(const mul_plan *)plan;
+    int8_t *const first = out;
+    const int32_t all = count;
+    for (; count >= 4; count -= 4, a += 4, b += 4, out += 4) {
+        const uint32_t x = nn_load4(a), y = nn_load4(b);
+        const int32_t r0 = multiply(&p, (int8_t)x, (int8_t)y);
+        const int32_t r1 = multiply(&p, (int8_t)(x >> 8), (int8_t)(y >> 8));
+        const int32_t r2 = multiply(&p, (int8_t)(x >> 16), (int8_t)(y >> 16));
+        const int32_t r3 = multiply(&p, (int32_t)x >> 24, (int32_t)y >> 24);
+        out[0] = (int8_t)r0;
+        out[1] = (int8_t)r1;
+        out[2] = (int8_t)r2;
+        out[3] = (int8_t)r3;
+    }
+    for (; count > 0; count--) {
+        *out++ = (int8_t)multiply(&p, *a++, *b++);
+    }
+    nn_dsp_clamp(first, all, p.clamp_min, p.clamp_max);
+}
+
+void nn_mul_s8_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
+                   const nn_view *out, const nn_window *window) {
+    const nn_mul_constants *c = (const nn_mul_constants *)constants;
+    mul_plan plan;
+    plan.first = -2 * c->input1_zero_point;
+    plan.second = -c->input2_zero_point;
+    plan.clamp_min = c->clamp_min;
+    plan.clamp_max = c->clamp_max;
+    if (in1->channels != out->channels || in2->channels != out->channels ||
+        !nn_dsp_find_factor(&plan.output, c->output_multiplier, c->output_shift,
+                            c->output_zero_point)) {
+        nn_mul_s8(constants, in1, in2, out, window);
+    } else {
+        nn_dsp_for_runs(compute, &plan, in1, in2, out, window);
+    }
+}
