@@ -27,7 +27,12 @@ ARM = [
     pytest.param("cortex-m4", "gcc", marks=pytest.mark.slow),
     pytest.param("cortex-m55", "clang", marks=pytest.mark.slow),
 ]
-ALL = [pytest.param("host", "gcc"), pytest.param("host", "clang", marks=pytest.mark.slow), *ARM]
+RISCV = [
+    pytest.param("qemu-virt-rv32", "clang"),
+    pytest.param("qemu-virt-rv32v", "clang", marks=pytest.mark.slow),
+    pytest.param("hifive1", "clang"),
+]
+ALL = [pytest.param("host", "gcc"), pytest.param("host", "clang", marks=pytest.mark.slow), *ARM, *RISCV]
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="buildtool-probe-")
 

@@ -9,6 +9,7 @@
 #define SYS_CLOSE 0x02
 #define SYS_WRITE 0x05
 #define SYS_READ 0x06
+#define SYS_SEEK 0x0A
 #define SYS_FLEN 0x0C
 #define MODE_READ_BINARY 1
 #define MODE_WRITE_BINARY 5
@@ -40,6 +41,11 @@ int io_open_write(const char *name) {
 int32_t io_length(int handle) {
     const uintptr_t block[1] = {(uintptr_t)handle};
     return (int32_t)semihosting_call(SYS_FLEN, block);
+}
+
+int io_seek(int handle, uint32_t offset) {
+    const uintptr_t block[2] = {(uintptr_t)handle, offset};
+    return semihosting_call(SYS_SEEK, block) != 0;
 }
 
 /* Both give the number of bytes that were not transferred. */

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from buildtool.target.types import Board, MemoryKind
 
-STACK_GUARD_BYTES = 256  # below the stack; start-up code knows the size
+STACK_GUARD_BYTES = 256  # below the stack; the Cortex-M start-up code knows the size
 
 
-def linker_script(board: Board) -> str:
+def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     """The script of a board: one region a memory, sections by the board's roles.
+
+    `guard_bytes`: aligned bytes below the stack, a power of two, or 0 where an overflow leaves the
+    memory anyway.
 
     Sections: .vectors .text .rodata in `code`, .nn_weights in `weights`, .stack .data .bss in
     `data`, .nn_arena in `arena`. What needs no contents is in no segment, so that a loader leaves
@@ -56,10 +59,10 @@ SECTIONS
         *(.nn_weights .nn_weights.*)
     }} > {board.weights} :weights
 
-    .stack (NOLOAD) : ALIGN({STACK_GUARD_BYTES})
+    .stack (NOLOAD) : ALIGN({max(guard_bytes, 16)})
     {{
         __stack_guard = .;
-        . += {STACK_GUARD_BYTES};
+        . += {guard_bytes};
         __stack_bottom = .;
         . += {board.stack_bytes};
         __stack_top = .;

@@ -188,22 +188,27 @@ static void measured(void (*function)(void), const char *complaint) {
 }
 
 #ifdef HARNESS_ROW_BYTES
-/* A network that takes its image row by row: the harness holds it, as flash or a camera would. */
-static int8_t image[HARNESS_ROW_BYTES * HARNESS_ROWS];
+/* A network that takes its image row by row gets each from the file: small memories cannot hold it.
+ */
+static int row_source;
+static uint32_t image_start; /* in the file */
 
 static void deliver_row(void *context, int32_t row, int8_t *data) {
     (void)context;
-    memcpy(data, image + row * HARNESS_ROW_BYTES, HARNESS_ROW_BYTES);
+    if (io_seek(row_source, image_start + (uint32_t)row * HARNESS_ROW_BYTES) != 0 ||
+        io_read(row_source, data, HARNESS_ROW_BYTES) != 0) {
+        fail_file("cannot read a row of input.bin");
+    }
 }
 #endif
 
-static void read_inputs(int input) {
+static void read_inputs(int input, uint32_t set) {
 #ifdef HARNESS_ROW_BYTES
-    if (io_read(input, image, sizeof image) != 0) {
-        fail_file("cannot read input.bin");
-    }
+    row_source = input;
+    image_start = set * HARNESS_ROW_BYTES * HARNESS_ROWS;
     HARNESS_SET_ROW_SOURCE(deliver_row);
 #else
+    (void)set;
     for (int i = 0; i < HARNESS_INPUTS; i++) {
         if (io_read(input, HARNESS_INPUT(i), HARNESS_INPUT_BYTES(i)) != 0) {
             fail_file("cannot read input.bin");
@@ -212,9 +217,10 @@ static void read_inputs(int input) {
 #endif
 }
 
-static void run_set(int input, int output, uint8_t paint) {
+static void run_set(int input, int output, uint32_t set) {
+    const uint8_t paint = set % 2 == 0 ? 0xA5 : 0x5A;
     memset(arena, paint, HARNESS_ARENA_BYTES);
-    read_inputs(input);
+    read_inputs(input, set);
     measured(invoke, "invoke gave status ");
     const uint32_t used = high_water(paint);
     arena_used = used > arena_used ? used : arena_used;
@@ -270,7 +276,7 @@ int main(void) {
     uint32_t set = 0;
     int guard_ok = guards_intact();
     while (set < sets && guard_ok) {
-        run_set(input, output, set % 2 == 0 ? 0xA5 : 0x5A);
+        run_set(input, output, set);
         guard_ok = guards_intact();
         set++;
     }

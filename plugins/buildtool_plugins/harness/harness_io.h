@@ -16,6 +16,8 @@ int io_open_read(const char *name);
 int io_open_write(const char *name);
 /* Bytes in the file, or -1. */
 int32_t io_length(int handle);
+/* The next read begins `offset` bytes behind the file's start; 0 if it can. */
+int io_seek(int handle, uint32_t offset);
 /* 0 if all bytes were transferred. */
 int io_read(int handle, void *data, uint32_t bytes);
 int io_write(int handle, const void *data, uint32_t bytes);

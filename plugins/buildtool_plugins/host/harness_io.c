@@ -65,6 +65,10 @@ int32_t io_length(int handle) {
     return (int32_t)length;
 }
 
+int io_seek(int handle, uint32_t offset) {
+    return fseek(files[handle], (long)offset, SEEK_SET) != 0;
+}
+
 int io_read(int handle, void *data, uint32_t bytes) {
     return fread(data, 1, bytes, files[handle]) != bytes;
 }

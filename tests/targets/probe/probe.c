@@ -81,6 +81,32 @@ static void count(void) {
 #endif
     NN_MARK_INVOKE_END();
 }
+#elif defined(__riscv)
+static void count(void) {
+    NN_MARK_INVOKE_BEGIN();
+    NN_MARK_BEGIN(70);
+    __asm volatile("li t0, 100\n1: addi t0, t0, -1\nbnez t0, 1b" : : : "t0"); /* 201 */
+    NN_MARK_END();
+    __asm volatile("nop\n.option push\n.option norvc\nnop\n.option pop");
+    NN_MARK_BEGIN(4095);
+    __asm volatile("beqz x0, 1f\nnop\n1: nop\nmul t0, t0, t0\naddi x0, x0, 0xff"
+                   :
+                   :
+                   : "t0"); /* 4 */
+    NN_MARK_END();
+    NN_MARK_BEGIN(70);
+    __asm volatile("nop"); /* added to its first run */
+    NN_MARK_END();
+#if defined(__riscv_vector)
+    NN_MARK_BEGIN(3); /* a vector instruction is one, however long: 4 */
+    __asm volatile("li t0, 16\nvsetvli t0, t0, e8, m8, ta, ma\nvmv.v.i v8, 0\nvadd.vv v8, v8, v8"
+                   :
+                   :
+                   : "t0");
+    NN_MARK_END();
+#endif
+    NN_MARK_INVOKE_END();
+}
 #endif
 
 int probe_invoke(void) {
@@ -113,10 +139,12 @@ int probe_invoke(void) {
     case UNDEFINED:
 #ifdef __arm__
         __asm volatile("udf #0");
+#elif defined(__riscv)
+        __asm volatile("unimp");
 #endif
         break;
     case COUNT:
-#ifdef __arm__
+#if defined(__arm__) || defined(__riscv)
         count();
 #endif
         break;

@@ -1,0 +1,121 @@
+"""RISC-V boards: counting, faults, memory limits, the integer helpers."""
+
+import ctypes
+import subprocess
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from probe import RISCV, load_board, one_set, plugin, probe, report, run
+
+from buildtool.errors import ToolError
+from buildtool.target.types import RunRequest
+from buildtool_plugins import riscv
+
+HELPERS = {
+    "__muldi3": lambda a, b: a * b,
+    "__udivdi3": lambda a, b: (a % 2**64) // (b % 2**64),
+    "__umoddi3": lambda a, b: (a % 2**64) % (b % 2**64),
+    "__divdi3": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
+    "__moddi3": lambda a, b: abs(a) % abs(b) * (1 if a >= 0 else -1),
+}
+SHIFTS = {
+    "__ashldi3": lambda a, n: a << n,
+    "__ashrdi3": lambda a, n: a >> n,
+    "__lshrdi3": lambda a, n: a % 2**64 >> n,
+}
+NUMBERS = (0, 1, -1, 3, -7, 2**31, -(2**31), 2**32 - 1, 2**32, 0x123456789ABCDEF, -(2**62) + 5, 2**63 - 1)
+
+
+def signed(value):
+    return (value + 2**63) % 2**64 - 2**63
+
+
+@pytest.fixture(scope="module")
+def helpers(tmp_path_factory):
+    """integers.c compiled for this machine, under names that are not the compiler's own."""
+    path = tmp_path_factory.mktemp("integers") / "integers.so"
+    renamed = [f"-D{name}=test{name}" for name in (*HELPERS, *SHIFTS)]
+    source = riscv.plugin.board_files()[0].parents[1] / "integers.c"
+    subprocess.run(["gcc", "-std=gnu99", "-O2", "-shared", "-fPIC", *renamed, source, "-o", path], check=True)
+    return ctypes.CDLL(str(path))
+
+
+def call(helpers, name, a, b, kind):
+    function = getattr(helpers, "test" + name)
+    function.restype, function.argtypes = ctypes.c_int64, [ctypes.c_int64, kind]
+    return function(a, b)
+
+
+@pytest.mark.parametrize("name", HELPERS)
+def test_products_and_quotients_of_64_bits(helpers, name):
+    for a in NUMBERS:
+        for b in NUMBERS:
+            if b or name == "__muldi3":
+                assert call(helpers, name, a, b, ctypes.c_int64) == signed(HELPERS[name](a, b)), (a, b)
+
+
+@pytest.mark.parametrize("name", SHIFTS)
+def test_shifts_of_64_bits(helpers, name):
+    for a in NUMBERS:
+        for n in range(64):
+            assert call(helpers, name, a, n, ctypes.c_int32) == signed(SHIFTS[name](a, n)), (a, n)
+
+
+@pytest.mark.parametrize(("board", "tool"), RISCV)
+def test_counts_are_those_of_the_hand_written_assembly(board, tool):
+    """The numbers are read off tests/targets/probe/probe.c."""
+    result = run(board, probe(board, tool, "-DNN_PROFILE"), one_set("count"), count=True)
+    expected = {70: 1 + 2 * 100 + 1, 4095: 4}
+    if board == "qemu-virt-rv32v":
+        expected[3] = 4
+    assert result.counts == expected
+    assert result.total_instructions == sum(expected.values()) + 2  # nops between two operators
+
+
+@pytest.mark.parametrize(("board", "tool"), RISCV)
+@pytest.mark.parametrize(
+    ("action", "value", "code", "says"),
+    [
+        ("wild_store", 0xF0000000, 107, r"store access fault at pc=0x[0-9a-f]{8} .* address=0xf0000000"),
+        ("undefined", 0, 102, r"illegal instruction at pc=0x[0-9a-f]{8} .* mcause=0x00000002"),
+        ("recurse", 0, 107, r"store access fault after a stack overflow"),
+    ],
+)
+def test_a_trap_is_reported_with_its_registers(board, tool, action, value, code, says):
+    with pytest.raises(ToolError, match=rf"(?s)on {board} ended with exit code {code}.*fault: {says}"):
+        run(board, probe(board, tool), one_set(action, value))
+
+
+def test_a_store_behind_the_16_kilobytes_of_the_hifive1_traps():
+    elf = probe("hifive1", "clang")
+    with pytest.raises(ToolError, match="store access fault .* address=0x80004000"):
+        run("hifive1", elf, one_set("wild_store", 0x80004000))
+
+
+def test_an_image_for_the_esp32_c3_is_built_and_not_run():
+    board = load_board("esp32-c3")
+    elf = probe("esp32-c3", "clang")
+    with elf.open("rb") as file:
+        image = ELFFile(file)
+        assert image["e_machine"] == "EM_RISCV"
+        flash = board.memory("flash")
+        assert flash.base <= image.get_section_by_name(".text")["sh_addr"] < flash.base + flash.size
+    with pytest.raises(ToolError, match="board 'esp32-c3' has no emulator"):
+        plugin(board).run(board, elf, RunRequest({}, ()))
+
+
+def test_another_compiler_is_refused():
+    board = load_board("qemu-virt-rv32")
+    with pytest.raises(ToolError, match="board 'qemu-virt-rv32' has no toolchain 'gcc'"):
+        plugin(board).toolchain(board, "gcc", board_folder())
+
+
+def board_folder():
+    return riscv.plugin.board_files()[0].parent
+
+
+@pytest.mark.parametrize("board", ["qemu-virt-rv32v", "qemu-virt-rv32v256"])
+def test_vector_instructions_run_and_count_as_one(board):
+    found = run(board, probe(board, "clang", "-DNN_PROFILE"), one_set("count"), count=True)
+    assert found.counts[3] == 4
+    assert report(found)["guard_ok"] == 1
