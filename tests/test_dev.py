@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SET_UP_FILES = ["dev", "requirements.txt", "pyproject.toml", "setup.py", "buildtool/plan/exact/search.c"]
 REAL = "bash cat chmod echo env flock grep head id mkdir mv rm sed sh sha256sum sleep tail true"
-WANTED = "clang-19 lld-19 libclang-rt-19-dev qemu-system-arm gcc"
+WANTED = "clang-19 lld-19 libclang-rt-19-dev qemu-system-arm qemu-system-misc gcc"
 
 FAKE = """#!/bin/sh
 name=${0##*/}
@@ -46,6 +46,7 @@ for package in "$@"; do
     case $package in
         lld-*) program=ld.$package ;;
         clang-*|gcc|qemu-system-arm) program=$package ;;
+        qemu-system-misc) program=qemu-system-riscv32 ;;
         python3-venv) : >"$CALLS.venv"; continue ;;
         *) continue ;;
     esac
@@ -86,7 +87,7 @@ class Machine:
         path.chmod(0o755)
 
     def add_tools(self) -> None:
-        for name in ("clang-22", "ld.lld-22", "qemu-system-arm", "gcc"):
+        for name in ("clang-22", "ld.lld-22", "qemu-system-arm", "qemu-system-riscv32", "gcc"):
             self.add(name)
         self.add("python3", PYTHON)
 

@@ -4,12 +4,12 @@ import ctypes
 import subprocess
 
 import pytest
+from buildtool_plugins import riscv
 from elftools.elf.elffile import ELFFile
 from probe import RISCV, load_board, one_set, plugin, probe, report, run
 
 from buildtool.errors import ToolError
 from buildtool.target.types import RunRequest
-from buildtool_plugins import riscv
 
 HELPERS = {
     "__muldi3": lambda a, b: a * b,
@@ -88,7 +88,7 @@ def test_a_trap_is_reported_with_its_registers(board, tool, action, value, code,
 
 def test_a_store_behind_the_16_kilobytes_of_the_hifive1_traps():
     elf = probe("hifive1", "clang")
-    with pytest.raises(ToolError, match="store access fault .* address=0x80004000"):
+    with pytest.raises(ToolError, match=r"store access fault .* address=0x80004000"):
         run("hifive1", elf, one_set("wild_store", 0x80004000))
 
 
