@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.packing import channel_head, filter_weights, words
-from buildtool.graph.types import Activation, ConvAttrs, Graph, Op, OpKind
+from buildtool.graph.types import Activation, ConvAttrs, FullyConnectedAttrs, Graph, Op, OpKind
 
 VECTOR = 16  # bytes
-TILE = 3  # output channels of a convolution that are computed together
+CONV_TILE, DENSE_TILE = 3, 6  # output channels that are computed together
 GROUP = 4  # channels that are requantised together
 
 PLAIN, ODD, GENERAL = range(3)  # as in nn_mve.h
@@ -34,30 +34,40 @@ class _Channels:
 
 
 def _channels(graph: Graph, op: Op, activation: Activation) -> _Channels:
-    """A multiplier of 0 is shifted right, which changes nothing and suits `ODD`."""
+    """A multiplier of 0 is shifted right, which changes nothing and suits every mode."""
     count = graph.tensors[op.inputs[1]].shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
     columns = 4 if op.kind is OpKind.FULLY_CONNECTED else 3
     numbers = np.frombuffer(channel_head(graph, op, activation), "<i4")
     rows = numbers[4 : 4 + columns * count].reshape(count, columns)
     factors = rows[:, 1:].copy()
-    factors[factors[:, 0] == 0, 1] = -1
+    factors[factors[:, 0] == 0, 1] = -2
     return _Channels([int(n) for n in numbers[:4]], rows[:, 0].copy(), factors)
 
 
-def _head(channels: _Channels) -> bytes:
-    """nn_mve_head."""
+def _conv_mode(channels: _Channels) -> int:
     _, output_zero_point, clamp_min, _ = channels.common
     greatest = int(channels.factors[:, 1].max(initial=-1))
-    mode = ODD if greatest < 0 else GENERAL
     if greatest <= 0 and clamp_min >= output_zero_point:
-        mode = PLAIN
+        return PLAIN
+    return ODD if greatest < 0 else GENERAL
+
+
+def _dense_mode(channels: _Channels) -> int:
+    _, shifts, lows = channels.factors.T
+    if shifts.max(initial=-2) > -2:
+        return GENERAL
+    return ODD if lows.any() else PLAIN
+
+
+def _head(channels: _Channels, mode: int) -> bytes:
+    """nn_mve_head."""
     return words(*channels.common, mode, 0, 0, 0)
 
 
 def _grouped(factors: Int32s) -> bytes:
-    """For each four channels their multipliers, then their shifts; padded with zeros shifted right."""
-    padded = np.concatenate([factors, np.tile(np.array([[0, -1]], np.int32), (-len(factors) % GROUP, 1))])
-    return padded.reshape(-1, GROUP, 2).transpose(0, 2, 1).astype("<i4").tobytes()
+    """For each four channels their multipliers, their shifts (and lows); zeros fill the last four."""
+    padded = np.pad(factors, ((0, -len(factors) % GROUP), (0, 0)))
+    return padded.reshape(-1, GROUP, factors.shape[1]).transpose(0, 2, 1).astype("<i4").tobytes()
 
 
 def _vectors(weights: Int8s) -> Int8s:
@@ -71,16 +81,30 @@ def _conv(graph: Graph, op: Op) -> bytes:
     """The constants of nn_conv2d_s8_mve."""
     assert isinstance(op.attrs, ConvAttrs)
     channels = _channels(graph, op, op.attrs.activation)
-    bias = np.repeat(channels.bias[:, None], 2, axis=1)
-    vectors = _vectors(filter_weights(graph, op))
-    whole = len(bias) - len(bias) % TILE
-    pieces = [_head(channels), _grouped(channels.factors)]
-    for first in range(0, whole, TILE):
-        tile = vectors[first : first + TILE].transpose(1, 0, 2)
-        pieces += [bias[first : first + TILE].tobytes(), tile.tobytes()]
+    pieces = [_head(channels, _conv_mode(channels)), _grouped(channels.factors)]
+    return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, CONV_TILE, pixels=2))
+
+
+def _tiles(weights: Int8s, bias: Int32s, tile: int, pixels: int) -> list[bytes]:
+    """Tiles of output channels, then single ones: each bias `pixels` times, then vectors in turns."""
+    biases = np.repeat(bias.astype("<i4")[:, None], pixels, axis=1)
+    vectors = _vectors(weights)
+    whole = len(bias) - len(bias) % tile
+    pieces = []
+    for first in range(0, whole, tile):
+        pieces += [biases[first : first + tile], vectors[first : first + tile].transpose(1, 0, 2)]
     for channel in range(whole, len(bias)):
-        pieces += [bias[channel].tobytes(), vectors[channel].tobytes()]
-    return b"".join(pieces)
+        pieces += [biases[channel], vectors[channel]]
+    return [piece.tobytes() for piece in pieces]
+
+
+def _dense(graph: Graph, op: Op) -> bytes:
+    """The constants of nn_fully_connected_s8_mve."""
+    assert isinstance(op.attrs, FullyConnectedAttrs)
+    channels = _channels(graph, op, op.attrs.activation)
+    factors = channels.factors << np.array([0, 0, 16], np.int32)
+    pieces = [_head(channels, _dense_mode(channels)), _grouped(factors)]
+    return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, DENSE_TILE, pixels=1))
 
 
 def tap_vectors(weights: Int8s) -> Int8s:
@@ -97,10 +121,11 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
     numbers = np.column_stack((channels.bias, channels.factors, np.zeros_like(channels.bias))).astype("<i4")
     vectors = tap_vectors(filter_weights(graph, op)).reshape(len(numbers), -1)
     records = np.concatenate((vectors, numbers.view(np.int8)), axis=1)
-    return _head(channels) + bytes(VECTOR) + records.tobytes()
+    return _head(channels, _conv_mode(channels)) + bytes(VECTOR) + records.tobytes()
 
 
 PACKINGS: dict[str, Callable[[Graph, Op], bytes]] = {
     "conv_mve": _conv,
     "depthwise_mve": _depthwise,
+    "fully_connected_mve": _dense,
 }

@@ -152,7 +152,6 @@ typedef struct {
     const int32_t *factors; /* for each four channels multipliers and shifts */
     const int8_t *weights;
     int32_t outputs;
-    int32_t *sums;
 } convolution;
 
 /* Gathers a patch that meets padding, or whose inputs do not lie in rows one after the other. */
@@ -211,12 +210,12 @@ static inline void gather(const convolution *c, int32_t top, int32_t left, const
 
 /* Puts out `channels` sums of two pixels. `offsets`: 0, d, 1, d + 1, ... with d bytes from one to
  * the other. */
-static inline void finish_as(const convolution *c, const int32_t *factors, int8_t *out,
-                             int32_t channels, uint16x8_t offsets, int mode) {
+static inline void finish_as(const convolution *c, const int32_t *factors, const int32_t *sums,
+                             int8_t *out, int32_t channels, uint16x8_t offsets, int mode) {
     const nn_conv_constants *common = &c->head->common;
     const int16x8_t low = vdupq_n_s16((int16_t)common->clamp_min);
     const int16x8_t high = vdupq_n_s16((int16_t)common->clamp_max);
-    const int32_t zero_point = common->output_zero_point, *sums = c->sums;
+    const int32_t zero_point = common->output_zero_point;
     for (; channels > 0; channels -= 4, out += 4, sums += 8, factors += 8) {
         const int32x4x2_t pair = vld2q_s32(sums);
         const int32x4_t multiplier = vldrwq_s32(factors), shift = vldrwq_s32(factors + 4);
@@ -231,17 +230,17 @@ static inline void finish_as(const convolution *c, const int32_t *factors, int8_
     }
 }
 
-static inline void finish(const convolution *c, const int32_t *factors, int8_t *out,
-                          int32_t channels, uint16x8_t offsets) {
+static inline void finish(const convolution *c, const int32_t *factors, const int32_t *sums,
+                          int8_t *out, int32_t channels, uint16x8_t offsets) {
     switch (c->head->mode) {
     case NN_MVE_PLAIN:
-        finish_as(c, factors, out, channels, offsets, NN_MVE_PLAIN);
+        finish_as(c, factors, sums, out, channels, offsets, NN_MVE_PLAIN);
         break;
     case NN_MVE_ODD:
-        finish_as(c, factors, out, channels, offsets, NN_MVE_ODD);
+        finish_as(c, factors, sums, out, channels, offsets, NN_MVE_ODD);
         break;
     default:
-        finish_as(c, factors, out, channels, offsets, NN_MVE_GENERAL);
+        finish_as(c, factors, sums, out, channels, offsets, NN_MVE_GENERAL);
     }
 }
 
@@ -252,13 +251,14 @@ static inline void compute(const convolution *c, const int8_t *x0, const int8_t 
     const uint16x8_t odd = vandq_u16(lanes, vdupq_n_u16(1));
     const uint16x8_t offsets = vmlaq_n_u16(vshrq_n_u16(lanes, 1), odd, (uint16_t)apart);
     const int32_t *factors = c->factors;
-    dot_arguments dots = {x0, x1, c->weights, (c->size + 15) & ~15, c->sums, c->size, 0, 0};
+    int32_t sums[2 * BLOCK];
+    dot_arguments dots = {x0, x1, c->weights, (c->size + 15) & ~15, sums, c->size, 0, 0};
     for (int32_t left = c->outputs; left > 0; left -= BLOCK) {
         const int32_t count = nn_min(left, BLOCK);
         dots.tiles = count / 3;
         dots.rest = count - 3 * dots.tiles;
         dots.weights = dot_tiles(&dots);
-        finish(c, factors, out, count, offsets);
+        finish(c, factors, sums, out, count, offsets);
         factors += 2 * BLOCK;
         out += BLOCK;
     }
@@ -266,7 +266,7 @@ static inline void compute(const convolution *c, const int8_t *x0, const int8_t 
 
 /* Where the constants' parts begin. */
 static inline convolution open(const nn_conv_geometry *geometry, const void *constants,
-                               const nn_view *in, int32_t outputs, void *scratch) {
+                               const nn_view *in, int32_t outputs) {
     convolution c;
     c.geometry = geometry;
     c.head = (const nn_mve_head *)constants;
@@ -276,16 +276,28 @@ static inline convolution open(const nn_conv_geometry *geometry, const void *con
     c.factors = (const int32_t *)(const void *)(c.head + 1);
     c.weights = (const int8_t *)(c.factors + ((outputs + 3) & ~3) * 2);
     c.outputs = outputs;
-    c.sums = (int32_t *)scratch;
     return c;
+}
+
+/* Whether every output's inputs are one pixel of the input. */
+static inline int is_direct(const nn_conv_geometry *g, const nn_view *in, const nn_view *out) {
+    return (g->kernel_h | g->kernel_w) == 1 && (g->pad_top | g->pad_left) == 0 &&
+           (out->height - 1) * g->stride_h < in->height &&
+           (out->width - 1) * g->stride_w < in->width;
+}
+
+int32_t nn_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                       const nn_view *out) {
+    const int32_t size = geometry->kernel_h * geometry->kernel_w * in->channels;
+    return is_direct(geometry, in, out) ? 0 : 2 * ((size + 15) & ~15);
 }
 
 void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch) {
     const nn_conv_geometry *g = geometry;
-    const convolution c = open(geometry, constants, in, out->channels, scratch);
-    const int direct = (g->kernel_h | g->kernel_w) == 1 && (g->pad_top | g->pad_left) == 0;
-    int8_t *const patch = (int8_t *)(c.sums + 2 * nn_min(out->channels, BLOCK));
+    const convolution c = open(geometry, constants, in, out->channels);
+    const int direct = is_direct(g, in, out);
+    int8_t *const patch = (int8_t *)scratch;
     int8_t *const second = patch + ((c.size + 15) & ~15);
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * g->stride_h - g->pad_top;

@@ -411,6 +411,13 @@ static inline depthwise open(const nn_conv_geometry *geometry, const void *const
     return d;
 }
 
+int32_t nn_depthwise_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out) {
+    const depthwise d = open(geometry, NULL, in, out, NULL);
+    const int32_t columns = nn_min(d.tile, (out->width + 7) & ~7);
+    return 16 + WORD_PITCH * ((columns - 1) * geometry->stride_w * d.groups + 4 * d.vectors);
+}
+
 void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants,
                                 const nn_view *in, const nn_view *out, const nn_window *window,
                                 void *scratch) {

@@ -148,7 +148,8 @@ class Firmware:
 
     def _stamp(self) -> str:
         digest = hashlib.sha256()
-        headers = sorted((kernels_root() / "include").glob("*.h"))
+        folders = {kernels_root() / "include", *(path.parent for path in self.sources)}
+        headers = sorted(header for folder in folders for header in folder.glob("*.h"))
         for path in (*self.sources, *headers, DRIVER):
             digest.update(path.read_bytes())
         return digest.hexdigest()

@@ -12,6 +12,7 @@
 #include <arm_mve.h>
 
 #include "nn_arith.h"
+#include "nn_cortex_m_mve.h"
 
 #define NN_NOINLINE __attribute__((noinline))
 /* A function in assembly; gcc must not guess from its (empty) body which registers it keeps. */

@@ -1,0 +1,35 @@
+/* The Helium kernels (Armv8.1-M MVE, integer): as their plain twins in nn.h, to the bit, with
+ * constants of their own where the C files say so. The bytes of scratch that some need are
+ * functions of the geometry, equal to the catalogue's formulas. */
+#ifndef NN_CORTEX_M_MVE_H
+#define NN_CORTEX_M_MVE_H
+
+#include "nn.h"
+
+/* The kernels: as their plain twins in nn.h, with constants of their own where the files say so,
+ * and what they need of scratch: a function of the geometry, as the catalogue's formula. */
+void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                      const nn_view *out, const nn_window *window, void *scratch);
+int32_t nn_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                       const nn_view *out);
+void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+int32_t nn_depthwise_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out);
+void nn_fully_connected_s8_mve(const void *constants, const nn_view *in, const nn_view *out,
+                               const nn_window *window, void *scratch);
+void nn_add_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,
+                   const nn_view *out, const nn_window *window);
+void nn_mul_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,
+                   const nn_view *out, const nn_window *window);
+void nn_lut_s8_mve(const void *constants, const nn_view *in, const nn_view *out,
+                   const nn_window *window);
+void nn_avg_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                        const nn_view *out, const nn_window *window);
+void nn_max_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                        const nn_view *out, const nn_window *window);
+void nn_mean_s8_mve(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
+                    int8_t *out);
+
+#endif
