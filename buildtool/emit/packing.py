@@ -97,6 +97,8 @@ def channel_factors(graph: Graph, op: Op) -> list[tuple[int, ...]]:
     factors: dict[float, tuple[int, ...]] = {}
     for scale in dict.fromkeys(scales):
         if op.kind is OpKind.FULLY_CONNECTED:
+            if scale < 0:  # the rewriter turns all others
+                raise UnsupportedError("a channel of negative scale with a weight of -128", operator=op.place)
             multiplier, low, shift = dense_multiplier(scale)
             factors[scale] = (multiplier, shift, low)
         else:

@@ -40,17 +40,18 @@ static inline int32_t nn_rounding_shift(int32_t value, int32_t exponent) {
 }
 
 /* value * multiplier * 2^(shift - 31), rounded twice as TFLite's reference kernels do; shift -31
- * to 30, multiplier not negative.
+ * to 30. A channel whose scale is negative has a negative multiplier.
  *
  * From two fractional bits on, both roundings are one addition. With e = -shift the result is
  *   floor((floor((value * multiplier + 2^30) / 2^31) + 2^(e-1) - negative) / 2^e)
  *   = (value * multiplier + 2^30 + 2^(30+e) - negative * 2^31) >> (31 + e)
- * where `negative` is 1 if the inner quotient is below zero. The value's sign may stand for it:
+ * where `negative` is 1 if the inner quotient is below zero. The product's sign may stand for it:
  * they differ only where the quotient is 0, and then the result is 0 either way. */
 static inline int32_t nn_requantise(int32_t value, int32_t multiplier, int32_t shift) {
     if (shift <= -2) {
-        const uint32_t low = ((uint32_t)value & 0x80000000U) | 0x40000000U;
-        const int32_t high = (int32_t)((uint32_t)1 << (-2 - shift)) + (value >> 31);
+        const int32_t sign = value ^ multiplier;
+        const uint32_t low = ((uint32_t)sign & 0x80000000U) | 0x40000000U;
+        const int32_t high = (int32_t)((uint32_t)1 << (-2 - shift)) + (sign >> 31);
         const int64_t rounding = (int64_t)(((uint64_t)(uint32_t)high << 32) | low);
         return (int32_t)((rounding + (int64_t)value * multiplier) >> 32) >> (-1 - shift);
     }

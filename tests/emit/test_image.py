@@ -118,10 +118,14 @@ def test_another_packing_has_another_layout():
     graph = rewrite(small())
     kernels = plan_kernels(plan(graph, TARGET), TARGET)
     first = next(i for i, kernel in enumerate(kernels) if kernel and kernel.op == "CONV_2D")
-    # the same block under another name: only the layout may tell
-    other = list(kernels)
-    other[first] = dataclasses.replace(kernels[first], packing="transpose_conv_plain")
-    one, two = weight_image(graph, kernels), weight_image(graph, tuple(other))
+    # the same sizes under two names: only the layout may tell
+    one, two = (
+        weight_image(
+            graph,
+            (*kernels[:first], dataclasses.replace(kernels[first], packing=packing), *kernels[first + 1 :]),
+        )
+        for packing in ("conv_plain", "transpose_conv_plain")
+    )
     assert len(one.data) == len(two.data)
     assert one.layout != two.layout
 

@@ -70,8 +70,10 @@ class _Work:
     def take(self, position: int) -> None:
         op = self.ops[position]
         out = op.outputs[0]
-        if op.kind in WEIGHTED and op.inputs[2] >= 0:
-            self._match_bias(op)
+        if op.kind in WEIGHTED:
+            self._turn_signs(op)
+            if op.inputs[2] >= 0:
+                self._match_bias(op)
         if op.kind is OpKind.PAD and isinstance(op.attrs, PadAttrs):
             quant = self.tensors[op.inputs[0]].quant
             assert quant is not None
@@ -109,6 +111,20 @@ class _Work:
         for t, owner in self.group.items():
             if owner == group:
                 self.tensors[t] = dataclasses.replace(self.tensors[t], quant=quant)
+
+    def _turn_signs(self, op: Op) -> None:
+        """Gives some channels a negative scale, as converters do that fold a batch norm late."""
+        weights = self.tensors[op.inputs[1]]
+        quant = weights.quant
+        assert quant is not None and weights.data is not None
+        if len(quant.scales) == 1 or self.rng.integers(3):
+            return
+        turned = self.rng.integers(0, 3, len(quant.scales)) == 0
+        if op.kind is OpKind.FULLY_CONNECTED:  # -128 has no opposite: not supported there
+            turned &= weights.data.min(axis=1) > -128
+        scales = tuple(-s if t else s for s, t in zip(quant.scales, turned, strict=True))
+        changed = dataclasses.replace(quant, scales=scales)
+        self.tensors[op.inputs[1]] = dataclasses.replace(weights, quant=changed)
 
     def _match_bias(self, op: Op) -> None:
         """A bias is in units of the input's scale times the weights'."""
