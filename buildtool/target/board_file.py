@@ -7,6 +7,7 @@ stack_bytes = "8K"           # sizes: bytes, or a string with K, M or G (1024)
 reserved_bytes = 0           # of the arena's memory, for the application
 alignment = 16               # of buffers in the arena
 clock_hz = 25000000          # optional
+note = "..."                 # optional: what a user has to know of results for this board
 toolchains = ["clang", "gcc"]
 
 [core]
@@ -20,7 +21,8 @@ defines = []
 kind = "ram"                 # ram | rom
 base = 0x20000000
 size = "256K"
-bandwidth = 0                # bytes a second; 0: not a limit
+bandwidth = 0                # bytes a second; 0: not a limit. Weights in a memory with one are loaded
+                             # into the arena before they are read
 
 [roles]                      # which memory holds what
 code = "flash"
@@ -32,6 +34,10 @@ weights = "flash"
 kind = "qemu-system-arm"
 machine = "mps2-an386"
 options = []
+
+[estimate]                   # optional: of a board whose speed cannot be measured here
+macs_per_second = 2150000000
+source = "fitted to one published profile"
 """
 
 from __future__ import annotations
@@ -44,7 +50,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from buildtool.errors import TargetError, did_you_mean
-from buildtool.target.types import Board, Core, Emulator, Memory, MemoryKind
+from buildtool.target.types import Board, Core, Emulator, Estimate, Memory, MemoryKind
 
 Table = dict[str, object]
 
@@ -53,11 +59,12 @@ _ADDRESS_END = 1 << 32
 _ROLES = ("code", "data", "arena", "weights")
 _TOP = (
     *("extends", "title", "family", "stack_bytes", "reserved_bytes", "alignment", "clock_hz"),
-    *("toolchains", "core", "memory", "roles", "emulator"),
+    *("toolchains", "core", "memory", "roles", "emulator", "note", "estimate"),
 )
 _CORE = ("name", "isa", "families", "cflags", "defines")
 _MEMORY = ("kind", "base", "size", "bandwidth")
 _EMULATOR = ("kind", "machine", "options")
+_ESTIMATE = ("macs_per_second", "source")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
@@ -180,6 +187,8 @@ class _Reader:
             toolchains=self.texts(table.get("toolchains", []), "toolchains"),
             emulator=self.emulator(table["emulator"]) if "emulator" in table else None,
             clock_hz=self.optional(table, "clock_hz", 0),
+            note=self.text(table["note"], "note") if "note" in table else "",
+            estimate=self.estimate(table["estimate"]) if "estimate" in table else None,
         )
 
     def core(self, table: Table) -> Core:
@@ -251,6 +260,15 @@ class _Reader:
             machine=self.text(machine, "emulator.machine") if machine != "" else "",
             options=self.texts(table.get("options", []), "emulator.options"),
         )
+
+    def estimate(self, value: object) -> Estimate:
+        table = self.table(value, "estimate")
+        self.known(table, _ESTIMATE, "estimate.")
+        rate = self.size(self.need(table, "macs_per_second", "estimate."), "estimate.macs_per_second")
+        if rate == 0:
+            self.fail("estimate.macs_per_second", "must be above 0")
+        source = self.text(self.need(table, "source", "estimate."), "estimate.source")
+        return Estimate(rate, source)
 
 
 def resolve(path: Path, known: Callable[[str], Path | None], seen: tuple[Path, ...] = ()) -> Table:

@@ -77,6 +77,14 @@ class Emulator:
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """How fast a board works where it cannot be measured: multiply-accumulates a second, and by whom."""
+
+    macs_per_second: int
+    source: str
+
+
+@dataclass(frozen=True)
 class Board:
     """A board: its core, its memories, and which of them holds what."""
 
@@ -95,6 +103,8 @@ class Board:
     toolchains: tuple[str, ...] = ()  # names, the default first
     emulator: Emulator | None = None
     clock_hz: int = 0  # of the core; 0: not known
+    note: str = ""  # what a user has to know of results "for" it
+    estimate: Estimate | None = None
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`; KeyError if there is none."""
