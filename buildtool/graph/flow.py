@@ -1,0 +1,125 @@
+"""What memory planning sees of a network: values with sizes, operators that read and write them.
+
+Networks of any element type and any operators have this form: a Graph that is to become firmware,
+and files that are only analysed (ONNX, Darknet).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from buildtool.graph.liveness import alias_roots
+from buildtool.graph.types import ALIAS_KINDS, Graph
+
+
+@dataclass(frozen=True)
+class Value:
+    """Bytes that are fed, computed, or (a weight) part of the model."""
+
+    name: str
+    size: int
+    is_weight: bool = False
+
+
+@dataclass(frozen=True)
+class FlowOp:
+    """An operator: the values it reads (each once) and writes; `position`: its place in the source."""
+
+    name: str
+    kind: str
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    position: int
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Operators in an order in which they can run; indices are into `values`."""
+
+    name: str
+    values: tuple[Value, ...]
+    ops: tuple[FlowOp, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+    def activations(self) -> tuple[int, ...]:
+        """Values that are fed or computed: inputs first, then as produced."""
+        return (*self.inputs, *(v for op in self.ops for v in op.writes))
+
+    def weights(self) -> tuple[int, ...]:
+        """Weights that an operator reads, ascending."""
+        return tuple(sorted({v for op in self.ops for v in op.reads if self.values[v].is_weight}))
+
+
+@dataclass(frozen=True)
+class Life:
+    """A value's bytes and the first and last operator (positions in Flow.ops) they are kept for."""
+
+    value: int
+    size: int
+    first: int
+    last: int
+
+
+def flow_of(graph: Graph) -> Flow:
+    """A graph's activations: tensors that share their bytes are one value, aliases no operators."""
+    roots = alias_roots(graph)
+    sizes: dict[int, int] = {}
+    for tensor, root in roots.items():
+        sizes[root] = max(sizes.get(root, 0), graph.tensors[tensor].size)
+    place = {root: i for i, root in enumerate(sizes)}
+    ops = tuple(
+        FlowOp(
+            graph.op_name(position),
+            str(op.kind),
+            tuple(dict.fromkeys(place[roots[t]] for t in op.inputs if t in roots)),
+            tuple(place[t] for t in op.outputs),
+            position,
+        )
+        for position, op in enumerate(graph.ops)
+        if op.kind not in ALIAS_KINDS
+    )
+    return Flow(
+        graph.name,
+        tuple(Value(graph.tensors[root].name, size) for root, size in sizes.items()),
+        ops,
+        tuple(place[t] for t in graph.inputs),
+        tuple(dict.fromkeys(place[roots[t]] for t in graph.outputs if t in roots)),
+    )
+
+
+def lives(flow: Flow, *, weights: bool = False) -> tuple[Life, ...]:
+    """How long each activation is kept, as liveness.live_ranges has it; unread inputs at operator 0.
+
+    With `weights` also these: from their first reader (for which they are loaded) to their last.
+    """
+    first = dict.fromkeys(flow.inputs, 0)
+    last = dict(first)
+    for position, op in enumerate(flow.ops):
+        for v in op.writes:
+            first[v] = last[v] = position
+        for v in op.reads:
+            if v in first or (weights and flow.values[v].is_weight):
+                first.setdefault(v, position)
+                last[v] = position
+    last.update(dict.fromkeys((v for v in flow.outputs if v in first), max(len(flow.ops) - 1, 0)))
+    return tuple(Life(v, flow.values[v].size, first[v], last[v]) for v in first)
+
+
+def peak(lifetimes: Sequence[Life]) -> int:
+    """The most bytes kept at once."""
+    change: dict[int, int] = {}
+    for life in lifetimes:
+        change[life.first] = change.get(life.first, 0) + life.size
+        change[life.last + 1] = change.get(life.last + 1, 0) - life.size
+    most = live = 0
+    for position in sorted(change):
+        live += change[position]
+        most = max(most, live)
+    return most
+
+
+def reordered(flow: Flow, order: Sequence[int]) -> Flow:
+    """The flow with operator order[i] (a place in `ops`) at place i."""
+    return replace(flow, ops=tuple(flow.ops[i] for i in order))

@@ -1,0 +1,167 @@
+"""The operator order with the least peak of live bytes: exact where that takes a bounded search.
+
+Operators that every other one comes before or after cut the order into segments, which are solved
+one by one: a best-first search over sets of executed operators (the bytes live after a set do not
+depend on its order), the smallest peak first, then the longest prefix. Two arguments keep it small:
+
+- no order is below the floor: what must be live while an operator runs is what its predecessors
+  make and it or its successors read. A segment need not be better than the highest floor of all.
+- an operator that frees at least what it adds, and fits under the peak so far, can run at once:
+  moved forward in any order, it raises no later live sum.
+
+Effort is counted in sets looked at; where the budget ends first, the best order of a beam search
+stands, never worse than the given one, and the status says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from buildtool.graph.flow import Flow, flow_of, lives, peak, reordered
+from buildtool.graph.ordersearch import Segment, Uses, beam, search
+from buildtool.graph.types import ALIAS_KINDS, Graph
+
+ORDERS = ("given", "best")
+BUDGET = 40_000  # sets of executed operators looked at, in all
+MOST_OPS = 4096  # of a network; ancestors take a bit for each pair
+MOST_SEGMENT = 1024  # operators of a segment that is searched
+BEAM = 24  # sets kept at each length
+
+
+@dataclass(frozen=True)
+class Order:
+    """`order`: places in Flow.ops in the new order; peaks in live bytes.
+
+    `status`: "optimal" (no order has a lower peak) or "feasible". `peak` is never above `given_peak`,
+    and where it is not below, the order is the given one.
+    """
+
+    order: tuple[int, ...]
+    status: str
+    peak: int
+    given_peak: int
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Reordered:
+    """A graph whose operators have changed places, and the order's figures."""
+
+    graph: Graph
+    order: Order
+
+
+def least_peak_order(flow: Flow, *, budget: int = BUDGET) -> Order:
+    """An order of `flow`'s operators with the least peak that `budget` sets suffice to find."""
+    given = tuple(range(len(flow.ops)))
+    before = peak(lives(flow))
+    if len(given) > MOST_OPS:
+        return Order(given, "feasible", before, before, 0)
+    below, above = _relatives(flow)
+    uses = Uses.of(flow, below, above)
+    segments = [Segment.of(uses, ops) for ops in _segments(below, above)]
+    goal = max((s.floor for s in segments if s.count <= MOST_SEGMENT), default=0)
+    order: list[int] = []
+    most, nodes, exact = 0, 0, True
+    # The worst segments first: what they cannot avoid, the others may use as well.
+    solved: dict[int, tuple[int, ...]] = {}
+    for number in sorted(range(len(segments)), key=lambda i: (-segments[i].given_peak, i)):
+        segment = segments[number]
+        found, reached, spent, proven = _solve(segment, max(goal, most), budget - nodes)
+        solved[number] = found
+        nodes += spent
+        if reached > most:
+            most, exact = reached, proven
+    for number in range(len(segments)):
+        order += solved[number]
+    # An input that nothing reads is live at the first operator, whichever that is: not searched.
+    read = {v for op in flow.ops for v in op.reads}
+    exact = exact and all(v in read or v in flow.outputs for v in flow.inputs)
+    status, after = "optimal" if exact else "feasible", peak(lives(reordered(flow, order)))
+    if after >= before:
+        return Order(given, status, before, before, nodes)
+    return Order(tuple(order), status, after, before, nodes)
+
+
+def _solve(segment: Segment, goal: int, budget: int) -> tuple[tuple[int, ...], int, int, bool]:
+    """(order, peak, sets looked at, whether no order is below max(goal, peak)) of one segment."""
+    best, reached = segment.given, segment.given_peak
+    if reached <= goal:
+        return best, reached, 0, True
+    if segment.count > MOST_SEGMENT:
+        return best, reached, 0, False
+    tried = beam(segment, goal, BEAM)
+    if tried.order is not None and tried.peak < reached:
+        best, reached = tried.order, tried.peak
+    if reached <= goal:
+        return best, reached, tried.nodes, True
+    found = search(segment, goal, reached, max(0, budget - tried.nodes))
+    nodes = tried.nodes + found.nodes
+    if found.order is not None:
+        return found.order, found.peak, nodes, True
+    return best, reached, nodes, found.exhausted
+
+
+def reorder(graph: Graph, *, budget: int = BUDGET) -> Reordered:
+    """`graph` with its operators in the order found; the graph itself where no order is better.
+
+    Aliases follow what they alias at once.
+    """
+    flow = flow_of(graph)
+    found = least_peak_order(flow, budget=budget)
+    if found.peak >= found.given_peak:
+        return Reordered(graph, found)
+    return Reordered(_with_order(graph, [flow.ops[i].position for i in found.order]), found)
+
+
+def _with_order(graph: Graph, positions: Sequence[int]) -> Graph:
+    """The graph with its operators at `positions` in that order, each followed by its aliases."""
+    waiting: dict[int, list[int]] = {}
+    for position, op in enumerate(graph.ops):
+        if op.kind in ALIAS_KINDS:
+            waiting.setdefault(op.inputs[0], []).append(position)
+    order: list[int] = []
+
+    def follow(made: Sequence[int]) -> None:
+        todo = list(made)
+        while todo:
+            for position in waiting.get(todo.pop(), ()):
+                order.append(position)
+                todo += graph.ops[position].outputs
+
+    follow(graph.inputs)
+    for position in positions:
+        order.append(position)
+        follow(graph.ops[position].outputs)
+    return replace(graph, ops=tuple(graph.ops[i] for i in order))
+
+
+def _relatives(flow: Flow) -> tuple[list[int], list[int]]:
+    """Each operator's predecessors and successors, near and far, as sets of bits."""
+    maker = {v: i for i, op in enumerate(flow.ops) for v in op.writes}
+    below = [0] * len(flow.ops)
+    direct: list[list[int]] = []
+    for i, op in enumerate(flow.ops):
+        direct.append([maker[v] for v in op.reads if v in maker])
+        for j in direct[i]:
+            below[i] |= below[j] | (1 << j)
+    above = [0] * len(flow.ops)
+    for i in range(len(flow.ops) - 1, -1, -1):
+        for j in direct[i]:
+            above[j] |= above[i] | (1 << i)
+    return below, above
+
+
+def _segments(below: Sequence[int], above: Sequence[int]) -> list[tuple[int, ...]]:
+    """Runs of operators that stay together in every order, each up to one that all others relate to."""
+    count = len(below)
+    segments: list[tuple[int, ...]] = []
+    run: list[int] = []
+    for i in range(count):
+        run.append(i)
+        if below[i].bit_count() + above[i].bit_count() == count - 1:
+            segments += [tuple(run[:-1])] if len(run) > 1 else []
+            segments.append((i,))
+            run = []
+    return [*segments, tuple(run)] if run else segments

@@ -1,0 +1,285 @@
+"""Searches for the least peak of one segment of operators; `order` explains the method."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from buildtool.graph.flow import Flow, lives
+
+
+@dataclass(frozen=True)
+class Uses:
+    """Who makes and reads each value, and the bytes live between operators in the given order."""
+
+    flow: Flow
+    maker: dict[int, int]  # value -> place of its operator; a network input has none
+    readers: dict[int, list[int]]
+    boundary: list[int]  # bytes live just before each operator, what it will read included
+    below: Sequence[int]
+    above: Sequence[int]
+
+    @staticmethod
+    def of(flow: Flow, below: Sequence[int], above: Sequence[int]) -> Uses:
+        """`below` and `above`: each operator's predecessors and successors, as sets of bits."""
+        readers: dict[int, list[int]] = {}
+        for i, op in enumerate(flow.ops):
+            for v in op.reads:
+                readers.setdefault(v, []).append(i)
+        fed, kept, count = set(flow.inputs), set(flow.outputs), len(flow.ops)
+        change = [0] * (count + 1)
+        for life in lives(flow):
+            if life.value in kept or life.value in readers:
+                change[0 if life.value in fed else life.first + 1] += life.size
+                change[count if life.value in kept else life.last + 1] -= life.size
+        boundary, live = [], 0
+        for delta in change:
+            live += delta
+            boundary.append(live)
+        maker = {v: i for i, op in enumerate(flow.ops) for v in op.writes}
+        return Uses(flow, maker, readers, boundary, below, above)
+
+
+@dataclass(frozen=True)
+class _Local:
+    """A value that a segment's operators touch."""
+
+    size: int
+    made: int  # the set of the operator that makes it; empty: there from the start
+    readers: int  # set of operators in the segment
+    kept: bool  # needed after the segment
+
+
+class State(NamedTuple):
+    """Executed operators (a set of bits), the bytes live after them, the most so far, who can run next."""
+
+    done: int
+    live: int
+    peak: int
+    ready: int
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Consecutive operators `first` to `first` + count - 1, which stay together in every order."""
+
+    first: int
+    count: int
+    start: int  # bytes live before the first
+    values: tuple[_Local, ...]
+    reads: tuple[tuple[int, ...], ...]  # of each operator, in `values`
+    writes: tuple[tuple[int, ...], ...]
+    needs: tuple[int, ...]  # of each operator: the set of those that come before it
+    feeds: tuple[int, ...]  # the set of those that come after
+
+    @staticmethod
+    def of(uses: Uses, ops: Sequence[int]) -> Segment:
+        """The segment of the operators at places `ops`."""
+        first, end = ops[0], ops[-1] + 1
+        inside = (1 << len(ops)) - 1
+        flow = uses.flow
+        places: dict[int, int] = {}
+        values: list[_Local] = []
+        outputs = set(flow.outputs)
+        for i in ops:
+            for v in (*flow.ops[i].reads, *flow.ops[i].writes):
+                if v in places or flow.values[v].is_weight:
+                    continue
+                places[v] = len(values)
+                made = uses.maker.get(v, -1)
+                readers = uses.readers.get(v, [])
+                values.append(
+                    _Local(
+                        flow.values[v].size,
+                        1 << (made - first) if made >= first else 0,
+                        sum(1 << (r - first) for r in readers if first <= r < end),
+                        v in outputs or (bool(readers) and readers[-1] >= end),
+                    )
+                )
+        return Segment(
+            first,
+            len(ops),
+            uses.boundary[first],
+            tuple(values),
+            tuple(tuple(places[v] for v in flow.ops[i].reads if v in places) for i in ops),
+            tuple(tuple(places[v] for v in flow.ops[i].writes) for i in ops),
+            tuple((uses.below[i] >> first) & inside for i in ops),
+            tuple((uses.above[i] >> first) & inside for i in ops),
+        )
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The given order: places in Flow.ops."""
+        return tuple(range(self.first, self.first + self.count))
+
+    @cached_property
+    def given_peak(self) -> int:
+        """The most bytes live in the given order."""
+        state = self.initial
+        for op in range(self.count):
+            state = self.after(state, op)
+        return state.peak
+
+    @cached_property
+    def initial(self) -> State:
+        """Nothing executed."""
+        free = sum(1 << op for op, needed in enumerate(self.needs) if not needed)
+        return State(0, self.start, 0, free)
+
+    @cached_property
+    def next(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """For each operator, those that read from it: (bit, the set of all that come before)."""
+        return tuple(
+            tuple(
+                (1 << reader, self.needs[reader])
+                for reader in bits(self.feeds[op])
+                if not self.needs[reader] & self.feeds[op]
+            )
+            for op in range(self.count)
+        )
+
+    @cached_property
+    def adds(self) -> tuple[int, ...]:
+        """Bytes that each operator writes."""
+        return tuple(sum(self.values[v].size for v in written) for written in self.writes)
+
+    @cached_property
+    def mortal(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """For each operator, (size, readers) of what it may free: read here for the last time, or never."""
+        touched = [(*r, *w) for r, w in zip(self.reads, self.writes, strict=True)]
+        return tuple(
+            tuple((self.values[v].size, self.values[v].readers) for v in found if not self.values[v].kept)
+            for found in touched
+        )
+
+    @cached_property
+    def floor(self) -> int:
+        """The most bytes that are live at one operator in every order."""
+        aside = self.start - sum(v.size for v in self.values if not v.made)
+        most = 0
+        for op in range(self.count):
+            before, after = self.needs[op] | (1 << op), self.feeds[op] | (1 << op)
+            must = (v for v in self.values if not v.made or v.made & before)
+            held = sum(v.size for v in must if v.kept or v.readers & after or v.made == 1 << op)
+            most = max(most, aside + held)
+        return most
+
+    def after(self, state: State, op: int) -> State:
+        """The state after one more operator."""
+        done = state.done | (1 << op)
+        live = state.live + self.adds[op]
+        peak = max(state.peak, live)
+        for size, readers in self.mortal[op]:
+            if not readers & ~done:
+                live -= size
+        ready = state.ready ^ (1 << op)
+        for reader, needed in self.next[op]:
+            if not needed & ~done:
+                ready |= reader
+        return State(done, live, peak, ready)
+
+    def settle(self, state: State, goal: int) -> tuple[State, tuple[int, ...]]:
+        """Runs what can run at once without harm (see `order`); the state then, and what was run."""
+        ran: list[int] = []
+        again = True
+        while again:
+            again = False
+            for op in bits(state.ready):
+                later = self.after(state, op)
+                if later.live <= state.live and later.peak <= max(goal, state.peak):
+                    state, again = later, True
+                    ran.append(op)
+        return state, tuple(ran)
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The members of a set, ascending."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+@dataclass(frozen=True)
+class Found:
+    """An order (places in Flow.ops; None: none below the limit) with its peak.
+
+    `nodes`: sets of operators looked at; `exhausted`: there is no order with a lower peak than this
+    one, or (where there is none) than the limit.
+    """
+
+    order: tuple[int, ...] | None
+    peak: int
+    nodes: int
+    exhausted: bool
+
+
+def beam(segment: Segment, goal: int, width: int) -> Found:
+    """A good order: of all sets of one length only `width` go on, lowest peak (then live bytes) first."""
+    states: dict[int, tuple[State, tuple[int, ...]]] = {0: (segment.initial, ())}
+    nodes, whole = 0, (1 << segment.count) - 1
+    finished: tuple[State, tuple[int, ...]] | None = None
+    while states:
+        fresh: dict[int, tuple[State, tuple[int, ...]]] = {}
+        for state, way in states.values():
+            for op in bits(state.ready):
+                later, ran = segment.settle(segment.after(state, op), goal)
+                nodes += 1
+                if later.done == whole:
+                    if finished is None or later.peak < finished[0].peak:
+                        finished = (later, (*way, op, *ran))
+                elif later.done not in fresh or later.peak < fresh[later.done][0].peak:
+                    fresh[later.done] = (later, (*way, op, *ran))
+        ranked = sorted(
+            fresh.items(), key=lambda item: (max(goal, item[1][0].peak), item[1][0].live, item[0])
+        )
+        states = dict(ranked[:width])
+    assert finished is not None
+    order = tuple(segment.first + op for op in finished[1])
+    return Found(order, finished[0].peak, nodes, False)
+
+
+def search(segment: Segment, goal: int, limit: int, budget: int) -> Found:
+    """The order with the least peak, or any within `goal`, if there is one below `limit`.
+
+    Best first: of the sets seen, the one with the lowest peak so far, then the largest.
+    """
+    state, ran = segment.settle(segment.initial, goal)
+    parents: dict[int, tuple[int, tuple[int, ...]]] = {state.done: (0, ran)}
+    best = {state.done: state.peak}
+    queue = [(max(goal, state.peak), -state.done.bit_count(), state.live, state.done, state.ready)]
+    whole, closed, nodes = (1 << segment.count) - 1, set[int](), 0
+    while queue:
+        peak, _, live, done, ready = heapq.heappop(queue)
+        if done in closed:
+            continue
+        if done == whole:
+            return Found(_way(segment, parents, done), peak, nodes, True)
+        if nodes >= budget:
+            return Found(None, limit, nodes, False)
+        closed.add(done)
+        nodes += 1
+        here = State(done, live, peak, ready)
+        for op in bits(ready):
+            later = segment.after(here, op)
+            if later.peak >= limit or later.done in closed:
+                continue
+            later, ran = segment.settle(later, goal)
+            if later.done not in closed and later.peak < best.get(later.done, limit):
+                best[later.done] = later.peak
+                parents[later.done] = (done, (op, *ran))
+                entry = (later.peak, -later.done.bit_count(), later.live, later.done, later.ready)
+                heapq.heappush(queue, entry)
+    return Found(None, limit, nodes, True)
+
+
+def _way(segment: Segment, parents: dict[int, tuple[int, tuple[int, ...]]], done: int) -> tuple[int, ...]:
+    """The order that led to a set."""
+    steps: list[tuple[int, ...]] = []
+    while done:
+        done, ran = parents[done]
+        steps.append(ran)
+    return tuple(segment.first + op for ran in reversed(steps) for op in ran)

@@ -1,0 +1,145 @@
+"""Operator orders: the search against every order there is, on small random networks; and what it gains."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import Net, graphs, make_target, residual_net
+from wired import wired_net
+
+from buildtool.graph.flow import Flow, FlowOp, Value, flow_of, lives, peak, reordered
+from buildtool.graph.liveness import live_sum_bound
+from buildtool.graph.order import least_peak_order, reorder
+from buildtool.plan import layerwise
+from buildtool.plan.check import check
+
+
+@st.composite
+def flows(draw, most=8):
+    """Random operators with one or two results, read by any later ones; odd outputs, unread results."""
+    draw_int = draw(st.randoms(use_true_random=False)).randint
+    values = [Value("in", draw_int(1, 40))]
+    ops, last = [], draw_int(1, most)
+    for i in range(last):
+        reads = sorted({draw_int(0, len(values) - 1) for _ in range(draw_int(1, 3))})
+        made = [len(values) + k for k in range(draw_int(1, 4) // 4 + 1)]
+        values += [Value(f"v{v}", draw_int(0, 40)) for v in made]
+        ops.append(FlowOp(f"op{i}", "OP", tuple(reads), tuple(made), i))
+    if not any(0 in op.reads for op in ops):
+        ops[0] = FlowOp("op0", "OP", (0,), ops[0].writes, 0)
+    outputs = sorted({len(values) - 1, *(draw_int(0, len(values) - 1) for _ in range(draw_int(0, 2)))})
+    return Flow("random", tuple(values), tuple(ops), (0,), tuple(outputs))
+
+
+def every_order(flow):
+    """All orders in which the operators can run."""
+    maker = {v: i for i, op in enumerate(flow.ops) for v in op.writes}
+    needs = [{maker[v] for v in op.reads if v in maker} for op in flow.ops]
+
+    def extend(order):
+        if len(order) == len(flow.ops):
+            yield tuple(order)
+        for i in range(len(flow.ops)):
+            if i not in order and needs[i] <= set(order):
+                yield from extend([*order, i])
+
+    return extend([])
+
+
+def least_peak(flow):
+    """The least peak, by the definition of liveness alone: what is kept at each operator."""
+
+    def most(order):
+        place = {op: i for i, op in enumerate(order)}
+        spans = []
+        for v, value in enumerate(flow.values):
+            made = [place[i] for i, op in enumerate(flow.ops) if v in op.writes] or [0]
+            read = [place[i] for i, op in enumerate(flow.ops) if v in op.reads]
+            end = len(order) - 1 if v in flow.outputs else max([*made, *read])
+            spans.append((made[0], end, value.size))
+        return max(sum(s for a, b, s in spans if a <= t <= b) for t in range(len(order)))
+
+    return min(most(order) for order in every_order(flow))
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(flows())
+def test_no_order_of_a_small_network_has_a_lower_peak(flow):
+    found = least_peak_order(flow)
+    assert found.status == "optimal"
+    assert found.peak == least_peak(flow)
+    assert found.order in set(every_order(flow))
+    assert peak(lives(reordered(flow, found.order))) == found.peak <= found.given_peak
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(flows(most=14), st.integers(0, 30))
+def test_a_small_budget_never_gives_a_worse_order_and_says_when_it_ended_the_search(flow, budget):
+    whole, cut = least_peak_order(flow), least_peak_order(flow, budget=budget)
+    assert whole.peak <= cut.peak <= cut.given_peak
+    assert peak(lives(reordered(flow, cut.order))) == cut.peak
+    if cut.status == "optimal":
+        assert cut.peak == whole.peak
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(graphs())
+def test_a_reordered_graph_is_sound_and_computes_the_same_tensors(graph):
+    after = reorder(graph)
+    assert sorted(map(id, after.graph.ops)) == sorted(map(id, graph.ops))
+    made = set(graph.inputs)
+    for op in after.graph.ops:
+        assert all(t in made or t < 0 or graph.tensors[t].is_constant for t in op.inputs)
+        made.update(op.outputs)
+    assert live_sum_bound(after.graph).bytes == after.order.peak
+    assert live_sum_bound(graph).bytes == after.order.given_peak
+
+
+def test_a_network_in_its_best_order_stays_the_object_it_is():
+    graph = residual_net()
+    assert reorder(graph).graph is graph
+    assert reorder(graph).order.status == "optimal"
+
+
+def test_branches_run_one_after_the_other_where_that_keeps_less():
+    net = Net((1, 8, 8, 4))
+    wide = [net.conv(net.inputs[0], 64) for _ in range(3)]
+    narrow = [net.conv(x, 2) for x in wide]
+    graph = net.graph(net.concat(narrow))
+    found = reorder(graph)
+    # the image, one wide tensor and two narrow ones; in the given order the image and three wide tensors
+    assert found.order.given_peak == 64 * (4 + 3 * 64)
+    assert found.order.peak == 64 * (4 + 64 + 2 * 2)
+    target = make_target()
+    plan = layerwise.plan(found.graph, target, in_place="none")
+    check(plan, found.graph, target)
+    assert plan.arena_bytes == found.order.peak
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_wired_networks_gain(seed):
+    graph = wired_net(seed, nodes=16)
+    found = reorder(graph)
+    assert found.order.status == "optimal"
+    assert found.order.peak <= 0.93 * found.order.given_peak
+
+
+def test_the_order_found_depends_on_nothing_but_the_network():
+    graph = wired_net(1, nodes=12)
+    flow = flow_of(graph)
+    renamed = Flow("x", tuple(Value("n", v.size) for v in flow.values), flow.ops, flow.inputs, flow.outputs)
+    assert least_peak_order(flow).order == least_peak_order(renamed).order
+
+
+def test_thousands_of_operators_take_bounded_effort():
+    draw = random.Random(7)
+    values, ops = [Value("in", 8)], []
+    for i in range(3000):
+        reads = tuple({max(0, len(values) - 1 - draw.randint(0, 12)) for _ in range(2)} | {0} - {i})
+        ops.append(FlowOp("op", "OP", reads, (len(values),), i))
+        values.append(Value("v", draw.randint(1, 99)))
+    flow = Flow("long", tuple(values), tuple(ops), (0,), (len(values) - 1,))
+    found = least_peak_order(flow)
+    assert found.peak <= found.given_peak
+    assert found.nodes <= 40_000
