@@ -26,16 +26,13 @@ INT8 = (-128, 127)
 
 
 def conv_pairs(graph: Graph, op: Op) -> bytes:
-    """Weights by pairs of output channels; each row of taps padded to a multiple of four."""
+    """Weights by pairs of output channels: the quads of each row of taps, then what is left of all rows."""
     weights = filter_weights(graph, op)
     outputs, kernel_h = weights.shape[:2]
-    return _pairs(graph, op, _padded(weights.reshape(outputs, kernel_h, -1), 2))
-
-
-def conv_pairs_flat(graph: Graph, op: Op) -> bytes:
-    """Weights by pairs of output channels; all taps together padded to a multiple of four."""
-    weights = filter_weights(graph, op)
-    return _pairs(graph, op, _padded(weights.reshape(weights.shape[0], 1, -1), 2))
+    rows = weights.reshape(outputs, kernel_h, -1)
+    whole = rows.shape[2] // QUAD * QUAD
+    quads, rest = rows[:, :, :whole].reshape(outputs, -1), rows[:, :, whole:].reshape(outputs, -1)
+    return _pairs(graph, op, np.concatenate((quads, _padded(rest, 1)), axis=1))
 
 
 def depthwise_columns(graph: Graph, op: Op) -> bytes:
@@ -116,14 +113,14 @@ def _words(even: Int, odd: Int) -> npt.NDArray[np.uint16]:
 
 
 def _pairs(graph: Graph, op: Op, weights: npt.NDArray[np.integer]) -> bytes:
-    """The stream of nn_dsp_matmul.h; `weights`: outputs x rows x inputs, padded."""
-    flat = weights.reshape(weights.shape[0], -1)
-    even, odd = _halves(flat)
+    """The stream of nn_dsp_matmul.h; `weights`: outputs x inputs, padded."""
+    even, odd = _halves(weights)
     pairs = even.shape[0]
-    members = [range(c, min(c + 2, len(flat))) for c in range(0, len(flat), 2)]
-    head, table = _channels(graph, op, flat, members, np.repeat(_exact(even, odd), 2)[: len(flat)])
+    members = [range(c, min(c + 2, len(weights))) for c in range(0, len(weights), 2)]
+    exact = np.repeat(_exact(even, odd), 2)[: len(weights)]
+    head, table = _channels(graph, op, weights, members, exact)
     channels = np.zeros((2 * pairs, 4), "<i4")
-    channels[: len(flat)] = table
+    channels[: len(weights)] = table
     stream = (
         np.ascontiguousarray(_words(even, odd)).view("<i4").reshape(pairs, -1),
         channels.reshape(pairs, 8),
@@ -194,7 +191,6 @@ def _general(good: Bools, members: Sequence[range]) -> tuple[int, int]:
 
 PACKINGS = {
     "conv_pairs": conv_pairs,
-    "conv_pairs_flat": conv_pairs_flat,
     "depthwise_columns": depthwise_columns,
     "fully_connected_quads": fully_connected_quads,
 }

@@ -1,90 +1,169 @@
-/* CONV_2D of any kernel size: the taps of three pixels widened at a time, each row of taps padded
- * to a multiple of four. */
+/* CONV_2D of any kernel size, three pixels at a time.
+ *
+ * Of each row of a pixel's taps the whole quads are widened straight from the input; what is left
+ * of all rows ("rest", 0 to 3 bytes each) is collected into quads that come last. That leaves no
+ * gaps where channels are few, as in a network's first layer, and costs nothing where they are a
+ * multiple of four.
+ */
 #include "nn_dsp_matmul.h"
 
-static int32_t row_quads(const nn_conv_geometry *geometry, int32_t in_channels) {
-    return (geometry->kernel_w * in_channels + 3) / 4;
+/* How the taps of a pixel divide. */
+typedef struct {
+    int32_t row_bytes, row_quads, rest; /* of one row */
+    int32_t rest_quads, quads;          /* of all rests; of all */
+} division;
+
+static division divide(const nn_conv_geometry *geometry, const nn_view *in) {
+    division d;
+    d.row_bytes = geometry->kernel_w * in->channels;
+    d.row_quads = d.row_bytes / 4;
+    d.rest = d.row_bytes % 4;
+    d.rest_quads = (geometry->kernel_h * d.rest + 3) / 4;
+    d.quads = geometry->kernel_h * d.row_quads + d.rest_quads;
+    return d;
 }
 
 int32_t nn_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                        const nn_view *out) {
-    const int32_t quads = row_quads(geometry, in->channels);
+    const division d = divide(geometry, in);
     (void)out;
-    return nn_dsp_widened_bytes(geometry->kernel_h * quads) + 4 * quads;
+    return nn_dsp_widened_bytes(d.quads) + 4 * NN_DSP_PIXELS * d.rest_quads + d.row_bytes;
 }
 
 /* One row of output. */
 typedef struct {
     const nn_conv_geometry *geometry;
     const nn_view *in;
+    division taps;
     nn_taps rows;       /* that meet the input, */
     const int8_t *data; /* the first of them, */
-    int32_t row_step;   /* and what leads to the next; both in bytes */
-    int32_t row_bytes, row_quads;
+    int32_t row_step;   /* and what leads to the next, in bytes */
+    const int8_t *end;  /* of the ring of rows */
     int32_t zero_point;
     uint32_t *widened;
-    int8_t *line; /* room for a row of taps of one pixel */
+    int8_t *rests; /* of each pixel, 4 * rest_quads bytes */
+    int8_t *line;  /* room for a row of taps of one pixel */
 } layer;
 
-/* Collects the taps of one pixel in one row, whatever they meet. */
+/* Collects the taps of one pixel in one row into `line`, whatever they meet. */
 NN_OUTLINE void gather(const layer *l, const int8_t *row, int32_t left) {
     const nn_view *in = l->in;
-    int8_t *to = l->line;
-    int32_t x = left;
-    for (int32_t k = 0; k < l->geometry->kernel_w; k++, x += l->geometry->dilation_w) {
-        if (x < 0 || x >= in->width) {
-            __builtin_memset(to, (int)l->zero_point, (size_t)in->channels);
-        } else {
-            __builtin_memcpy(to, row + nn_column(in, x) * in->channels, (size_t)in->channels);
-        }
-        to += in->channels;
+    const int32_t channels = in->channels, dilation = l->geometry->dilation_w;
+    const nn_taps taps = nn_valid_taps(left, in->width, l->geometry->kernel_w, dilation);
+    int32_t run;
+    __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
+    for (int32_t k = taps.first; k < taps.end; k += run) {
+        const int32_t x = left + k * dilation;
+        run = dilation == 1 ? nn_run(in, x, taps.end - k) : 1;
+        __builtin_memcpy(l->line + k * channels, row + nn_column(in, x) * channels,
+                         (size_t)(run * channels));
     }
 }
 
-/* Widens the taps of `pixels`, the first of which begins at column `left`. */
-static void widen_taps(const layer *l, int32_t pixels, int32_t left) {
-    const nn_conv_geometry *g = l->geometry;
-    const nn_view *in = l->in;
-    const int32_t stride = g->stride_w, span = (pixels - 1) * stride + g->kernel_w;
-    const int inside = left >= 0 && left + span <= in->width && g->dilation_w == 1;
-    const int32_t column = inside ? nn_column(in, left) : 0;
-    const int joined = inside && column + span <= in->ring_cols;
-    const int8_t *row = l->data, *end = in->data + in->ring_rows * in->row_stride;
-    uint32_t *x =
-        nn_dsp_widen_value(l->widened, pixels, l->zero_point, l->rows.first * l->row_quads);
-    for (int32_t k = l->rows.first; k < l->rows.end; k++) {
-        if (joined) {
-            x = nn_dsp_widen(x, pixels, row + column * in->channels, stride * in->channels,
-                             l->row_bytes);
-        } else {
-            for (int32_t p = 0; p < pixels; p++) {
-                gather(l, row, left + p * stride);
-                (void)nn_dsp_widen1(x + p, pixels, l->line, l->row_bytes);
-            }
-            x += 2 * pixels * l->row_quads;
+/* Takes the rests of row k of `pixels`, which are `step` bytes apart; there is one at least. */
+NN_OUTLINE void take_rests(const layer *l, int32_t k, int32_t pixels, const int8_t *from,
+                           int32_t step) {
+    const int32_t rest = l->taps.rest, apart = 4 * l->taps.rest_quads;
+    int8_t *to = l->rests + k * rest;
+    do {
+        to[0] = from[0];
+        if (rest > 1) {
+            to[1] = from[1];
         }
-        row += l->row_step;
-        if (row >= end) {
-            row -= in->ring_rows * in->row_stride;
+        if (rest > 2) {
+            to[2] = from[2];
         }
+        from += step;
+        to += apart;
+    } while (--pixels > 0);
+}
+
+static inline const int8_t *next_row(const layer *l, const int8_t *row) {
+    const int8_t *next = row + l->row_step;
+    return next >= l->end ? next - (l->end - l->in->data) : next;
+}
+
+/* Rows of taps that lie one behind the other in the input; `place`: bytes from a row's start. */
+NN_OUTLINE void widen_inside(const layer *l, uint32_t *x, int32_t pixels, int32_t place) {
+    const int32_t bytes = 4 * l->taps.row_quads, words = 2 * pixels * l->taps.row_quads;
+    const int32_t step = l->geometry->stride_w * l->in->channels;
+    const int8_t *row = l->data;
+    for (int32_t k = l->rows.first; k < l->rows.end; k++, x += words) {
+        const int8_t *from = row + place;
+        (void)nn_dsp_widen(x, pixels, from, step, bytes);
+        if (l->taps.rest > 0) {
+            take_rests(l, k, pixels, from + bytes, step);
+        }
+        row = next_row(l, row);
     }
-    (void)nn_dsp_widen_value(x, pixels, l->zero_point, (g->kernel_h - l->rows.end) * l->row_quads);
+}
+
+/* Rows of taps some of which meet padding or lie beyond the end of the column window. */
+NN_OUTLINE void widen_border(const layer *l, uint32_t *x, int32_t pixels, int32_t left) {
+    const int32_t bytes = 4 * l->taps.row_quads, words = 2 * pixels * l->taps.row_quads;
+    const int8_t *row = l->data;
+    layer one = *l;
+    for (int32_t k = l->rows.first; k < l->rows.end; k++, x += words) {
+        for (int32_t p = 0; p < pixels; p++) {
+            gather(l, row, left + p * l->geometry->stride_w);
+            (void)nn_dsp_widen1(x + p, pixels, l->line, bytes);
+            one.rests = l->rests + 4 * p * l->taps.rest_quads;
+            if (one.taps.rest > 0) {
+                take_rests(&one, k, 1, l->line + bytes, 0);
+            }
+        }
+        row = next_row(l, row);
+    }
+}
+
+/* Rows [first, end) of taps that meet nothing but padding. */
+NN_OUTLINE void widen_padding(const layer *l, uint32_t *x, int32_t pixels, int32_t first,
+                              int32_t end) {
+    __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
+    for (int32_t k = first; k < end && l->taps.rest > 0; k++) {
+        take_rests(l, k, pixels, l->line, 0);
+    }
+    (void)nn_dsp_widen_value(x, pixels, l->zero_point, (end - first) * l->taps.row_quads);
+}
+
+/* Widens the taps of `pixels`, the first of which begins at column `left`. */
+static inline void widen_taps(const layer *l, int32_t pixels, int32_t left) {
+    const nn_view *in = l->in;
+    const int32_t span = (pixels - 1) * l->geometry->stride_w + l->geometry->kernel_w;
+    const int32_t words = 2 * pixels * l->taps.row_quads, rows = l->geometry->kernel_h;
+    uint32_t *x = l->widened;
+    if (l->rows.first > 0) {
+        widen_padding(l, x, pixels, 0, l->rows.first);
+    }
+    if (left >= 0 && left + span <= in->width && l->geometry->dilation_w == 1 &&
+        nn_run(in, left, span) == span) {
+        widen_inside(l, x + l->rows.first * words, pixels, nn_column(in, left) * in->channels);
+    } else {
+        widen_border(l, x + l->rows.first * words, pixels, left);
+    }
+    if (l->rows.end < rows) {
+        widen_padding(l, x + l->rows.end * words, pixels, l->rows.end, rows);
+    }
+    if (l->taps.rest > 0) {
+        const int32_t bytes = 4 * l->taps.rest_quads;
+        (void)nn_dsp_widen(x + rows * words, pixels, l->rests, bytes, bytes);
+    }
 }
 
 void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch) {
     const nn_conv_geometry *g = geometry;
     const nn_dsp_constants *c = (const nn_dsp_constants *)constants;
-    const int32_t quads = g->kernel_h * row_quads(g, in->channels);
     layer l;
     l.geometry = g;
     l.in = in;
+    l.taps = divide(g, in);
     l.row_step = g->dilation_h % in->ring_rows * in->row_stride;
-    l.row_bytes = g->kernel_w * in->channels;
-    l.row_quads = row_quads(g, in->channels);
+    l.end = in->data + in->ring_rows * in->row_stride;
     l.zero_point = c->common.input_zero_point;
     l.widened = nn_dsp_widened(scratch);
-    l.line = (int8_t *)(l.widened + 2 * NN_DSP_PIXELS * quads);
+    l.rests = (int8_t *)(l.widened + 2 * NN_DSP_PIXELS * l.taps.quads);
+    l.line = l.rests + 4 * NN_DSP_PIXELS * l.taps.rest_quads;
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * g->stride_h - g->pad_top;
         l.rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
@@ -95,7 +174,7 @@ void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, c
         for (int32_t x = window->x0; x < window->x1;) {
             const int32_t pixels = nn_dsp_tile(nn_run(out, x, window->x1 - x));
             widen_taps(&l, pixels, x * g->stride_w - g->pad_left);
-            nn_dsp_matmul(c, pixels, (uint32_t *)scratch, quads, nn_pixel(out, y, x),
+            nn_dsp_matmul(c, pixels, (uint32_t *)scratch, l.taps.quads, nn_pixel(out, y, x),
                           out->channels);
             x += pixels;
         }

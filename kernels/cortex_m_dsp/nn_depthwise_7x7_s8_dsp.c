@@ -13,12 +13,7 @@ static void compute(const nn_dsp_run *run) {
 }
 #endif
 
-static void fill(uint32_t *to, const int8_t *const rows[], int32_t place, int32_t step,
-                 int32_t count) {
-    nn_dsp_fill_rows(to, rows, place, step, count, 7);
-}
-
-static const nn_dsp_depthwise_kind kind = {7, compute, fill};
+static const nn_dsp_depthwise_kind kind = {7, compute, NULL};
 
 int32_t nn_depthwise_7x7_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                               const nn_view *out) {

@@ -37,7 +37,7 @@ typedef void nn_dsp_fill(uint32_t *to, const int8_t *const rows[], int32_t place
 typedef struct {
     int32_t size; /* rows, and columns */
     void (*compute)(const nn_dsp_run *run);
-    nn_dsp_fill *fill;
+    nn_dsp_fill *fill; /* where no row is padding; or NULL */
 } nn_dsp_depthwise_kind;
 
 /* Words of a column. */
@@ -208,38 +208,47 @@ static inline void nn_dsp_fill_two(uint32_t *x, const int8_t *a, ptrdiff_t apart
 #endif
 }
 
-/* An nn_dsp_fill for any kernel of `size` rows. */
-static inline void nn_dsp_fill_rows(uint32_t *to, const int8_t *const rows[], int32_t place,
-                                    int32_t step, int32_t count, int32_t size) {
-    const int32_t words = nn_dsp_column_words(size);
-    int32_t row = 0;
-    for (; row + 1 < size; row += 2, to += 4) {
-        const int8_t *first = rows[row] + place;
-        nn_dsp_fill_two(to, first, rows[row + 1] - rows[row], step, count, words);
-    }
-    if (row < size) {
-        const int8_t *last = rows[row] + place;
-        for (; count > 0; count--, to += words, last += step) {
-            nn_dsp_put_last(to, nn_load4(last));
+/* The same where one of the rows, or both, are padding. */
+static inline void nn_dsp_fill_two_padded(uint32_t *x, const int8_t *a, const int8_t *b,
+                                          uint32_t padding, int32_t step, int32_t count,
+                                          int32_t words) {
+    if (a != NULL) {
+        for (; count > 0; count--, x += words, a += step) {
+            nn_dsp_put_two(x, nn_load4(a), padding);
+        }
+    } else if (b != NULL) {
+        for (; count > 0; count--, x += words, b += step) {
+            nn_dsp_put_two(x, padding, nn_load4(b));
+        }
+    } else {
+        for (; count > 0; count--, x += words) {
+            nn_dsp_put_two(x, padding, padding);
         }
     }
 }
 
-/* The same where rows may be padding (NULL), with four times its value. */
-NN_OUTLINE void nn_dsp_fill_border(uint32_t *to, const int8_t *const rows[], int32_t place,
-                                   int32_t step, int32_t count, int32_t size, uint32_t padding) {
-    for (; count > 0; count--, place += step) {
-        int32_t row = 0;
-        for (; row < size; row += 2) {
-            const uint32_t a = rows[row] != NULL ? nn_load4(rows[row] + place) : padding;
-            if (row + 1 < size) {
-                const int8_t *b = rows[row + 1];
-                nn_dsp_put_two(to, a, b != NULL ? nn_load4(b + place) : padding);
-                to += 4;
-            } else {
-                nn_dsp_put_last(to, a);
-                to += 2;
-            }
+static inline const int8_t *nn_dsp_at(const int8_t *row, int32_t place) {
+    return row == NULL ? NULL : row + place;
+}
+
+/* Puts `count` columns into scratch, as an nn_dsp_fill; rows may be NULL: padding, four times its
+ * value given. */
+NN_OUTLINE void nn_dsp_fill_rows(uint32_t *to, const int8_t *const rows[], int32_t place,
+                                 int32_t step, int32_t count, int32_t size, uint32_t padding) {
+    const int32_t words = nn_dsp_column_words(size);
+    int32_t row = 0;
+    for (; row + 1 < size; row += 2, to += 4) {
+        const int8_t *a = nn_dsp_at(rows[row], place), *b = nn_dsp_at(rows[row + 1], place);
+        if (a != NULL && b != NULL) {
+            nn_dsp_fill_two(to, a, b - a, step, count, words);
+        } else {
+            nn_dsp_fill_two_padded(to, a, b, padding, step, count, words);
+        }
+    }
+    if (row < size) {
+        const int8_t *last = nn_dsp_at(rows[row], place);
+        for (int32_t i = 0; i < count; i++, to += words) {
+            nn_dsp_put_last(to, last == NULL ? padding : nn_load4(last + i * step));
         }
     }
 }
@@ -306,10 +315,9 @@ static inline void nn_dsp_fill_block(const nn_dsp_depthwise *d, int32_t c) {
         if (piece->count == 0) {
             continue;
         }
-        if (d->border) {
-            const uint32_t padding = nn_times4(d->constants->common.input_zero_point);
-            nn_dsp_fill_border(piece->to, d->rows, place, step, piece->count, d->kind->size,
-                               padding);
+        if (d->border || d->kind->fill == NULL) {
+            nn_dsp_fill_rows(piece->to, d->rows, place, step, piece->count, d->kind->size,
+                             nn_times4(d->constants->common.input_zero_point));
         } else {
             d->kind->fill(piece->to, d->rows, place, step, piece->count);
         }

@@ -22,13 +22,6 @@ void nn_conv2d_1x1_s8_dsp(const nn_conv_geometry *geometry, const void *constant
 int32_t nn_conv2d_1x1_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                            const nn_view *out);
 
-/* Up to 4 input channels: a network's first layer. */
-void nn_conv2d_few_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
-                          const nn_view *in, const nn_view *out, const nn_window *window,
-                          void *scratch);
-int32_t nn_conv2d_few_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
-                                           const nn_view *out);
-
 /* Depth multiplier 1, no dilation, 4 channels at least. */
 void nn_depthwise_3x3_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, const nn_window *window,
