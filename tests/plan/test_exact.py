@@ -1,7 +1,11 @@
 """Exact placement against brute force, and the search in C against its twin in Python."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import pytest
 from exactlib import compiled, lowest
@@ -236,3 +240,14 @@ def test_a_missing_or_foreign_library_is_not_used(tmp_path) -> None:
     assert library(tmp_path / "none.so") is None
     problem = tight(12, 0)
     assert decide(problem, 1000, BUDGET, lib=foreign) == decide(problem, 1000, BUDGET, native=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("compiler", "built"), [("gcc", 1), ("false", 0)])
+def test_without_a_compiler_the_package_is_built_without_the_library(tmp_path, compiler, built) -> None:
+    root = Path(__file__).resolve().parents[2]
+    command = [sys.executable, "setup.py", "-q", "build_ext", "-b", tmp_path / "lib", "-t", tmp_path / "temp"]
+    subprocess.run(command, cwd=root, env=os.environ | {"CC": compiler}, check=True, capture_output=True)
+    made = list((tmp_path / "lib").rglob("_search*"))
+    assert len(made) == built
+    assert [library(path) is not None for path in made] == [True] * built
