@@ -9,8 +9,10 @@ from pathlib import Path
 import buildtool_kernels
 
 from buildtool.emit.sources import Sources, plan_kernels
+from buildtool.errors import ToolError
 from buildtool.plan.types import Plan
 from buildtool.service.objects import Compiler, Unit, compile_all, run
+from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.types import Target, Toolchain
 
@@ -88,8 +90,6 @@ def link(
     toolchain: Toolchain, objects: Sequence[Path], elf: Path, target: Target, flags: Sequence[str] = ()
 ) -> None:
     """Links objects; a memory that overflows is named, with what is missing."""
-    from buildtool.errors import ToolError
-
     command = [
         toolchain.cc,
         *toolchain.cflags,
@@ -100,11 +100,10 @@ def link(
         str(elf),
     ]
     try:
-        run(command, f"linking {elf.name}")
-    except ToolError as error:
+        run(command, f"linking {elf.name}", explain=lambda said: explain_link_failure(said, target.board))
+    except ToolError:
         elf.unlink(missing_ok=True)
-        del target
-        raise error
+        raise
 
 
 def all_kernel_sources(target: Target) -> list[Path]:

@@ -1,13 +1,20 @@
-"""Compiles C and assembly files to objects, through a per-user cache keyed by content."""
+"""Compiles C and assembly files to objects, through a per-user cache keyed by content.
+
+A cache entry is the SHA-256 of an object and the object. The cache is never in the way: an entry that
+is damaged is compiled anew, a folder that cannot be read or written is as good as none.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import itertools
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +22,9 @@ from pathlib import Path
 from buildtool.errors import ToolError
 
 CACHE_BYTES = 256 << 20  # above this the oldest objects go
+_DIGEST_BYTES = 32
+_STALE_SECONDS = 3600  # a half-written entry this old belongs to nobody any more
+_LINES_SHOWN = 20  # of what a tool said
 
 
 @dataclass(frozen=True)
@@ -50,15 +60,19 @@ def headers_digest(folder: Path) -> str:
     return _headers(folder, tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats))
 
 
-def cache_folder() -> Path:
-    """$XDG_CACHE_HOME/buildtool/objects, or ~/.cache/buildtool/objects."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "buildtool" / "objects"
+def cache_folder() -> Path | None:
+    """$XDG_CACHE_HOME/buildtool/objects, or ~/.cache/buildtool/objects; None without a home."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "buildtool" / "objects"
+    except RuntimeError:
+        return None
 
 
 def compile_all(compiler: Compiler, units: Sequence[Unit], folder: Path) -> list[Path]:
     """Objects of `units` in `folder`, in order; raises ToolError with the compiler's words."""
     cache = cache_folder()
+    folder = folder.absolute()  # compilers run in the folders of their sources
 
     def one(numbered: tuple[int, Unit]) -> Path:
         number, unit = numbered
@@ -68,8 +82,21 @@ def compile_all(compiler: Compiler, units: Sequence[Unit], folder: Path) -> list
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         objects = list(pool.map(one, enumerate(units)))
-    _trim(cache)
+    if cache is not None:
+        _trim(cache)
     return objects
+
+
+def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
+    """Where the unit's headers may come from, but for the compiler's own."""
+    yield unit.source.parent
+    yield from unit.includes
+    flags = (*compiler.flags, *unit.flags)
+    for flag, after in itertools.zip_longest(flags, flags[1:], fillvalue=""):
+        if flag in ("-I", "-isystem", "-iquote", "-idirafter"):
+            yield Path(after)
+        elif flag.startswith("-I"):
+            yield Path(flag[2:])
 
 
 def _key(compiler: Compiler, unit: Unit) -> str | None:
@@ -77,24 +104,21 @@ def _key(compiler: Compiler, unit: Unit) -> str | None:
     if unit.source.suffix != ".c":
         return None
     digest = hashlib.sha256()
-    headers = [headers_digest(folder) for folder in (unit.source.parent, *unit.includes)]
+    headers = [headers_digest(folder) for folder in _include_folders(compiler, unit)]
     for part in (compiler.identity, *compiler.flags, "", *unit.flags, "", *headers, unit.source.name):
         digest.update(part.encode() + b"\0")
     digest.update(unit.source.read_bytes())
     return digest.hexdigest()
 
 
-def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path) -> None:
+def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path | None) -> None:
     key = _key(compiler, unit)
-    kept = cache / f"{key}.o" if key else None
-    if kept is not None:
-        try:
-            target.write_bytes(kept.read_bytes())
-            os.utime(kept)
-            return
-        except OSError:
-            pass
-    includes = [f"-I{folder}" for folder in unit.includes]
+    kept = cache / f"{key}.o" if key and cache is not None else None
+    known = _read(kept) if kept is not None else None
+    if known is not None:
+        target.write_bytes(known)
+        return
+    includes = [f"-I{folder.absolute()}" for folder in unit.includes]
     # the source is named relative to its own folder: no path of this machine gets into the object
     command = [
         compiler.cc,
@@ -108,43 +132,75 @@ def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path) -> None:
     ]
     run(command, f"compiling {unit.source.name}", cwd=unit.source.parent)
     if kept is not None:
-        _keep(target, kept)
+        _keep(target.read_bytes(), kept)
 
 
-def _keep(target: Path, kept: Path) -> None:
-    """Puts an object into the cache; a full or read-only disk is no error."""
+def _read(kept: Path) -> bytes | None:
+    """The object of an entry; None if there is none, or a damaged one."""
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=kept.parent, delete=False) as file:
-            file.write(target.read_bytes())
-        Path(file.name).replace(kept)
+        entry = kept.read_bytes()
     except OSError:
-        pass
+        return None
+    digest, data = entry[:_DIGEST_BYTES], entry[_DIGEST_BYTES:]
+    if hashlib.sha256(data).digest() != digest:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(kept)  # used: trimmed last
+    return data
+
+
+def _keep(data: bytes, kept: Path) -> None:
+    """Puts an object into the cache, whole or not at all."""
+    with contextlib.suppress(OSError):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=kept.parent, suffix=".part")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(data).digest() + data)
+            Path(name).replace(kept)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
 
 
 def _trim(cache: Path) -> None:
-    """Removes the oldest objects once the cache has grown over its size."""
-    try:
+    """Removes the oldest objects once the cache has grown over its size, and what was left half-written."""
+    with contextlib.suppress(OSError):
+        for part in cache.glob("*.part"):
+            if time.time() - part.stat().st_mtime > _STALE_SECONDS:
+                part.unlink(missing_ok=True)
         entries = [(entry.stat(), entry) for entry in cache.glob("*.o")]
-    except OSError:
-        return
-    total = sum(stat.st_size for stat, _ in entries)
-    if total <= CACHE_BYTES:
-        return
-    for stat, entry in sorted(entries, key=lambda pair: pair[0].st_mtime):
-        entry.unlink(missing_ok=True)
-        total -= stat.st_size
-        if total <= CACHE_BYTES * 8 // 10:
+        total = sum(stat.st_size for stat, _ in entries)
+        if total <= CACHE_BYTES:
             return
+        for stat, entry in sorted(entries, key=lambda pair: (pair[0].st_mtime_ns, pair[1].name)):
+            entry.unlink(missing_ok=True)
+            total -= stat.st_size
+            if total <= CACHE_BYTES * 8 // 10:
+                return
 
 
-def run(command: Sequence[str], what: str, cwd: Path | None = None) -> str:
-    """Runs a tool; its output, or a ToolError with the end of what it said."""
+Explain = Callable[[str], ToolError | None]
+
+
+def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Explain | None = None) -> str:
+    """Runs a tool; its output, or a ToolError with the beginning of what it said.
+
+    `explain` may know a better error for all that the tool said.
+    """
     try:
-        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, cwd=cwd, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
+        )
     except OSError as error:
         raise ToolError(f"{what}: cannot start {command[0]}: {error.strerror}") from error
     if done.returncode != 0:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-20:])
-        raise ToolError(f"{what} failed ({Path(command[0]).name} exit {done.returncode}):\n{said}")
+        said = (done.stderr or done.stdout).strip()
+        better = explain(said) if explain is not None else None
+        if better is not None:
+            raise better
+        lines = said.splitlines()
+        shown = lines[:_LINES_SHOWN] + (["..."] if len(lines) > _LINES_SHOWN else [])
+        program = Path(command[0]).name
+        raise ToolError("\n".join([f"{what} failed ({program} exit {done.returncode}):", *shown]))
     return done.stdout
