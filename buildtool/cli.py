@@ -175,7 +175,7 @@ def _write(files: dict[str, bytes], folder: Path) -> list[str]:
 
 # ---- arguments -----------------------------------------------------------------------------------
 
-_PLANNING = ("strategy", "in_place", "image", "segments")
+_PLANNING = ("strategy", "in_place", "image", "segments", "order")
 
 
 def _count(text: str) -> int:
@@ -215,6 +215,11 @@ def _add_planning(parser: argparse.ArgumentParser) -> None:
         "--image",
         metavar="HOW",
         help="overwritable (default): the input's memory is reused; resident: the input survives",
+    )
+    group.add_argument(
+        "--order",
+        metavar="HOW",
+        help="given (default): operators run as the file has them; best: as keeps the least alive",
     )
 
 

@@ -18,7 +18,7 @@ from buildtool.plan.binding import binding
 from buildtool.plan.types import Plan
 from buildtool.service.models import load_model, read_graph
 from buildtool.service.options import PlanOptions
-from buildtool.service.pipeline import make_plan, needs, settings
+from buildtool.service.pipeline import make_ordered_plan, needs, settings
 from buildtool.target.registry import board_names, load_target
 from buildtool.target.types import Target
 
@@ -70,7 +70,7 @@ def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, An
     board = target.board
     verdict: dict[str, Any] = {"board": board.name, "title": board.title}
     try:
-        plan = _plan(graph, target, options)
+        graph, plan = _plan(graph, target, options)
         image = weight_image(graph, plan_kernels(plan, target))
     except BuildtoolError as error:
         return {**verdict, "fits": False, "error": str(error)}
@@ -103,15 +103,18 @@ def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, An
     }
 
 
-def _plan(graph: Graph, target: Target, options: PlanOptions) -> Plan:
-    """The plan that the options ask for, or the one that comes nearest to the board's memory."""
+def _plan(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, Plan]:
+    """The plan that the options ask for, or the one that comes nearest to the board's memory.
+
+    With the graph in the order of operators that the plan is for.
+    """
     try:
-        return make_plan(graph, target, options)
+        return make_ordered_plan(graph, target, options)
     except PlanError:
         least = _least(graph, target, options)
         if least is None:
             raise
-        return least
+        return graph, least
 
 
 def _binds(found: Sequence[Any]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from buildtool.errors import UsageError, did_you_mean
+from buildtool.graph.order import ORDERS
 from buildtool.plan.overlap import IN_PLACE
 
 STRATEGIES = ("best", "layerwise", "msf-cnn", "xcore-strips")
@@ -14,7 +15,13 @@ IMAGES = ("overwritable", "resident", "stream")
 OBJECTIVES = ("cost", "ram")
 MOST_PIXELS = 64
 
-_CHOICES = {"strategy": STRATEGIES, "in_place": IN_PLACE, "image": IMAGES, "objective": OBJECTIVES}
+_CHOICES = {
+    "strategy": STRATEGIES,
+    "in_place": IN_PLACE,
+    "image": IMAGES,
+    "objective": OBJECTIVES,
+    "order": ORDERS,
+}
 _SIZES = ("ram", "max_flash")
 _LIMITS = ("max_f", "max_cost")
 _UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
@@ -29,10 +36,11 @@ class PlanOptions:
     such as "0-6x20,7-14x10" (none: they are searched). `in_place`: what may lie on its dying input:
     `rows` (any kernel that works row by row), `elementwise` (element by element only) or `none`.
     `image`: whether the invoke may overwrite the network's input (`overwritable`), has to leave it
-    (`resident`), or is handed it row by row (`stream`). `objective`: the least of what: `cost`, or
-    `ram`. Limits (None: the board's, or none): `ram` and `max_flash` in bytes, `max_f` on the work
-    done over the network's own, `max_cost` on the estimated cost. `hand_off`: pixels that go from
-    operator to operator inside a group.
+    (`resident`), or is handed it row by row (`stream`). `order`: operators run as the file has them
+    (`given`), or so that least is alive, where that makes the better plan (`best`). `objective`: the
+    least of what: `cost`, or `ram`. Limits (None: the board's, or none): `ram` and `max_flash` in
+    bytes, `max_f` on the work done over the network's own, `max_cost` on the estimated cost.
+    `hand_off`: pixels that go from operator to operator inside a group.
     """
 
     strategy: str = "best"
@@ -45,6 +53,7 @@ class PlanOptions:
     max_cost: float | None = None
     hand_off: int = 4
     segments: str = ""
+    order: str = "given"
 
 
 def plan_options(given: Mapping[str, object]) -> PlanOptions:

@@ -35,7 +35,41 @@ def planned(spec: str, board: str, options: PlanOptions) -> Planned:
     target = load_target(board)
     model = load_model(spec)
     source, graph = read_graph(model)
-    return Planned(model, source, graph, target, make_plan(graph, target, options))
+    graph, plan = make_ordered_plan(graph, target, options)
+    return Planned(model, source, graph, target, plan)
+
+
+def make_ordered_plan(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, Plan]:
+    """The plan that the options ask for, and the graph in the operator order that it is for.
+
+    Order `best` plans the given order as well, and takes the other one only where it is better.
+    """
+    from buildtool.graph.order import reorder
+
+    other = reorder(graph).graph if options.order == "best" else graph
+    if other is graph:
+        return graph, make_plan(graph, target, options)
+    made: list[tuple[Graph, Plan]] = []
+    refused: list[PlanError] = []
+    for candidate in (graph, other):
+        try:
+            made.append((candidate, make_plan(candidate, target, options)))
+        except PlanError as error:
+            refused.append(error)
+    if not made:
+        raise refused[-1]
+    # min keeps the first of equals: the given order
+    return min(made, key=lambda found: _merit(found[1], target, options))
+
+
+def _merit(plan: Plan, target: Target, options: PlanOptions) -> tuple[float, ...]:
+    """The less, the better: what does not fit the board comes last, then the objective counts."""
+    from buildtool.plan.fit import available_bytes
+
+    over = max(0, plan.arena_bytes - available_bytes(target.board))
+    if options.objective == "ram":
+        return (over, plan.arena_bytes, plan.cost)
+    return (over, plan.cost, plan.arena_bytes)
 
 
 def make_plan(graph: Graph, target: Target, options: PlanOptions) -> Plan:

@@ -20,7 +20,7 @@ from SCons.Errors import UserError
 
 from buildtool.client import BuildtoolError, Client, code_digest, home
 
-PLANNING = ("strategy", "in_place", "image", "segments")
+PLANNING = ("strategy", "in_place", "image", "segments", "order")
 # What a network's sources are called, besides its name.
 EMITTED = (".c", ".h", "_quantization.h", "_weights.S", "_weights.bin", ".plan")
 GLUE = "harness_net.h"
@@ -93,7 +93,7 @@ def neural_network(env, model, directory=None, name=None, **planning):
     """Plans and compiles `model` (a .tflite file or a zoo network) for the environment's board.
 
     `name` is the prefix of the C interface; default: the model's own. `planning` are the options
-    strategy, in_place, image and segments.
+    strategy, in_place, image, segments and order.
     """
     for option in planning:
         if option not in PLANNING:
