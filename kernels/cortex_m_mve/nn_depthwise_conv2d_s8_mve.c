@@ -391,6 +391,22 @@ static inline void compute_tile(const depthwise *d, const tap_rows *taps, int32_
     }
 }
 
+static inline int32_t row_groups(const nn_conv_geometry *g) {
+    return (g->kernel_h + 3) >> 2;
+}
+
+static inline int32_t tap_vectors(const nn_conv_geometry *g) {
+    return (g->kernel_w * row_groups(g) + 3) >> 2;
+}
+
+/* Output columns that are computed together: as many as fit about 1 KB of scratch. */
+static inline int32_t tile_columns(const nn_conv_geometry *g) {
+    if (row_groups(g) > 1) {
+        return 4;
+    }
+    return g->stride_w == 1 ? 16 : 8;
+}
+
 /* Where the parts of constants and scratch begin. */
 static inline depthwise open(const nn_conv_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, void *scratch) {
@@ -400,10 +416,10 @@ static inline depthwise open(const nn_conv_geometry *geometry, const void *const
     d.records = (const int8_t *)(d.head + 1) + 16;
     d.in = in;
     d.out = out;
-    d.groups = (geometry->kernel_h + 3) >> 2;
-    d.vectors = (geometry->kernel_w * d.groups + 3) >> 2;
+    d.groups = row_groups(geometry);
+    d.vectors = tap_vectors(geometry);
     d.record = 16 * d.vectors + 16;
-    d.tile = d.groups > 1 ? 4 : geometry->stride_w == 1 ? 16 : 8;
+    d.tile = tile_columns(geometry);
     d.small = d.head->mode != NN_MVE_GENERAL && geometry->kernel_h <= 4 &&
               geometry->kernel_w <= 3 && geometry->stride_w <= 2;
     d.zeros = (int8_t *)scratch;
@@ -413,9 +429,10 @@ static inline depthwise open(const nn_conv_geometry *geometry, const void *const
 
 int32_t nn_depthwise_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry,
                                                  const nn_view *in, const nn_view *out) {
-    const depthwise d = open(geometry, NULL, in, out, NULL);
-    const int32_t columns = nn_min(d.tile, (out->width + 7) & ~7);
-    return 16 + WORD_PITCH * ((columns - 1) * geometry->stride_w * d.groups + 4 * d.vectors);
+    const int32_t columns = nn_min(tile_columns(geometry), (out->width + 7) & ~7);
+    const int32_t before_last = (columns - 1) * geometry->stride_w * row_groups(geometry);
+    (void)in;
+    return 16 + WORD_PITCH * (before_last + 4 * tap_vectors(geometry));
 }
 
 void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants,

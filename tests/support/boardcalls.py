@@ -1,0 +1,186 @@
+"""Repeats what `placement` does with the plain kernels on an emulated board, with the board's kernels.
+
+    with recording("cortex-m55", "cortex_m_mve") as recorder:
+        run_pieces(case, seed, columns=True)     # on this machine, with the plain kernels
+    recorder.check("clang")                      # the same calls on the board, in one emulator run
+
+Every call of a plain kernel is noted with the memory it saw and the memory it left. `check` asserts that
+the board's kernel for that operator leaves the same, writes nothing else, and that its scratch twin gives
+what the catalogue's formula says. Operators that fall to another family are not repeated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import ckernels
+import numpy as np
+import placement
+from ckernels import View
+from kernelboard import Address, Call, Done, Firmware, Memory
+
+from buildtool.emit.packing import pack
+from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.target.catalogue import scratch_bytes, select
+from buildtool.target.registry import kernels_root, load_target
+from buildtool.target.types import KernelVariant, Target
+
+TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+TWIN = "_scratch_bytes"
+_FIELDS = [name for name, _ in View._fields_ if name != "data"]
+_GEOMETRY_WORDS = 16
+
+
+def extent(view: View) -> tuple[int, int]:
+    """The addresses [first, end) of the memory that a view may touch."""
+    row = view.row_stride or view.ring_cols * view.channels
+    return view.data, view.data + view.ring_rows * row
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A call for the board, where its output's memory is, and what must be there afterwards."""
+
+    call: Call
+    place: Address
+    wanted: bytes
+    scratch: tuple[int, int]  # [first, end) in the call's memory: may change
+    note: str
+    twin: Call | None
+    formula: int
+
+
+class Recorder:
+    """Collects calls; see the module."""
+
+    def __init__(self, board: str, family: str) -> None:
+        self.board, self.family = board, family
+        self.target: Target = load_target(board)
+        self.recorded: list[Recorded] = []
+        self.kernels: Counter[str] = Counter()
+
+    def compute(
+        self, graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]
+    ) -> None:
+        """As ckernels.compute; takes the call down as well."""
+        variant = select(self.target, graph, op)
+        if not variant.sources[0].startswith(self.family + "/"):
+            ckernels.compute(graph, op, inputs, out, window)
+            return
+        memory = Memory(len(self.recorded))
+        blocks = _blocks([*inputs, out])
+        places = {first: memory.put(ctypes.string_at(first, end - first), align=1) for first, end in blocks}
+        first, end = extent(out)
+        base = max(block for block in places if block <= first)
+        arguments = self._arguments(graph, op, variant, memory, [*inputs, out], places, window)
+        size = scratch_bytes(variant, graph, op)
+        scratch = memory.room(size)
+        if op.kind in TAKES_SCRATCH:
+            arguments.append(scratch)
+        ckernels.compute(graph, op, inputs, out, window)
+        self.kernels[variant.name] += 1
+        self.recorded.append(
+            Recorded(
+                Call(variant.symbol, tuple(arguments), memory),
+                Address(places[base].offset + first - base),
+                ctypes.string_at(first, end - first),
+                (scratch.offset, scratch.offset + size),
+                f"{variant.name} window {window} {op.attrs} {[t.shape for t in graph.tensors]}",
+                _twin(variant, arguments, memory) if variant.scratch != "0" else None,
+                size,
+            )
+        )
+
+    @staticmethod
+    def _arguments(
+        graph: Graph,
+        op: Op,
+        variant: KernelVariant,
+        memory: Memory,
+        views: Sequence[View],
+        places: dict[int, Address],
+        window: tuple[int, int, int, int],
+    ) -> list[int | Address]:
+        arguments: list[int | Address] = []
+        shape = ckernels.geometry(graph, op)
+        if shape is not None:
+            arguments.append(memory.words(*list(shape.values)[:_GEOMETRY_WORDS]))
+        constants = pack(graph, op, variant.packing)
+        if constants:
+            arguments.append(memory.put(constants))
+        for view in views:
+            base = max(block for block in places if block <= view.data)
+            data = Address(places[base].offset + view.data - base)
+            arguments.append(memory.words(data, *(getattr(view, name) for name in _FIELDS)))
+        arguments.append(memory.words(*window))
+        return arguments
+
+    def sources(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The files and functions of the family's kernels: all, so that one image serves every test."""
+        variants = [v for v in self.target.kernels if v.sources[0].startswith(self.family + "/")]
+        files = {source for v in variants for source in v.sources}
+        symbols = {v.symbol for v in variants} | {v.symbol + TWIN for v in variants if v.scratch != "0"}
+        return tuple(sorted(files)), tuple(sorted(symbols))
+
+    def check(self, toolchain: str) -> None:
+        """Runs all calls on the board; raises AssertionError naming the first that differ."""
+        files, symbols = self.sources()
+        root = kernels_root()
+        firmware = Firmware(self.board, toolchain, tuple(root / name for name in files), symbols)
+        twins = [r for r in self.recorded if r.twin is not None]
+        done = firmware.run([*(r.call for r in self.recorded), *(r.twin for r in twins if r.twin)])
+        wrong = [
+            f"{r.note}: {trouble}"
+            for r, d in zip(self.recorded, done, strict=False)
+            if (trouble := _trouble(r, d))
+        ]
+        assert not wrong, f"{len(wrong)} of {len(self.recorded)} calls:\n" + "\n".join(wrong[:5])
+        for r, d in zip(twins, done[len(self.recorded) :], strict=True):
+            assert d.result == r.formula, f"{r.note}: the twin asks for {d.result}, the formula {r.formula}"
+
+
+def _twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Memory) -> Call:
+    """geometry, constants, in, out, ... -> geometry, in, out."""
+    return Call(variant.symbol + TWIN, (arguments[0], arguments[2], arguments[3]), memory)
+
+
+def _blocks(views: Sequence[View]) -> list[tuple[int, int]]:
+    """The views' memory as blocks that do not overlap, in order."""
+    merged: list[tuple[int, int]] = []
+    for first, end in sorted(extent(view) for view in views):
+        if merged and first < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((first, end))
+    return merged
+
+
+def _trouble(recorded: Recorded, done: Done) -> str:
+    """What is wrong with the memory that the call left; "" if nothing is."""
+    first, size = recorded.place.offset, len(recorded.wanted)
+    got = np.frombuffer(done.memory, np.int8, size, first)
+    wanted = np.frombuffer(recorded.wanted, np.int8)
+    differ = np.flatnonzero(got != wanted)
+    if differ.size:
+        at = differ[:4]
+        return f"{differ.size} of {size} bytes, at {at.tolist()} {got[at].tolist()} not {wanted[at].tolist()}"
+    changed = done.changed()
+    scratch = (changed >= recorded.scratch[0]) & (changed < recorded.scratch[1])
+    outside = changed[~scratch & ((changed < first) | (changed >= first + size))]
+    return f"wrote outside, at {outside[:4].tolist()}" if outside.size else ""
+
+
+@contextlib.contextmanager
+def recording(board: str, family: str) -> Iterator[Recorder]:
+    """While it lasts, placements are recorded for `board`'s kernels of `family`."""
+    recorder = Recorder(board, family)
+    plain = placement.compute
+    placement.compute = recorder.compute
+    try:
+        yield recorder
+    finally:
+        placement.compute = plain
