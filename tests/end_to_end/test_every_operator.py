@@ -10,13 +10,12 @@ from buildtool.graph.types import OpKind
 from buildtool.service import handle
 
 WITHOUT_CODE = {OpKind.DEQUANTIZE, OpKind.EXPAND_DIMS, OpKind.RESHAPE, OpKind.SQUEEZE}
+FAST = [("host", "", 1), ("cortex-m4", "clang", 1), ("cortex-m55", "clang", 1)]
+SLOW = [("host", "", 2), ("cortex-m4", "gcc", 2), ("cortex-m55", "gcc", 2)]
 RUNS = [
-    pytest.param("host", "", 1),
-    pytest.param("cortex-m4", "clang", 1),
-    pytest.param("cortex-m55", "clang", 1),
-    pytest.param("host", "", 2, marks=pytest.mark.slow),
-    pytest.param("cortex-m4", "gcc", 2, marks=pytest.mark.slow),
-    pytest.param("cortex-m55", "gcc", 2, marks=pytest.mark.slow),
+    *((*run, "layerwise") for run in FAST),
+    *(pytest.param(*run, "layerwise", marks=pytest.mark.slow) for run in SLOW),
+    *(pytest.param(*run, "best", marks=pytest.mark.slow) for run in FAST),
 ]
 
 
@@ -30,8 +29,8 @@ def test_the_network_has_every_operator():
     assert set(OpKind) - _kinds(rewrite(source)) <= WITHOUT_CODE
 
 
-@pytest.mark.parametrize(("board", "toolchain", "batch"), RUNS)
-def test_every_operator_equals_the_reference(board, toolchain, batch, tmp_path):
+@pytest.mark.parametrize(("board", "toolchain", "batch", "strategy"), RUNS)
+def test_every_operator_equals_the_reference(board, toolchain, batch, strategy, tmp_path):
     model = tmp_path / "every.tflite"
     model.write_bytes(write_model(every_operator(batch=batch)))
     answer = handle(
@@ -44,6 +43,7 @@ def test_every_operator_equals_the_reference(board, toolchain, batch, tmp_path):
             "tensors": True,
             "inputs": 2,
             "seed": 5,
+            "options": {"strategy": strategy},
         }
     )
     assert answer["exact"], answer["first_difference"]

@@ -23,12 +23,13 @@ REQUEST = {
     "tensors": True,
     "reference": "litert",
     "seed": 3,
+    "options": {"strategy": "layerwise"},
 }
 
 
 @pytest.fixture(scope="module")
 def made():
-    return planned(MODEL, "host", PlanOptions())
+    return planned(MODEL, "host", PlanOptions(strategy="layerwise"))
 
 
 def _sealed(image):

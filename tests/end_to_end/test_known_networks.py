@@ -47,7 +47,7 @@ def shared(name):
     return str(path)
 
 
-def validate(model, board, toolchain="", inputs=3):
+def validate(model, board, toolchain="", inputs=3, strategy="layerwise"):
     answer = handle(
         {
             "kind": "validate",
@@ -58,6 +58,7 @@ def validate(model, board, toolchain="", inputs=3):
             "tensors": True,
             "inputs": inputs,
             "seed": 20,
+            "options": {"strategy": strategy},
         }
     )
     assert answer["exact"], answer["first_difference"]
@@ -70,7 +71,7 @@ def validate(model, board, toolchain="", inputs=3):
 
 @pytest.mark.parametrize("name", ARENAS)
 def test_the_arena_is_as_large_as_published(name):
-    options = {"in_place": "none"}
+    options = {"strategy": "layerwise", "in_place": "none"}
     (verdict,) = handle({"kind": "analyze", "model": shared(name), "boards": ["host"], "options": options})[
         "boards"
     ]
@@ -93,17 +94,18 @@ def test_a_trained_network_is_exact_on_an_emulated_board():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["layerwise", "best"])
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("name", FILES)
-def test_trained_networks_are_exact(name, board):
-    validate(shared(name), board)
+def test_trained_networks_are_exact(name, board, strategy):
+    validate(shared(name), board, strategy=strategy)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("name", ZOO)
 def test_zoo_networks_are_exact(name, board):
-    validate(name, board)
+    validate(name, board, strategy="best", inputs=2)
 
 
 @pytest.mark.slow
