@@ -4,6 +4,8 @@ Every tensor is compared with LiteRT's reference kernels and with the executor. 
 large as planned, between the sanitizer's red zones, and full of junk before each run.
 """
 
+import dataclasses
+
 import pytest
 from graphs import one_operator_graphs, small_networks
 from hypothesis import HealthCheck, Phase, given, settings
@@ -12,9 +14,10 @@ from nativebatch import differences, prepare, run
 from spread import spread
 
 from buildtool.graph.types import OpKind
+from buildtool.plan.layerwise import IMAGES
+from buildtool.plan.overlap import IN_PLACE
+from buildtool.service.options import OBJECTIVES, PlanOptions
 
-IN_PLACE = ("rows", "elementwise", "none")
-IMAGES = ("overwritable", "resident")
 _batches = settings(
     derandomize=True,
     deadline=None,
@@ -23,15 +26,31 @@ _batches = settings(
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.data_too_large, HealthCheck.too_slow, HealthCheck.large_base_example],
 )
-_options = st.tuples(st.sampled_from(IN_PLACE), st.sampled_from(IMAGES), st.integers(0, 2**31 - 1))
+_seeds = st.integers(0, 2**31 - 1)
+
+
+@st.composite
+def _options(draw, strategy="layerwise"):
+    """Planning options, and the seed of the inputs; images are streamed where the network has one input."""
+    return PlanOptions(
+        strategy=strategy,
+        in_place=draw(st.sampled_from(IN_PLACE)),
+        image=draw(st.sampled_from(IMAGES)),
+        objective=draw(st.sampled_from(OBJECTIVES)),
+        hand_off=draw(st.sampled_from([1, 2, 4, 100])),
+    ), draw(_seeds)
+
+
+def _job(graph, name, options, seed):
+    image = graph.tensors[graph.inputs[0]]
+    if options.image == "stream" and (len(graph.inputs) != 1 or image.nhwc[0] != 1 or image.nhwc[1] == 1):
+        options = dataclasses.replace(options, image="resident")
+    return prepare(spread(graph, seed) if seed % 2 else graph, name, options=options, seed=seed)
 
 
 def _check(graphs, options, folder):
     jobs = [
-        prepare(
-            spread(graph, seed) if seed % 2 else graph, f"n{i}", in_place=in_place, image=image, seed=seed
-        )
-        for i, (graph, (in_place, image, seed)) in enumerate(zip(graphs, options, strict=True))
+        _job(graph, f"n{i}", *given) for i, (graph, given) in enumerate(zip(graphs, options, strict=True))
     ]
     for job, runs in zip(jobs, run(jobs, folder), strict=True):
         assert differences(job, runs) == [], (job.plan, job.source)
@@ -40,8 +59,10 @@ def _check(graphs, options, folder):
             assert left == [[array.tobytes() for array in given] for given in job.inputs]
 
 
-def _networks(count, blocks):
-    return st.lists(st.tuples(small_networks(max_blocks=blocks), _options), min_size=count, max_size=count)
+def _networks(count, blocks, strategy="layerwise"):
+    return st.lists(
+        st.tuples(small_networks(max_blocks=blocks), _options(strategy)), min_size=count, max_size=count
+    )
 
 
 @_batches
@@ -57,6 +78,19 @@ def test_many_networks_are_exact(drawn, tmp_path_factory):
     _check(*zip(*drawn, strict=True), tmp_path_factory.mktemp("batch"))
 
 
+@settings(_batches, max_examples=2)
+@given(drawn=_networks(6, 4, "best"))
+def test_small_networks_are_exact_in_streamed_plans(drawn, tmp_path_factory):
+    _check(*zip(*drawn, strict=True), tmp_path_factory.mktemp("batch"))
+
+
+@pytest.mark.slow
+@settings(_batches, max_examples=40)
+@given(drawn=_networks(8, 7, "best"))
+def test_many_networks_are_exact_in_streamed_plans(drawn, tmp_path_factory):
+    _check(*zip(*drawn, strict=True), tmp_path_factory.mktemp("batch"))
+
+
 def _one_of_each():
     """A network of each operator kind; uint8 edges (refused by the reader) are drawn again as others."""
     return st.tuples(*(one_operator_graphs(kind).filter(_is_int8) for kind in OpKind))
@@ -68,13 +102,13 @@ def _is_int8(graph):
 
 
 @settings(_batches, max_examples=2)
-@given(graphs=_one_of_each(), options=st.lists(_options, min_size=len(OpKind), max_size=len(OpKind)))
+@given(graphs=_one_of_each(), options=st.lists(_options(), min_size=len(OpKind), max_size=len(OpKind)))
 def test_each_operator_alone_is_exact(graphs, options, tmp_path_factory):
     _check(graphs, options, tmp_path_factory.mktemp("batch"))
 
 
 @pytest.mark.slow
 @settings(_batches, max_examples=50)
-@given(graphs=_one_of_each(), options=st.lists(_options, min_size=len(OpKind), max_size=len(OpKind)))
+@given(graphs=_one_of_each(), options=st.lists(_options(), min_size=len(OpKind), max_size=len(OpKind)))
 def test_each_operator_alone_is_exact_in_many_shapes(graphs, options, tmp_path_factory):
     _check(graphs, options, tmp_path_factory.mktemp("batch"))
