@@ -49,8 +49,26 @@ def plan(args: argparse.Namespace) -> Result:
     """Plans: which kernels, where in memory, how much work."""
     from buildtool.report import plan as report
 
+    if args.emit:
+        return _emit_plan(args)
+    if args.board is None or args.out:
+        what = "--out is for --emit" if args.board else "the following arguments are required: -b/--board"
+        raise UsageError(what, hint="see 'buildtool plan --help'")
     answer = _ask("plan", args, board=args.board)
     return answer, report.text(answer), 0
+
+
+def _emit_plan(args: argparse.Namespace) -> Result:
+    """Writes a plan as others read it; a board has no part in it."""
+    from buildtool.report import tflm
+
+    if not args.out or args.board:
+        what = "--emit needs --out FILE.tflite" if args.board is None else "--emit is for no board"
+        raise UsageError(what, hint="see 'buildtool plan --help'")
+    answer, out = _ask("tflm", args), Path(args.out)
+    (data,) = answer.pop("files").values()
+    written = _write({out.name: data}, out.parent)
+    return answer | {"files": written}, tflm.text(answer, args.out), 0
 
 
 def build(args: argparse.Namespace) -> Result:
@@ -223,10 +241,19 @@ def _add_planning(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_board(parser: argparse.ArgumentParser) -> None:
+def _add_board(parser: argparse.ArgumentParser, required: bool = True) -> None:
+    known = "a board of 'buildtool boards', or a .toml file"
+    parser.add_argument("-b", "--board", metavar="BOARD", required=required, help=known)
+
+
+def _add_emit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-b", "--board", metavar="BOARD", required=True, help="a board of 'buildtool boards', or a .toml file"
+        "--emit",
+        metavar="FORMAT",
+        choices=("tflm",),
+        help="tflm: the model with arena offsets for TensorFlow Lite Micro, instead of a plan for a board",
     )
+    parser.add_argument("-o", "--out", metavar="FILE", help="of --emit: the file to write")
 
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
@@ -253,7 +280,9 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
         sub.set_defaults(function=function)
         if function in (plan, build, validate, profile):
             _add_model(sub)
-            _add_board(sub)
+            _add_board(sub, required=function is not plan)
+        if function is plan:
+            _add_emit(sub)
         if function in (build, validate, profile):
             _add_build(sub)
         if function in (validate, profile):

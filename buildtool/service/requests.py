@@ -243,6 +243,26 @@ def profile(request: Request) -> Answer:
     return {"schema": SCHEMA, **profiling(request, _options(request))}
 
 
+def tflm(request: Request) -> Answer:
+    """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
+    from buildtool.plan.tflm import planned_file
+    from buildtool.service.models import load_model
+
+    if request.get("options"):
+        raise UsageError("planning options have no effect on a plan for TFLM", hint="leave them out")
+    model = load_model(_text(request, "model"))
+    data, allocation = planned_file(model.data, path=model.path)
+    return {
+        "schema": SCHEMA,
+        "model": model.name,
+        "arena_bytes": allocation.height,
+        "arena_bound_bytes": allocation.bound,
+        "placed_tensors": allocation.tensors,
+        "tensors": len(allocation.offsets),
+        "files": {f"{model.name}.tflite": data},
+    }
+
+
 def arena(request: Request) -> Answer:
     """Solves an arena problem from a file."""
     from buildtool.service import arena as problems
@@ -265,4 +285,5 @@ HANDLERS = {
     "validate": validate,
     "profile": profile,
     "arena": arena,
+    "tflm": tflm,
 }

@@ -1,0 +1,140 @@
+"""Arena offsets inside a .tflite file: the metadata that TensorFlow Lite Micro takes a plan from.
+
+`OfflineMemoryAllocation` names a buffer of int32: a version, the number of subgraphs, the number of
+tensors, and for each tensor its offset in the arena or -1 (placed at run time, or none).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import tflite
+
+from buildtool.errors import ModelError
+
+NAME = b"OfflineMemoryAllocation"
+VERSION = 1
+ALIGNMENT = 16  # bytes: of constants in the file, so that of what is put before them
+
+MAX_METADATA = 256  # entries
+
+_FIELDS = 8  # of the schema's Model table
+_OPERATOR_CODES, _SUBGRAPHS, _DESCRIPTION, _BUFFERS, _METADATA_BUFFER, _METADATA, _SIGNATURES = range(1, 8)
+_UINT32 = 4
+
+
+class _Prefix:
+    """Bytes that go before the old file, from which offsets can only point forward."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self._pending: list[tuple[int, int]] = []  # (place of an offset, where in the old file it points)
+
+    def put(self, *values: int) -> int:
+        """Appends unsigned 32-bit words; the place of the first."""
+        place = len(self.data)
+        self.data += struct.pack(f"<{len(values)}I", *values)
+        return place
+
+    def put_bytes(self, data: bytes) -> None:
+        """Appends bytes, and zeros up to the next word."""
+        self.data += data + bytes(-len(data) % _UINT32)
+
+    def old(self, target: int) -> None:
+        """Appends an offset to what stands at `target` in the old file."""
+        self._pending.append((self.put(0), target))
+
+    def point(self, place: int) -> None:
+        """The offset at `place` points to here."""
+        struct.pack_into("<I", self.data, place, len(self.data) - place)
+
+    def before(self, old: bytes) -> bytes:
+        """The whole file."""
+        self.data += bytes(-len(self.data) % ALIGNMENT)
+        for place, target in self._pending:
+            struct.pack_into("<I", self.data, place, len(self.data) + target - place)
+        return bytes(self.data) + old
+
+
+def with_offsets(data: bytes, offsets: Sequence[int]) -> bytes:
+    """The .tflite file `data` (whose tensors were read without an error) with an arena offset each.
+
+    The old file stays as it is, to the byte; a new root table before it shares all of its parts. An
+    allocation that is there already no longer counts.
+    """
+    model = tflite.Model.GetRootAs(data, 0)
+    if not 0 <= model.MetadataLength() <= MAX_METADATA:
+        raise ModelError(f"{model.MetadataLength()} metadata entries, more than {MAX_METADATA}")
+    table = model._tab
+    places = {field: _target(table, field) for field in range(1, _FIELDS)}
+    prefix = _Prefix()
+    root = prefix.put(0)
+    prefix.put_bytes(b"TFL3")
+    present = [4 + 4 * field if field == 0 or places[field] or field in (_BUFFERS, _METADATA) else 0
+               for field in range(_FIELDS)]  # fmt: skip
+    prefix.put_bytes(struct.pack("<10H", 4 + 2 * _FIELDS, 4 + 4 * _FIELDS, *present))
+    prefix.point(root)
+    prefix.put(4 + 2 * _FIELDS)  # back to the table's field list
+    prefix.put(model.Version())
+    holes: dict[int, int] = {}
+    for field in range(1, _FIELDS):
+        if field in (_BUFFERS, _METADATA):
+            holes[field] = prefix.put(0)
+        elif places[field]:
+            prefix.old(places[field])
+        else:
+            prefix.put(0)
+    buffers = [_table(model.Buffers(i)) for i in range(model.BuffersLength())]
+    kept = [m for i in range(model.MetadataLength()) if (m := model.Metadata(i)).Name() != NAME]
+    new_buffer = _vector(prefix, holes[_BUFFERS], buffers)
+    new_metadata = _vector(prefix, holes[_METADATA], [_table(m) for m in kept])
+    _put_metadata(prefix, new_metadata, len(buffers))
+    _put_buffer(prefix, new_buffer, struct.pack(f"<{3 + len(offsets)}i", VERSION, 1, len(offsets), *offsets))
+    result = prefix.before(data)
+    if len(result) >= 1 << 31:
+        raise ModelError("with offsets the file would have more than 2 GiB")
+    return result
+
+
+def _target(table: Any, field: int) -> int:
+    """Where in the file the field's vector or string stands; 0: the table has none."""
+    offset = table.Offset(4 + 2 * field)
+    return int(table.Indirect(table.Pos + offset)) if offset else 0
+
+
+def _table(accessor: Any) -> int:
+    return int(accessor._tab.Pos)
+
+
+def _vector(prefix: _Prefix, hole: int, old: Sequence[int]) -> int:
+    """A vector of tables of the old file and one new one, whose offset's place is returned."""
+    prefix.point(hole)
+    prefix.put(len(old) + 1)
+    for target in old:
+        prefix.old(target)
+    return prefix.put(0)
+
+
+def _put_metadata(prefix: _Prefix, hole: int, buffer: int) -> None:
+    """A Metadata table: a name, and a buffer's number."""
+    prefix.put_bytes(struct.pack("<4H", 8, 12, 4, 8))
+    prefix.point(hole)
+    prefix.put(8)
+    name = prefix.put(0, buffer)
+    prefix.point(name)
+    prefix.put(len(NAME))
+    prefix.put_bytes(NAME + b"\0")
+
+
+def _put_buffer(prefix: _Prefix, hole: int, data: bytes) -> None:
+    """A Buffer table; its data begin at a multiple of 16."""
+    prefix.put_bytes(struct.pack("<4H", 6, 8, 4, 0))
+    prefix.point(hole)
+    prefix.put(8)
+    vector = prefix.put(0)
+    prefix.data += bytes((-len(prefix.data) - _UINT32) % ALIGNMENT)
+    prefix.point(vector)
+    prefix.put(len(data))
+    prefix.put_bytes(data)
