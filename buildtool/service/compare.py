@@ -13,6 +13,7 @@ from buildtool.graph.types import DType, Graph, Tensor
 
 Array = npt.NDArray[np.generic]
 REFERENCES = ("numpy", "litert")
+_WHOLE: Mapping[int, bytes] = {}
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,16 @@ def _dequantised(value: Array, tensor: Tensor) -> Array:
 
 
 def difference(
-    graph: Graph, input_set: int, got: Mapping[int, bytes], expected: Mapping[int, Array]
+    graph: Graph,
+    input_set: int,
+    got: Mapping[int, bytes],
+    expected: Mapping[int, Array],
+    partial: Mapping[int, bytes] = _WHOLE,
 ) -> list[Difference]:
-    """Every tensor of `got` (raw bytes by tensor index) that differs, in the plan's order."""
+    """Every tensor of `got` (raw bytes by tensor index) that differs, in the plan's order.
+
+    `partial`: of tensors that were not computed as a whole, 1 for every byte that was.
+    """
     found = []
     producers = graph.producers()
     for t, raw in got.items():
@@ -102,9 +110,12 @@ def difference(
         have = np.frombuffer(raw, tensor.dtype.value)
         if have.size != want.size:
             raise ToolError(f"{have.size} elements came back, {want.size} were expected", tensor=tensor.name)
-        wrong = np.flatnonzero(have != want)
+        unequal = have != want
+        if t in partial:
+            unequal &= np.frombuffer(partial[t], np.uint8)[:: tensor.dtype.size] != 0
+        wrong = np.flatnonzero(unequal)
         if wrong.size:
-            worst = int(np.abs(have.astype(np.int32) - want.astype(np.int32)).max())
+            worst = int(np.abs(have[wrong].astype(np.int32) - want[wrong].astype(np.int32)).max())
             maker = graph.ops[producers[t]].place if t in producers else "input"
             found.append(Difference(input_set, t, tensor.name, maker, int(wrong.size), worst, int(wrong[0])))
     return found

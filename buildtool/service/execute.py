@@ -27,13 +27,15 @@ class Outcome:
     """What a run of the test firmware gave.
 
     `outputs` and `traces`: one entry an input set, tensor index -> raw bytes. `computed`: tensor
-    index -> bytes computed in one invoke, repetitions included (of a trace build).
+    index -> bytes computed in one invoke, repetitions included (of a trace build). `partial`: of
+    the tensors that no one needs as a whole, 1 for every byte that was computed, 0 for the others.
     `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured).
     """
 
     outputs: list[dict[int, bytes]]
     traces: list[dict[int, bytes]]
     computed: dict[int, int]
+    partial: dict[int, bytes]
     arena_high_water: int
     stack_high_water: int | None
     counts: dict[int, int]
@@ -74,11 +76,12 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> O
         raise ToolError(f"the firmware ran {report.get('sets')} of {sets} inputs:\n{result.text[-2000:]}")
     if not report.get("guard_ok"):
         raise ToolError("the network wrote outside its arena", hint="this is a fault of buildtool: report it")
-    traces, computed = _traces(result.files.get("trace.bin", b""), sets, graph)
+    traces, computed, partial = _traces(result.files.get("trace.bin", b""), sets, graph)
     return Outcome(
         _outputs(graph, result.files["output.bin"], sets),
         traces,
         computed,
+        partial,
         report["arena_high_water"],
         report.get("stack_high_water") or None,
         result.counts,
@@ -119,24 +122,28 @@ def _records(data: bytes) -> list[Record]:
     return records
 
 
-def _traces(data: bytes, sets: int, graph: Graph) -> tuple[list[dict[int, bytes]], dict[int, int]]:
-    """Every traced tensor of each set, put together; and the bytes computed of each in one set.
+def _traces(
+    data: bytes, sets: int, graph: Graph
+) -> tuple[list[dict[int, bytes]], dict[int, int], dict[int, bytes]]:
+    """Every traced tensor of each set, put together; bytes computed of each in one set; partial ones.
 
-    Each set has as many records. A tensor that is computed in parts must be whole in the end; parts
-    computed again must come out the same.
+    Each set has as many records, of the same parts. Parts computed again must come out the same.
     """
     records = _records(data)
     each, rest = divmod(len(records), sets)
     if rest or any(t >= len(graph.tensors) for t, _, _ in records):
         raise ToolError("the trace is not whole")
     found = [_assembled(records[i * each : (i + 1) * each], graph) for i in range(sets)]
+    if any(masks != found[0][1] for _, masks in found):
+        raise ToolError("not every invoke computed the same parts")
     computed: dict[int, int] = {}
     for tensor, _, part in records[:each]:
         computed[tensor] = computed.get(tensor, 0) + len(part)
-    return (found if data else []), computed
+    return [values for values, _ in found] if data else [], computed, found[0][1]
 
 
-def _assembled(records: Sequence[Record], graph: Graph) -> dict[int, bytes]:
+def _assembled(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
+    """Tensors put together; and where a tensor is partial, which bytes were computed."""
     values: dict[int, bytearray] = {}
     known: dict[int, bytearray] = {}
     for t, offset, part in records:
@@ -144,11 +151,12 @@ def _assembled(records: Sequence[Record], graph: Graph) -> dict[int, bytes]:
         value = values.setdefault(t, bytearray(size))
         mask = known.setdefault(t, bytearray(size))
         end = offset + len(part)
-        if b"\1" in mask[offset:end] and value[offset:end] != part:
+        again = mask[offset:end]
+        if b"\1" in again and any(
+            m and a != b for m, a, b in zip(again, value[offset:end], part, strict=True)
+        ):
             raise ToolError("a part that was computed again differs", tensor=graph.tensors[t].name)
         value[offset:end] = part
         mask[offset:end] = b"\1" * len(part)
-    for t, mask in known.items():
-        if b"\0" in mask:
-            raise ToolError("was not computed as a whole", tensor=graph.tensors[t].name)
-    return {t: bytes(value) for t, value in values.items()}
+    partial = {t: bytes(mask) for t, mask in known.items() if b"\0" in mask}
+    return {t: bytes(value) for t, value in values.items()}, partial

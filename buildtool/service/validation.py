@@ -71,7 +71,7 @@ def _differences(made: Planned, run: Outcome, expected: list[dict[int, Array]]) 
     for number, want in enumerate(expected):
         got = dict(run.traces[number]) if run.traces else {}
         got.update(run.outputs[number])
-        found += difference(made.graph, number, got, want)
+        found += difference(made.graph, number, got, want, run.partial)
     return found
 
 
