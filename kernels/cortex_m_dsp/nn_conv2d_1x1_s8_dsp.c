@@ -19,7 +19,7 @@ typedef struct {
 static void compute_run(const layer *l, const int8_t *from, int8_t *out, int32_t count) {
     while (count > 0) {
         const int32_t pixels = nn_dsp_tile(count);
-        (void)nn_dsp_widen(l->widened, pixels, from, l->step, l->inputs);
+        nn_dsp_widen(l->widened, pixels, from, l->step, l->inputs);
         nn_dsp_matmul(l->constants, pixels, l->scratch, l->quads, out, l->outputs);
         from += pixels * l->step;
         out += pixels * l->outputs;

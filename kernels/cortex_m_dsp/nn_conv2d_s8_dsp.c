@@ -85,14 +85,16 @@ static inline const int8_t *next_row(const layer *l, const int8_t *row) {
 
 /* Rows of taps that lie one behind the other in the input; `place`: bytes from a row's start. */
 NN_OUTLINE void widen_inside(const layer *l, uint32_t *x, int32_t pixels, int32_t place) {
-    const int32_t bytes = 4 * l->taps.row_quads, words = 2 * pixels * l->taps.row_quads;
+    const int32_t quads = l->taps.row_quads, words = 2 * pixels * quads;
     const int32_t step = l->geometry->stride_w * l->in->channels;
     const int8_t *row = l->data;
     for (int32_t k = l->rows.first; k < l->rows.end; k++, x += words) {
         const int8_t *from = row + place;
-        (void)nn_dsp_widen(x, pixels, from, step, bytes);
+        if (quads > 0) {
+            nn_dsp_widen_quads(x, pixels, from, step, quads);
+        }
         if (l->taps.rest > 0) {
-            take_rests(l, k, pixels, from + bytes, step);
+            take_rests(l, k, pixels, from + 4 * quads, step);
         }
         row = next_row(l, row);
     }
@@ -146,7 +148,7 @@ static inline void widen_taps(const layer *l, int32_t pixels, int32_t left) {
     }
     if (l->taps.rest > 0) {
         const int32_t bytes = 4 * l->taps.rest_quads;
-        (void)nn_dsp_widen(x + rows * words, pixels, l->rests, bytes, bytes);
+        nn_dsp_widen_quads(x + rows * words, pixels, l->rests, bytes, l->taps.rest_quads);
     }
 }
 

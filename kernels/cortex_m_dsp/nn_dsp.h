@@ -202,10 +202,10 @@ typedef struct {
     int32_t unused[2];
 } nn_dsp_constants;
 
-/* A sum without its bias as an output element, not yet clamped. */
+/* A sum without its bias as an output element, not yet clamped; of a general channel: anything. */
 static inline int32_t nn_dsp_output(int32_t sum, const nn_dsp_channel *c) {
     const int32_t t = nn_wrapping_add(c->bias, (int32_t)((uint32_t)sum << 1));
-    return nn_ssat8((nn_smmlar(t, c->multiplier, c->offset) + (t >> 31)) >> c->shift);
+    return nn_ssat8((nn_smmlar(t, c->multiplier, c->offset) + (t >> 31)) >> (c->shift & 31));
 }
 
 /* The same for a general channel, clamped. */

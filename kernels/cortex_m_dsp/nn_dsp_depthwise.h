@@ -179,34 +179,40 @@ static inline void nn_dsp_put_last(uint32_t *x, uint32_t a) {
     x[1] = nn_sxtb16_ror8(a);
 }
 
-/* `count` columns of two rows; `a`: the first one's, `apart`: bytes to the second one's. */
-static inline void nn_dsp_fill_two(uint32_t *x, const int8_t *a, ptrdiff_t apart, int32_t step,
-                                   int32_t count, int32_t words) {
+/* `count` columns of two rows; `a`: the first one's, `apart`: bytes to the second one's, `ahead`:
+ * bytes from a column's words to the next one's. */
 #if NN_DSP
-    __asm volatile("1: ldr r4, [%1]\n"
-                   "ldr r6, [%1, %3]\n"
-                   "subs %2, #1\n"
-                   "add %1, %4\n"
-                   "sxtb16 r5, r4, ror #8\n"
-                   "sxtb16 r4, r4\n"
-                   "sxtb16 r8, r6, ror #8\n"
-                   "sxtb16 r6, r6\n"
-                   "pkhbt r3, r4, r6, lsl #16\n"
-                   "pkhtb r6, r6, r4, asr #16\n"
-                   "pkhbt r4, r5, r8, lsl #16\n"
-                   "pkhtb r8, r8, r5, asr #16\n"
-                   "stmia %0, {r3, r4, r6, r8}\n"
-                   "add %0, %5\n"
-                   "bne 1b"
-                   : "+r"(x), "+r"(a), "+r"(count)
-                   : "r"(apart), "r"(step), "r"(4 * words)
-                   : "r3", "r4", "r5", "r6", "r8", "cc", "memory");
+NN_DSP_ASSEMBLY __attribute__((unused)) static void
+nn_dsp_fill_two(__attribute__((unused)) uint32_t *x, __attribute__((unused)) const int8_t *a,
+                __attribute__((unused)) ptrdiff_t apart, __attribute__((unused)) int32_t step,
+                __attribute__((unused)) int32_t count, __attribute__((unused)) int32_t ahead) {
+    __asm volatile("push {r4, r5, r6, r7, r8, lr}\n"
+                   "ldrd r12, lr, [sp, #24]\n" /* count, ahead */
+                   "1: ldr r5, [r1]\n"
+                   "ldr r7, [r1, r2]\n"
+                   "add r1, r1, r3\n"
+                   "sxtb16 r6, r5, ror #8\n"
+                   "sxtb16 r5, r5\n"
+                   "sxtb16 r8, r7, ror #8\n"
+                   "sxtb16 r7, r7\n"
+                   "pkhbt r4, r5, r7, lsl #16\n"
+                   "pkhtb r7, r7, r5, asr #16\n"
+                   "pkhbt r5, r6, r8, lsl #16\n"
+                   "pkhtb r8, r8, r6, asr #16\n"
+                   "stmia.w r0, {r4, r5, r7, r8}\n"
+                   "subs r12, r12, #1\n"
+                   "add r0, r0, lr\n"
+                   "bne 1b\n"
+                   "pop {r4, r5, r6, r7, r8, pc}\n");
+}
 #else
-    for (; count > 0; count--, x += words, a += step) {
+static inline void nn_dsp_fill_two(uint32_t *x, const int8_t *a, ptrdiff_t apart, int32_t step,
+                                   int32_t count, int32_t ahead) {
+    for (; count > 0; count--, x += ahead / 4, a += step) {
         nn_dsp_put_two(x, nn_load4(a), nn_load4(a + apart));
     }
-#endif
 }
+#endif
 
 /* The same where one of the rows, or both, are padding. */
 static inline void nn_dsp_fill_two_padded(uint32_t *x, const int8_t *a, const int8_t *b,
@@ -240,7 +246,7 @@ NN_OUTLINE void nn_dsp_fill_rows(uint32_t *to, const int8_t *const rows[], int32
     for (; row + 1 < size; row += 2, to += 4) {
         const int8_t *a = nn_dsp_at(rows[row], place), *b = nn_dsp_at(rows[row + 1], place);
         if (a != NULL && b != NULL) {
-            nn_dsp_fill_two(to, a, b - a, step, count, words);
+            nn_dsp_fill_two(to, a, b - a, step, count, 4 * words);
         } else {
             nn_dsp_fill_two_padded(to, a, b, padding, step, count, words);
         }

@@ -65,69 +65,24 @@ static inline uint32_t *nn_dsp_widen1(uint32_t *x, int32_t pixels, const int8_t 
     return x;
 }
 
+/* Widens `quads` of each of `pixels`, which are `step` bytes apart. */
+void nn_dsp_widen_quads(uint32_t *x, int32_t pixels, const int8_t *from, int32_t step,
+                        int32_t quads);
+
 /* Widens `count` bytes of each of `pixels`, which are `step` bytes apart. */
-static inline uint32_t *nn_dsp_widen(uint32_t *x, int32_t pixels, const int8_t *from, int32_t step,
-                                     int32_t count) {
-    int32_t quads = count >> 2;
-    const int8_t *a = from, *b = from + step, *c = b + step;
-#if NN_DSP
-    if (quads > 0 && pixels == 3) {
-        __asm volatile("1: ldr r8, [%1], #4\n"
-                       "ldr r9, [%2], #4\n"
-                       "ldr r10, [%3], #4\n"
-                       "sxtb16 r4, r8\n"
-                       "sxtb16 r5, r9\n"
-                       "sxtb16 r6, r10\n"
-                       "sxtb16 r8, r8, ror #8\n"
-                       "sxtb16 r9, r9, ror #8\n"
-                       "sxtb16 r10, r10, ror #8\n"
-                       "subs %4, #1\n"
-                       "stmia %0!, {r4, r5, r6, r8, r9, r10}\n"
-                       "bne 1b"
-                       : "+r"(x), "+r"(a), "+r"(b), "+r"(c), "+r"(quads)
-                       :
-                       : "r4", "r5", "r6", "r8", "r9", "r10", "cc", "memory");
-    } else if (quads > 0 && pixels == 2) {
-        __asm volatile("1: ldr r8, [%1], #4\n"
-                       "ldr r9, [%2], #4\n"
-                       "sxtb16 r4, r8\n"
-                       "sxtb16 r5, r9\n"
-                       "sxtb16 r8, r8, ror #8\n"
-                       "sxtb16 r9, r9, ror #8\n"
-                       "subs %3, #1\n"
-                       "stmia %0!, {r4, r5, r8, r9}\n"
-                       "bne 1b"
-                       : "+r"(x), "+r"(a), "+r"(b), "+r"(quads)
-                       :
-                       : "r4", "r5", "r8", "r9", "cc", "memory");
-    } else {
-        for (; quads > 0; quads--, a += 4, x += 2) {
-            const uint32_t word = nn_load4(a);
-            x[0] = nn_sxtb16(word);
-            x[1] = nn_sxtb16_ror8(word);
+static inline void nn_dsp_widen(uint32_t *x, int32_t pixels, const int8_t *from, int32_t step,
+                                int32_t count) {
+    const int32_t quads = count / 4, rest = count % 4;
+    if (quads > 0) {
+        nn_dsp_widen_quads(x, pixels, from, step, quads);
+    }
+    if (rest > 0) {
+        x += 2 * pixels * quads;
+        from += 4 * quads;
+        for (int32_t p = 0; p < pixels; p++, from += step) {
+            (void)nn_dsp_widen1(x + p, pixels, from, rest);
         }
     }
-#else
-    for (; quads > 0; quads--, a += 4, x += 2 * pixels) {
-        for (int32_t p = 0; p < pixels; p++) {
-            (void)nn_dsp_widen1(x + p, pixels, a + p * step, 4);
-        }
-    }
-    b = from + step + (count & ~3);
-    c = b + step;
-#endif
-    count &= 3;
-    if (count > 0) {
-        (void)nn_dsp_widen1(x, pixels, a, count);
-        if (pixels > 1) {
-            (void)nn_dsp_widen1(x + 1, pixels, b, count);
-        }
-        if (pixels > 2) {
-            (void)nn_dsp_widen1(x + 2, pixels, c, count);
-        }
-        x += 2 * pixels;
-    }
-    return x;
 }
 
 /* Fills `quads` of all pixels with the same value. */

@@ -144,8 +144,8 @@ class Recorder:
 
 
 def _twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Memory) -> Call:
-    """geometry, constants, in, out, ... -> geometry, in, out."""
-    return Call(variant.symbol + TWIN, (arguments[0], arguments[2], arguments[3]), memory)
+    """geometry (if any), constants, in, out, window, scratch -> geometry, in, out."""
+    return Call(variant.symbol + TWIN, (*arguments[:-5], *arguments[-4:-2]), memory)
 
 
 def _blocks(views: Sequence[View]) -> list[tuple[int, int]]:

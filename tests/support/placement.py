@@ -14,6 +14,8 @@ from ckernels import View, compute, whole
 from kernelcases import Case
 
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, OpKind, PoolAttrs, ResizeAttrs
+from buildtool.plan.overlap import distance
+from buildtool.target.types import Contract
 
 GUARD = 64  # bytes before and after
 
@@ -208,3 +210,17 @@ def run_over(case: Case, operand: int, distance: int) -> np.ndarray:
     room.check_guards()
     assert np.array_equal(room.middle[size:], above), "wrote above the output"
     return out.reshape(case.out_shape).copy()
+
+
+WAYS = ("whole", "over", "rows", "windows")
+
+
+def run_placed(case: Case, how: str, seed: int, contract: Contract) -> np.ndarray:
+    """The whole output, computed in one of `WAYS`; over an input only where the contract lets it."""
+    operand = seed % len(case.inputs)
+    apart = distance(case.graph, case.op, case.op.inputs[operand], contract) if how == "over" else None
+    if apart is not None:
+        return run_over(case, operand, apart)
+    if how in ("whole", "over"):
+        return run_whole(case)
+    return run_pieces(case, seed, columns=how == "windows")

@@ -1,0 +1,84 @@
+"""Runs a family's kernels on this machine where `placement` would run the plain ones.
+
+    with on_host("cortex-m4", "cortex_m_dsp") as family:
+        run_pieces(case, seed, columns=True)
+
+For families whose instructions have a model in C. Undefined behaviour traps; scratch has exactly the bytes
+that the catalogue's formula gives, with guards around it. Operators that fall to another family run there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from ctypes import CDLL, byref, c_int32, c_void_p
+
+import ckernels
+import numpy as np
+import placement
+from ckernels import KERNELS, View
+
+from buildtool.emit.packing import pack
+from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.target.catalogue import scratch_bytes, select
+from buildtool.target.registry import load_target
+
+TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+ALIGNMENT = 16
+
+
+@functools.cache
+def library(family: str) -> CDLL:
+    """The family's kernels, with the plain ones that they call."""
+    files = [*sorted((KERNELS / family).glob("*.c")), *ckernels.sources()]
+    return ckernels.compile_library(files)
+
+
+class Family:
+    """A family's kernels as a board's catalogue chooses them; `used` counts calls by kernel."""
+
+    def __init__(self, board: str, family: str) -> None:
+        self.target, self.family = load_target(board), family
+        self.used: Counter[str] = Counter()
+
+    def compute(
+        self, graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]
+    ) -> None:
+        """As ckernels.compute."""
+        variant = select(self.target, graph, op)
+        if not variant.sources[0].startswith(self.family + "/"):
+            ckernels.compute(graph, op, inputs, out, window)
+            return
+        self.used[variant.name] += 1
+        block = ckernels.constants(pack(graph, op, variant.packing))
+        shape = ckernels.geometry(graph, op)
+        arguments: list[object] = [] if shape is None else [byref(shape)]
+        if len(block):
+            arguments.append(c_void_p(block.ctypes.data))
+        arguments += [byref(view) for view in (*inputs, out)] + [byref((c_int32 * 4)(*window))]
+        size = scratch_bytes(variant, graph, op)
+        room = placement.Room(np.random.default_rng(len(self.used)), size + ALIGNMENT)
+        start = -room.middle.ctypes.data % ALIGNMENT
+        scratch, rest = room.middle[start : start + size], room.middle[start + size :]
+        behind = rest.copy()
+        if op.kind in TAKES_SCRATCH:
+            arguments.append(c_void_p(scratch.ctypes.data))
+        function = getattr(library(self.family), variant.symbol)
+        function.restype = None
+        function(*arguments)
+        room.check_guards()
+        assert np.array_equal(rest, behind), f"{variant.name} wrote behind its {size} bytes of scratch"
+
+
+@contextlib.contextmanager
+def on_host(board: str, family: str) -> Iterator[Family]:
+    """While it lasts, placements run `board`'s kernels of `family`."""
+    chosen = Family(board, family)
+    plain = placement.compute
+    placement.compute = chosen.compute
+    try:
+        yield chosen
+    finally:
+        placement.compute = plain
