@@ -32,14 +32,15 @@ ALIGNMENT = 16
 class WeightImage:
     """The image, and where things are: byte offsets from the image's start.
 
-    `constants` maps an operator's position to its block, `tensors` a constant operand's tensor
-    index to its values.
+    `constants` maps an operator's position to its block, `sizes` to that one's bytes, `tensors` a
+    constant operand's tensor index to its values.
     """
 
     data: bytes
     layout: bytes
     constants: dict[int, int]
     tensors: dict[int, int]
+    sizes: dict[int, int]
 
     @property
     def payload_bytes(self) -> int:
@@ -78,6 +79,7 @@ def weight_image(graph: Graph, kernels: tuple[KernelVariant | None, ...]) -> Wei
     place = HEADER_BYTES + len(blocks[0])
     constants: dict[int, int] = {}
     tensors: dict[int, int] = {}
+    sizes: dict[int, int] = {}
 
     def append(block: bytes, what: list[object]) -> int:
         nonlocal place
@@ -92,6 +94,7 @@ def weight_image(graph: Graph, kernels: tuple[KernelVariant | None, ...]) -> Wei
             continue
         block = pack(graph, graph.ops[position], kernel.packing)
         if block:
+            sizes[position] = len(_aligned(block))
             constants[position] = append(block, [position, kernel.packing])
         for index in operands(graph, position):
             data = graph.tensors[index].data
@@ -110,4 +113,19 @@ def weight_image(graph: Graph, kernels: tuple[KernelVariant | None, ...]) -> Wei
         len(graph.outputs),
         0,
     )
-    return WeightImage((header + digest).ljust(HEADER_BYTES, b"\0") + payload, digest, constants, tensors)
+    head = (header + digest).ljust(HEADER_BYTES, b"\0")
+    return WeightImage(head + payload, digest, constants, tensors, sizes)
+
+
+def pieces(graph: Graph, image: WeightImage, position: int) -> list[tuple[int, int, int]]:
+    """(byte of the image, bytes, byte of a buffer for them) of all that an operator reads of the image."""
+    found, place = [], 0
+    if position in image.constants:
+        found.append((image.constants[position], image.sizes[position], 0))
+        place = image.sizes[position]
+    for t in operands(graph, position):
+        if graph.tensors[t].is_constant:
+            size = graph.tensors[t].size + -graph.tensors[t].size % ALIGNMENT
+            found.append((image.tensors[t], size, place))
+            place += size
+    return found

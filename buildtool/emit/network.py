@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
-from buildtool.emit.image import WeightImage
+from buildtool.emit.image import WeightImage, pieces
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Buffer, BufferKind, Plan
 from buildtool.target.types import KernelVariant
@@ -31,15 +32,27 @@ class Network:
         """Whether the image comes row by row through a call-back."""
         return self.plan.image == "stream"
 
-    def address(self, tensor: int) -> str:
-        """C expression of a tensor's first byte (of a ring: of its buffer's)."""
+    @cached_property
+    def loaded(self) -> dict[int, int]:
+        """Operator -> where in the arena the constants are that it reads; of those that are loaded."""
+        return {load.op: self.plan.buffers[load.buffer].offset for load in self.plan.loads}
+
+    def address(self, tensor: int, reader: int = -1) -> str:
+        """C expression of a tensor's first byte (of a ring: of its buffer's), for operator `reader`."""
         if self.graph.tensors[tensor].is_constant:
+            if reader in self.loaded:
+                start = self.image.tensors[tensor]
+                parts = pieces(self.graph, self.image, reader)
+                place = next(place for at, _, place in parts if at == start)
+                return f"arena + {self.loaded[reader] + place}"
             return f"nn_constant(weights + {self.image.tensors[tensor]})"
         return f"arena + {self.holders[tensor].offset}"
 
     def constants(self, position: int) -> str:
         """C expression of an operator's packed constants."""
         place = self.image.constants.get(position)
+        if place is not None and position in self.loaded:
+            return f"arena + {self.loaded[position]}"
         return "NULL" if place is None else f"weights + {place}"
 
     def scratch(self, position: int) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import buildtool
+from buildtool.emit import loading
 from buildtool.emit.calls import Call, lines
 from buildtool.emit.image import ALIGNMENT, WeightImage, weight_image
 from buildtool.emit.layout import COLUMNS, continued, indented, numbers
@@ -134,7 +135,7 @@ nn_quantization {net}_output_quantization(int index);
 
 /* `hook` (NULL: none) is called between regions of an invoke, for a watchdog or a scheduler. */
 void {net}_set_yield(void (*hook)(void *context), void *context);
-{_row_source_prototype(network) if network.is_streamed else ""}
+{_row_source_prototype(network) if network.is_streamed else ""}{loading.prototype(network)}
 #ifdef __cplusplus
 }}
 #endif
@@ -205,7 +206,7 @@ def _harness(network: Network) -> str:
 #define HARNESS_OUTPUT(i) {net}_output(i)
 #define HARNESS_ARENA_BYTES {macro}_ARENA_BYTES
 #define HARNESS_WEIGHTS {net}_weights
-{_harness_rows(network)}
+{_harness_rows(network)}{loading.harness_macro(network)}
 static inline uint32_t harness_input_bytes(int i) {{
     return {" ".join(inputs)} 0;
 }}
@@ -232,18 +233,19 @@ def _harness_rows(network: Network) -> str:
 """
 
 
-def _operator(network: Network, step: Step) -> list[str]:
+def _operator(network: Network, step: Step, loads: loading.Loading, index: int) -> list[str]:
     """One kernel step of one operator, with its markers and traces."""
     graph = network.graph
     op = graph.ops[step.op]
     kernel = network.kernels[step.op]
     if kernel is None:
         raise PlanError("an alias has no step", operator=op.place)
+    cut = next((load for load in network.plan.loads if load.op == step.op and load.channels), None)
     call = Call(
         graph,
         op,
         kernel.symbol,
-        network.address,
+        lambda t: network.address(t, step.op),
         network.constants(step.op),
         network.scratch(step.op),
         step,
@@ -253,10 +255,11 @@ def _operator(network: Network, step: Step) -> list[str]:
         for t in op.outputs
         if t in network.holders
     ]
-    return [f"NN_MARK_BEGIN({step.op});", *lines(call), "NN_MARK_END();", *traces]
+    body = lines(call) if cut is None else loads.in_slices(cut, kernel.symbol, index)
+    return [f"NN_MARK_BEGIN({step.op});", *body, "NN_MARK_END();", *traces]
 
 
-def _region(network: Network, region: Region, index: int) -> list[str]:
+def _region(network: Network, region: Region, index: int, loads: loading.Loading) -> list[str]:
     """A region's function."""
     graph = network.graph
     text = []
@@ -268,8 +271,9 @@ def _region(network: Network, region: Region, index: int) -> list[str]:
     if region.is_streamed:
         body = streamed_region(network, region)
     else:
-        body = [*whole_image(network, region), *_operator(network, schedule(region, graph)[-1])]
-    return [*text, *indented(body), "}", ""]
+        step = schedule(region, graph)[-1]
+        body = [*whole_image(network, region), *_operator(network, step, loads, index)]
+    return [*text, *indented([*loads.prologue(index), *body]), "}", ""]
 
 
 _SHAPES_SHOWN = 2
@@ -314,8 +318,9 @@ def _family_headers(network: Network) -> list[str]:
 def _source(network: Network) -> str:
     plan = network.plan
     functions: list[str] = []
+    loads = loading.Loading(network)
     for index, region in enumerate(plan.regions):
-        functions += _region(network, region, index)
+        functions += _region(network, region, index, loads)
     calls = []
     for index in range(len(plan.regions)):
         calls.append(f"    region_{index}();")
@@ -331,9 +336,11 @@ def _source(network: Network) -> str:
             '#include "nn_profile.h"',
             '#include "nn_trace.h"',
             '#include "nn_view.h"',
+            *(["", "#include <string.h>"] if plan.loads else []),
             "",
             *_memory_map(network),
             _state(network),
+            *([loads.declarations()] if plan.loads else []),
             *functions,
             *continued(_interface(network)),
             f"nn_status {network.net}_invoke(void) {{",
@@ -403,7 +410,7 @@ nn_status {net}_init(void *memory, size_t memory_bytes, const void *image) {{
         return NN_ERROR_ARENA;
     }}
     const uint32_t payload_bytes = {macro}_WEIGHTS_BYTES - sizeof(nn_image_header);
-    const nn_status status = nn_image_check(image, layout, payload_bytes);
+{loading.check_image(network)}
     if (status == NN_OK) {{
         arena = memory;
         weights = image;
@@ -436,8 +443,7 @@ static nn_quantization quantization(int index, int first, int count) {{
     if (arena == NULL || index < 0 || index >= count) {{
         return none;
     }}
-    const nn_quantization *table = (const void *)(weights + sizeof(nn_image_header));
-    return table[first + index];
+{loading.read_quantization(network)}
 }}
 
 nn_quantization {net}_input_quantization(int index) {{
@@ -452,7 +458,7 @@ void {net}_set_yield(void (*hook)(void *context), void *context) {{
     yield_hook = hook;
     yield_context = context;
 }}
-{_set_row_source(net) if network.is_streamed else ""}"""
+{_set_row_source(net) if network.is_streamed else ""}{loading.set_loader(network)}"""
 
 
 def _set_row_source(net: str) -> str:

@@ -76,16 +76,17 @@ def _views(network: Network, region: Region) -> list[str]:
             continue
         _, height, width, channels = graph.tensors[t].nhwc
         name = comment(graph.tensors[t].name)
+        address = network.address(t, next((p for p in region.ops if t in graph.ops[p].inputs), -1))
         holder = network.holders.get(t)
         if holder is not None and holder.rows:
             held = holder.columns or width
             lines.append(f"/* {name}: the last {holder.rows} rows of {height}, {held} columns of {width} */")
             numbers = f"{held * channels}, {holder.rows}, {held}, 0, {height}, {width}, {channels}"
-            lines.append(f"const nn_view tensor_{t} = {{{network.address(t)}, {numbers}}};")
+            lines.append(f"const nn_view tensor_{t} = {{{address}, {numbers}}};")
         else:
             whole = f"{height}, {width}, {channels}"
             lines.append(f"/* {name} */")
-            lines.append(f"const nn_view tensor_{t} = nn_whole({network.address(t)}, {whole});")
+            lines.append(f"const nn_view tensor_{t} = nn_whole({address}, {whole});")
     return lines
 
 

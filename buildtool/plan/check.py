@@ -35,6 +35,7 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     """
     _check_identity(plan, graph, target)
     kernels = _check_kernels(plan, graph, target)
+    _check_loads(plan, graph)
     if plan.image == "stream" or any(region.is_streamed for region in plan.regions):
         _check_streamed(plan, graph, target, kernels)
         return
@@ -48,6 +49,30 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     allowed = _check_overlaps(plan, graph, kernels, steps, lives, holders)
     _check_conflicts(plan, allowed)
     _check_totals(plan, graph, steps)
+
+
+def _check_loads(plan: Plan, graph: Graph) -> None:
+    """Every load has a buffer of its own, which lives while its operator runs."""
+    steps = plan_steps(plan.regions, graph, plan.image) if plan.loads else ()
+    runs: dict[int, tuple[int, int]] = {}
+    for number, step in enumerate(steps):
+        runs[step.op] = (runs.get(step.op, (number, 0))[0], number)
+    taken: set[int] = set()
+    for load in plan.loads:
+        if load.op not in runs or not 0 <= load.buffer < len(plan.buffers) or load.buffer in taken:
+            raise PlanError(f"a load for operator {load.op} into buffer {load.buffer}")
+        taken.add(load.buffer)
+        buffer, place = plan.buffers[load.buffer], graph.ops[load.op].place
+        if buffer.kind is not BufferKind.WEIGHTS or buffer.op != load.op:
+            raise PlanError(f"its constants are loaded into buffer '{buffer.name}'", operator=place)
+        if buffer.first > runs[load.op][0] or buffer.last < runs[load.op][1]:
+            raise PlanError("its constants do not live as long as it runs", operator=place)
+        if load.slots not in (1, 2) or (not load.channels and (load.slots > 1 or buffer.size < load.size)):
+            raise PlanError(f"{buffer.size} bytes for constants of {load.size}", operator=place)
+        if load.channels < 0 or (load.channels and runs[load.op][0] != runs[load.op][1]):
+            raise PlanError("slices of its channels in more than one step", operator=place)
+        if load.channels and any(o.op == load.op for o in plan.overlaps):
+            raise PlanError("writes over its input, which it reads for every slice", operator=place)
 
 
 def _check_streamed(

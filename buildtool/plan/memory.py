@@ -18,7 +18,7 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import Graph, Op
 from buildtool.plan.receptive import accumulates, axes, streams
 from buildtool.plan.schedule import schedule
-from buildtool.plan.types import SOURCE, Buffer, BufferKind, Plan, Step
+from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Plan, Step
 from buildtool.target.types import Contract, KernelVariant
 
 Span = tuple[int, int]  # [start, end) in the arena
@@ -112,12 +112,26 @@ def replay(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) ->
         if buffer.op >= 0:
             served[buffer.op, buffer.kind] = buffer
     computed: dict[int, int] = {}
+    loads = {load.op: load for load in plan.loads}
+    coming: dict[int, list[int]] = {}  # step -> operators whose constants begin to come
+    for load in plan.loads:
+        coming.setdefault(plan.buffers[load.buffer].first, []).append(load.op)
+    number = -1
     for region in plan.regions:
         for step in schedule(region, graph, plan.image):
+            number += 1
+            for op in coming.get(number, ()):
+                memory.own(plan.buffers[loads[op].buffer], _constants_tag(op))
             if step.op == SOURCE:
                 memory.write(graph.inputs[0], (step.y0, step.y1), (step.x0, step.x1))
                 continue
-            _step(memory, step, region.is_streamed, kernels[step.op], served)
+            brought = loads.get(step.op)
+            if brought is not None:
+                _require_constants(memory, graph.ops[step.op], brought)
+            whole = brought is not None and brought.channels > 0
+            _step(memory, step, region.is_streamed, kernels[step.op], served, whole)
+            if brought is not None:
+                _require_constants(memory, graph.ops[step.op], brought)
             done = computed.get(step.op, 0) + (step.y1 - step.y0) * (step.x1 - step.x0)
             computed[step.op] = done
     last = list(graph.outputs) + (list(graph.inputs) if plan.image == "resident" else [])
@@ -125,6 +139,17 @@ def replay(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) ->
         if t in memory.roots:
             memory.require(t, *_whole(graph, t), "the end of the invoke")
     return computed
+
+
+def _constants_tag(op: int) -> int:
+    return (1 << 61) + op
+
+
+def _require_constants(memory: Memory, op: Op, load: Load) -> None:
+    buffer = memory.plan.buffers[load.buffer]
+    held = memory.tags[buffer.offset : buffer.offset + buffer.size]
+    if held.size != buffer.size or (held != _constants_tag(load.op)).any():
+        raise PlanError("its constants are not in the arena when it runs", operator=op.place)
 
 
 def _whole(graph: Graph, tensor: int) -> tuple[Span, Span]:
@@ -138,6 +163,7 @@ def _step(
     streamed: bool,
     kernel: KernelVariant | None,
     served: Mapping[tuple[int, BufferKind], Buffer],
+    in_slices: bool,
 ) -> None:
     graph, op = memory.graph, memory.graph.ops[step.op]
     scratch = served.get((step.op, BufferKind.SCRATCH))
@@ -146,7 +172,8 @@ def _step(
     if streamed and accumulates(graph, op):
         _accumulate(memory, step, op, served.get((step.op, BufferKind.ACCUMULATOR)))
         return
-    contract = kernel.overlap if kernel else Contract.NONE
+    # of an operator in slices, all input is read again for the last one
+    contract = kernel.overlap if kernel and not in_slices else Contract.NONE
     by_row = contract is not Contract.NONE and streams(graph, op) and not accumulates(graph, op)
     for y0, y1 in [(y, y + 1) for y in range(step.y0, step.y1)] if by_row else [(step.y0, step.y1)]:
         spans = list(_read(memory, op, (y0, y1), (step.x0, step.x1)))

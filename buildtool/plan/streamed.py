@@ -8,7 +8,7 @@ are those of operators that are not neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import alias_roots, live_ranges
@@ -37,8 +37,14 @@ def assemble_streamed(
     strategy: str,
     in_place: str,
     image: str,
+    extra: Sequence[Buffer] = (),
+    apart: Container[int] = (),
 ) -> Plan:
-    """The plan that runs `regions` with `kernels` (one an operator, None for aliases), placed."""
+    """The plan that runs `regions` with `kernels` (one an operator, None for aliases), placed.
+
+    `extra`: buffers of other use, placed with the rest and last in the plan; `apart`: operators
+    whose output must not lie on their input.
+    """
     alignment = target.board.alignment
     runs = [schedule(region, graph, image) for region in regions]
     steps = [step for run in runs for step in run]
@@ -47,14 +53,16 @@ def assemble_streamed(
     blocks = [workspace(graph, region, kernels, alignment, in_place) for region in regions]
     inner = {k.tensor for block in blocks for k, _ in block.windows}
     buffers = [*_tensors(graph, lives, kept, inner), *_accumulators(graph, regions, lives)]
-    options = _overlaps(graph, regions, runs, kernels, buffers, in_place, image)
+    options = [
+        o for o in _overlaps(graph, regions, runs, kernels, buffers, in_place, image) if o.op not in apart
+    ]
     first_block = len(buffers)
     starts = _starts(runs)
     for index, block in enumerate(blocks):
         if block.size:
             life = (starts[index], starts[index] + len(runs[index]) - 1)
             buffers.append(Buffer(BufferKind.SCRATCH, f"region {index}", (), block.size, *life))
-    placed = place(buffers, options, alignment)
+    placed = place([*buffers, *extra], options, alignment)
     laid = iter(placed.buffers[first_block:])
     pieces = [p for block in blocks if block.size for p in block.pieces(next(laid).offset, lives)]
     executed = _executed(steps, graph)
@@ -65,7 +73,7 @@ def assemble_streamed(
         image=image,
         regions=regions,
         kernels=tuple(kernel.name if kernel else "" for kernel in kernels),
-        buffers=(*placed.buffers[:first_block], *pieces),
+        buffers=(*placed.buffers[:first_block], *pieces, *placed.buffers[len(buffers) :]),
         overlaps=placed.overlaps,
         alignment=alignment,
         arena_bytes=placed.height,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-SCHEMA = 1  # of a plan's bytes and JSON
+SCHEMA = 2  # of a plan's bytes and JSON
 
 
 class BufferKind(enum.StrEnum):
@@ -115,6 +115,23 @@ class Overlap:
 
 
 @dataclass(frozen=True)
+class Load:
+    """Constants of operator `op` that are brought into the arena before it reads them.
+
+    `buffer`: position in Plan.buffers of the WEIGHTS buffer; bringing them begins with that one's
+    first step. `size`: bytes of all its constants. `channels`: output channels that come at a time
+    (0: all there are), for which the operator then computes its whole output; `slots`: parts that
+    the buffer holds: with two, one comes while the operator computes with the other.
+    """
+
+    op: int
+    buffer: int
+    size: int
+    channels: int = 0
+    slots: int = 1
+
+
+@dataclass(frozen=True)
 class Plan:
     """How a graph runs on a target."""
 
@@ -133,6 +150,7 @@ class Plan:
     macs_layerwise: int
     cost: float  # the target's estimate, in its own unit
     accounting: tuple[str, ...]  # what arena_bytes counts, in words
+    loads: tuple[Load, ...] = ()  # empty: kernels read all constants where they are
 
     @property
     def f(self) -> float:

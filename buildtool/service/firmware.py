@@ -16,6 +16,8 @@ from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.types import Target, Toolchain
 
+SLICES_SOURCE = "reference/nn_copy_s8.c"  # puts slices of an output into their places
+
 
 @dataclass(frozen=True)
 class Firmware:
@@ -29,6 +31,8 @@ def kernel_sources(plan: Plan, target: Target) -> list[Path]:
     """The kernels' C files that the plan needs, the runtime's first, sorted by name."""
     root = kernels_root()
     used = {source for kernel in plan_kernels(plan, target) if kernel for source in kernel.sources}
+    if any(load.channels for load in plan.loads):
+        used.add(SLICES_SOURCE)
     return [root / "runtime" / "nn_image.c", *(root / source for source in sorted(used))]
 
 

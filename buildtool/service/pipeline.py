@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
-from buildtool.service import strategies
+from buildtool.service import slow_weights, strategies
 from buildtool.service.models import Model, load_model, read_graph
 from buildtool.service.options import PlanOptions
 from buildtool.target.types import Target
@@ -81,7 +81,11 @@ def make_plan(graph: Graph, target: Target, options: PlanOptions) -> Plan:
     from buildtool.plan.check import check
     from buildtool.plan.fit import available_bytes
 
-    made = _PLANNERS[options.strategy](graph, target, options)
+    planner = _PLANNERS[options.strategy]
+    if slow_weights.loads_weights(target.board):
+        made = slow_weights.plan_with_loads(planner, graph, target, options)
+    else:
+        made = planner(graph, target, options)
     if made.arena_bytes <= available_bytes(target.board):
         check(made, graph, target)
     return made

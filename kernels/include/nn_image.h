@@ -72,6 +72,20 @@ typedef enum {
 /* Compares the header with what the firmware was built for, and the payload with its CRC. */
 nn_status nn_image_check(const void *image, const uint8_t *layout, uint32_t payload_bytes);
 
+/* Brings parts of a weight image that lies where it cannot be read in place: `begin` starts to copy
+ * `bytes` bytes from byte `from` of the image to `to`, `wait` returns when all that was begun is
+ * there. Several copies may be under way; they end in the order in which they were begun. */
+typedef struct {
+    void (*begin)(void *context, void *to, uint32_t from, uint32_t bytes);
+    void (*wait)(void *context);
+    void *context;
+} nn_loader;
+
+/* The same for such an image, which is brought part by part into `memory` (aligned to 16 bytes, 64
+ * of them at least), whose contents are lost. */
+nn_status nn_image_check_loaded(const nn_loader *loader, void *memory, size_t memory_bytes,
+                                const uint8_t *layout, uint32_t payload_bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -228,7 +228,7 @@ def test_strange_tensors_in_buffers_are_refused():
     [
         ({"topology": "0" * 64}, "topology"),
         ({"target": "0" * 64}, "another board"),
-        ({"image": "stream"}, "image mode"),
+        ({"image": "rotated"}, "image mode"),
         ({"alignment": 8}, "alignment"),
         ({"alignment": 0}, "alignment"),
         ({"macs": 1}, "MACs"),

@@ -41,9 +41,52 @@ static uint8_t *const arena_end = block + GUARD_BYTES + HARNESS_ARENA_BYTES;
 static int guards_watched;
 static int status;
 
+#ifdef HARNESS_SET_LOADER
+/* Constants come as late as they may in one set, when they are waited for, and as early as they may
+ * in the next: whatever relies on either is found out. */
+#define MOST_COPIES 256U
+
+typedef struct {
+    void *to;
+    uint32_t from, bytes;
+} copy;
+
+static copy copies[MOST_COPIES];
+static uint32_t begun;
+static int at_once;
+
+static void do_copy(const copy *one) {
+    memcpy(one->to, HARNESS_WEIGHTS + one->from, one->bytes);
+}
+
+static void begin_copy(void *context, void *to, uint32_t from, uint32_t bytes) {
+    (void)context;
+    const copy one = {to, from, bytes};
+    if (at_once || begun == MOST_COPIES) {
+        do_copy(&one);
+    } else {
+        copies[begun++] = one;
+    }
+}
+
+static void wait_for_copies(void *context) {
+    (void)context;
+    for (uint32_t i = 0; i < begun; i++) {
+        do_copy(&copies[i]);
+    }
+    begun = 0;
+}
+
+static void init(void) {
+    const nn_loader loader = {begin_copy, wait_for_copies, NULL};
+    HARNESS_SET_LOADER(loader);
+    status = (int)HARNESS_INIT(arena, HARNESS_ARENA_BYTES, NULL);
+}
+#else
 static void init(void) {
     status = (int)HARNESS_INIT(arena, HARNESS_ARENA_BYTES, HARNESS_WEIGHTS);
 }
+#endif
 
 static void invoke(void) {
     status = (int)HARNESS_INVOKE();
@@ -220,6 +263,9 @@ static void read_inputs(int input, uint32_t set) {
 static void run_set(int input, int output, uint32_t set) {
     const uint8_t paint = set % 2 == 0 ? 0xA5 : 0x5A;
     memset(arena, paint, HARNESS_ARENA_BYTES);
+#ifdef HARNESS_SET_LOADER
+    at_once = set % 2 != 0;
+#endif
     read_inputs(input, set);
     measured(invoke, "invoke gave status ");
     const uint32_t used = high_water(paint);

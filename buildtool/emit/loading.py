@@ -1,0 +1,277 @@
+"""Emitted C for weights in slow memory: what is brought into the arena, and when.
+
+A region begins with what it has to wait for; then what the next region needs is begun, so that it
+comes while this one computes.
+"""
+
+from __future__ import annotations
+
+from buildtool.emit.calls import convolution_geometry, initialiser
+from buildtool.emit.image import WeightImage, pieces
+from buildtool.emit.network import Network
+from buildtool.errors import PlanError
+from buildtool.graph.types import Graph, OpKind
+from buildtool.plan.loads import Constants, can_be_cut
+from buildtool.plan.schedule import schedule
+from buildtool.plan.types import Load
+from buildtool.target.types import KernelVariant
+
+_FACTORS = {OpKind.CONV_2D: 12, OpKind.FULLY_CONNECTED: 16}  # sizeof nn_channel, nn_dense_channel
+
+
+def constants(
+    graph: Graph, kernels: tuple[KernelVariant | None, ...], image: WeightImage
+) -> dict[int, Constants]:
+    """By operator: what its kernel reads of the weight image."""
+    found = {}
+    for position, kernel in enumerate(kernels):
+        if kernel is None:
+            continue
+        size = sum(length for _, length, _ in pieces(graph, image, position))
+        if not size:
+            continue
+        op = graph.ops[position]
+        if can_be_cut(graph, position, kernel):
+            shape = graph.tensors[op.inputs[1]].shape
+            weights = graph.tensors[op.inputs[1]].size // shape[0]
+            found[position] = Constants(size, shape[0], _FACTORS[op.kind], weights)
+        else:
+            found[position] = Constants(size)
+    return found
+
+
+class Loading:
+    """The loads of a network, by region."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        plan = network.plan
+        self.blocks = constants(network.graph, network.kernels, network.image) if plan.loads else {}
+        firsts = _first_steps(network)
+        self.begun: list[list[Load]] = [[] for _ in plan.regions]  # when a region begins
+        self.needed: list[list[Load]] = [[] for _ in plan.regions]
+        region_of = {op: i for i, region in enumerate(plan.regions) for op in region.ops}
+        for load in plan.loads:
+            begin = firsts.get(plan.buffers[load.buffer].first)
+            if begin is None or begin > region_of[load.op]:
+                raise PlanError("a load that begins in no region", operator=network.graph.ops[load.op].place)
+            self.begun[begin].append(load)
+            self.needed[region_of[load.op]].append(load)
+            self._check(load)
+
+    def _check(self, load: Load) -> None:
+        """The plan was made for constants of these sizes."""
+        graph, buffer = self.network.graph, self.network.plan.buffers[load.buffer]
+        place, block = graph.ops[load.op].place, self.blocks.get(load.op)
+        if block is None or block.size != load.size:
+            raise PlanError(f"the plan loads {load.size} bytes of constants", operator=place)
+        wanted = load.slots * block.slice_bytes(load.channels) if load.channels else block.size
+        if buffer.size < wanted or (load.channels and not block.channels):
+            raise PlanError(f"{buffer.size} bytes for constants of {wanted}", operator=place)
+
+    def prologue(self, index: int) -> list[str]:
+        """What a region begins with: its own constants, then those of regions after it."""
+        own = [load for load in self.begun[index] if load in self.needed[index]]
+        lines = [line for load in own for line in self._begin(load)]
+        if self.needed[index]:
+            lines.append("loaded();")
+        if not any(load.channels for load in self.needed[index]):
+            lines += self.ahead(index)
+        return lines
+
+    def ahead(self, index: int) -> list[str]:
+        """Begins what later regions need."""
+        later = [load for load in self.begun[index] if load not in self.needed[index]]
+        return [line for load in later for line in self._begin(load)]
+
+    def _begin(self, load: Load) -> list[str]:
+        network = self.network
+        buffer = network.plan.buffers[load.buffer]
+        if load.channels:
+            channels = min(load.channels, _channels(network, load))
+            return [f"load_channels(&block_{load.op}, arena + {buffer.offset}, 0, {channels});"]
+        return [
+            f"load(arena + {buffer.offset + place}, {start}, {length});"
+            for start, length, place in pieces(network.graph, network.image, load.op)
+        ]
+
+    def in_slices(self, load: Load, symbol: str, index: int) -> list[str]:
+        """An operator that computes its output channels slice by slice."""
+        network, graph = self.network, self.network.graph
+        op = graph.ops[load.op]
+        buffer = network.plan.buffers[load.buffer]
+        source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+        channels, count = _channels(network, load), load.channels
+        rows, columns = (1, result.elements // channels) if _dense(op.kind) else result.nhwc[1:3]
+        pixels = rows * columns
+        view = (1, pixels, source.elements // pixels) if _dense(op.kind) else source.nhwc[1:]
+        to, slot = f"arena + {buffer.offset}", buffer.size // load.slots
+        now = to if load.slots == 1 else f"{to} + part * {slot}"
+        then = to if load.slots == 1 else f"{to} + (1 - part) * {slot}"
+        out = network.address(op.outputs[0])
+        begin = [
+            "if (next > 0) {",
+            f"    load_channels(&block_{load.op}, {then}, (uint32_t)c + {count}, (uint32_t)next);",
+            *(["} else {", *("    " + line for line in self.ahead(index))] if self.ahead(index) else []),
+            "}",
+        ]
+        geometry = [] if _dense(op.kind) else ["&geometry"]
+        arguments = ", ".join([*geometry, now, "&in", "&out", "&window", "NULL"])
+        beside = out + " + c" if pixels == 1 else network.scratch(load.op)
+        body = [
+            f"const int32_t count = nn_least({count}, {channels} - c);",
+            f"const int32_t next = nn_least({count}, {channels} - c - count);",
+            "if (c > 0) {",
+            "    loaded();",
+            "}",
+            *(begin if load.slots == 2 else []),
+            f"const nn_view out = nn_whole({beside}, {rows}, {columns}, count);",
+            f"{symbol}({arguments});",
+        ]
+        if pixels > 1:
+            shape = f"{{2, {{{pixels}, count}}, {{count, 1}}, {{{channels}, 1}}}}"
+            body.append(f"const nn_copy_geometry place = {shape};")
+            body.append(f"nn_copy_s8(&place, {beside}, {out} + c);")
+        body += begin if load.slots == 1 else ["part = 1 - part;"]
+        height, width, depth = view
+        fields = [] if _dense(op.kind) else convolution_geometry(graph, op)
+        return [
+            *(initialiser("nn_conv_geometry", "geometry", fields) if fields else []),
+            f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
+            f"const nn_view in = nn_whole({network.address(op.inputs[0])}, {height}, {width}, {depth});",
+            *(["int32_t part = 0;"] if load.slots == 2 else []),
+            f"for (int32_t c = 0; c < {channels}; c += {count}) {{",
+            *("    " + line for line in body),
+            "}",
+        ]
+
+    def declarations(self) -> str:
+        """State and helpers, at file scope."""
+        if not self.network.plan.loads:
+            return ""
+        sliced = [load for load in self.network.plan.loads if load.channels]
+        blocks = []
+        for load in sliced:
+            position = load.op
+            block, start = self.blocks[position], self.network.image.constants[position]
+            fields = f"{start}, {block.channels}, {block.factors}, {block.weights}"
+            blocks.append(f"static const constants_block block_{position} = {{{fields}}};")
+        return _STATE + (_SLICES + "\n".join(blocks) + "\n" if sliced else "")
+
+
+def _dense(kind: OpKind) -> bool:
+    return kind is OpKind.FULLY_CONNECTED
+
+
+def _channels(network: Network, load: Load) -> int:
+    """Output channels of a sliced operator."""
+    op = network.graph.ops[load.op]
+    return network.graph.tensors[op.inputs[1]].shape[0]
+
+
+def _first_steps(network: Network) -> dict[int, int]:
+    """First step -> the region that begins with it."""
+    found, number = {}, 0
+    for index, region in enumerate(network.plan.regions):
+        found[number] = index
+        number += len(schedule(region, network.graph, network.plan.image))
+    return found
+
+
+def prototype(network: Network) -> str:
+    """The interface's function that takes a loader."""
+    if not network.plan.loads:
+        return ""
+    return f"""
+/* How constants come into the arena, from flash that cannot be read in place. Without one they are
+ * copied from the weights given to {network.net}_init; with one, set before it, those may be NULL. */
+void {network.net}_set_loader(nn_loader loader);
+"""
+
+
+def harness_macro(network: Network) -> str:
+    """How the harness brings constants."""
+    if not network.plan.loads:
+        return ""
+    return f"""\
+#define HARNESS_SET_LOADER(loader) {network.net}_set_loader(loader)
+"""
+
+
+def check_image(network: Network) -> str:
+    """Of init: sets `status`."""
+    if not network.plan.loads:
+        return "    const nn_status status = nn_image_check(image, layout, payload_bytes);"
+    return """\
+    const nn_status status =
+        image == NULL && loader.begin != NULL
+            ? nn_image_check_loaded(&loader, memory, memory_bytes, layout, payload_bytes)
+            : nn_image_check(image, layout, payload_bytes);"""
+
+
+def read_quantization(network: Network) -> str:
+    """Returns entry `first + index` of the image's table."""
+    if not network.plan.loads:
+        return """\
+    const nn_quantization *table = (const void *)(weights + sizeof(nn_image_header));
+    return table[first + index];"""
+    return """\
+    nn_quantization found;
+    load((int8_t *)&found, (uint32_t)(sizeof(nn_image_header) + sizeof found * (size_t)(first + index)),
+         sizeof found);
+    loaded();
+    return found;"""
+
+
+def set_loader(network: Network) -> str:
+    """The function that takes a loader."""
+    if not network.plan.loads:
+        return ""
+    return f"""
+void {network.net}_set_loader(nn_loader with) {{
+    loader = with;
+}}
+"""
+
+
+_STATE = """\
+static nn_loader loader; /* without functions: the weights are copied from where init found them */
+
+/* Begins to bring bytes of the weight image into the arena. */
+static void load(int8_t *to, uint32_t from, uint32_t bytes) {
+    if (loader.begin != NULL) {
+        loader.begin(loader.context, to, from, bytes);
+    } else {
+        memcpy(to, weights + from, bytes);
+    }
+}
+
+/* Returns when all is there. */
+static void loaded(void) {
+    if (loader.wait != NULL) {
+        loader.wait(loader.context);
+    }
+}
+"""
+
+_SLICES = """
+/* An operator's constants in the weight image: `channels` of so many bytes each, behind a head. */
+typedef struct {
+    uint32_t from, channels, factors, weights;
+} constants_block;
+
+static uint32_t whole_lines(uint32_t bytes) {
+    return (bytes + 15U) / 16U * 16U;
+}
+
+/* Begins to bring `count` channels: the block that a kernel of so many channels reads. */
+static void load_channels(const constants_block *block, int8_t *to, uint32_t first,
+                          uint32_t count) {
+    const uint32_t there = whole_lines(16U + block->factors * block->channels);
+    const uint32_t here = whole_lines(16U + block->factors * count);
+    load(to, block->from, 16U);
+    load(to + 16, block->from + 16U + block->factors * first, block->factors * count);
+    load(to + here, block->from + there + block->weights * first, block->weights * count);
+}
+
+"""

@@ -1,0 +1,68 @@
+"""Plans for boards whose weights are not read in place: what is loaded counts as memory, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from buildtool.errors import PlanError
+from buildtool.graph.types import Graph
+from buildtool.plan.types import Plan
+from buildtool.service.options import PlanOptions
+from buildtool.target.types import Board, Target
+
+ATTEMPTS = 8
+Planner = Callable[[Graph, Target, PlanOptions], Plan]
+
+
+def loads_weights(board: Board) -> bool:
+    """Whether constants have to be brought into the arena before kernels read them."""
+    return board.memory(board.weights).bandwidth > 0
+
+
+def plan_with_loads(planner: Planner, graph: Graph, target: Target, options: PlanOptions) -> Plan:
+    """The planner's plan with buffers for constants, within the memory that the options allow.
+
+    A planner that keeps a limit is asked again with a lower one until both fit together. The plan
+    may be too large all the same, as the planner's own.
+    """
+    from buildtool.plan.fit import available_bytes
+
+    limit = min(options.ram or 1 << 40, available_bytes(target.board))
+    asked, found, refused = limit, None, None
+    for _ in range(ATTEMPTS):
+        try:
+            bare = planner(graph, target, replace(options, ram=asked) if asked < limit else options)
+        except PlanError as error:
+            refused = error
+            break
+        made = _loaded(bare, graph, target, options, limit)
+        if found is None or made.arena_bytes < found.arena_bytes:
+            found = made
+        if made.arena_bytes <= limit or options.strategy != "best":
+            break
+        asked -= max(target.board.alignment, made.arena_bytes - limit)
+        if asked <= 0:
+            break
+    if found is None:
+        assert refused is not None
+        raise refused
+    if options.ram is not None and found.arena_bytes > options.ram:
+        raise PlanError(
+            f"with the constants that are loaded into it the arena needs {found.arena_bytes} bytes, "
+            f"{options.ram} are allowed: {found.arena_bytes - options.ram} too many",
+            hint=f"--ram {found.arena_bytes}",
+        )
+    return found
+
+
+def _loaded(bare: Plan, graph: Graph, target: Target, options: PlanOptions, limit: int) -> Plan:
+    from buildtool.emit.image import weight_image
+    from buildtool.emit.loading import constants
+    from buildtool.emit.sources import plan_kernels
+    from buildtool.plan.loads import with_loads
+
+    kernels = plan_kernels(bare, target)
+    blocks = constants(graph, kernels, weight_image(graph, kernels))
+    goal = bare.arena_bytes if options.objective == "ram" else limit
+    return with_loads(bare, graph, target, kernels, blocks, goal, options.in_place)
