@@ -82,14 +82,19 @@ def _conv(graph: Graph, op: Op) -> bytes:
     assert isinstance(op.attrs, ConvAttrs)
     channels = _channels(graph, op, op.attrs.activation)
     pieces = [_head(channels, _conv_mode(channels)), _grouped(channels.factors)]
-    return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, CONV_TILE, pixels=2))
+    return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, CONV_TILE, 2, 1))
 
 
-def _tiles(weights: Int8s, bias: Int32s, tile: int, pixels: int) -> list[bytes]:
-    """Tiles of output channels, then single ones: each bias `pixels` times, then vectors in turns."""
-    biases = np.repeat(bias.astype("<i4")[:, None], pixels, axis=1)
-    vectors = _vectors(weights)
-    whole = len(bias) - len(bias) % tile
+def _tiles(weights: Int8s, bias: Int32s, tile: int, pixels: int, most_left: int) -> list[bytes]:
+    """Tiles of output channels, then single ones: each bias `pixels` times, then vectors in turns.
+
+    If more than `most_left` channels are left behind the tiles, zeros make a tile of them.
+    """
+    left = len(bias) % tile
+    missing = tile - left if left > most_left else 0
+    biases = np.pad(np.repeat(bias.astype("<i4")[:, None], pixels, axis=1), ((0, missing), (0, 0)))
+    vectors = np.pad(_vectors(weights), ((0, missing), (0, 0), (0, 0)))
+    whole = len(biases) - len(biases) % tile
     pieces = []
     for first in range(0, whole, tile):
         pieces += [biases[first : first + tile], vectors[first : first + tile].transpose(1, 0, 2)]
@@ -104,7 +109,7 @@ def _dense(graph: Graph, op: Op) -> bytes:
     channels = _channels(graph, op, op.attrs.activation)
     factors = channels.factors << np.array([0, 0, 16], np.int32)
     pieces = [_head(channels, _dense_mode(channels)), _grouped(factors)]
-    return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, DENSE_TILE, pixels=1))
+    return b"".join(pieces + _tiles(filter_weights(graph, op), channels.bias, DENSE_TILE, 1, DENSE_TILE))
 
 
 def tap_vectors(weights: Int8s) -> Int8s:
