@@ -191,3 +191,22 @@ def test_hostile_tensor_names_stay_inside_their_comments(tmp_path):
             [*command, str(tmp_path / "evil.c")], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+
+
+def test_a_network_defines_no_name_but_its_own(tmp_path):
+    """Any number of networks link into one image: all else is static."""
+    made = emitted(every_operator(), "every")
+    write_files(made.files, tmp_path)
+    nm = need("nm")
+    for source in ("every.c", "every_weights.S"):
+        command = [need("gcc"), "-c", f"-I{include_folder()}", source, "-o", f"{source}.o"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        listed = subprocess.run(
+            [nm, "-g", "--defined-only", f"{source}.o"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        names = {line.split()[2] for line in listed.stdout.splitlines()}
+        assert names and all(name.startswith("every_") for name in names), names
