@@ -48,9 +48,9 @@ def pack(graph: Graph, op: Op, packing: str) -> bytes:
     `packing` is a key of `PACKINGS` (KernelVariant.packing). Raises TargetError for an unknown one,
     UnsupportedError for values that the kernels cannot work with.
     """
-    from buildtool.emit import packing_dsp, packing_mve  # which import from here
+    from buildtool.emit import packing_dsp, packing_mve, packing_riscv  # which import from here
 
-    known = {**PACKINGS, **packing_dsp.PACKINGS, **packing_mve.PACKINGS}
+    known = {**PACKINGS, **packing_dsp.PACKINGS, **packing_mve.PACKINGS, **packing_riscv.PACKINGS}
     try:
         build = known[packing]
     except KeyError:

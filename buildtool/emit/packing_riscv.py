@@ -1,0 +1,121 @@
+"""Constants for RISC-V cores, laid out as kernels/riscv (scalar) and kernels/riscv_v (vectors) read them.
+
+A convolution's block begins with nn_conv_constants and the layer's mode (nn_riscv_head). What a
+scalar kernel reads of a channel is nn_riscv_channel: requantisation with the first rounding's
+doubling, the second one's half and the zero point folded into its constants. That holds unless a sum
+or a factor is extreme; a layer with such a channel is "general" and keeps the plain constants. Vector
+kernels read channels side by side. Lengths depend on the topology alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.emit.packing import aligned, channel_head, filter_weights, words
+from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
+
+Int = npt.NDArray[np.int64]
+HEAD_WORDS = 4  # nn_conv_constants
+PLAIN, ODD, GENERAL = 0, 1, 2  # nn_riscv_mode
+TILE = 4  # output channels of a convolution that a scalar kernel computes together
+DENSE_TILE = 8
+
+
+def conv_tiles(graph: Graph, op: Op) -> bytes:
+    """Blocks of four output channels, tap by tap; missing ones are zeros."""
+    weights = filter_weights(graph, op)
+    flat = weights.reshape(weights.shape[0], -1)
+    return _scalar_head(graph, op, flat, TILE) + _tiles(flat, TILE)
+
+
+def depthwise_taps(graph: Graph, op: Op) -> bytes:
+    """All taps of a channel, then those of the next."""
+    flat = _by_channel(graph, op)
+    return _scalar_head(graph, op, flat, 1) + flat.tobytes()
+
+
+def fully_connected_tiles(graph: Graph, op: Op) -> bytes:
+    """nn_dense_channel of each output, then blocks of eight outputs, input by input."""
+    assert isinstance(op.attrs, FullyConnectedAttrs)
+    return channel_head(graph, op, op.attrs.activation) + _tiles(filter_weights(graph, op), DENSE_TILE)
+
+
+def conv_vector(graph: Graph, op: Op) -> bytes:
+    """All output channels of a tap, then those of the next."""
+    weights = filter_weights(graph, op)
+    return _vector(graph, op, weights.reshape(weights.shape[0], -1))
+
+
+def depthwise_vector(graph: Graph, op: Op) -> bytes:
+    """All channels of a tap, then those of the next."""
+    return _vector(graph, op, _by_channel(graph, op))
+
+
+def fully_connected_vector(graph: Graph, op: Op) -> bytes:
+    """nn_dense_channel of each output, then all outputs of an input, then those of the next."""
+    assert isinstance(op.attrs, FullyConnectedAttrs)
+    weights = np.ascontiguousarray(filter_weights(graph, op).T)
+    return channel_head(graph, op, op.attrs.activation) + weights.tobytes()
+
+
+def _by_channel(graph: Graph, op: Op) -> npt.NDArray[np.int8]:
+    weights = filter_weights(graph, op)
+    return np.ascontiguousarray(weights.reshape(-1, weights.shape[3]).T)
+
+
+def _tiles(weights: npt.NDArray[np.int8], tile: int) -> bytes:
+    """`weights`: outputs x inputs; as blocks of `tile` outputs, input by input."""
+    padded = np.pad(weights, ((0, -len(weights) % tile), (0, 0)))
+    return np.ascontiguousarray(padded.reshape(-1, tile, weights.shape[1]).transpose(0, 2, 1)).tobytes()
+
+
+def _plain(graph: Graph, op: Op) -> tuple[Int, Int]:
+    """nn_conv_constants, and (bias, multiplier, shift) of every channel."""
+    assert isinstance(op.attrs, ConvAttrs)
+    plain = np.frombuffer(channel_head(graph, op, op.attrs.activation), "<i4").astype(np.int64)
+    channels = graph.tensors[op.outputs[0]].shape[3]
+    return plain[:HEAD_WORDS], plain[HEAD_WORDS : HEAD_WORDS + 3 * channels].reshape(-1, 3)
+
+
+def _mode(head: Int, shift: Int) -> int:
+    """Nothing below the zero point is put out: how negative halves are rounded does not show."""
+    if (shift > -1).any():
+        return GENERAL
+    return PLAIN if head[2] >= head[1] else ODD
+
+
+def _scalar_head(graph: Graph, op: Op, weights: npt.NDArray[np.int8], tile: int) -> bytes:
+    """nn_riscv_head and nn_riscv_channel of each channel, up to a multiple of `tile`."""
+    head, columns = _plain(graph, op)
+    bias, multiplier, shift = columns.T
+    exponent = np.clip(-shift, 1, 30)
+    offset = (1 << (exponent - 1)) + (head[1] << exponent)
+    largest = np.abs(bias) + 128 * np.abs(weights.astype(np.int64)).sum(axis=1)
+    room = (largest * np.abs(multiplier) >> 31) + np.abs(offset) + 2 < 1 << 31
+    good = room & (shift == -exponent) & (multiplier >= 0) & (largest < 1 << 31)
+    mode = _mode(head, shift) if good.all() else GENERAL
+    if mode == GENERAL:
+        table = np.column_stack((bias, multiplier, shift, 0 * bias))
+    else:
+        table = np.column_stack((bias, 2 * multiplier, exponent, offset))
+    table = np.pad(table, ((0, -len(table) % tile), (0, 0)))
+    return words(*head, mode, 0, 0, 0) + table.astype(np.uint32).astype("<u4").tobytes()
+
+
+def _vector(graph: Graph, op: Op, weights: npt.NDArray[np.int8]) -> bytes:
+    """nn_riscv_head; all biases, all multipliers, all shifts; the weights (channels x taps) turned."""
+    head, columns = _plain(graph, op)
+    mode = _mode(head, columns[:, 2])
+    table = np.ascontiguousarray(columns.T).astype("<i4").tobytes()
+    return aligned(words(*head, mode, 0, 0, 0) + table) + np.ascontiguousarray(weights.T).tobytes()
+
+
+PACKINGS = {
+    "conv_tiles": conv_tiles,
+    "depthwise_taps": depthwise_taps,
+    "fully_connected_tiles": fully_connected_tiles,
+    "conv_vector": conv_vector,
+    "depthwise_vector": depthwise_vector,
+    "fully_connected_vector": fully_connected_vector,
+}

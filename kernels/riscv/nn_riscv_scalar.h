@@ -1,0 +1,50 @@
+/* What the scalar RISC-V kernels share: their constants, and requantisation in few instructions.
+ *
+ * The reference's first rounding is floor((v * m + 2^30) / 2^31) = floor((2 v m + 2^31) / 2^32):
+ * the product's high word (MULHSU: 2 m is unsigned) plus the low word's top bit. Its second is (q +
+ * 2^(e-1) - (q < 0)) >> e for e >= 1; the half and the output's zero point, shifted, are one
+ * constant. Without outputs below the zero point (mode "plain") negative q need no care: what the
+ * correction changes is clamped anyway.
+ */
+#ifndef NN_RISCV_SCALAR_H
+#define NN_RISCV_SCALAR_H
+
+#include "nn_conv.h"
+
+typedef enum { NN_RISCV_PLAIN = 0, NN_RISCV_ODD = 1, NN_RISCV_GENERAL = 2 } nn_riscv_mode;
+
+typedef struct {
+    nn_conv_constants common;
+    int32_t mode; /* nn_riscv_mode */
+    int32_t reserved[3];
+} nn_riscv_head;
+
+typedef struct {
+    int32_t bias;
+    uint32_t multiplier; /* twice nn_channel's */
+    int32_t exponent;    /* 1 to 30 */
+    int32_t offset;      /* 2^(exponent - 1) + output zero point * 2^exponent */
+} nn_riscv_channel;      /* mode "general": bias, multiplier and shift of nn_channel */
+
+static inline const nn_riscv_channel *nn_riscv_channels(const void *constants) {
+    return (const nn_riscv_channel *)(const void *)((const nn_riscv_head *)constants + 1);
+}
+
+/* A sum with its bias as an output element; `odd`: outputs may be below the zero point. */
+static inline int8_t nn_riscv_output(int32_t sum, uint32_t multiplier, int32_t exponent,
+                                     int32_t offset, int odd, int32_t low, int32_t high) {
+    const uint64_t product = (uint64_t)((int64_t)sum * multiplier);
+    int32_t q = (int32_t)((uint32_t)(product >> 32) + ((uint32_t)product >> 31));
+    if (odd) {
+        q += q >> 31;
+    }
+    return (int8_t)nn_clamp((q + offset) >> exponent, low, high);
+}
+
+static inline int8_t nn_riscv_general(int32_t sum, const nn_riscv_channel *channel,
+                                      const nn_conv_constants *common) {
+    const nn_channel plain = {0, (int32_t)channel->multiplier, channel->exponent};
+    return nn_conv_output(sum, &plain, common);
+}
+
+#endif
