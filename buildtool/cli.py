@@ -39,10 +39,11 @@ class _Parser(argparse.ArgumentParser):
 
 def analyze(args: argparse.Namespace) -> Result:
     """Tells whether a network fits, what binds and by how much, and what would help."""
-    from buildtool.report import analysis
+    from buildtool.report import analysis, network
 
     answer = _ask("analyze", args, boards=args.board)
-    return answer, analysis.text(answer), 0
+    report = analysis if "boards" in answer else network
+    return answer, report.text(answer), 0
 
 
 def plan(args: argparse.Namespace) -> Result:
@@ -163,7 +164,8 @@ def _ask(kind: str, args: argparse.Namespace, **fields: Any) -> Answer:
     request: dict[str, Any] = {"kind": kind, **fields}
     if getattr(args, "model", None):
         request["model"] = args.model
-    options = {name: getattr(args, name) for name in _PLANNING if getattr(args, name, None) is not None}
+    names = (*_PLANNING, *_COUNTING)
+    options = {name: getattr(args, name) for name in names if getattr(args, name, None) is not None}
     if options:
         request["options"] = options
     return handle(request)
@@ -194,6 +196,7 @@ def _write(files: dict[str, bytes], folder: Path) -> list[str]:
 # ---- arguments -----------------------------------------------------------------------------------
 
 _PLANNING = ("strategy", "in_place", "image", "segments", "order")
+_COUNTING = ("weights", "operators", "batch", "size")  # of ONNX and Darknet files
 
 
 def _count(text: str) -> int:
@@ -307,7 +310,8 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
 
 
 def _add_analyze(parser: argparse.ArgumentParser) -> None:
-    _add_model(parser)
+    what = "a .tflite file, or a network of 'buildtool zoo'; to count memory: a .onnx or .cfg file"
+    parser.add_argument("model", metavar="MODEL", help=what)
     parser.add_argument(
         "-b",
         "--board",
@@ -315,6 +319,23 @@ def _add_analyze(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="a board; may be given several times (default: every board)",
+    )
+    _add_counting(parser)
+
+
+def _add_counting(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("ONNX and Darknet files (.onnx, .cfg), beside --order")
+    group.add_argument("--batch", metavar="N", type=_count, help="images at a time (default: the file's; 1)")
+    group.add_argument("--size", metavar="HxW", help="rows and columns of the image (default: the file's)")
+    group.add_argument(
+        "--weights",
+        metavar="HOW",
+        help="flash (default): not counted; load: in memory from their first to their last reader",
+    )
+    group.add_argument(
+        "--operators",
+        metavar="HOW",
+        help="separate (default), or fused: batch normalisation and activation part of what is before them",
     )
 
 

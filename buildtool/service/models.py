@@ -25,7 +25,7 @@ def load_model(spec: str) -> Model:
     from buildtool import zoo
 
     name = model_name(spec)
-    return Model(name, spec, _read(Path(spec)) if _is_path(spec) else zoo.build(spec))
+    return Model(name, spec, read_bytes(Path(spec)) if _is_path(spec) else zoo.build(spec))
 
 
 def model_name(spec: str) -> str:
@@ -56,7 +56,8 @@ def spec_name(spec: str) -> str:
     return spec.replace(":", "_").replace("=", "").replace(",", "_")
 
 
-def _read(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
+    """A model file's bytes; UsageError if it cannot be read, ModelError above MAX_BYTES."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ModelError(f"larger than {MAX_BYTES} bytes", path=str(path))

@@ -100,6 +100,7 @@ def plan(request: Request) -> Answer:
     from buildtool.emit.image import weight_image
     from buildtool.emit.sources import plan_kernels
     from buildtool.plan.codec import to_bytes, to_json
+    from buildtool.service.estimate import facts
     from buildtool.service.pipeline import planned, refuse_unless_fits
 
     made = planned(_text(request, "model"), _text(request, "board"), _options(request))
@@ -112,25 +113,33 @@ def plan(request: Request) -> Answer:
         board=made.target.board.name,
         flash_bytes=len(image.data),
         plan=to_bytes(made.plan),
+        **facts(made.plan, made.graph, made.target),
     )
     return answer
 
 
 def analyze(request: Request) -> Answer:
-    """Whether a model fits each board, what binds and by how much."""
+    """Whether a model fits each board, what binds and by how much; what ONNX and Darknet files need."""
     from buildtool.service.analysis import analysis
+    from buildtool.service.networks import is_network, network_analysis, network_options, refuse_for_boards
 
     names = request.get("boards") or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UsageError("'boards' must be a list of names")
-    return {"schema": SCHEMA, **analysis(_text(request, "model"), names, _options(request))}
+    spec, options = _text(request, "model"), request.get("options") or {}
+    if is_network(spec):
+        if names:
+            raise UsageError("no board runs ONNX and Darknet files", path=spec, hint="leave --board out")
+        return {"schema": SCHEMA, **network_analysis(spec, network_options(options))}
+    refuse_for_boards(options)
+    return {"schema": SCHEMA, **analysis(spec, names, plan_options(options))}
 
 
 def emit(request: Request) -> Answer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
-    from buildtool.service.firmware import include_folder, kernel_sources
+    from buildtool.service.firmware import arena_map, include_folder, kernel_sources
     from buildtool.service.pipeline import planned, refuse_unless_fits
 
     made = planned(_text(request, "model"), _text(request, "board"), _options(request))
@@ -139,7 +148,11 @@ def emit(request: Request) -> Answer:
     return {
         "schema": SCHEMA,
         "net": sources.net,
-        "files": {**sources.files, f"{sources.net}.plan": to_bytes(made.plan)},
+        "files": {
+            **sources.files,
+            **arena_map(sources.net, made.plan, made.graph),
+            f"{sources.net}.plan": to_bytes(made.plan),
+        },
         "c_files": list(sources.c_files),
         "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
         "include": str(include_folder()),
@@ -183,7 +196,8 @@ def toolchain(request: Request) -> Answer:
 def build(request: Request) -> Answer:
     """The test firmware of a network: sources, image, .bin, size report."""
     from buildtool.emit.sources import emit as emit_sources
-    from buildtool.service.firmware import build_firmware
+    from buildtool.service.estimate import facts
+    from buildtool.service.firmware import arena_map, build_firmware, for_other_tools
     from buildtool.service.pipeline import planned, refuse_unless_fits
     from buildtool.service.sizes import binaries, size_report
     from buildtool.target.registry import plugin
@@ -198,7 +212,13 @@ def build(request: Request) -> Answer:
         firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(name))
         elf = firmware.elf.read_bytes()
     report = size_report(elf, board)
-    files = {**sources.files, f"{sources.net}.elf": elf, **binaries(elf, board, sources.net)}
+    files = {
+        **sources.files,
+        **arena_map(sources.net, made.plan, made.graph),
+        f"{sources.net}.elf": elf,
+        **binaries(elf, board, sources.net),
+        **for_other_tools(family, sources, made.plan, made.target),
+    }
     return {
         "schema": SCHEMA,
         "net": sources.net,
@@ -207,6 +227,7 @@ def build(request: Request) -> Answer:
         "arena_bytes": made.plan.arena_bytes,
         "sizes": report,
         "files": files,
+        **facts(made.plan, made.graph, made.target),
     }
 
 
@@ -226,6 +247,7 @@ def sizes(request: Request) -> Answer:
         "board": board.name,
         "sizes": size_report(elf, board),
         "files": binaries(elf, board, path.stem),
+        "note": board.note,
     }
 
 

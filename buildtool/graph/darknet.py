@@ -1,0 +1,295 @@
+"""Reads Darknet's .cfg files for analysis: layers, their float32 outputs and weights, as a Flow.
+
+A layer is what inference runs: the operator, then (each an operator of its own) its batch
+normalisation and its activation. Sizes follow Darknet: a convolution's `pad=1` is half of its
+size, a maximum pooling is padded by its size - 1 unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.graph.flow import Flow, FlowOp, Value
+
+MAX_FILE = 1 << 20  # bytes
+MAX_LAYERS = 4096
+MAX_NUMBER = 1 << 24
+ITEM = 4  # bytes: float32
+
+Shape = tuple[int, int, int]  # channels, rows, columns
+
+
+@dataclass(frozen=True)
+class Section:
+    """A [section] with its options; `line`: where it begins, from 1."""
+
+    kind: str
+    line: int
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """For error messages."""
+        return f"line {self.line} [{self.kind}]"
+
+    def number(self, name: str, default: int | None = None, least: int = 0) -> int:
+        """A whole number from `least` to MAX_NUMBER."""
+        text = self.options.get(name)
+        if text is None:
+            if default is None:
+                raise ModelError(f"has no '{name}'")
+            return default
+        if not text.isascii() or not text.isdigit() or len(text) > 8 or not least <= int(text) <= MAX_NUMBER:
+            raise ModelError(f"{name}={_shown(text)}, expected a number from {least} to {MAX_NUMBER}")
+        return int(text)
+
+    def numbers(self, name: str) -> list[int]:
+        """Whole numbers, with a sign, separated by commas."""
+        words = [word.strip() for word in self.options.get(name, "").split(",")]
+        for word in words:
+            digits = word.removeprefix("-")
+            if not digits.isascii() or not digits.isdigit() or len(digits) > 8:
+                raise ModelError(f"{name}={_shown(self.options.get(name, ''))}, expected numbers")
+        return [int(word) for word in words]
+
+
+def read_cfg(data: bytes, *, path: str = "", batch: int = 1, size: tuple[int, int] | None = None) -> Flow:
+    """The network of a .cfg file, for `batch` images of `size` (rows, columns; default: the file's).
+
+    The file's own batch is that of training and has no effect. Raises ModelError for files that are
+    not well formed, UnsupportedError for layers that are not known.
+    """
+    try:
+        return _Network(_sections(data), batch, size).flow()
+    except BuildtoolError as error:
+        raise error.at(path=path) from None
+
+
+def _shown(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text[:40])
+
+
+def _sections(data: bytes) -> list[Section]:
+    if len(data) > MAX_FILE:
+        raise ModelError(f"the file has {len(data)} bytes, more than {MAX_FILE}")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ModelError("the file is no text", hint="give a Darknet .cfg file") from None
+    found: list[Section] = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.partition("#")[0].partition(";")[0].strip()
+        if line.startswith("[") and line.endswith("]"):
+            found.append(Section(_shown(line[1:-1].strip().lower()), number))
+        elif line:
+            name, equals, value = line.partition("=")
+            if not equals or not found:
+                raise ModelError(f"'{_shown(line)}' is no option of a section", operator=f"line {number}")
+            found[-1].options[name.strip().lower()] = value.strip()
+        if len(found) > MAX_LAYERS:
+            raise ModelError(f"more than {MAX_LAYERS} sections")
+    if not found or found[0].kind not in ("net", "network"):
+        raise ModelError("does not begin with [net]", hint="give a Darknet .cfg file")
+    return found
+
+
+class _Network:
+    """Values and operators, layer after layer."""
+
+    def __init__(self, sections: list[Section], batch: int, size: tuple[int, int] | None) -> None:
+        self.net, self.layers = sections[0], sections[1:]
+        self.batch = batch
+        self.values: list[Value] = []
+        self.ops: list[FlowOp] = []
+        self.made: list[tuple[int, Shape]] = []  # each layer's output
+        try:
+            height, width = size or (self.net.number("height", least=1), self.net.number("width", least=1))
+            shape = (self.net.number("channels", 3, 1), height, width)
+        except ModelError as error:
+            raise error.at(operator=self.net.place) from None
+        self.input = self.value("input", shape)
+        self.x, self.shape = self.input, shape
+        self.here = self.net
+
+    def flow(self) -> Flow:
+        """Reads all layers. What nothing reads, and the last, are the network's outputs."""
+        for section in self.layers:
+            layer = _LAYERS.get(section.kind)
+            self.here = section
+            try:
+                if layer is None:
+                    hint = "known: " + ", ".join(sorted(_LAYERS))
+                    raise UnsupportedError("a layer that is not known", hint=hint)
+                layer(self, section)
+            except BuildtoolError as error:
+                raise error.at(operator=section.place) from None
+            self.made.append((self.x, self.shape))
+        if not self.ops:
+            raise ModelError("no layer computes anything")
+        read = {v for op in self.ops for v in op.reads}
+        outputs = [v for op in self.ops for v in op.writes if v not in read]
+        return Flow("", tuple(self.values), tuple(self.ops), (self.input,), tuple(outputs))
+
+    def value(self, name: str, shape: Shape) -> int:
+        """An activation."""
+        if min(shape) < 1:
+            raise ModelError(f"an output of {shape[1]}x{shape[2]}x{shape[0]}: its input is too small")
+        self.values.append(Value(name, self.batch * math.prod(shape) * ITEM))
+        return len(self.values) - 1
+
+    def weights(self, name: str, count: int) -> int:
+        """Weights: `count` numbers."""
+        self.values.append(Value(name, count * ITEM, is_weight=True))
+        return len(self.values) - 1
+
+    def apply(self, kind: str, shape: Shape, reads: list[int] | None = None, weights: int = 0) -> None:
+        """An operator on the current value (or on `reads`), whose output becomes the current one."""
+        name = f"{len(self.made)} {kind}"
+        inputs = [self.x] if reads is None else list(dict.fromkeys(reads))
+        if weights:
+            inputs.append(self.weights(f"{name} weights", weights))
+        out = self.value(name, shape)
+        self.ops.append(FlowOp(name, kind, tuple(inputs), (out,), len(self.ops)))
+        self.x, self.shape = out, shape
+
+    def finish(self, section: Section, channels: int) -> None:
+        """The batch normalisation and the activation that a layer asks for."""
+        if section.number("batch_normalize", 0):
+            self.apply("batchnorm", self.shape, weights=4 * channels)
+        if section.options.get("activation", "logistic") != "linear":
+            self.apply("activation", self.shape)
+
+    def layer(self, index: int) -> tuple[int, Shape]:
+        """Another layer's output: by its number, or (negative) counted back from here."""
+        place = len(self.made) + index if index < 0 else index
+        if not 0 <= place < len(self.made):
+            raise ModelError(f"refers to layer {index}; {len(self.made)} are before it")
+        return self.made[place]
+
+
+def _windows(section: Section, n: int, pad: int, size: int) -> int:
+    stride = section.number("stride", 1, 1)
+    return (n + pad - size) // stride + 1 if n + pad >= size else 0
+
+
+def _bias(section: Section, channels: int) -> int:
+    """A batch normalisation has the bias among its four numbers a channel."""
+    return 0 if section.number("batch_normalize", 0) else channels
+
+
+def _convolutional(net: _Network, s: Section) -> None:
+    size, filters, groups = s.number("size", 1, 1), s.number("filters", 1, 1), s.number("groups", 1, 1)
+    pad = size // 2 if s.number("pad", 0) else s.number("padding", 0)
+    channels, height, width = net.shape
+    if channels % groups or filters % groups:
+        raise ModelError(f"{groups} groups of {channels} channels and {filters} filters")
+    out = (filters, _windows(s, height, 2 * pad, size), _windows(s, width, 2 * pad, size))
+    count = filters * (channels // groups) * size * size + _bias(s, filters)
+    net.apply("convolutional", out, weights=count)
+    net.finish(s, filters)
+
+
+def _local(net: _Network, s: Section) -> None:
+    size, filters = s.number("size", 1, 1), s.number("filters", 1, 1)
+    pad = size // 2 if s.number("pad", 0) else 0
+    channels, height, width = net.shape
+    out = (filters, _windows(s, height, 2 * pad, size), _windows(s, width, 2 * pad, size))
+    net.apply("local", out, weights=math.prod(out) * (channels * size * size + 1))
+    net.finish(s, filters)
+
+
+def _connected(net: _Network, s: Section) -> None:
+    outputs = s.number("output", 1, 1)
+    net.apply("connected", (outputs, 1, 1), weights=math.prod(net.shape) * outputs + _bias(s, outputs))
+    net.finish(s, outputs)
+
+
+def _maxpool(net: _Network, s: Section) -> None:
+    stride = s.number("stride", 1, 1)
+    size = s.number("size", stride, 1)
+    pad = s.number("padding", size - 1)
+    channels, height, width = net.shape
+    net.apply("maxpool", (channels, _windows(s, height, pad, size), _windows(s, width, pad, size)))
+
+
+def _avgpool(net: _Network, _section: Section) -> None:
+    net.apply("avgpool", (net.shape[0], 1, 1))
+
+
+def _reorg(net: _Network, s: Section) -> None:
+    stride = s.number("stride", 1, 1)
+    channels, height, width = net.shape
+    if height % stride or width % stride:
+        raise ModelError(f"{height}x{width} pixels with a stride of {stride}")
+    net.apply("reorg", (channels * stride * stride, height // stride, width // stride))
+
+
+def _upsample(net: _Network, s: Section) -> None:
+    stride = s.number("stride", 2, 1)
+    channels, height, width = net.shape
+    net.apply("upsample", (channels, height * stride, width * stride))
+
+
+def _route(net: _Network, s: Section) -> None:
+    """Several layers side by side; a single whole one is no operator."""
+    parts = [net.layer(index) for index in s.numbers("layers")]
+    groups, group = s.number("groups", 1, 1), s.number("group_id", 0)
+    if any(shape[0] % groups for _, shape in parts) or group >= groups:
+        raise ModelError(f"group {group} of {groups}, of {[shape[0] for _, shape in parts]} channels")
+    if any(shape[1:] != parts[0][1][1:] for _, shape in parts):
+        raise ModelError("joins layers of different sizes")
+    if len(parts) == 1 and groups == 1:
+        net.x, net.shape = parts[0]
+        return
+    channels = sum(shape[0] // groups for _, shape in parts)
+    net.apply("route", (channels, *parts[0][1][1:]), [v for v, _ in parts])
+
+
+def _shortcut(net: _Network, s: Section) -> None:
+    """Adds another layer's output, which may be of another size."""
+    reads = [net.x, *(net.layer(index)[0] for index in s.numbers("from"))]
+    net.apply("shortcut", net.shape, reads)
+    if s.options.get("activation", "linear") != "linear":
+        net.apply("activation", net.shape)
+
+
+def _same(net: _Network, s: Section) -> None:
+    net.apply(s.kind, net.shape)
+
+
+def _batchnorm(net: _Network, s: Section) -> None:
+    net.apply(s.kind, net.shape, weights=4 * net.shape[0])
+
+
+def _nothing(_net: _Network, _section: Section) -> None:
+    """Layers of training alone, and those that read boxes out of the output before them."""
+
+
+_LAYERS: dict[str, Callable[[_Network, Section], None]] = {
+    "convolutional": _convolutional,
+    "conv": _convolutional,
+    "local": _local,
+    "connected": _connected,
+    "maxpool": _maxpool,
+    "max": _maxpool,
+    "avgpool": _avgpool,
+    "avg": _avgpool,
+    "reorg": _reorg,
+    "upsample": _upsample,
+    "route": _route,
+    "shortcut": _shortcut,
+    "batchnorm": _batchnorm,
+    "activation": _same,
+    "softmax": _same,
+    "soft": _same,
+    "normalization": _same,
+    "lrn": _same,
+    "dropout": _nothing,
+    "cost": _nothing,
+    "region": _nothing,
+    "detection": _nothing,
+    "yolo": _nothing,
+}

@@ -1,0 +1,35 @@
+"""Shape inference of an ONNX model, in a process of its own: stdin to stdout, within bounds.
+
+Run by path, so that it imports nothing but the standard library and onnx: what the file makes the
+native code do costs this process at most.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+
+MOST_MEMORY = 4 << 30  # bytes of address space
+MOST_SECONDS = 60  # of processor time
+
+
+def main() -> int:
+    """0, or 1 with a line on stderr."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    import onnx
+
+    data = sys.stdin.buffer.read()
+    try:
+        inferred = onnx.shape_inference.infer_shapes(onnx.load_from_string(data), data_prop=True)
+        result = inferred.SerializeToString()
+    except Exception as error:  # whatever the native code raises says what is wrong with the file
+        sys.stderr.write(" ".join(str(error).split())[:400])
+        return 1
+    sys.stdout.buffer.write(result)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
