@@ -21,7 +21,7 @@ NET = "ds_cnn"
     [
         (["anlyze"], "error: unknown command 'anlyze' [USAGE]", "did you mean 'analyze'?"),
         ([], "error: the following arguments are required: COMMAND [USAGE]", "--help"),
-        (["plan"], "error: the following arguments are required: MODEL, -b/--board [USAGE]", "--help"),
+        (["plan"], "error: the following arguments are required: MODEL [USAGE]", "--help"),
         (["plan", NET, "--bord", "host"], "error: unknown option '--bord' [USAGE]", "'--board'"),
         (["plan", NET, "--boa", "host"], "error: unknown option '--boa' [USAGE]", "'--board'"),
         (["plan", NET, "-b", "hots"], "error: unknown board 'hots' [USAGE]", "'host'"),
@@ -104,7 +104,7 @@ def test_analyze_says_what_is_missing_where_a_network_does_not_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     board = tmp_path / "tiny.toml"
-    board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "8K"\n')
+    board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "2K"\n')
     assert cli.run(["analyze", NET, "-b", str(board), "--json"]) == 0
     (verdict,) = json.loads(capsys.readouterr().out)["boards"]
     need = verdict["needs"][0]

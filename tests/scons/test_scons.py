@@ -148,7 +148,7 @@ def test_a_board_of_the_users_is_a_source(project: Project) -> None:
     target = "build/mine/ds_cnn/src/ds_cnn.c"
     project.scons("board=mine.toml", target)
     assert (project.folder / target).is_file()
-    board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "8K"\n')
+    board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "2K"\n')
     said = project.scons("board=mine.toml", target, status=2)
     assert "[PLAN]" in said  # the plan does not fit any more
     assert not (project.folder / target).exists()
