@@ -83,10 +83,11 @@ def build(args: argparse.Namespace) -> Result:
 
 def sizes(args: argparse.Namespace) -> Result:
     """Tells what a linked image takes of each memory; writes its .bin files."""
+    from buildtool.report import estimate
     from buildtool.report import sizes as report
 
     answer = _ask("sizes", args, board=args.board, elf=args.elf)
-    files, text = answer.pop("files"), report.text(answer["sizes"])
+    files, text = answer.pop("files"), "\n".join([report.text(answer["sizes"]), *estimate.lines(answer)])
     if args.out:
         files["sizes.txt"] = (text + "\n").encode()
         answer["files"] = _write(files, Path(args.out))

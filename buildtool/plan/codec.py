@@ -109,6 +109,7 @@ def to_json(plan: Plan, graph: Graph | None = None) -> dict[str, Any]:
         "operators": _operators(plan, graph),
         "regions": [{"groups": [_group(group) for group in region.groups]} for region in plan.regions],
         "buffers": _buffers(plan, graph),
+        "loads": [dataclasses.asdict(load) for load in plan.loads],
         "overlaps": [dataclasses.asdict(overlap) for overlap in plan.overlaps],
     }
 

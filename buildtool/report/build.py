@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from buildtool.report import sizes
+from buildtool.report import estimate, sizes
 from buildtool.report.table import count
 
 
@@ -16,6 +16,7 @@ def text(answer: Mapping[str, Any], folder: str, files: Sequence[str]) -> str:
         f"arena: {count(answer['arena_bytes'], 'byte')}",
         "",
         sizes.text(answer["sizes"]),
+        *estimate.lines(answer),
         "",
         f"written to {folder}: {', '.join(files)}",
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from buildtool.report import estimate
 from buildtool.report.table import Cell, count, layer, table
 
 Answer = Mapping[str, Any]
@@ -24,6 +25,7 @@ def text(answer: Answer) -> str:
         f"weights  {count(answer['flash_bytes'], 'byte')} of flash",
         f"work     {count(answer['macs'], 'multiply-accumulate')}, F {answer['f']:.3f}; "
         f"estimated cost {answer['cost']:,.0f}",
+        *estimate.lines(answer),
         "",
         _operators(answer),
         "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from buildtool.report import estimate
 from buildtool.report.table import Cell, count, headline, layer, table
 
 Answer = Mapping[str, Any]
@@ -32,6 +33,7 @@ def text(answer: Answer) -> str:
         lines.append(f"instructions are executed ones, not cycles; {outside:,} of them between layers")
     else:
         lines.append("instructions are counted in emulators only, not on the host")
+    lines += estimate.lines(answer)
     lines += [_top(output) for output in answer["outputs"]]
     lines.append(
         f"output of {count(answer['inputs'], 'input')}: "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from buildtool.report import estimate
 from buildtool.report.table import count, headline
 
 Answer = Mapping[str, Any]
@@ -20,6 +21,7 @@ def text(answer: Answer) -> str:
         f"{count(answer['output_values'], 'different output value')}",
         f"arena: {count(answer['arena_bytes'], 'byte')}, {answer['arena_high_water']:,} touched"
         + ("" if stack is None else f"; stack: {count(stack, 'byte')}"),
+        *estimate.lines(answer),
         verdict(answer),
     ]
     return "\n".join(lines)

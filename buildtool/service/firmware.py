@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,8 @@ import buildtool_kernels
 
 from buildtool.emit.sources import Sources, plan_kernels
 from buildtool.errors import ToolError
+from buildtool.graph.types import Graph
+from buildtool.plan.codec import to_json
 from buildtool.plan.types import Plan
 from buildtool.service.objects import Compiler, Unit, compile_all, run
 from buildtool.target.link_errors import explain_link_failure
@@ -108,6 +111,30 @@ def link(
     except ToolError:
         elf.unlink(missing_ok=True)
         raise
+
+
+def arena_map(net: str, plan: Plan, graph: Graph) -> dict[str, bytes]:
+    """`net`_arena.json: what lies where in the arena, and in which steps."""
+    described = to_json(plan, graph)
+    text = json.dumps(
+        {key: described[key] for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads")},
+        indent=1,
+        sort_keys=True,
+    )
+    return {f"{net}_arena.json": (text + "\n").encode()}
+
+
+def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: Target) -> dict[str, bytes]:
+    """What a family adds for tools that are not run here: build files, and the kernels' sources."""
+    make = getattr(plugin, "build_files", None)
+    if make is None:
+        return {}
+    root = kernels_root()
+    kernels = {str(path.relative_to(root)): path for path in kernel_sources(plan, target)}
+    headers = {str(path.relative_to(root)): path for path in sorted(include_folder().glob("*.h"))}
+    copied = {f"kernels/{name}": path.read_bytes() for name, path in {**kernels, **headers}.items()}
+    made: dict[str, bytes] = make(sources.net, list(kernels))
+    return {**copied, **made}
 
 
 def all_kernel_sources(target: Target) -> list[Path]:

@@ -12,6 +12,7 @@ from buildtool.graph.types import Graph
 from buildtool.plan.schedule import schedule
 from buildtool.plan.types import Plan
 from buildtool.service.compare import difference, reference
+from buildtool.service.estimate import facts
 from buildtool.service.execute import Outcome, execute
 from buildtool.service.options import PlanOptions
 from buildtool.service.pipeline import Planned, planned, refuse_unless_fits
@@ -53,6 +54,7 @@ def profiling(request: Mapping[str, Any], options: PlanOptions) -> dict[str, Any
         "exact": exact,
         "per_operator": _rows(made, run),
         "outputs": _top(made, plain),
+        **facts(made.plan, made.graph, made.target),
     }
 
 

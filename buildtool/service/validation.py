@@ -10,6 +10,7 @@ import numpy as np
 from buildtool.emit.sources import emit
 from buildtool.errors import UsageError, did_you_mean
 from buildtool.service.compare import REFERENCES, Array, Difference, difference, reference
+from buildtool.service.estimate import facts
 from buildtool.service.execute import Outcome, execute
 from buildtool.service.inputs import from_file, seeded
 from buildtool.service.options import PlanOptions
@@ -103,4 +104,5 @@ def _answer(
         "arena_bytes": made.plan.arena_bytes,
         "arena_high_water": plain.arena_high_water,
         "stack_high_water": plain.stack_high_water,
+        **facts(made.plan, made.graph, made.target),
     }

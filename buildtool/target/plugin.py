@@ -18,7 +18,11 @@ class Harness:
 
 
 class TargetPlugin(Protocol):
-    """A target family: boards as data, and the tools to build and run for them."""
+    """A target family: boards as data, and the tools to build and run for them.
+
+    A family whose compiler is not run here may also have `build_files(net, kernels)`: files by name
+    (bytes) that build the network `net` with it, from NET.c and the `kernels` (paths below kernels/).
+    """
 
     @property
     def name(self) -> str:

@@ -22,7 +22,7 @@ from buildtool.client import BuildtoolError, Client, code_digest, home
 
 PLANNING = ("strategy", "in_place", "image", "segments", "order")
 # What a network's sources are called, besides its name.
-EMITTED = (".c", ".h", "_quantization.h", "_weights.S", "_weights.bin", ".plan")
+EMITTED = (".c", ".h", "_quantization.h", "_weights.S", "_weights.bin", "_arena.json", ".plan")
 GLUE = "harness_net.h"
 
 _clients = {}

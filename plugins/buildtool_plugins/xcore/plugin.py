@@ -6,6 +6,7 @@ a build file for XMOS's tools. What runs is the same C, compiled natively with t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from buildtool.target.plugin import Harness
@@ -13,6 +14,30 @@ from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 from buildtool_plugins.host import plugin as host
 
 ROOT = Path(__file__).resolve().parent
+
+
+MAKEFILE = """\
+# Compiles {net} for XK-EVK-XU316 with XMOS's XTC tools, and writes its weights to the board's flash:
+#     make -f {net}_xtc.mk && make -f {net}_xtc.mk flash
+# It is written after their documentation, and was not tried: buildtool has no access to them.
+# Link the library with an application that calls {net}_set_loader with a reader of the flash's data
+# partition, then {net}_init with NULL for the weights.
+TARGET = XK-EVK-XU316
+CFLAGS = -target=$(TARGET) -O3 -std=gnu99 -ffp-contract=off -I. -Ikernels/include
+
+OBJECTS = {objects}
+
+lib{net}.a: $(OBJECTS)
+\txmosar rcs $@ $^
+
+%.o: %.c
+\txcc $(CFLAGS) -c $< -o $@
+
+flash: {net}_weights.bin
+\txflash --target $(TARGET) --data $<
+
+.PHONY: flash
+"""
 
 
 class XcorePlugin:
@@ -35,6 +60,12 @@ class XcorePlugin:
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
         """Runs the program on the host; instructions are not counted."""
         return host.run(board, image, request)
+
+    def build_files(self, net: str, kernels: Sequence[str]) -> dict[str, bytes]:
+        """A makefile for XMOS's XTC tools."""
+        objects = [f"{net}.o", *(f"kernels/{name}".removesuffix(".c") + ".o" for name in kernels)]
+        text = MAKEFILE.format(net=net, objects=" \\\n    ".join(objects))
+        return {f"{net}_xtc.mk": text.encode()}
 
 
 plugin = XcorePlugin()

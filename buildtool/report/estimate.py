@@ -1,0 +1,44 @@
+"""What an answer says of a board that nothing ran on: the estimate, what is loaded, and the board's note."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.report.table import count
+
+Answer = Mapping[str, Any]
+
+
+def lines(answer: Answer) -> list[str]:
+    """Nothing for boards that are emulated or real."""
+    return [*_time(answer.get("estimate")), *_loads(answer.get("loading")), *_note(answer.get("note"))]
+
+
+def _time(estimate: Answer | None) -> list[str]:
+    if not estimate:
+        return []
+    rates = f"{estimate['macs_per_second'] / 1e9:.2f} GMAC/s"
+    if estimate["bytes_per_second"]:
+        rates += f", {estimate['bytes_per_second'] / 1e6:.0f} MB/s of flash"
+    return [
+        f"estimated time: {1e3 * estimate['total_seconds']:.1f} ms: computing "
+        f"{1e3 * estimate['compute_seconds']:.1f} ms, loading weights "
+        f"{1e3 * estimate['load_seconds']:.1f} ms, in part at once ({rates}: {estimate['source']})"
+    ]
+
+
+def _loads(loads: Answer | None) -> list[str]:
+    if not loads:
+        return []
+    line = (
+        f"weights are loaded: {count(loads['bytes'], 'byte')} of {loads['operators']} operators, "
+        f"{loads['ahead']} of them ahead, {loads['in_slices']} in slices"
+    )
+    if loads["bind"]:
+        line += f"; their buffers bind: all else takes {count(loads['fullest_without'], 'byte')}"
+    return [line]
+
+
+def _note(note: str | None) -> list[str]:
+    return [f"note: {note}"] if note else []
