@@ -49,25 +49,19 @@ typedef struct {
 
 /* Spreads the source's columns, and moves it on to the next channels. By hand, as VST4 wants four
  * registers in order. Of three rows, the fourth is whatever was in the register. */
-#define SPREAD(fourth)                                                                             \
+#define SPREAD(load, skip)                                                                         \
     "push {r1, r4-r11, lr}\n"                                                                      \
     "vmsr p0, r2\n"                                                                                \
     "ldr r3, [r1, #36]\n"                                                                          \
     "ldm r1, {r4-r12}\n"                                                                           \
     "dls lr, r3\n"                                                                                 \
-    "1:\n" fourth "vpsttt\n"                                                                       \
-    "vldrbt.u8 q0, [r4]\n"                                                                         \
-    "vldrbt.u8 q1, [r5]\n"                                                                         \
-    "vldrbt.u8 q2, [r6]\n"                                                                         \
-    "add r4, r4, r8\n"                                                                             \
+    "1:\n" load "add r4, r4, r8\n"                                                                 \
     "add r5, r5, r9\n"                                                                             \
     "add r6, r6, r10\n"                                                                            \
     "vst40.8 {q0, q1, q2, q3}, [r0]\n"                                                             \
     "vst41.8 {q0, q1, q2, q3}, [r0]\n"                                                             \
     "vst42.8 {q0, q1, q2, q3}, [r0]\n"                                                             \
-    "vst43.8 {q0, q1, q2, q3}, [r0]!\n"                                                            \
-    "add r0, r0, r12\n"                                                                            \
-    "le lr, 1b\n"                                                                                  \
+    "vst43.8 {q0, q1, q2, q3}, [r0]!\n" skip "le lr, 1b\n"                                         \
     "pop {r1}\n"                                                                                   \
     "add r3, r1, #40\n"                                                                            \
     "ldm r3, {r8-r11}\n"                                                                           \
@@ -77,13 +71,39 @@ typedef struct {
     "add r7, r7, r11\n"                                                                            \
     "stm r1, {r4-r7}\n"                                                                            \
     "pop {r4-r11, pc}\n"
+#define THREE_ROWS "vldrb.u8 q0, [r4]\n vldrb.u8 q1, [r5]\n vldrb.u8 q2, [r6]\n"
+#define THREE_SOME "vpsttt\n vldrbt.u8 q0, [r4]\n vldrbt.u8 q1, [r5]\n vldrbt.u8 q2, [r6]\n"
+#define FOUR_SOME                                                                                  \
+    "vpstttt\n vldrbt.u8 q0, [r4]\n vldrbt.u8 q1, [r5]\n vldrbt.u8 q2, [r6]\n"                     \
+    "vldrbt.u8 q3, [r7]\n add r7, r7, r11\n"
+#define SKIP "add r0, r0, r12\n"
 
-static NN_MVE_NAKED int8_t *spread_three(int8_t *to, source *from, uint32_t channels) {
-    __asm volatile(SPREAD(""));
+typedef int8_t *spreading(int8_t *to, source *from, uint32_t channels);
+
+static NN_MVE_NAKED int8_t *spread_16_channels(int8_t *to, source *from, uint32_t channels) {
+    __asm volatile(SPREAD(THREE_ROWS, ""));
+}
+
+static NN_MVE_NAKED int8_t *spread_some_channels(int8_t *to, source *from, uint32_t channels) {
+    __asm volatile(SPREAD(THREE_SOME, ""));
+}
+
+static NN_MVE_NAKED int8_t *spread_three_of_more(int8_t *to, source *from, uint32_t channels) {
+    __asm volatile(SPREAD(THREE_SOME, SKIP));
 }
 
 static NN_MVE_NAKED int8_t *spread_four(int8_t *to, source *from, uint32_t channels) {
-    __asm volatile(SPREAD("vpst\n vldrbt.u8 q3, [r7]\n add r7, r7, r11\n"));
+    __asm volatile(SPREAD(FOUR_SOME, SKIP));
+}
+
+static inline spreading *spreading_for(const depthwise *d, int32_t group, mve_pred16_t channels) {
+    if (d->geometry->kernel_h - 4 * group >= 4) {
+        return spread_four;
+    }
+    if (d->groups > 1) {
+        return spread_three_of_more;
+    }
+    return channels == 0xFFFF ? spread_16_channels : spread_some_channels;
 }
 
 /* A group of rows, `count` columns that begin `offset` bytes into them; offset -1: padding. */
@@ -129,63 +149,68 @@ static inline void spread(const depthwise *d, source *sources, int32_t number,
                           mve_pred16_t channels) {
     for (int32_t group = 0; group < d->groups; group++, sources += MAX_SOURCES) {
         int8_t *to = d->words + group * WORD_PITCH;
-        const int four = d->geometry->kernel_h - 4 * group >= 4;
+        spreading *const one = spreading_for(d, group, channels);
         for (int32_t i = 0; i < number; i++) {
-            to = four ? spread_four(to, sources + i, channels)
-                      : spread_three(to, sources + i, channels);
+            to = one(to, sources + i, channels);
         }
     }
 }
 
 #define DOT(x, w) vmladavq_s8(vreinterpretq_s8_u32(x), (w))
 
-/* What the assembly below reads: it knows the order. */
+/* Up to 16 output columns of a channel at a time, what the assembly below reads: it knows the
+ * order. */
 typedef struct {
-    uint32x4_t place;     /* 0: the words, less what the first load adds */
+    uint32x4_t place;     /* 0: of the words, less what the first load adds */
     uint16x8_t offsets;   /* 16: where eight outputs go */
     int16x8_t low, high;  /* 32, 48: clamps */
-    const int8_t *record; /* 64: the first channel's constants */
-    const int8_t *end;    /* 68 */
-    int32_t zero_point;   /* 72 */
-    int8_t *out;          /* 76 */
-    int32_t down;         /* 80: from eight outputs to the next */
-    int32_t odd;          /* 84: 1 if negative quotients are lessened */
-    int32_t rounds;       /* 88: times eight (or four) outputs of each channel */
-    int32_t next_place;   /* 92: from a channel's end to the next channel */
-    int32_t next_out;     /* 96 */
-    int32_t stored;       /* 100: predicate of the stores */
+    uint16x8_t last_four; /* 64: where four outputs go, every other element */
+    const int8_t *record; /* 80: the first channel's constants */
+    int32_t channels;     /* 84 */
+    int32_t zero_point;   /* 88 */
+    int8_t *out;          /* 92 */
+    int32_t down;         /* 96: from the first eight outputs to the others */
+    int32_t odd;          /* 100: 1 if negative quotients are lessened */
+    int32_t next_place;   /* 104: from a channel's end to the next channel */
+    int32_t stored;       /* 108: predicate of the last store */
 } small_arguments;
 
-/* Kernels of up to four rows and three columns, stride 1 or 2, shifts to the right: eight (or four)
- * columns of a channel in each round. By hand: compilers run out of registers and reload what is
- * used most. Two words of weights, the second one column later, make two outputs of one load if the
- * stride is 1. Sums become elements 0, 2, 1, 3 of two vectors in turn, so that four registers do.
- */
-#define BEGIN                                                                                      \
+/* Kernels of up to four rows and three columns, stride 1 or 2, shifts to the right. By hand:
+ * compilers run out of registers and reload what is used most. Two words of weights, the second one
+ * column later, make two outputs of one load if the stride is 1. Sums become elements 0, 2, 1, 3 of
+ * two vectors in turn, so that four registers do. */
+#define BEGIN(stride_register)                                                                     \
     "push {r4-r11, lr}\n"                                                                          \
     "vpush {d8-d15}\n"                                                                             \
     "mov r3, r0\n"                                                                                 \
     "vldrw.u32 q0, [r3]\n"                                                                         \
     "vldrw.u32 q1, [r3, #16]\n"                                                                    \
     "vldrw.u32 q7, [r3, #32]\n"                                                                    \
-    "ldr r0, [r3, #100]\n"                                                                         \
+    "ldr r0, [r3, #108]\n"                                                                         \
     "vmsr p0, r0\n"                                                                                \
-    "ldrd r1, r5, [r3, #64]\n"                                                                     \
-    "ldrd r5, r7, [r3, #72]\n"                                                                     \
-    "ldrd r11, r12, [r3, #80]\n"                                                                   \
+    "ldrd r1, lr, [r3, #80]\n"                                                                     \
+    "ldrd r5, r7, [r3, #88]\n"                                                                     \
+    "ldr r12, [r3, #100]\n"                                                                        \
+    "ldr r11, [r3, #" stride_register "]\n"                                                        \
     "0:\n"                                                                                         \
     "vldrb.u8 q3, [r1, #-4]\n"                                                                     \
     "vldrb.u8 q2, [r1], #16\n"                                                                     \
-    "ldm r1!, {r8, r9, r10, lr}\n"                                                                 \
-    "ldr lr, [r3, #88]\n"                                                                          \
-    "1:\n"
+    "ldrd r8, r9, [r1], #8\n"                                                                      \
+    "ldr r10, [r1], #8\n"
 #define WORDS "vldrw.u32 q4, [q0, #128]!\n"
 #define PAIR_1(a, b) WORDS "vmladav.s8 " a ", q4, q2\n vmladav.s8 " b ", q4, q3\n"
 #define PAIR_2(a, b) WORDS "vmladav.s8 " a ", q4, q2\n" WORDS "vmladav.s8 " b ", q4, q2\n"
-#define FOUR(pair, i, j)                                                                           \
+#define FOUR_SUMS(pair, i, j)                                                                      \
     pair("r0", "r2") pair("r4", "r6") "vmov q5[" i "], q5[" j "], r0, r4\n"                        \
                                       "vmov q6[" i "], q6[" j "], r2, r6\n"
-#define END(store)                                                                                 \
+#define CLAMP                                                                                      \
+    "vqadd.s16 q5, q5, r5\n"                                                                       \
+    "vldrw.u32 q4, [r3, #48]\n"                                                                    \
+    "vmax.s16 q5, q5, q7\n"                                                                        \
+    "vmin.s16 q5, q5, q4\n"
+#define EIGHT(pair, store)                                                                         \
+    FOUR_SUMS(pair, "2", "0")                                                                      \
+    FOUR_SUMS(pair, "3", "1")                                                                      \
     "vadd.i32 q5, q5, r8\n"                                                                        \
     "vadd.i32 q6, q6, r8\n"                                                                        \
     "vqrdmulh.s32 q5, q5, r9\n"                                                                    \
@@ -195,102 +220,99 @@ typedef struct {
     "vrshl.s32 q5, r10\n"                                                                          \
     "vrshl.s32 q6, r10\n"                                                                          \
     "vqmovnb.s32 q5, q5\n"                                                                         \
-    "vqmovnt.s32 q5, q6\n"                                                                         \
-    "vqadd.s16 q5, q5, r5\n"                                                                       \
-    "vldrw.u32 q4, [r3, #48]\n"                                                                    \
-    "vmax.s16 q5, q5, q7\n"                                                                        \
-    "vmin.s16 q5, q5, q4\n" store "add r7, r7, r11\n"                                              \
-    "le lr, 1b\n"                                                                                  \
-    "ldrd r0, r2, [r3, #92]\n"                                                                     \
-    "ldr r4, [r3, #68]\n"                                                                          \
-    "vadd.i32 q0, q0, r0\n"                                                                        \
-    "add r7, r7, r2\n"                                                                             \
-    "cmp r1, r4\n"                                                                                 \
-    "bne 0b\n"                                                                                     \
-    "vpop {d8-d15}\n"                                                                              \
-    "pop {r4-r11, pc}\n"
-#define WHOLE "vstrb.16 q5, [r7, q1]\n"
+    "vqmovnt.s32 q5, q6\n" CLAMP store
+#define LAST_FOUR(pair)                                                                            \
+    pair("r0", "r2") pair("r4", "r6") "vmov q5[2], q5[0], r0, r4\n"                                \
+                                      "vmov q5[3], q5[1], r2, r6\n"                                \
+                                      "vadd.i32 q5, q5, r8\n"                                      \
+                                      "vqrdmulh.s32 q5, q5, r9\n"                                  \
+                                      "vqdmlah.s32 q5, q5, r12\n"                                  \
+                                      "vrshl.s32 q5, r10\n"                                        \
+                                      "vqmovnb.s32 q5, q5\n" CLAMP "vldrw.u32 q4, [r3, #64]\n"     \
+                                      "vpst\n"                                                     \
+                                      "vstrbt.16 q5, [r7, q4]\n"
+#define ALL "vstrb.16 q5, [r7, q1]\n"
 #define SOME "vpst\n vstrbt.16 q5, [r7, q1]\n"
-#define EIGHT(pair) FOUR(pair, "2", "0") FOUR(pair, "3", "1")
+/* r11: next_place if there is one part, down if there are two. */
+#define ONE_PART(part)                                                                             \
+    BEGIN("104")                                                                                   \
+    part "vadd.i32 q0, q0, r11\n"                                                                  \
+         "add r7, r7, #1\n"                                                                        \
+         "le lr, 0b\n"                                                                             \
+         "vpop {d8-d15}\n"                                                                         \
+         "pop {r4-r11, pc}\n"
+#define TWO_PARTS(first, last)                                                                     \
+    BEGIN("96")                                                                                    \
+    first "add r7, r7, r11\n" last "ldr r0, [r3, #104]\n"                                          \
+          "sub r7, r7, r11\n"                                                                      \
+          "vadd.i32 q0, q0, r0\n"                                                                  \
+          "add r7, r7, #1\n"                                                                       \
+          "le lr, 0b\n"                                                                            \
+          "vpop {d8-d15}\n"                                                                        \
+          "pop {r4-r11, pc}\n"
 
-static NN_MVE_NAKED void whole_1(const small_arguments *a) {
-    __asm volatile(BEGIN EIGHT(PAIR_1) END(WHOLE));
+static NN_MVE_NAKED void up_to_4_of_stride_1(const small_arguments *a) {
+    __asm volatile(ONE_PART(LAST_FOUR(PAIR_1)));
 }
 
-static NN_MVE_NAKED void eight_1(const small_arguments *a) {
-    __asm volatile(BEGIN EIGHT(PAIR_1) END(SOME));
+static NN_MVE_NAKED void up_to_8_of_stride_1(const small_arguments *a) {
+    __asm volatile(ONE_PART(EIGHT(PAIR_1, SOME)));
 }
 
-static NN_MVE_NAKED void four_1(const small_arguments *a) {
-    __asm volatile(BEGIN FOUR(PAIR_1, "2", "0") END(SOME));
+static NN_MVE_NAKED void up_to_12_of_stride_1(const small_arguments *a) {
+    __asm volatile(TWO_PARTS(EIGHT(PAIR_1, ALL), LAST_FOUR(PAIR_1)));
 }
 
-static NN_MVE_NAKED void whole_2(const small_arguments *a) {
-    __asm volatile(BEGIN EIGHT(PAIR_2) END(WHOLE));
+static NN_MVE_NAKED void up_to_16_of_stride_1(const small_arguments *a) {
+    __asm volatile(TWO_PARTS(EIGHT(PAIR_1, ALL), EIGHT(PAIR_1, SOME)));
 }
 
-static NN_MVE_NAKED void eight_2(const small_arguments *a) {
-    __asm volatile(BEGIN EIGHT(PAIR_2) END(SOME));
+static NN_MVE_NAKED void up_to_4_of_stride_2(const small_arguments *a) {
+    __asm volatile(ONE_PART(LAST_FOUR(PAIR_2)));
 }
 
-static NN_MVE_NAKED void four_2(const small_arguments *a) {
-    __asm volatile(BEGIN FOUR(PAIR_2, "2", "0") END(SOME));
+static NN_MVE_NAKED void up_to_8_of_stride_2(const small_arguments *a) {
+    __asm volatile(ONE_PART(EIGHT(PAIR_2, SOME)));
 }
 
-/* Eight or four outputs a round: prepared once for a tile, run for each 16 channels. */
+/* A tile for one of the above: prepared once, run for each 16 channels. */
 typedef struct {
-    void (*compute)(const small_arguments *);
     small_arguments arguments;
-} small_part;
+    void (*compute)(const small_arguments *);
+} small_tile;
 
-/* Columns [first, first + count) of the tile, which begins at `out`; `sums` of them in a round. */
-static inline void set_part(small_part *p, const depthwise *d, uint32x4_t words, int8_t *out,
-                            int32_t first, int32_t rounds, int32_t sums, int32_t count) {
-    static const uint16_t order[8] = {0, 1, 4, 5, 2, 3, 6, 7};
+static inline void set_tile(small_tile *tile, const depthwise *d, uint32x4_t words, int8_t *out,
+                            int32_t count) {
+    static const uint16_t order[8] = {0, 1, 4, 5, 2, 3, 6, 7}, fours[8] = {0, 8, 1, 8, 2, 8, 3, 8};
+    static void (*const computes[2][4])(const small_arguments *) = {
+        {up_to_4_of_stride_1, up_to_8_of_stride_1, up_to_12_of_stride_1, up_to_16_of_stride_1},
+        {up_to_4_of_stride_2, up_to_8_of_stride_2, NULL, NULL}};
     const nn_conv_constants *common = &d->head->common;
-    const uint16x8_t columns = vldrhq_u16(order);
-    const int32_t across = d->out->channels, stride = d->geometry->stride_w;
-    small_arguments *a = &p->arguments;
-    a->place = vaddq_n_u32(words, (uint32_t)((first * stride - 2) * WORD_PITCH));
-    a->offsets = vmulq_n_u16(columns, (uint16_t)across);
+    const int32_t across = d->out->channels, stride = d->geometry->stride_w,
+                  quarter = (count - 1) >> 2;
+    const uint16x8_t last = vldrhq_u16((quarter & 1) != 0 ? order : fours);
+    small_arguments *a = &tile->arguments;
+    a->place = vsubq_n_u32(words, 2 * WORD_PITCH);
+    a->offsets = vmulq_n_u16(vldrhq_u16(order), (uint16_t)across);
     a->low = vdupq_n_s16((int16_t)common->clamp_min);
     a->high = vdupq_n_s16((int16_t)common->clamp_max);
+    a->last_four = vmulq_n_u16(vldrhq_u16(fours), (uint16_t)across);
     a->record = d->records;
     a->zero_point = common->output_zero_point;
-    a->out = out + first * across;
+    a->out = out;
     a->down = 8 * across;
     a->odd = d->head->mode;
-    a->rounds = rounds;
-    a->next_place = 4 - stride * WORD_PITCH * sums * rounds;
-    a->next_out = 1 - rounds * a->down;
-    a->stored = vcmpltq_n_s16(vreinterpretq_s16_u16(columns), (int16_t)count);
+    a->next_place = 4 - 4 * (quarter + 1) * stride * WORD_PITCH;
+    a->stored = vcmpltq_n_s16(vreinterpretq_s16_u16(last), (int16_t)(count - 8 * (quarter >> 1)));
+    tile->compute = computes[stride - 1][quarter];
 }
 
-/* The tile's whole rounds and its rest; the number of parts. */
-static inline int32_t set_parts(small_part parts[2], const depthwise *d, uint32x4_t words,
-                                int8_t *out, int32_t count) {
-    const int32_t rest = count & 7, whole = count - rest, one = d->geometry->stride_w == 1;
-    int32_t number = 0;
-    if (whole > 0) {
-        parts[number].compute = one ? whole_1 : whole_2;
-        set_part(&parts[number++], d, words, out, 0, whole >> 3, 8, 8);
-    }
-    if (rest > 4) {
-        parts[number].compute = one ? eight_1 : eight_2;
-        set_part(&parts[number++], d, words, out, whole, 1, 8, rest);
-    } else if (rest > 0) {
-        parts[number].compute = one ? four_1 : four_2;
-        set_part(&parts[number++], d, words, out, whole, 1, 4, rest);
-    }
-    return number;
-}
-
-/* The next `channels` channels of a part. */
-static inline void compute_small(const depthwise *d, small_part *p, int32_t channels) {
-    small_arguments *a = &p->arguments;
-    a->end = a->record + channels * d->record;
-    p->compute(a);
-    a->record = a->end;
+/* The next `channels` channels of a tile. */
+static inline void compute_small(const depthwise *d, small_tile *tile, int32_t channels) {
+    small_arguments *a = &tile->arguments;
+    a->channels = channels;
+    tile->compute(a);
+    a->record += channels * d->record;
     a->out += CHANNELS;
 }
 
@@ -376,17 +398,18 @@ static inline void compute_tile(const depthwise *d, const tap_rows *taps, int32_
         vaddq_n_u32(vmulq_n_u32(vidupq_n_u32(0, 1), WORD_PITCH), (uint32_t)(uintptr_t)d->words);
     source sources[MAX_GROUPS * MAX_SOURCES];
     const int32_t number = find_sources(d, taps, left, end, sources);
-    small_part parts[2];
-    const int32_t small = d->small ? set_parts(parts, d, words, out, count) : 0;
+    small_tile small;
+    if (d->small) {
+        set_tile(&small, d, words, out, count);
+    }
     for (int32_t c = 0; c < d->in->channels; c += CHANNELS) {
         const int32_t some = nn_min(CHANNELS, d->in->channels - c);
         spread(d, sources, number, vctp8q((uint32_t)some));
-        if (!d->small) {
+        if (d->small) {
+            compute_small(d, &small, some);
+        } else {
             const part p = {words, d->records + c * d->record, out + c, some, count};
             compute_part(d, p);
-        }
-        for (int32_t i = 0; i < small; i++) {
-            compute_small(d, &parts[i], some);
         }
     }
 }

@@ -1,6 +1,5 @@
 """The Helium kernels equal their plain twins to the bit, in the emulator, in every placement."""
 
-import numpy as np
 import pytest
 from boardcalls import recording
 from hypothesis import given, settings
