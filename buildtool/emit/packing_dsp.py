@@ -74,7 +74,7 @@ def fully_connected_quads(graph: Graph, op: Op) -> bytes:
     plain = channel_head(graph, op, op.attrs.activation)
     even, odd = _halves(_padded(_padded(weights, 1), 0))
     fours = _words(even, odd).reshape(even.shape[0] // 2, 2, -1, 4).transpose(0, 2, 1, 3)
-    exact = np.repeat(_exact(even, odd), 2)[:outputs]
+    exact = np.repeat(_fit(even, odd), 2)[:outputs]
     general = _general(exact, [range(c, c + QUAD) for c in range(0, outputs, QUAD)])
     table = plain[HEAD_WORDS * 4 : HEAD_WORDS * 4 + 16 * outputs]
     return plain[: HEAD_WORDS * 4] + words(*general, 0, 0) + table + fours.tobytes()
@@ -95,13 +95,10 @@ def _halves(weights: npt.NDArray[np.integer]) -> tuple[Int, Int]:
     return wide[0::2], wide[1::2]
 
 
-def _exact(even: Int, odd: Int) -> Bools:
-    """Of each pair: whether 256 * odd + even fits int16 (-128 beside a negative weight does not), and
-    256 times the odd channel's sum int32.
-    """
-    overflows = ((odd == -128) & (even < 0)).any(axis=1)
-    fits: Bools = ~overflows & (np.abs(odd).sum(axis=1) * 128 < 1 << 23)
-    return fits
+def _fit(even: Int, odd: Int) -> Bools:
+    """Of each pair: whether 256 * odd + even fits int16. -128 beside a negative weight does not."""
+    fit: Bools = ~((odd == -128) & (even < 0)).any(axis=1)
+    return fit
 
 
 def _words(even: Int, odd: Int) -> npt.NDArray[np.uint16]:
@@ -117,8 +114,9 @@ def _pairs(graph: Graph, op: Op, weights: npt.NDArray[np.integer]) -> bytes:
     even, odd = _halves(weights)
     pairs = even.shape[0]
     members = [range(c, min(c + 2, len(weights))) for c in range(0, len(weights), 2)]
-    exact = np.repeat(_exact(even, odd), 2)[: len(weights)]
-    head, table = _channels(graph, op, weights, members, exact)
+    # 256 times the odd channel's sum has to fit int32.
+    exact = _fit(even, odd) & (np.abs(odd).sum(axis=1) * 128 < 1 << 23)
+    head, table = _channels(graph, op, weights, members, np.repeat(exact, 2)[: len(weights)])
     channels = np.zeros((2 * pairs, 4), "<i4")
     channels[: len(weights)] = table
     stream = (

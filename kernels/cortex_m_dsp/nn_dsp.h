@@ -49,6 +49,13 @@ NN_DSP_4(nn_smlad, "smlad %0, %1, %2, %3")
 NN_DSP_4(nn_smlabb, "smlabb %0, %1, %2, %3")
 NN_DSP_4(nn_smlatt, "smlatt %0, %1, %2, %3")
 
+/* c + floor(a * b / 2^32) */
+static inline int32_t nn_smmla(int32_t a, int32_t b, int32_t c) {
+    int32_t result;
+    __asm("smmla %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+
 /* c + round(a * b / 2^32), halves up */
 static inline int32_t nn_smmlar(int32_t a, int32_t b, int32_t c) {
     int32_t result;
@@ -136,6 +143,9 @@ static inline int32_t nn_smlabb(uint32_t a, uint32_t b, int32_t c) {
 }
 static inline int32_t nn_smlatt(uint32_t a, uint32_t b, int32_t c) {
     return nn_wrapping_add(nn_hi(a) * nn_hi(b), c);
+}
+static inline int32_t nn_smmla(int32_t a, int32_t b, int32_t c) {
+    return nn_wrapping_add((int32_t)(((int64_t)a * b) >> 32), c);
 }
 static inline int32_t nn_smmlar(int32_t a, int32_t b, int32_t c) {
     return nn_wrapping_add((int32_t)(((int64_t)a * b + ((int64_t)1 << 31)) >> 32), c);

@@ -1,17 +1,31 @@
 /* A few pixels times all output channels: see nn_dsp_matmul.h. */
 #include "nn_dsp_matmul.h"
 
-/* Two output channels' sums of one pixel in exact arithmetic; x: its first word. */
-NN_OUTLINE void sum_pair(int32_t sums[2], const uint32_t *x, int32_t pixels, const uint32_t *w,
-                         int32_t quads) {
-    int32_t first = 0, second = 0;
-    for (int32_t i = 0; i < 2 * quads; i++, x += pixels) {
-        const uint32_t both = w[i], low = nn_sxtb16(both);
-        first = nn_smlad(low, *x, first);
-        second = nn_smlad(nn_sxtb16_ror8(nn_ssub16(both, low)), *x, second);
+/* Two output channels' sums of each pixel in exact arithmetic; x: the first widened word. */
+NN_OUTLINE void sum_pair(int32_t sums[2 * NN_DSP_PIXELS], const uint32_t *x, int32_t pixels,
+                         const uint32_t *w, int32_t quads) {
+    const uint32_t *end = w + 2 * quads;
+    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0, s5 = 0;
+    for (; w != end; w++, x += pixels) {
+        const uint32_t both = *w, even = nn_sxtb16(both);
+        const uint32_t odd = nn_sxtb16_ror8(nn_ssub16(both, even));
+        s0 = nn_smlad(even, x[0], s0);
+        s1 = nn_smlad(odd, x[0], s1);
+        if (pixels > 1) {
+            s2 = nn_smlad(even, x[1], s2);
+            s3 = nn_smlad(odd, x[1], s3);
+        }
+        if (pixels > 2) {
+            s4 = nn_smlad(even, x[2], s4);
+            s5 = nn_smlad(odd, x[2], s5);
+        }
     }
-    sums[0] = first;
-    sums[1] = second;
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+    sums[4] = s4;
+    sums[5] = s5;
 }
 
 /* The general channels, over what the others' arithmetic made of them; x: the first widened word.
@@ -24,12 +38,12 @@ NN_OUTLINE void multiply_general(const nn_dsp_constants *constants, int32_t pixe
     for (int32_t c = constants->general_first; c < end; c += 2) {
         const uint32_t *w = first + c / 2 * pair;
         const nn_dsp_channel *channel = (const nn_dsp_channel *)(const void *)(w + 2 * quads);
-        for (int32_t p = 0; p < pixels; p++) {
-            int32_t sums[2];
-            sum_pair(sums, x + p, pixels, w, quads);
-            for (int32_t i = 0; i < nn_min(2, channels - c); i++) {
+        int32_t sums[2 * NN_DSP_PIXELS];
+        sum_pair(sums, x, pixels, w, quads);
+        for (int32_t i = 0; i < nn_min(2, channels - c); i++) {
+            for (int32_t p = 0; p < pixels; p++) {
                 out[p * channels + c + i] =
-                    nn_dsp_general_output(sums[i], channel + i, &constants->common);
+                    nn_dsp_general_output(sums[2 * p + i], channel + i, &constants->common);
             }
         }
     }

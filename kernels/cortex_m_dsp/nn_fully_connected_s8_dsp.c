@@ -5,6 +5,8 @@
  */
 #include "nn_dsp_matmul.h"
 
+#define PIECE 127 /* quads: 508 products of -128 and -128 stay below 2^23 */
+
 int32_t nn_fully_connected_s8_dsp_scratch_bytes(const nn_view *in, const nn_view *out) {
     (void)out;
     return 8 * ((in->channels + 3) / 4);
@@ -75,17 +77,57 @@ static void sum_four(const uint32_t *x, const uint32_t *w, int32_t quads, int32_
 
 #endif
 
-/* The same sums, each by itself, in exact arithmetic. */
+/* All four sums by themselves, in exact arithmetic. */
 NN_OUTLINE void sum_general(const uint32_t *x, const uint32_t *w, int32_t quads, int32_t *sums) {
-    for (int32_t i = 0; i < 4; i++) {
-        int32_t sum = 0;
-        for (int32_t k = 0; k < 2 * quads; k++) {
-            const uint32_t both = w[k / 2 * 4 + i / 2 * 2 + k % 2], low = nn_sxtb16(both);
-            const uint32_t own = i % 2 == 0 ? low : nn_sxtb16_ror8(nn_ssub16(both, low));
-            sum = nn_smlad(own, x[k], sum);
+    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (; quads > 0; quads--, w += 4) {
+        for (int32_t k = 0; k < 2; k++) {
+            const uint32_t inputs = *x++, first = w[k], second = w[2 + k];
+            const uint32_t low1 = nn_sxtb16(first), low2 = nn_sxtb16(second);
+            s0 = nn_smlad(low1, inputs, s0);
+            s1 = nn_smlad(nn_sxtb16_ror8(nn_ssub16(first, low1)), inputs, s1);
+            s2 = nn_smlad(low2, inputs, s2);
+            s3 = nn_smlad(nn_sxtb16_ror8(nn_ssub16(second, low2)), inputs, s3);
         }
-        sums[i] = sum;
     }
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+}
+
+/* The same, unless a weight overflows: in pieces, so that 256 times a sum fits int32. */
+static inline void sum_pieces(const uint32_t *x, const uint32_t *w, int32_t quads, int32_t *sums) {
+    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, run;
+    for (; quads > 0; quads -= run, x += 2 * run, w += 4 * run) {
+        run = nn_min(quads, PIECE);
+        sum_four(x, w, run, sums);
+        s0 += sums[0];
+        s1 += (int32_t)((uint32_t)sums[1] - (uint32_t)sums[0]) >> 8;
+        s2 += sums[2];
+        s3 += (int32_t)((uint32_t)sums[3] - (uint32_t)sums[2]) >> 8;
+    }
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+}
+
+/* nn_dense_output without the product's lower half and the multiplier's low part. These amount to
+ * less than 2^32, one in `high`: only if that made a difference is all of it computed. */
+static inline int8_t output(int32_t sum, const nn_dense_channel *channel,
+                            const nn_conv_constants *common) {
+    const int32_t total = nn_wrapping_add(sum, channel->bias), sign = total >> 31;
+    const int32_t size = nn_wrapping_add(total ^ sign, -sign), down = -1 - channel->shift;
+    if (down >= 1 && down <= 30 && (size | channel->multiplier) >= 0) {
+        const int32_t high = nn_smmla(size, channel->multiplier, 1 << (down - 1));
+        const int32_t scaled = high >> down;
+        if (scaled == (high + 1) >> down) {
+            return (int8_t)nn_clamp((scaled ^ sign) - sign + common->output_zero_point,
+                                    common->clamp_min, common->clamp_max);
+        }
+    }
+    return nn_dense_output(sum, channel, common);
 }
 
 /* One pixel's outputs from its widened inputs. */
@@ -93,18 +135,17 @@ static void compute(const nn_dsp_constants *constants, const uint32_t *x, int32_
                     int8_t *out, int32_t outputs) {
     const nn_dense_channel *channel = (const nn_dense_channel *)(const void *)(constants + 1);
     const uint32_t *w = (const uint32_t *)(const void *)(channel + outputs);
+    const nn_conv_constants common = constants->common;
     for (int32_t c = 0; c < outputs; c += 4, w += 4 * quads) {
         const int32_t count = nn_min(4, outputs - c);
         int32_t sums[4];
         if (c >= constants->general_first && c < constants->general_end) {
             sum_general(x, w, quads, sums);
         } else {
-            sum_four(x, w, quads, sums);
-            sums[1] = (int32_t)((uint32_t)sums[1] - (uint32_t)sums[0]) >> 8;
-            sums[3] = (int32_t)((uint32_t)sums[3] - (uint32_t)sums[2]) >> 8;
+            sum_pieces(x, w, quads, sums);
         }
         for (int32_t i = 0; i < count; i++) {
-            out[c + i] = nn_dense_output(sums[i], channel + c + i, &constants->common);
+            out[c + i] = output(sums[i], channel + c + i, &common);
         }
     }
 }

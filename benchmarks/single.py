@@ -1,0 +1,239 @@
+"""Single operators, counted on a board: many of them side by side in one firmware image.
+
+    rows = count([conv(24, 24, 32, 64), depthwise(24, 24, 96, kernel=3, stride=2)], "cortex-m4")
+    rows[0]["instructions"]
+
+As the published figures that they are put beside: int8, per-channel weights, SAME padding, input zero point
+-128 (an offset of 128), output zero point -5, no activation. Values are random with a fixed seed. Every
+result is compared with the executor.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import (
+    Activation,
+    Attrs,
+    ConvAttrs,
+    DepthwiseAttrs,
+    DType,
+    ElementwiseAttrs,
+    FullyConnectedAttrs,
+    Graph,
+    MeanAttrs,
+    Op,
+    OpKind,
+    Pad,
+    PoolAttrs,
+    Quantization,
+    SoftmaxAttrs,
+    Tensor,
+)
+from buildtool.service import handle
+
+INPUT_ZERO_POINT, OUTPUT_ZERO_POINT = -128, -5
+SCALE = 2.0**-6  # of activations
+SPREAD = 74.0  # standard deviation of an int8 of equal chances
+ARENA_BYTES = 3 << 20  # of the operators that share an image: inputs and outputs all stay alive
+
+Single = Callable[["Builder"], None]
+
+
+class Builder:
+    """Collects operators that have nothing to do with each other."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(1)
+        self.tensors: list[Tensor] = []
+        self.ops: list[Op] = []
+        self.inputs: list[int] = []
+
+    def tensor(self, shape: Sequence[int], quant: Quantization, data: np.ndarray | None = None) -> int:
+        """A tensor of int8, or of its data's type."""
+        dtype = DType.INT8 if data is None else DType(data.dtype.name)
+        self.tensors.append(Tensor(f"t{len(self.tensors)}", tuple(shape), dtype, quant, data))
+        return len(self.tensors) - 1
+
+    def input(self, shape: Sequence[int]) -> int:
+        """A network input."""
+        self.inputs.append(self.tensor(shape, _per_tensor(SCALE, INPUT_ZERO_POINT)))
+        return self.inputs[-1]
+
+    def weights(self, shape: Sequence[int], axis: int) -> tuple[int, int]:
+        """Weights and biases of as many channels as the axis has."""
+        count = shape[axis]
+        scales = tuple(float(np.float32(s)) for s in self.rng.uniform(0.5, 1.0, count) / 127)
+        data = self.rng.integers(-127, 128, shape, dtype=np.int8)
+        spread = SPREAD * SPREAD * math.sqrt(math.prod(shape) // count)
+        bias = self.rng.normal(0, spread, count).astype(np.int32)
+        bias_scales = tuple(float(np.float32(s * SCALE)) for s in scales)
+        return (
+            self.tensor(shape, Quantization(scales, (0,) * count, axis), data),
+            self.tensor((count,), Quantization(bias_scales, (0,) * count), bias),
+        )
+
+    def op(
+        self, kind: OpKind, inputs: Sequence[int], shape: Sequence[int], scale: float, attrs: Attrs
+    ) -> None:
+        """An operator, with the tensor that it makes."""
+        out = self.tensor(shape, _per_tensor(scale, OUTPUT_ZERO_POINT))
+        self.ops.append(Op(kind, tuple(inputs), (out,), attrs, len(self.ops)))
+
+    def graph(self) -> Graph:
+        """All of it."""
+        outputs = tuple(t for op in self.ops for t in op.outputs)
+        return Graph("single", tuple(self.tensors), tuple(self.ops), tuple(self.inputs), outputs)
+
+    def activation_bytes(self) -> int:
+        """Of all inputs and outputs."""
+        return sum(math.prod(t.shape) for t in self.tensors if t.data is None)
+
+
+def _per_tensor(scale: float, zero_point: int) -> Quantization:
+    return Quantization((float(np.float32(scale)),), (zero_point,))
+
+
+def _same(size: int, kernel: int, stride: int) -> tuple[int, int, int]:
+    """(output size, padding before, padding after)"""
+    out = -(-size // stride)
+    total = max((out - 1) * stride + kernel - size, 0)
+    return out, total // 2, total - total // 2
+
+
+def _sum_scale(taps: int) -> float:
+    """An output scale that makes good use of int8."""
+    return SCALE / 127 * SPREAD * SPREAD * math.sqrt(taps) / 40
+
+
+def conv(height: int, width: int, cin: int, cout: int, kernel: int = 1, stride: int = 1) -> Single:
+    """CONV_2D."""
+
+    def add(b: Builder) -> None:
+        (oh, top, bottom), (ow, left, right) = (_same(n, kernel, stride) for n in (height, width))
+        operands = (b.input((1, height, width, cin)), *b.weights((cout, kernel, kernel, cin), 0))
+        attrs = ConvAttrs((stride, stride), (1, 1), Pad(top, bottom, left, right), Activation.NONE)
+        b.op(OpKind.CONV_2D, operands, (1, oh, ow, cout), _sum_scale(kernel * kernel * cin), attrs)
+
+    return add
+
+
+def depthwise(height: int, width: int, channels: int, kernel: int = 3, stride: int = 1) -> Single:
+    """DEPTHWISE_CONV_2D."""
+
+    def add(b: Builder) -> None:
+        (oh, top, bottom), (ow, left, right) = (_same(n, kernel, stride) for n in (height, width))
+        operands = (b.input((1, height, width, channels)), *b.weights((1, kernel, kernel, channels), 3))
+        pad = Pad(top, bottom, left, right)
+        attrs = DepthwiseAttrs((stride, stride), (1, 1), pad, Activation.NONE, 1)
+        b.op(OpKind.DEPTHWISE_CONV_2D, operands, (1, oh, ow, channels), _sum_scale(kernel * kernel), attrs)
+
+    return add
+
+
+def dense(inputs: int, outputs: int) -> Single:
+    """FULLY_CONNECTED of one row."""
+
+    def add(b: Builder) -> None:
+        operands = (b.input((1, inputs)), *b.weights((outputs, inputs), 0))
+        attrs = FullyConnectedAttrs(Activation.NONE)
+        b.op(OpKind.FULLY_CONNECTED, operands, (1, outputs), _sum_scale(inputs), attrs)
+
+    return add
+
+
+def binary(kind: OpKind, height: int, width: int, channels: int) -> Single:
+    """ADD or MUL of two tensors of one shape."""
+
+    def add(b: Builder) -> None:
+        shape = (1, height, width, channels)
+        scale = SCALE * 1.7 if kind is OpKind.ADD else SCALE * SCALE * 128
+        first = b.input(shape)
+        b.inputs.append(b.tensor(shape, _per_tensor(SCALE * 0.8, 3)))
+        b.op(kind, (first, b.inputs[-1]), shape, scale, ElementwiseAttrs(Activation.NONE))
+
+    return add
+
+
+def pool(kind: OpKind, height: int, width: int, channels: int, kernel: int, stride: int) -> Single:
+    """AVERAGE_POOL_2D or MAX_POOL_2D, VALID."""
+
+    def add(b: Builder) -> None:
+        oh, ow = ((n - kernel) // stride + 1 for n in (height, width))
+        x = b.input((1, height, width, channels))
+        attrs = PoolAttrs((kernel, kernel), (stride, stride), Pad(), Activation.NONE)
+        out = b.tensor((1, oh, ow, channels), b.tensors[x].quant)
+        b.ops.append(Op(kind, (x,), (out,), attrs, len(b.ops)))
+
+    return add
+
+
+def mean(height: int, width: int, channels: int) -> Single:
+    """MEAN over rows and columns."""
+
+    def add(b: Builder) -> None:
+        x = b.input((1, height, width, channels))
+        b.op(OpKind.MEAN, (x,), (1, channels), SCALE / 4, MeanAttrs((1, 2), False))
+
+    return add
+
+
+def softmax(classes: int) -> Single:
+    """SOFTMAX of one row."""
+
+    def add(b: Builder) -> None:
+        x = b.input((1, classes))
+        out = b.tensor((1, classes), Quantization((1 / 256,), (-128,)))
+        b.ops.append(Op(OpKind.SOFTMAX, (x,), (out,), SoftmaxAttrs(1.0), len(b.ops)))
+
+    return add
+
+
+def table(height: int, width: int, channels: int) -> Single:
+    """LOGISTIC."""
+
+    def add(b: Builder) -> None:
+        shape = (1, height, width, channels)
+        x = b.input(shape)
+        out = b.tensor(shape, Quantization((1 / 256,), (-128,)))
+        b.ops.append(Op(OpKind.LOGISTIC, (x,), (out,), Attrs(), len(b.ops)))
+
+    return add
+
+
+def images(singles: Sequence[Single]) -> list[Builder]:
+    """The operators in as few images as their memory allows, in order."""
+    found = [Builder()]
+    for single in singles:
+        alone = Builder()
+        single(alone)
+        if found[-1].ops and found[-1].activation_bytes() + alone.activation_bytes() > ARENA_BYTES:
+            found.append(Builder())
+        single(found[-1])
+    return found
+
+
+def count(singles: Sequence[Single], board: str, toolchain: str = "") -> list[dict[str, Any]]:
+    """Each operator's row of `profile` (name, kernel, macs, instructions), and the `compiler`.
+
+    Stops if a result is not exact.
+    """
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, builder in enumerate(images(singles)):
+            path = Path(folder) / f"single{number}.tflite"
+            path.write_bytes(write_model(builder.graph()))
+            request = {"kind": "profile", "model": str(path), "board": board, "toolchain": toolchain}
+            answer = handle({**request, "options": {"strategy": "layerwise"}})
+            if not answer["exact"]:
+                raise SystemExit(f"{board}: the result differs from the executor's")
+            rows += [{**row, "compiler": answer["compiler"]} for row in answer["per_operator"]]
+    assert len(rows) == len(singles)
+    return rows
