@@ -10,12 +10,12 @@ import pytest
 from ckernels import KERNELS, compile_library, constants, geometry
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from kernelcases import _weighted, activations, channels, convolutions, dense, seeds, zero_points
+from kernelcases import convolutions, dense
 from litert import run_graph
 from placement import run_over, run_pieces, run_whole
+from riscvcases import depthwise_3x3
 
 from buildtool.emit.packing import pack
-from buildtool.graph.types import DepthwiseAttrs, OpKind, Pad
 from buildtool.plan.overlap import distance
 from buildtool.target.catalogue import features, load_catalogue, scratch_bytes
 from buildtool.target.expression import evaluate
@@ -66,26 +66,6 @@ def compute(graph, op, inputs, out, window):
 def this_family(monkeypatch):
     monkeypatch.setattr(placement, "compute", compute)
     assert ckernels.compute is not compute
-
-
-@st.composite
-def depthwise_3x3(draw):
-    """Any size, stride and padding; rows may be dilated."""
-    sh, sw = draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    dh = draw(st.integers(1, 2)) if sh == 1 else 1
-    h, w = draw(st.integers(1, 12)), draw(st.integers(1, 16))
-    pads = draw(st.tuples(*[st.integers(0, 3)] * 4))
-    pads = (pads[0], max(pads[1], 2 * dh + 1 - h - pads[0]), pads[2], max(pads[3], 3 - w - pads[2]))
-    out = ((h + pads[0] + pads[1] - 2 * dh - 1) // sh + 1, (w + pads[2] + pads[3] - 3) // sw + 1)
-    c = draw(channels)
-    return _weighted(
-        np.random.default_rng(draw(seeds)),
-        (draw(zero_points), draw(zero_points)),
-        *(draw(st.booleans()), True),
-        *((1, h, w, c), (1, 3, 3, c), 3, (1, *out, c)),
-        OpKind.DEPTHWISE_CONV_2D,
-        DepthwiseAttrs((sh, sw), (dh, 1), Pad(*pads), draw(activations), 1),
-    )
 
 
 kinds = pytest.mark.parametrize(

@@ -1,0 +1,38 @@
+/* Kernels for RISC-V cores with vectors: Zve32x (RVV 1.0, integers of at most 32 bits) suffices,
+ * and registers may have any length from 128 bits on.
+ *
+ * They compute what their namesakes in nn.h compute, to the bit; convolutions and dense layers from
+ * constants of their own packing (buildtool/emit/packing_riscv.py). Which shapes each serves is in
+ * the catalogue.
+ */
+#ifndef NN_RISCV_V_H
+#define NN_RISCV_V_H
+
+#include "nn.h"
+
+/* Any kernel size; groups 1. Scratch: four pixels' taps. */
+void nn_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                      const nn_view *out, const nn_window *window, void *scratch);
+
+/* Any kernel size; depth multiplier 1. */
+void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+
+void nn_fully_connected_s8_rvv(const void *constants, const nn_view *in, const nn_view *out,
+                               const nn_window *window, void *scratch);
+
+/* Operands of the output's shape. */
+void nn_add_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2,
+                   const nn_view *out, const nn_window *window);
+void nn_mul_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2,
+                   const nn_view *out, const nn_window *window);
+
+void nn_lut_s8_rvv(const void *constants, const nn_view *in, const nn_view *out,
+                   const nn_window *window);
+void nn_avg_pool_s8_rvv(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                        const nn_view *out, const nn_window *window);
+void nn_max_pool_s8_rvv(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                        const nn_view *out, const nn_window *window);
+
+#endif

@@ -1,0 +1,96 @@
+/* CONV_2D of one group: output channels side by side in vectors, four pixels at a time. */
+#include "nn_patch.h"
+#include "nn_rvv.h"
+
+#define PIXELS 4
+#define SHORTEST_RUN 4
+
+/* Requantises and stores `vl` channels of one pixel. */
+static inline __attribute__((always_inline)) void put(int8_t *out, vint32m4_t sums,
+                                                      vint32m4_t multiplier, vint32m4_t shift,
+                                                      const nn_rvv_head *head, size_t vl) {
+    const vint32m4_t q = head->mode == NN_RVV_GENERAL
+                             ? nn_rvv_general(sums, multiplier, shift, vl)
+                             : nn_rvv_requantise(sums, multiplier, shift, head->mode, vl);
+    __riscv_vse8(out, nn_rvv_output(q, &head->common, vl), vl);
+}
+
+/* Channels [c, c + vl) of `pixels`. */
+static inline __attribute__((always_inline)) void compute(const nn_rvv_block *b,
+                                                          const nn_runs *runs, int32_t pixels,
+                                                          int8_t *out, int32_t channels, int32_t c,
+                                                          size_t vl) {
+    const int8_t *weights = b->weights + c, *run = runs->first;
+    vint32m4_t s0 = __riscv_vle32_v_i32m4(b->biases + c, vl), s1 = s0, s2 = s0, s3 = s0;
+    for (int32_t i = runs->count; i > 0; i--) {
+        const int8_t *x0 = run, *x1 = x0 + (pixels > 1 ? runs->step : 0);
+        const int8_t *x2 = x1 + (pixels > 2 ? runs->step : 0);
+        const int8_t *x3 = x2 + (pixels > 3 ? runs->step : 0), *end = run + runs->bytes;
+        while (x0 != end) {
+            const vint16m2_t w = nn_rvv_load(weights, vl);
+            weights += channels;
+            s0 = __riscv_vwmacc(s0, (int16_t)*x0++, w, vl);
+            if (pixels > 1) {
+                s1 = __riscv_vwmacc(s1, (int16_t)*x1++, w, vl);
+            }
+            if (pixels > 2) {
+                s2 = __riscv_vwmacc(s2, (int16_t)*x2++, w, vl);
+            }
+            if (pixels > 3) {
+                s3 = __riscv_vwmacc(s3, (int16_t)*x3++, w, vl);
+            }
+        }
+        run = nn_next_run(runs, run);
+    }
+    const vint32m4_t multiplier = __riscv_vle32_v_i32m4(b->multipliers + c, vl);
+    vint32m4_t shift = __riscv_vle32_v_i32m4(b->shifts + c, vl);
+    if (b->head->mode != NN_RVV_GENERAL) {
+        shift = __riscv_vneg(shift, vl);
+    }
+    put(out + c, s0, multiplier, shift, b->head, vl);
+    if (pixels > 1) {
+        put(out + channels + c, s1, multiplier, shift, b->head, vl);
+    }
+    if (pixels > 2) {
+        put(out + 2 * channels + c, s2, multiplier, shift, b->head, vl);
+    }
+    if (pixels > 3) {
+        put(out + 3 * channels + c, s3, multiplier, shift, b->head, vl);
+    }
+}
+
+/* `pixels` of all output channels. */
+#define TILE(name, pixels)                                                                         \
+    NN_OUTLINE void name(const void *constants, const nn_runs *runs, int8_t *out,                  \
+                         int32_t channels) {                                                       \
+        const nn_rvv_block b = nn_rvv_open(constants, channels);                                   \
+        size_t vl;                                                                                 \
+        for (int32_t c = 0; c < channels; c += (int32_t)vl) {                                      \
+            vl = __riscv_vsetvl_e32m4((size_t)(channels - c));                                     \
+            compute(&b, runs, pixels, out, channels, c, vl);                                       \
+        }                                                                                          \
+    }
+
+TILE(tile4, 4)
+TILE(tile3, 3)
+TILE(tile2, 2)
+TILE(tile1, 1)
+
+static void tile(const void *constants, const nn_runs *runs, int32_t pixels, int8_t *out,
+                 int32_t channels) {
+    if (pixels == 4) {
+        tile4(constants, runs, out, channels);
+    } else if (pixels == 3) {
+        tile3(constants, runs, out, channels);
+    } else if (pixels == 2) {
+        tile2(constants, runs, out, channels);
+    } else {
+        tile1(constants, runs, out, channels);
+    }
+}
+
+void nn_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                      const nn_view *out, const nn_window *window, void *scratch) {
+    nn_patch_walk(geometry, constants, in, out, window, (int8_t *)scratch, tile, PIXELS,
+                  SHORTEST_RUN);
+}
