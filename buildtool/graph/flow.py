@@ -9,17 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from buildtool.errors import ModelError
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import ALIAS_KINDS, Graph
+
+MAX_VALUE = 1 << 50  # bytes of a value that files may claim
 
 
 @dataclass(frozen=True)
 class Value:
-    """Bytes that are fed, computed, or (a weight) part of the model."""
+    """Bytes that are fed, computed, or (a weight) part of the model; ModelError above MAX_VALUE."""
 
     name: str
     size: int
     is_weight: bool = False
+
+    def __post_init__(self) -> None:
+        if self.size > MAX_VALUE:
+            raise ModelError(f"more than {MAX_VALUE} bytes", tensor=self.name)
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,7 @@ def read_file(data: bytes, size: tuple[int, int] | None) -> OnnxFile:
         raise ModelError("the graph has no operators")
     if len(model.functions):
         raise UnsupportedError("local functions", hint="export with functions inlined")
+    _check_names(graph)
     nodes = tuple(_node(node, i) for i, node in enumerate(graph.node))
     tensors, small = _constants(graph)
     constants = frozenset(tensors)
@@ -120,6 +121,16 @@ def _parse(data: bytes) -> Proto:
     if not model.HasField("graph"):
         raise ModelError("the file has no graph", hint="export the model again")
     return model
+
+
+def _check_names(graph: Proto) -> None:
+    """Protobuf hands out what is no UTF-8 as bytes."""
+    named = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
+    names = [graph.name, *(value.name for value in named)]
+    for node in graph.node:
+        names += [node.op_type, *node.input, *node.output]
+    if not all(isinstance(name, str) for name in names):
+        raise ModelError("a name that is no text", hint="export the model again")
 
 
 def _node(node: Proto, index: int) -> Node:

@@ -1,0 +1,76 @@
+"""Prints ONNC's table of docs/analysis.md: `python benchmarks/onnc.py` (needs the onnx package).
+
+Activations and weights of classic networks, and what must be live at once: of activations alone,
+and with weights loaded for their operator. Bytes stand beside every ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from buildtool.service import handle
+
+NETWORKS = Path(__file__).with_name("networks")
+LIGHT = ("bvlc_alexnet", "vgg19", "inception_v1", "inception_v2", "resnet50", "densenet121", "shufflenet")
+LIGHT += ("squeezenet", "zfnet512")
+HEADINGS = (
+    "network",
+    "activations",
+    "weights",
+    "activations live at once",
+    "with weights loaded at use",
+    "planned",
+    "best order",
+)
+
+
+def files() -> Iterator[tuple[str, Path, str]]:
+    """(row title, file, how operators are counted)."""
+    import onnx
+
+    folder = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+    yield "yolo9000-544", NETWORKS / "yolo9000.cfg", "separate"
+    yield "yolo9000-544, fused", NETWORKS / "yolo9000.cfg", "fused"
+    yield "yolov1", NETWORKS / "yolov1.cfg", "separate"
+    yield "VGG-19, from its layers", NETWORKS / "vgg19.cfg", "separate"
+    for name in LIGHT:
+        yield f"light_{name}.onnx", folder / f"light_{name}.onnx", "separate"
+
+
+def analysed(path: Path, operators: str, **options: str) -> dict[str, Any]:
+    """The answer of `buildtool analyze`."""
+    return handle({"kind": "analyze", "model": str(path), "options": {"operators": operators, **options}})
+
+
+def row(title: str, path: Path, operators: str) -> tuple[str, ...]:
+    """A network's cells."""
+    flash = analysed(path, operators)
+    loaded = analysed(path, operators, weights="load")
+    best = analysed(path, operators, order="best")
+    return (
+        title,
+        f"{flash['activation_bytes']:,}",
+        f"{flash['weight_bytes']:,}",
+        part(flash, "live_bound_bytes"),
+        part(loaded, "live_bound_bytes"),
+        f"{flash['planned_bytes']:,} / {loaded['planned_bytes']:,}",
+        f"{best['live_bound_bytes']:,}",
+    )
+
+
+def part(answer: dict[str, Any], key: str) -> str:
+    """Bytes, and of how much they are what part."""
+    return f"{answer[key]:,} ({100 * answer[key] / answer['total_bytes']:.1f} % of {answer['total_bytes']:,})"
+
+
+def table() -> str:
+    """All networks as a Markdown table, in bytes."""
+    rows = [row(*file) for file in files()]
+    lines = [HEADINGS, ("---", *["---:"] * 6), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+if __name__ == "__main__":
+    print(table())
