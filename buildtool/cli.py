@@ -196,7 +196,10 @@ def _write(files: dict[str, bytes], folder: Path) -> list[str]:
 
 # ---- arguments -----------------------------------------------------------------------------------
 
-_PLANNING = ("strategy", "in_place", "image", "segments", "order")
+_PLANNING = (
+    *("strategy", "objective", "ram", "max_f", "max_cost", "max_flash"),
+    *("in_place", "image", "segments", "order", "hand_off"),
+)
 _COUNTING = ("weights", "operators", "batch", "size")  # of ONNX and Darknet files
 
 
@@ -236,12 +239,21 @@ def _add_planning(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--image",
         metavar="HOW",
-        help="overwritable (default): the input's memory is reused; resident: the input survives",
+        help="overwritable (default): the input's memory is reused; resident: the input survives; stream: "
+        "rows are delivered one by one, no whole image is ever in RAM",
     )
     group.add_argument(
         "--order",
         metavar="HOW",
         help="given (default): operators run as the file has them; best: as keeps the least alive",
+    )
+    group.add_argument("--objective", metavar="WHAT", help="the least of what: cost (default), ram")
+    group.add_argument("--ram", metavar="BYTES", help="most of the arena: 65536, 64K (default: the board's)")
+    group.add_argument("--max-f", metavar="F", help="most work over the network's own: 1.1 is a tenth more")
+    group.add_argument("--max-cost", metavar="COST", help="most of the estimated cost")
+    group.add_argument("--max-flash", metavar="BYTES", help="most of the weights (default: the board's)")
+    group.add_argument(
+        "--hand-off", metavar="PIXELS", help="that go from operator to operator in a group (default: 4)"
     )
 
 

@@ -20,7 +20,10 @@ from SCons.Errors import UserError
 
 from buildtool.client import BuildtoolError, Client, code_digest, home
 
-PLANNING = ("strategy", "in_place", "image", "segments", "order")
+PLANNING = (
+    *("strategy", "objective", "ram", "max_f", "max_cost", "max_flash"),
+    *("in_place", "image", "segments", "order", "hand_off"),
+)
 # What a network's sources are called, besides its name.
 EMITTED = (".c", ".h", "_quantization.h", "_weights.S", "_weights.bin", "_arena.json", ".plan")
 GLUE = "harness_net.h"
@@ -30,6 +33,7 @@ _clients = {}
 
 def generate(env):
     """Adds the methods UseBoard, NeuralNetwork, NetworkFirmware and RunNetwork."""
+    env["NETWORK_PLANNING"] = PLANNING
     env.AddMethod(use_board, "UseBoard")
     env.AddMethod(neural_network, "NeuralNetwork")
     env.AddMethod(network_firmware, "NetworkFirmware")
@@ -92,8 +96,7 @@ def use_board(env, board, toolchain="", work=None, verbose=True):
 def neural_network(env, model, directory=None, name=None, **planning):
     """Plans and compiles `model` (a .tflite file or a zoo network) for the environment's board.
 
-    `name` is the prefix of the C interface; default: the model's own. `planning` are the options
-    strategy, in_place, image, segments and order.
+    `name` is the prefix of the C interface; default: the model's own. `planning` are options of PLANNING.
     """
     for option in planning:
         if option not in PLANNING:

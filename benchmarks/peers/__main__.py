@@ -1,0 +1,66 @@
+"""The command: every system on one file, as a table."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+from benchmarks.peers.environments import Unavailable
+from benchmarks.peers.systems import SYSTEMS, Row
+
+# Segments that were tried for this file (MobileNetV2-160 of XMOS's application note), by its SHA-256.
+KNOWN = {
+    "f4399aec7013": ["0-14x10", "0-6x8,7-14x4,15-26x2", "0-6x20,7-14x10,15-22x4"],
+}
+
+
+def main() -> int:
+    """Prints a table in Markdown, and what was left out with the reason; 1 if we ourselves failed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+    parser.add_argument("model", type=Path, help="a .tflite file")
+    parser.add_argument("--segments", action="append", help="strips to try, such as 0-6x20,7-14x10")
+    parser.add_argument("--only", action="append", choices=SYSTEMS, help="leave the others out")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    model = args.model.resolve()
+    digest = hashlib.sha256(model.read_bytes()).hexdigest()
+    segments = args.segments or KNOWN.get(digest[:12], [])
+    rows: list[Row] = []
+    skipped: dict[str, str] = {}
+    for name in args.only or SYSTEMS:
+        try:
+            for row in SYSTEMS[name](model, segments):
+                rows.append(row)
+                print(f"{row.system}: {row.setting}: {row.bytes:,}", file=sys.stderr)
+        except Unavailable as error:
+            skipped[name] = str(error)
+    if args.json:
+        answer = {"model": model.name, "sha256": digest, "rows": [dataclasses.asdict(r) for r in rows]}
+        print(json.dumps(answer | {"skipped": skipped}, indent=1))
+    else:
+        print(table(rows))
+        for name, reason in skipped.items():
+            print(f"\nleft out: {name}: {reason}")
+    return 1 if "buildtool" in skipped else 0
+
+
+def table(rows: list[Row]) -> str:
+    """Markdown; seconds and memory are of the process that plans or compiles."""
+    lines = [
+        "| system | setting | bytes | what they count | F | seconds | process, MB |",
+        "| --- | --- | ---: | --- | ---: | ---: | ---: |",
+    ]
+    for r in rows:
+        f = "not told" if r.f is None else f"{r.f:.3f}"
+        lines.append(
+            f"| {r.system} | {r.setting} | {r.bytes:,} | {r.accounting} | {f} | {r.seconds:.1f} "
+            f"| {r.peak / 1e6:.0f} |"
+        )
+    return "\n".join(lines)
+
+
+sys.exit(main())
