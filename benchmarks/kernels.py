@@ -63,6 +63,7 @@ def lines(columns: Sequence[tuple[str, str]], toolchain: str) -> Iterator[str]:
 
 
 def main() -> None:
+    """Parses the command line, and prints."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,0 +1,202 @@
+"""Fits a family's cost formulas to counted instructions: python benchmarks/fit_costs.py BOARD [--write]
+
+The board's kernels of its first family are counted over a spread of shapes (single.py), and each kernel's
+cost becomes the sum of terms (cost_terms.toml) with the least relative error, no coefficient negative.
+Printed: formula, shapes, and the largest and the mean error over them. With `--network MODEL ...` (a file or
+a name of the zoo) whole networks are predicted by the new formulas and counted. `--write` puts the
+formulas into the family's catalogue.toml.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import single
+
+from buildtool.graph.types import OpKind
+from buildtool.service import handle
+from buildtool.service.models import load_model, read_graph
+from buildtool.target.catalogue import cost, features, select
+from buildtool.target.expression import evaluate
+from buildtool.target.registry import kernels_root, load_target
+from buildtool.target.types import KernelVariant, Target
+
+TERMS = Path(__file__).resolve().parent / "cost_terms.toml"
+DIGITS = 3  # of a coefficient
+
+
+def shapes() -> list[single.Single]:
+    """Layers as networks have them, from the first to the last, and a few that none has."""
+    found = [
+        single.conv(side, side, cin, cout)
+        for side, cin, cout in [
+            *[(48, 8, 16), (40, 16, 48), (24, 16, 96), (24, 32, 32), (20, 24, 72), (20, 96, 24)],
+            *[(14, 64, 64), (12, 64, 128), (10, 64, 192), (10, 192, 32), (7, 160, 96), (6, 128, 128)],
+            *[(5, 96, 320), (5, 320, 64), (3, 256, 128), (3, 64, 256), (1, 256, 64), (1, 64, 10), (9, 7, 5)],
+        ]
+    ]
+    found += [single.conv(24, 24, 16, 32, 1, 2), single.conv(13, 13, 32, 16, 1, 2)]
+    found += [
+        single.conv(*dimensions, kernel, stride)
+        for *dimensions, kernel, stride in [
+            *[(96, 96, 3, 8, 3, 2), (48, 48, 3, 16, 3, 2), (32, 32, 3, 16, 3, 1), (49, 10, 1, 64, 3, 2)],
+            *[(48, 48, 1, 8, 3, 2), (24, 24, 3, 16, 5, 2), (16, 16, 16, 16, 3, 1), (16, 16, 16, 32, 3, 2)],
+            *[(8, 8, 64, 64, 3, 1), (8, 8, 32, 64, 3, 2), (5, 5, 48, 24, 3, 1), (20, 20, 8, 8, 5, 1)],
+            *[(12, 12, 10, 12, 3, 1), (28, 28, 6, 16, 5, 1), (14, 14, 4, 24, 7, 2), (6, 6, 32, 20, 3, 1)],
+            *[(4, 4, 8, 8, 3, 1), (3, 3, 16, 16, 3, 1), (5, 6, 4, 6, 3, 1), (2, 9, 12, 4, 3, 2)],
+        ]
+    ]
+    found += [
+        single.depthwise(side, side, channels, kernel, stride)
+        for kernel in (3, 5, 7)
+        for side, channels, stride in [
+            *[(48, 8, 1), (40, 16, 2), (24, 96, 1), (24, 96, 2), (20, 64, 1), (20, 48, 2), (14, 32, 2)],
+            *[(12, 64, 1), (10, 96, 1), (10, 144, 2), (7, 160, 1), (6, 128, 1), (5, 192, 1), (3, 256, 1)],
+            *[(9, 6, 1), (80, 8, 1)],
+        ]
+    ]
+    found += [
+        single.dense(*n)
+        for n in [(64, 10), (128, 128), (256, 1000), (1024, 128), (640, 128), (16, 2), (50, 33)]
+    ]
+    sizes = [(40, 40, 24), (20, 20, 32), (10, 10, 96), (5, 5, 160), (32, 32, 16), (7, 7, 10), (3, 3, 5)]
+    found += [single.binary(kind, *size) for kind in (OpKind.ADD, OpKind.MUL) for size in sizes]
+    found += [
+        single.pool(kind, *size)
+        for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D)
+        for size in [
+            *[(3, 3, 256, 3, 1), (7, 7, 64, 7, 1), (8, 8, 64, 8, 1), (24, 24, 16, 2, 2), (12, 12, 32, 3, 2)],
+            *[(25, 5, 64, 5, 5), (20, 20, 10, 2, 2), (9, 9, 32, 3, 1)],
+        ]
+    ]
+    found += [
+        single.mean(*size) for size in [(5, 5, 1280), (7, 7, 320), (3, 3, 160), (10, 10, 96), (4, 4, 7)]
+    ]
+    found += [single.softmax(n) for n in (2, 10, 100, 1000)]
+    found += [single.table(*size) for size in [(20, 20, 32), (5, 5, 96), (1, 1, 10), (40, 40, 8)]]
+    return found
+
+
+def terms_of(kernel: KernelVariant) -> list[str]:
+    """The kernel's terms; none if its operator has none."""
+    known = tomllib.loads(TERMS.read_text(encoding="utf-8"))
+    found: list[str] = known["kernels"].get(kernel.name) or known["operators"].get(kernel.op, [])
+    return found
+
+
+def fitted(matrix: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Coefficients, none negative, with the least sum of squared relative errors.
+
+    Exact for so few terms: the best of all subsets whose unconstrained solution has no negative one.
+    """
+    weighted = matrix / counts[:, None]
+    columns = matrix.shape[1]
+    best, least = np.zeros(columns), np.inf
+    for size in range(1, columns + 1):
+        for chosen in itertools.combinations(range(columns), size):
+            some = weighted[:, chosen]
+            values, *_ = np.linalg.lstsq(some, np.ones(len(counts)), rcond=None)
+            error = float(((some @ values - 1) ** 2).sum())
+            if (values >= 0).all() and error < least - 1e-9:
+                least = error
+                best = np.zeros(columns)
+                best[list(chosen)] = values
+    return best
+
+
+def formula(terms: Sequence[str], coefficients: np.ndarray) -> str:
+    """The terms that count, with rounded coefficients."""
+    parts = []
+    for term, value in zip(terms, coefficients, strict=True):
+        if value > 0:
+            number = np.format_float_positional(value, DIGITS, unique=False, fractional=False, trim="-")
+            parts.append(number if term == "1" else f"{number} * {term}")
+    return " + ".join(parts)
+
+
+def samples(target: Target, toolchain: str) -> dict[str, list[tuple[Mapping[str, int], int]]]:
+    """By kernel: each shape's variables and counted instructions."""
+    singles = shapes()
+    rows = single.count(singles, target.board.name, toolchain)
+    operators = [(b.graph(), op) for b in single.images(singles) for op in b.graph().ops]
+    found: dict[str, list[tuple[Mapping[str, int], int]]] = {}
+    for row, (graph, op) in zip(rows, operators, strict=True):
+        found.setdefault(row["kernel"], []).append((features(graph, op), row["instructions"]))
+    return found
+
+
+def fit(target: Target, toolchain: str) -> Iterator[tuple[KernelVariant, str, int, float, float]]:
+    """(kernel, formula, shapes, largest error, mean error), relative, of the first family's kernels."""
+    family = target.board.core.families[0]
+    by_kernel = samples(target, toolchain)
+    for kernel in target.kernels:
+        terms, measured = terms_of(kernel), by_kernel.get(kernel.name, [])
+        if not kernel.sources[0].startswith(family + "/") or len(measured) < 2 or not terms:
+            continue
+        matrix = np.array([[float(evaluate(term, known)) for term in terms] for known, _ in measured])
+        counts = np.array([count for _, count in measured], np.float64)
+        text = formula(terms, fitted(matrix, counts))
+        errors = np.array([abs(evaluate(text, known) / count - 1) for known, count in measured])
+        yield kernel, text, len(counts), float(errors.max()), float(errors.mean())
+
+
+def predicted(target: Target, costs: Mapping[str, str], model: str) -> float:
+    """The sum of a network's layers, by the new formulas where there are any."""
+    _, graph = read_graph(load_model(model))
+    total = 0.0
+    for op in graph.ops:
+        if op.kind in (OpKind.RESHAPE, OpKind.SQUEEZE):
+            continue
+        kernel = select(target, graph, op)
+        total += cost(dataclasses.replace(kernel, cost=costs.get(kernel.name, kernel.cost)), graph, op)
+    return total
+
+
+def write(family: str, costs: Mapping[str, str]) -> Path:
+    """Replaces the costs in the family's catalogue."""
+    path = kernels_root() / family / "catalogue.toml"
+    text = path.read_text(encoding="utf-8")
+    for name, text_cost in costs.items():
+        pattern = rf'(name = "{re.escape(name)}"\n(?:(?!\[\[).*\n)*?cost = )"[^"\n]*"'
+        text, replaced = re.subn(pattern, rf'\g<1>"{text_cost}"', text)
+        assert replaced, name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def main() -> None:
+    """Parses the command line, and prints."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("board")
+    parser.add_argument("--toolchain", default="")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--network", nargs="*", default=[])
+    given = parser.parse_args()
+    target = load_target(given.board)
+    costs = {}
+    for kernel, text, count, largest, mean in fit(target, given.toolchain):
+        costs[kernel.name] = text
+        print(
+            f"{kernel.name}: {text}\n    {count} shapes, error {mean:.1%} on average, {largest:.1%} at most"
+        )
+    for model in given.network:
+        options = {"strategy": "layerwise"}
+        request = {"kind": "profile", "model": model, "board": given.board, "toolchain": given.toolchain}
+        counted = handle({**request, "options": options})["instructions"]
+        wanted = predicted(target, costs, model)
+        print(f"{model}: predicted {wanted:,.0f}, counted {counted:,}: {wanted / counted - 1:+.1%}")
+    if given.write:
+        print(f"written: {write(target.board.core.families[0], costs)}")
+
+
+if __name__ == "__main__":
+    main()
