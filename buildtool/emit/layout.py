@@ -14,11 +14,15 @@ def wrapped(line: str, indent: int = 0) -> list[str]:
     """
     text = " " * indent + line
     opening = text.find("(")
-    if len(text) <= COLUMNS or opening < 0:
+    if len(text) <= COLUMNS:
         return [text]
-    name, equals, value = line.partition(" = ")
-    if equals and indent + 4 + len(value) <= COLUMNS and len(name) < opening - indent:
-        return [" " * indent + name + " =", " " * (indent + 4) + value]
+    name, equals, value = text.partition(" = ")
+    margin = len(text) - len(text.lstrip()) + 4
+    is_one = equals and "(" not in name and len(_arguments(value)) == 1
+    if is_one and margin + len(value) <= COLUMNS:
+        return [name + " =", " " * margin + value]
+    if opening < 0:
+        return [text]
     pieces = _arguments(text[opening + 1 :])
     column = " " * (opening + 1)
     rows = [text[: opening + 1] + pieces[0]]
@@ -43,7 +47,7 @@ def _arguments(text: str) -> list[str]:
 
 def indented(lines: Iterable[str], indent: int = 4) -> list[str]:
     """Lines of a block."""
-    return [row for line in lines for row in wrapped(line, indent)]
+    return [row for line in lines for row in (wrapped(line, indent) if line.strip() else [""])]
 
 
 def continued(text: str) -> list[str]:

@@ -153,8 +153,7 @@ def _row_source_prototype(network: Network) -> str:
 /* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input 0, each once,
  * in order, and as late as possible; it writes the row to `data`. Rows at the bottom that the
  * network does not look at are not asked for. Set it before the first invoke. */
-void {network.net}_set_row_source(void (*deliver)(void *context, int32_t row, int8_t *data),
-                                  void *context);
+void {network.net}_set_row_source(void (*deliver)(void *context, int32_t row, int8_t *data), void *context);
 """
 
 

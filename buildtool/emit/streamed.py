@@ -6,10 +6,10 @@ innermost loop takes rows of the region's input, or asks for rows of a streamed 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from buildtool.emit.calls import convolution_geometry, initialiser, pool_geometry
-from buildtool.emit.names import comment
+from buildtool.emit.names import operator_name
 from buildtool.emit.network import Network
 from buildtool.errors import UnsupportedError
 from buildtool.graph.types import TABLE_KINDS, ConvAttrs, OpKind, PoolAttrs
@@ -17,6 +17,8 @@ from buildtool.plan.receptive import Axis, accumulates, axes, columns
 from buildtool.plan.schedule import Link, first_column, links
 from buildtool.plan.types import Group, Region
 
+_NAME_SHOWN = 50  # characters of a tensor's name behind its ring's size
+_COUNTERS = 4  # declared in a line
 _TWO_OPERANDS = frozenset({OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU})
 
 
@@ -25,12 +27,18 @@ def streamed_region(network: Network, region: Region) -> list[str]:
     chain = links(region, network.graph)
     source = _source_tensor(network, region)
     lines = [*_geometries(network, region), *_views(network, region)]
-    if source is not None:
-        lines.append("int32_t delivered = 0; /* rows of the image */")
-    made = ", ".join(f"row_{group.group.ops[-1]} = 0" for group in chain)
-    lines.append(f"int32_t {made}; /* rows made by each group */")
+    counted = "Rows made by each group" if source is None else "Rows made by each group, rows of the image"
+    lines += [f"/* {counted}. */", *_zeros(f"row_{link.group.ops[-1]}" for link in chain)]
+    lines += _zeros(["delivered"] if source is not None else [])
     lines.append("")
     return [*lines, *_loop(network, chain, len(chain) - 1, str(chain[-1].height), source)]
+
+
+def _zeros(names: Iterable[str]) -> list[str]:
+    """Declarations of counters, a few a line."""
+    every = list(names)
+    rows = (every[i : i + _COUNTERS] for i in range(0, len(every), _COUNTERS))
+    return ["int32_t " + ", ".join(f"{name} = 0" for name in row) + ";" for row in rows]
 
 
 def whole_image(network: Network, region: Region) -> list[str]:
@@ -75,12 +83,12 @@ def _views(network: Network, region: Region) -> list[str]:
         if accumulates(graph, graph.ops[region.ops[-1]]) and t in graph.ops[region.ops[-1]].outputs:
             continue
         _, height, width, channels = graph.tensors[t].nhwc
-        name = comment(graph.tensors[t].name)
+        name = operator_name(graph.tensors[t].name)[:_NAME_SHOWN]
         address = network.address(t, next((p for p in region.ops if t in graph.ops[p].inputs), -1))
         holder = network.holders.get(t)
         if holder is not None and holder.rows:
             held = holder.columns or width
-            lines.append(f"/* {name}: the last {holder.rows} rows of {height}, {held} columns of {width} */")
+            lines.append(f"/* {holder.rows} of {height} rows, {held} of {width} columns: {name} */")
             numbers = f"{held * channels}, {holder.rows}, {held}, 0, {height}, {width}, {channels}"
             lines.append(f"const nn_view tensor_{t} = {{{address}, {numbers}}};")
         else:
@@ -133,8 +141,8 @@ def _loop(network: Network, chain: Sequence[Link], index: int, need: str, source
 def _delivery(network: Network, source: int, need: str) -> list[str]:
     return [
         f"while (delivered < {need}) {{",
-        f"    row_source(row_context, delivered, tensor_{source}.data +"
-        f" delivered % tensor_{source}.ring_rows * tensor_{source}.row_stride);",
+        f"    const int32_t place = delivered % tensor_{source}.ring_rows * tensor_{source}.row_stride;",
+        f"    row_source(row_context, delivered, tensor_{source}.data + place);",
         "    delivered++;",
         "}",
     ]
@@ -153,8 +161,7 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
             window = f"{{low_{position}, high_{position}, 0, {columns(graph, graph.ops[position])}}}"
             lines += ["{", *("    " + line for line in _call(network, position, window)), "}"]
         return ["{", *("    " + line for line in lines), "}"]
-    made = ", ".join(f"x_{p} = 0" for p in group.ops)
-    lines.append(f"int32_t {made}; /* columns made by each operator */")
+    lines += ["/* Columns made by each operator. */", *_zeros(f"x_{p}" for p in group.ops)]
     first = first_column(group, graph)
     lines.append(f"for (int32_t x = {first}; x < {width}; x += {group.hand_off}) {{")
     end = f"nn_least({width}, x + {group.hand_off})"

@@ -18,6 +18,8 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.plan.layerwise import plan
 from buildtool.service.firmware import include_folder, write_files
+from buildtool.service.options import PlanOptions
+from buildtool.service.pipeline import make_plan
 from buildtool.target.registry import load_target
 from buildtool.zoo import build
 
@@ -111,10 +113,18 @@ def test_the_header_serves_cpp(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def streamed(spec):
+    graph = rewrite(read_model(build(spec)))
+    made = make_plan(graph, TARGET, PlanOptions(objective="ram", image="stream"))
+    assert any(region.is_streamed for region in made.regions)
+    return emit(graph, made, TARGET, "net")
+
+
+@pytest.mark.parametrize("how", [zoo, streamed])
 @pytest.mark.parametrize("spec", ["every operator", *NETWORKS])
-def test_clang_format_has_nothing_to_change(spec, tmp_path):
+def test_clang_format_has_nothing_to_change(spec, how, tmp_path):
     program = need("clang-format-19")
-    made = emitted(every_operator(1, 2), "every") if spec == "every operator" else zoo(spec)
+    made = emitted(every_operator(1, 2), "every") if spec == "every operator" else how(spec)
     (tmp_path / ".clang-format").write_bytes((ROOT / ".clang-format").read_bytes())
     write_files(made.files, tmp_path)
     files = [str(tmp_path / name) for name in made.files if name.endswith((".c", ".h"))]
