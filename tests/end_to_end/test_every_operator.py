@@ -10,7 +10,13 @@ from buildtool.graph.types import OpKind
 from buildtool.service import handle
 
 WITHOUT_CODE = {OpKind.DEQUANTIZE, OpKind.EXPAND_DIMS, OpKind.RESHAPE, OpKind.SQUEEZE}
-FAST = [("host", "", 1), ("cortex-m4", "clang", 1), ("cortex-m55", "clang", 1)]
+FAST = [
+    ("host", "", 1),
+    ("cortex-m4", "clang", 1),
+    ("cortex-m55", "clang", 1),
+    ("qemu-virt-rv32", "clang", 1),
+    ("qemu-virt-rv32v", "clang", 1),
+]
 SLOW = [("host", "", 2), ("cortex-m4", "gcc", 2), ("cortex-m55", "gcc", 2)]
 RUNS = [
     *((*run, "layerwise") for run in FAST),

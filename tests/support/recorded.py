@@ -25,6 +25,7 @@ from buildtool.target.catalogue import features, load_catalogue, scratch_bytes
 from buildtool.target.expression import evaluate
 from buildtool.target.types import KernelVariant
 
+GUARD = 32  # bytes of noise before scratch
 WORDS = ("row_stride", "ring_rows", "ring_cols", "x0", "height", "width", "channels")
 
 
@@ -106,8 +107,8 @@ class Tape:
             expected = bytearray(one.before)
             for region, place in zip(recorded.regions, places, strict=True):
                 expected[place.offset : place.offset + len(region.after)] = region.after
-            for start, size in _scratch(recorded, one.before):
-                expected[start : start + size] = one.memory[start : start + size]
+            scratch = scratch_bytes(recorded.variant, recorded.graph, recorded.op)
+            expected[GUARD : GUARD + scratch] = one.memory[GUARD : GUARD + scratch]
             if bytes(expected) != one.memory:
                 where = np.flatnonzero(
                     np.frombuffer(expected, np.uint8) != np.frombuffer(one.memory, np.uint8)
@@ -116,14 +117,8 @@ class Tape:
         return wrong
 
 
-def _scratch(call: Recorded, memory: bytes) -> list[tuple[int, int]]:
-    """Scratch lies first: its guard, then as many bytes as the catalogue says."""
-    del memory
-    return [(32, scratch_bytes(call.variant, call.graph, call.op))]
-
-
 def _lay_out(call: Recorded) -> tuple[Call, list[Address]]:
-    """The call, and where its regions are in its memory."""
+    """The call, and where its regions are in its memory; scratch lies first, behind GUARD bytes."""
     memory = Memory(len(call.regions[0].before))
     scratch = memory.room(scratch_bytes(call.variant, call.graph, call.op))
     places = [memory.put(region.before, align=16).offset for region in call.regions]

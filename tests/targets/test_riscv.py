@@ -1,8 +1,9 @@
-"""RISC-V boards: counting, faults, memory limits, the integer helpers."""
+"""RISC-V boards: counting, faults, memory limits, the helpers that compilers call."""
 
 import ctypes
 import subprocess
 
+import numpy as np
 import pytest
 from buildtool_plugins import riscv
 from elftools.elf.elffile import ELFFile
@@ -23,6 +24,17 @@ SHIFTS = {
     "__ashrdi3": lambda a, n: a >> n,
     "__lshrdi3": lambda a, n: a % 2**64 >> n,
 }
+FLOATS = {"__addsf3": np.add, "__subsf3": np.subtract, "__mulsf3": np.multiply, "__divsf3": np.divide}
+COMPARISONS = {
+    "__eqsf2": lambda a, b, got: (a == b) == (got == 0),
+    "__nesf2": lambda a, b, got: (a != b) == (got != 0),
+    "__ltsf2": lambda a, b, got: (a < b) == (got < 0),
+    "__lesf2": lambda a, b, got: (a <= b) == (got <= 0),
+    "__gtsf2": lambda a, b, got: (a > b) == (got > 0),
+    "__gesf2": lambda a, b, got: (a >= b) == (got >= 0),
+    "__unordsf2": lambda a, b, got: bool(np.isnan(a) or np.isnan(b)) == (got != 0),
+}
+CONVERSIONS = ("__floatsisf", "__floatunsisf", "__fixsfsi")
 NUMBERS = (0, 1, -1, 3, -7, 2**31, -(2**31), 2**32 - 1, 2**32, 0x123456789ABCDEF, -(2**62) + 5, 2**63 - 1)
 
 
@@ -32,11 +44,14 @@ def signed(value):
 
 @pytest.fixture(scope="module")
 def helpers(tmp_path_factory):
-    """integers.c compiled for this machine, under names that are not the compiler's own."""
-    path = tmp_path_factory.mktemp("integers") / "integers.so"
-    renamed = [f"-D{name}=test{name}" for name in (*HELPERS, *SHIFTS)]
-    source = riscv.plugin.board_files()[0].parents[1] / "integers.c"
-    subprocess.run(["gcc", "-std=gnu99", "-O2", "-shared", "-fPIC", *renamed, source, "-o", path], check=True)
+    """The helpers compiled for this machine, under names that are not the compiler's own."""
+    path = tmp_path_factory.mktemp("helpers") / "helpers.so"
+    renamed = [f"-D{name}=test{name}" for name in (*HELPERS, *SHIFTS, *FLOATS, *COMPARISONS, *CONVERSIONS)]
+    folder = riscv.plugin.board_files()[0].parents[1]
+    sources = [folder / "integers.c", folder / "floats.c"]
+    subprocess.run(
+        ["gcc", "-std=gnu99", "-O2", "-shared", "-fPIC", *renamed, *sources, "-o", path], check=True
+    )
     return ctypes.CDLL(str(path))
 
 
@@ -59,6 +74,51 @@ def test_shifts_of_64_bits(helpers, name):
     for a in NUMBERS:
         for n in range(64):
             assert call(helpers, name, a, n, ctypes.c_int32) == signed(SHIFTS[name](a, n)), (a, n)
+
+
+def float_pairs():
+    """Any bit patterns; neighbours, whose difference cancels; every special value with every other."""
+    rng = np.random.default_rng(7)
+    wild = rng.integers(0, 2**32, (3000, 2), dtype=np.uint32)
+    near = np.column_stack((wild[:, 0], wild[:, 0] ^ rng.integers(0, 2**25, 3000, dtype=np.uint32)))
+    special = np.array([0, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000], np.uint32)
+    special = np.concatenate((special, special | 0x80000000))
+    every = np.stack(np.meshgrid(special, special), axis=-1).reshape(-1, 2)
+    return np.concatenate((wild, near, near ^ np.uint32([[0, 2**31]]), every)).view(np.float32)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+@np.errstate(all="ignore")
+def test_arithmetic_in_single_precision(helpers, name):
+    function = getattr(helpers, "test" + name)
+    function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float] * 2
+    pairs = float_pairs()
+    expected = FLOATS[name](pairs[:, 0], pairs[:, 1])
+    got = np.array([function(a, b) for a, b in pairs], np.float32)
+    both_nan = np.isnan(expected) & np.isnan(got)
+    assert ((expected.view(np.uint32) == got.view(np.uint32)) | both_nan).all()
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_in_single_precision(helpers, name):
+    function = getattr(helpers, "test" + name)
+    function.restype, function.argtypes = ctypes.c_int32, [ctypes.c_float] * 2
+    assert all(COMPARISONS[name](a, b, function(a, b)) for a, b in float_pairs())
+
+
+def test_conversions_of_single_precision(helpers):
+    from_signed, from_natural, to_signed = (getattr(helpers, "test" + name) for name in CONVERSIONS)
+    from_signed.restype = from_natural.restype = ctypes.c_float
+    from_natural.argtypes, to_signed.argtypes = [ctypes.c_uint32], [ctypes.c_float]
+    rng = np.random.default_rng(8)
+    bits = rng.integers(0, 2**32, 3000, dtype=np.uint32) >> rng.integers(0, 32, 3000, dtype=np.uint32)
+    for n in (0, 2**31, 2**32 - 1, 2**24 + 1, *map(int, bits)):
+        signed_n = n - 2**32 if n >= 2**31 else n
+        assert from_natural(n) == np.float32(n)
+        assert from_signed(signed_n) == np.float32(signed_n)
+    for value in rng.normal(0, 1, 3000) * 2.0 ** rng.integers(-5, 34, 3000):
+        whole = int(np.float32(value))
+        assert to_signed(value) == min(max(whole, -(2**31)), 2**31 - 1)
 
 
 @pytest.mark.parametrize(("board", "tool"), RISCV)

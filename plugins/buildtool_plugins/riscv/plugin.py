@@ -84,6 +84,7 @@ class RiscvPlugin:
                 str(ROOT / "startup.c"),
                 str(ROOT / "semihosting_call.S"),
                 str(ROOT / "integers.c"),
+                str(ROOT / "floats.c"),
                 str(baremetal.ROOT / "memory.c"),
                 str(baremetal.ROOT / "semihosting.c"),
             ),
