@@ -15,7 +15,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from graphs import small_networks
 from hypothesis import given, settings
 
-from buildtool import zoo
+from buildtool import cli, zoo
 from buildtool.errors import BuildtoolError, UsageError
 from buildtool.graph.tflite.flat import FlatFile
 from buildtool.graph.tflite.reader import read_model
@@ -142,6 +142,28 @@ def test_damaged_bytes_give_a_file_or_an_error():
 def test_planning_options_have_no_part_in_it():
     with pytest.raises(UsageError, match="no effect"):
         handle({"kind": "tflm", "model": "ds_cnn", "options": {"in_place": "none"}})
+
+
+def test_the_command_writes_the_file_and_says_what_it_needs(tmp_path, capsys):
+    file = tmp_path / "out" / "planned.tflite"
+    assert cli.run(["plan", "ds_cnn", "--emit", "tflm", "--out", str(file)]) == 0
+    assert "16,000 bytes (no placement needs less)" in capsys.readouterr().out
+    assert file.read_bytes() == planned_file(zoo.build("ds_cnn"))[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--emit", "tflm"], "--emit needs --out"),
+        (["--emit", "tflm", "-o", "x", "-b", "host"], "--emit is for no board"),
+        (["--emit", "tflite", "-o", "x"], "unknown emit 'tflite'"),
+        (["-o", "x", "-b", "host"], "--out is for --emit"),
+        ([], "the following arguments are required: -b/--board"),
+    ],
+)
+def test_the_command_refuses_what_does_not_go_together(arguments, says, capsys):
+    assert cli.run(["plan", "ds_cnn", *arguments]) == 2
+    assert says in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
