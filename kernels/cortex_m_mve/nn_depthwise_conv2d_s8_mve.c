@@ -80,19 +80,25 @@ typedef struct {
 
 typedef int8_t *spreading(int8_t *to, source *from, uint32_t channels);
 
-static NN_MVE_NAKED int8_t *spread_16_channels(int8_t *to, source *from, uint32_t channels) {
+static NN_MVE_NAKED int8_t *spread_16_channels(NN_MVE_IN_ASM int8_t *to, NN_MVE_IN_ASM source *from,
+                                               NN_MVE_IN_ASM uint32_t channels) {
     __asm volatile(SPREAD(THREE_ROWS, ""));
 }
 
-static NN_MVE_NAKED int8_t *spread_some_channels(int8_t *to, source *from, uint32_t channels) {
+static NN_MVE_NAKED int8_t *spread_some_channels(NN_MVE_IN_ASM int8_t *to,
+                                                 NN_MVE_IN_ASM source *from,
+                                                 NN_MVE_IN_ASM uint32_t channels) {
     __asm volatile(SPREAD(THREE_SOME, ""));
 }
 
-static NN_MVE_NAKED int8_t *spread_three_of_more(int8_t *to, source *from, uint32_t channels) {
+static NN_MVE_NAKED int8_t *spread_three_of_more(NN_MVE_IN_ASM int8_t *to,
+                                                 NN_MVE_IN_ASM source *from,
+                                                 NN_MVE_IN_ASM uint32_t channels) {
     __asm volatile(SPREAD(THREE_SOME, SKIP));
 }
 
-static NN_MVE_NAKED int8_t *spread_four(int8_t *to, source *from, uint32_t channels) {
+static NN_MVE_NAKED int8_t *spread_four(NN_MVE_IN_ASM int8_t *to, NN_MVE_IN_ASM source *from,
+                                        NN_MVE_IN_ASM uint32_t channels) {
     __asm volatile(SPREAD(FOUR_SOME, SKIP));
 }
 
@@ -251,27 +257,27 @@ typedef struct {
           "vpop {d8-d15}\n"                                                                        \
           "pop {r4-r11, pc}\n"
 
-static NN_MVE_NAKED void up_to_4_of_stride_1(const small_arguments *a) {
+static NN_MVE_NAKED void up_to_4_of_stride_1(NN_MVE_IN_ASM const small_arguments *a) {
     __asm volatile(ONE_PART(LAST_FOUR(PAIR_1)));
 }
 
-static NN_MVE_NAKED void up_to_8_of_stride_1(const small_arguments *a) {
+static NN_MVE_NAKED void up_to_8_of_stride_1(NN_MVE_IN_ASM const small_arguments *a) {
     __asm volatile(ONE_PART(EIGHT(PAIR_1, SOME)));
 }
 
-static NN_MVE_NAKED void up_to_12_of_stride_1(const small_arguments *a) {
+static NN_MVE_NAKED void up_to_12_of_stride_1(NN_MVE_IN_ASM const small_arguments *a) {
     __asm volatile(TWO_PARTS(EIGHT(PAIR_1, ALL), LAST_FOUR(PAIR_1)));
 }
 
-static NN_MVE_NAKED void up_to_16_of_stride_1(const small_arguments *a) {
+static NN_MVE_NAKED void up_to_16_of_stride_1(NN_MVE_IN_ASM const small_arguments *a) {
     __asm volatile(TWO_PARTS(EIGHT(PAIR_1, ALL), EIGHT(PAIR_1, SOME)));
 }
 
-static NN_MVE_NAKED void up_to_4_of_stride_2(const small_arguments *a) {
+static NN_MVE_NAKED void up_to_4_of_stride_2(NN_MVE_IN_ASM const small_arguments *a) {
     __asm volatile(ONE_PART(LAST_FOUR(PAIR_2)));
 }
 
-static NN_MVE_NAKED void up_to_8_of_stride_2(const small_arguments *a) {
+static NN_MVE_NAKED void up_to_8_of_stride_2(NN_MVE_IN_ASM const small_arguments *a) {
     __asm volatile(ONE_PART(EIGHT(PAIR_2, SOME)));
 }
 

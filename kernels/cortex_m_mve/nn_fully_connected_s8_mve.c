@@ -23,7 +23,7 @@ typedef struct {
 } dot_arguments;
 
 /* Computes sums; returns the weights behind those it used. By hand, as in nn_conv2d_s8_mve. */
-static NN_MVE_NAKED const int8_t *dot_tiles(const dot_arguments *arguments) {
+static NN_MVE_NAKED const int8_t *dot_tiles(NN_MVE_IN_ASM const dot_arguments *arguments) {
     __asm volatile("push {r4-r11, lr}\n"
                    "ldm r0, {r1, r3, r5, r7, r9, r11}\n"
                    "ldr r12, [r0, #24]\n"

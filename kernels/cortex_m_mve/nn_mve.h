@@ -22,6 +22,9 @@
 #define NN_MVE_NAKED __attribute__((naked, noinline, noipa))
 #endif
 
+/* A parameter that only the function's assembly knows. */
+#define NN_MVE_IN_ASM __attribute__((unused))
+
 /* How a layer's channels are requantised; the packing knows. */
 enum {
     NN_MVE_PLAIN = 0,   /* all shifts right, and nothing below the zero point is put out */
@@ -35,22 +38,6 @@ typedef struct {
     int32_t mode; /* NN_MVE_* */
     int32_t reserved[3];
 } nn_mve_head;
-
-/* Four sums of four channels; `multiplier` and `shift` as in nn_channel. */
-static inline int32x4_t nn_mve_requantise(int32x4_t sums, int32x4_t multiplier, int32x4_t shift,
-                                          int mode) {
-    if (mode == NN_MVE_GENERAL) {
-        const int32x4_t zero = vdupq_n_s32(0), right = vminq_s32(shift, zero);
-        sums = vqrdmulhq_s32(vshlq_s32(sums, vmaxq_s32(shift, zero)), multiplier);
-        sums = vaddq_s32(sums, vshrq_n_s32(vandq_s32(sums, right), 31));
-        return vrshlq_s32(sums, right);
-    }
-    sums = vqrdmulhq_s32(sums, multiplier);
-    if (mode == NN_MVE_ODD) {
-        sums = vqdmlahq_n_s32(sums, sums, 1);
-    }
-    return vrshlq_s32(sums, shift);
-}
 
 /* Two vectors of requantised sums as int16, element i of the first before that of the second, with
  * the zero point added and clamped: exact, since what saturates is clamped anyway. */

@@ -222,7 +222,7 @@ NN_MVE_NAKED void nn_mve_dots_single(void) {
 #define SHIFT                                                                                      \
     "vrshl.s32 q0, q0, q3\n"                                                                       \
     "vrshl.s32 q1, q1, q3\n"
-/* As nn_mve_requantise, by mode; r7 is 1. */
+/* Requantisation by mode; r7 is 1. */
 #define PLAIN SUMS_IN MULTIPLY SHIFT
 #define ODD SUMS_IN MULTIPLY "vqdmlah.s32 q0, q0, r7\n vqdmlah.s32 q1, q1, r7\n" SHIFT
 #define GENERAL                                                                                    \
@@ -256,7 +256,7 @@ NN_MVE_NAKED void nn_mve_dots_single(void) {
 
 /* On the stack: 0 the arguments, 4 single channels of the block, 8 factors, 12 outputs, 16 channels
  * left, 20 the weights. */
-NN_MVE_NAKED void nn_mve_run_pairs(nn_mve_pairs *p) {
+NN_MVE_NAKED void nn_mve_run_pairs(NN_MVE_IN_ASM nn_mve_pairs *p) {
     __asm volatile(
         "push {r4-r11, lr}\n"
         "vpush {d8-d15}\n"

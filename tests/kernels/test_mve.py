@@ -1,55 +1,175 @@
 """The Helium kernels equal their plain twins to the bit, in the emulator, in every placement."""
 
+import dataclasses
+import struct
+
+import kernelcases
+import numpy as np
 import pytest
 from boardcalls import recording
+from extremecases import windowed as extreme
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernelboard import Call, Memory
+from kernelcases import means
 from kernelcases import windowed as small
-from placement import run_over, run_pieces, run_whole
+from litert import run_graph
+from placement import WAYS, run_placed, run_whole
+from ties import expected as fixed_point
+from ties import layer
 from vectorcases import windowed as large
 
-from buildtool.plan.overlap import distance
+from buildtool.emit.packing import pack
+from buildtool.emit.packing_mve import GENERAL, ODD, PLAIN
+from buildtool.emit.strided import reduction
+from buildtool.graph.types import Activation, ElementwiseAttrs, OpKind
 from buildtool.target.catalogue import select
 
+BOARD, FAMILY = "cortex-m55", "cortex_m_mve"
+NOT_SERVED = {"transpose_convolution", "prelu", "softmax", "resize"}
 KINDS = {
-    **{f"small {kind}": strategy for kind, strategy in small.items()},
+    **{f"small {kind}": strategy for kind, strategy in small.items() if kind not in NOT_SERVED},
     **{f"large {kind}": strategy for kind, strategy in large.items()},
+    **extreme,
 }
-SERVED = sorted(set(KINDS) - {"small transpose_convolution", "small prelu", "small softmax", "small resize"})
+slow = pytest.mark.slow
+compilers = pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
 
 
-def examples(count):
-    return settings(max_examples=count, derandomize=True, deadline=None, database=None)
+def collect(strategy, count, use):
+    """Calls `use` with so many examples, the same every time."""
+
+    @settings(max_examples=count, derandomize=True, deadline=None, database=None)
+    @given(data=strategy)
+    def each(data):
+        use(data)
+
+    each()
 
 
-def place(recorder, case, how, seed):
-    """Runs a case in one of the ways that plans do."""
-    if how == "whole":
-        run_whole(case)
-    elif how == "over":
-        contract = select(recorder.target, case.graph, case.op).overlap
-        apart = distance(case.graph, case.op, case.op.inputs[seed % len(case.inputs)], contract)
-        if apart is not None:
-            run_over(case, seed % len(case.inputs), apart)
-    else:
-        run_pieces(case, seed, columns=how == "windows")
+def repeat(toolchain, kinds, count):
+    """The kinds' calls in one emulator run; how often each kernel was called."""
+    with recording(BOARD, FAMILY) as recorder:
 
+        def place(drawn):
+            case, how, seed = drawn
+            run_placed(case, how, seed, select(recorder.target, case.graph, case.op).overlap)
 
-def record(recorder, kind, count):
-    @examples(count)
-    @given(
-        case=KINDS[kind], how=st.sampled_from(["whole", "over", "rows", "windows"]), seed=st.integers(0, 999)
-    )
-    def collect(case, how, seed):
-        place(recorder, case, how, seed)
-
-    collect()
-
-
-@pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", SERVED)
-def test_every_placement_leaves_the_same_bytes(kind, toolchain):
-    with recording("cortex-m55", "cortex_m_mve") as recorder:
-        record(recorder, kind, 25)
-    assert len(recorder.recorded) >= 15
+        for kind in kinds:
+            collect(st.tuples(KINDS[kind], st.sampled_from(WAYS), st.integers(0, 999)), count, place)
     recorder.check(toolchain)
+    return recorder.kernels
+
+
+@compilers
+def test_every_placement_leaves_the_same_bytes(toolchain):
+    used = repeat(toolchain, sorted(KINDS), 12)
+    assert sum(used.values()) > 200
+    assert len(used) >= 8, "some kernel was never called"
+
+
+@slow
+@pytest.mark.parametrize("toolchain", ["clang", "gcc"])
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_many_cases(kind, toolchain):
+    assert sum(repeat(toolchain, [kind], 100).values()) > 60
+
+
+@compilers
+def test_halves_are_rounded_as_the_reference_rounds_them(toolchain):
+    """Also proven to matter: many of these sums come out wrong when halves are rounded up."""
+    modes, wrong = set(), 0
+    with recording(BOARD, FAMILY) as recorder:
+        for seed in range(6):
+            for kind in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D):
+                for exponents in ((-20.0, -2.0), (-31.0, -6.0), (-3.0, 4.0)):
+                    activation = Activation.RELU if seed % 3 == 0 else Activation.NONE
+                    case, missed = layer(kind, seed, exponents, activation)
+                    wrong += missed * (activation is Activation.NONE)
+                    np.testing.assert_array_equal(run_whole(case).reshape(-1), fixed_point(case))
+                    modes.add((kind, mode_of(recorder, case)))
+    assert wrong > 150
+    assert len(modes) == 6, "of each kind plain, odd and general"
+    recorder.check(toolchain)
+
+
+@compilers
+def test_dense_layers_round_once_whatever_their_factors(toolchain):
+    modes = set()
+    with recording(BOARD, FAMILY) as recorder:
+        for exponents in ((-16.0, -12.0), (-11.0, -7.0), (-3.0, 4.0), (-31.0, -20.0)):
+            case, _ = layer(OpKind.FULLY_CONNECTED, 1, exponents, Activation.NONE)
+            run_whole(case)
+            modes.add(mode_of(recorder, case))
+    assert modes == {PLAIN, ODD, GENERAL}
+    recorder.check(toolchain)
+
+
+def mode_of(recorder, case):
+    """NN_MVE_* of a packed layer."""
+    packing = select(recorder.target, case.graph, case.op).packing
+    return struct.unpack_from("<5i", pack(case.graph, case.op, packing))[4]
+
+
+def every_pair(kind, seed):
+    """ADD, SUB or MUL of all pairs of int8 values."""
+    rng = np.random.default_rng(seed)
+    shape = (1, 256, 256, 1)
+    scales = [kernelcases.random_scale(rng), kernelcases.random_scale(rng)]
+    zero_points = rng.integers(-128, 128, 3)
+    spread = scales[0] * scales[1] * 74 * 74 if kind is OpKind.MUL else max(scales) * 74
+    names = zip("ab", scales, zero_points, strict=False)
+    operands = [kernelcases.activation_tensor(n, shape, s, int(z)) for n, s, z in names]
+    out = kernelcases.activation_tensor("y", shape, spread / 2.0 ** rng.uniform(3, 8), int(zero_points[2]))
+    values = np.meshgrid(np.arange(-128, 128, dtype=np.int8), np.arange(-128, 128, dtype=np.int8))
+    inputs = [np.ascontiguousarray(v).reshape(shape) for v in values]
+    return kernelcases.case(kind, ElementwiseAttrs(Activation.NONE), operands, [], out, inputs)
+
+
+@compilers
+def test_every_pair_of_values_added_subtracted_and_multiplied(toolchain):
+    with recording(BOARD, FAMILY) as recorder:
+        for kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL):
+            for seed in range(4):
+                run_whole(every_pair(kind, seed))
+    recorder.check(toolchain)
+
+
+def six(values):
+    return [*values, *([0] * (6 - len(values)))]
+
+
+@compilers
+def test_means_over_any_axes(toolchain):
+    calls = []
+
+    def take(case):
+        walk = reduction(case.graph, case.op)
+        memory = Memory(len(calls))
+        lists = [[n for n, _ in walk.outer], [s for _, s in walk.outer]]
+        lists += [[n for n, _ in walk.inner], [s for _, s in walk.inner]]
+        ranks = [len(walk.outer), len(walk.inner)]
+        geometry = memory.words(*ranks, *(number for values in lists for number in six(values)))
+        constants = memory.put(pack(case.graph, case.op, "mean"))
+        x = memory.put(np.ascontiguousarray(case.inputs[0]), align=1)
+        out = memory.room(int(np.prod(case.out_shape, dtype=int)), align=1)
+        calls.append((case, out, Call("nn_mean_s8_mve", (geometry, constants, x, out), memory)))
+
+    collect(means(), 60, take)
+    with recording(BOARD, FAMILY) as recorder:
+        done = recorder.firmware(toolchain).run([call for _, _, call in calls])
+    for (case, out, _), left in zip(calls, done, strict=True):
+        wanted = run_graph(case.graph, case.inputs)[case.op.outputs[0]]
+        np.testing.assert_array_equal(left.array(out, case.out_shape), wanted)
+        changed = left.changed()
+        assert np.all((changed >= out.offset) & (changed < out.offset + wanted.size))
+
+
+def test_a_wrong_byte_is_noticed():
+    """So the tests above can fail: the recorded calls really run on the board."""
+    with recording(BOARD, FAMILY) as recorder:
+        collect(KINDS["small convolution"], 3, run_whole)
+    first = recorder.recorded[0]
+    recorder.recorded[0] = dataclasses.replace(first, wanted=bytes([first.wanted[0] ^ 1]) + first.wanted[1:])
+    with pytest.raises(AssertionError, match=r"^1 of \d+ calls"):
+        recorder.check("clang")

@@ -126,11 +126,15 @@ class Recorder:
         symbols = {v.symbol for v in variants} | {v.symbol + TWIN for v in variants if v.scratch != "0"}
         return tuple(sorted(files)), tuple(sorted(symbols))
 
-    def check(self, toolchain: str) -> None:
-        """Runs all calls on the board; raises AssertionError naming the first that differ."""
+    def firmware(self, toolchain: str) -> Firmware:
+        """The image with the family's kernels."""
         files, symbols = self.sources()
         root = kernels_root()
-        firmware = Firmware(self.board, toolchain, tuple(root / name for name in files), symbols)
+        return Firmware(self.board, toolchain, tuple(root / name for name in files), symbols)
+
+    def check(self, toolchain: str) -> None:
+        """Runs all calls on the board; raises AssertionError naming the first that differ."""
+        firmware = self.firmware(toolchain)
         twins = [r for r in self.recorded if r.twin is not None]
         done = firmware.run([*(r.call for r in self.recorded), *(r.twin for r in twins if r.twin)])
         wrong = [

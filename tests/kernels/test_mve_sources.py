@@ -1,0 +1,47 @@
+"""The Helium kernels' sources: no warnings, nothing needed, one function a file."""
+
+import re
+import subprocess
+
+import pytest
+from ckernels import KERNELS, WARNINGS
+from test_compile import need
+
+SOURCES = sorted((KERNELS / "cortex_m_mve").glob("*.c"))
+HEADERS = [*sorted((KERNELS / "cortex_m_mve").glob("*.h")), KERNELS / "include" / "nn_cortex_m_mve.h"]
+CORE = ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-ffreestanding", "-ffp-contract=off")
+SELECT = {"clang-22": "--target=thumbv8.1m.main-none-eabihf", "arm-none-eabi-gcc": "-mthumb"}
+RUNTIME = {"memcpy", "memset", "memmove", "__aeabi_memcpy", "__aeabi_memset", "__aeabi_memclr4"}
+PIECES = {"nn_mve_pairs"}  # what a kernel calls; several entry points
+
+
+@pytest.mark.parametrize("level", ["-O3", "-Os", pytest.param("-O1", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("compiler", sorted(SELECT))
+def test_no_warnings_and_nothing_needed_but_the_runtime(compiler, level, tmp_path):
+    nm, needed, made = need("arm-none-eabi-nm"), set(), set()
+    for source in SOURCES:
+        target = tmp_path / f"{source.stem}.o"
+        command = [need(compiler), SELECT[compiler], *CORE, level, *WARNINGS, f"-I{KERNELS / 'include'}"]
+        done = subprocess.run(
+            [*command, "-c", str(source), "-o", str(target)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        listed = subprocess.run([nm, str(target)], capture_output=True, text=True, check=True).stdout
+        needed |= set(re.findall(r" U (\S+)", listed))
+        made |= set(re.findall(r" T (\S+)", listed))
+        assert not re.findall(r" [bBdDC] (\S+)", listed), source.name
+    assert needed - made <= RUNTIME
+
+
+def test_a_file_holds_one_public_function_and_its_scratch_twin():
+    for source in SOURCES:
+        if source.stem in PIECES:
+            continue
+        pattern = r"^(?!static|NN_)\w[\w *]* \*?(nn_\w+)\("
+        public = re.findall(pattern, source.read_text(), re.MULTILINE)
+        assert public in ([source.stem], [source.stem + "_scratch_bytes", source.stem]), source.name
+
+
+def test_the_sources_are_formatted():
+    formatter = need("clang-format-19")
+    subprocess.run([formatter, "--dry-run", "--Werror", *map(str, [*SOURCES, *HEADERS])], check=True)
