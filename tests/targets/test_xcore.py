@@ -1,0 +1,159 @@
+"""Board xcore: planned for the chip, run on the host, and never said to be more than that."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from buildtool import cli
+from buildtool.errors import PlanError
+from buildtool.service import handle
+from buildtool.service.models import load_model, read_graph
+from buildtool.target.registry import load_board
+
+NETWORK = "mobilenetv2:size=64,alpha=0.35,classes=10"
+ROOT = Path(__file__).resolve().parents[2]
+MODEL = ROOT / "../shared/models/mobilenetv2_160.tflite"
+# xcore-opt 1.4.2 on MobileNetV2-160, weights loaded from flash into the arena.
+XCORE_OPT = {"0-14x10": 286928, "0-6x8,7-14x4,15-26x2": 255144, "0-6x20,7-14x10,15-22x4": 234728}
+
+
+def ask(kind, **fields):
+    options = fields.pop("options", {})
+    return handle({"kind": kind, "model": NETWORK, "board": "xcore", "options": options, **fields})
+
+
+@cache
+def least(strategy="layerwise", segments=""):
+    """The least arena with constants in it."""
+    options = {"strategy": strategy, "objective": "ram"} | ({"segments": segments} if segments else {})
+    return ask("plan", options=options)["arena_bytes"]
+
+
+def test_the_board_is_one_tile_with_its_weights_in_slow_flash():
+    board = load_board("xcore")
+    assert board.memory(board.arena).size == 512 * 1024
+    assert (board.weights, board.memory(board.weights).bandwidth) == ("flash", 50_000_000)
+    assert board.estimate is not None and board.estimate.macs_per_second == 2_150_000_000
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"strategy": "layerwise"},
+        {"strategy": "xcore-strips", "segments": "0-6x8,7-14x4"},
+        pytest.param({"strategy": "layerwise", "objective": "ram"}, marks=pytest.mark.slow),
+        pytest.param({"strategy": "xcore-strips", "image": "stream"}, marks=pytest.mark.slow),
+        pytest.param({"strategy": "msf-cnn", "max_f": 1.3, "objective": "ram"}, marks=pytest.mark.slow),
+    ],
+)
+def test_constants_that_come_early_or_late_give_the_same_bytes(options):
+    """The harness copies when asked in one set and when waited for in the next."""
+    answer = ask("validate", inputs=2, tensors=True, options=options)
+    assert answer["exact"], answer["first_difference"]
+    assert answer["level"] == "host"
+    assert answer["arena_high_water"] <= answer["arena_bytes"]
+
+
+@pytest.mark.parametrize("slack", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (300, 3000, 20000))])
+def test_slices_give_the_same_bytes_in_any_arena(slack):
+    options = {"strategy": "layerwise", "ram": least() + slack}
+    answer = ask("validate", inputs=2, tensors=True, options=options)
+    assert answer["exact"], answer["first_difference"]
+    assert answer["arena_bytes"] <= least() + slack
+
+
+def test_a_limit_below_the_least_says_what_is_needed():
+    with pytest.raises(PlanError) as caught:
+        ask("plan", options={"strategy": "layerwise", "ram": 30000, "objective": "ram"})
+    assert "with the constants that are loaded into it" in caught.value.text
+
+
+def test_the_answer_says_what_was_estimated_and_that_nothing_was_compiled_for_the_chip(capsys):
+    assert cli.run(["plan", NETWORK, "--board", "xcore", "--strategy", "layerwise"]) == 0
+    text = capsys.readouterr().out
+    assert "estimated time:" in text and "fitted to one published profile" in text
+    assert "nothing was compiled for the chip" in text
+    assert "weights are loaded:" in text
+    answer = ask("plan", options={"strategy": "layerwise"})
+    estimate = answer["estimate"]
+    assert estimate["compute_seconds"] == answer["macs"] / 2_150_000_000
+    both = estimate["compute_seconds"] + estimate["load_seconds"]
+    longer = max(estimate["compute_seconds"], estimate["load_seconds"])
+    assert longer <= estimate["total_seconds"] <= both * 1.0001
+
+
+def test_more_memory_is_faster():
+    times = [
+        ask("plan", options={"strategy": "layerwise", "ram": least() + slack})["estimate"]["total_seconds"]
+        for slack in (0, 100000)
+    ]
+    assert times[0] > times[1]
+
+
+def test_other_boards_say_nothing_of_the_kind():
+    answer = handle(
+        {"kind": "plan", "model": NETWORK, "board": "cortex-m4", "options": {"strategy": "layerwise"}}
+    )
+    assert (answer["estimate"], answer["loading"], answer["note"], answer["loads"]) == (None, None, "", [])
+
+
+def test_a_plan_says_when_weight_buffers_bind():
+    free = ask("plan", options={"strategy": "layerwise", "objective": "ram"})["loading"]
+    assert not free["bind"] or free["fullest_without"] < least()
+    bound = ask("plan", options={"strategy": "xcore-strips", "segments": "0-6x16,7-14x8,15-26x4"})
+    assert bound["loading"]["bind"]
+    assert bound["loading"]["fullest_without"] < bound["arena_bytes"]
+
+
+def test_build_writes_all_that_the_vendors_tools_need(tmp_path, capsys):
+    words = ["build", NETWORK, "--board", "xcore", "--strategy", "layerwise", "--out", str(tmp_path)]
+    assert cli.run(words) == 0
+    assert "nothing was compiled for the chip" in capsys.readouterr().out
+    (source,) = tmp_path.glob("*.c")
+    net = source.stem
+    described = json.loads((tmp_path / f"{net}_arena.json").read_text())
+    assert described["loads"] and described["buffers"]
+    assert not list(tmp_path.glob("*.xe"))
+    make = (tmp_path / f"{net}_xtc.mk").read_text()
+    assert "was not tried" in make
+    # The same rules with a compiler that is here: everything is in the folder, and compiles.
+    compiler = shutil.which("clang") or shutil.which("gcc")
+    command = ["make", "-f", f"{net}_xtc.mk", f"lib{net}.a"]
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name, real in (("xcc", compiler), ("xmosar", shutil.which("ar"))):
+        script = tools / name
+        drop = 'for a; do shift; case "$a" in -target=*) ;; *) set -- "$@" "$a";; esac; done'
+        script.write_text(f'#!/bin/sh\n{drop}\nexec {real} "$@"\n')
+        script.chmod(0o755)
+    path = f"{tools}:/usr/bin:/bin"
+    made = subprocess.run(command, cwd=tmp_path, env={"PATH": path}, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / f"lib{net}.a").exists()
+
+
+@pytest.mark.parametrize("segments", XCORE_OPT)
+def test_no_more_memory_than_xcore_opt_with_the_weights_in_it(segments):
+    if not MODEL.exists():
+        pytest.skip(f"{MODEL.name} is not there: ../shared/models/{MODEL.name}")
+    read_graph(load_model(str(MODEL)))
+    options = {"strategy": "xcore-strips", "segments": segments, "objective": "ram"}
+    answer = handle({"kind": "plan", "model": str(MODEL), "board": "xcore", "options": options})
+    assert answer["arena_bytes"] <= XCORE_OPT[segments]
+
+
+@pytest.mark.slow
+def test_the_trained_network_in_the_least_memory_equals_the_reference():
+    if not MODEL.exists():
+        pytest.skip(f"{MODEL.name} is not there: ../shared/models/{MODEL.name}")
+    options = {"strategy": "xcore-strips", "segments": "0-6x20,7-14x10,15-22x4", "ram": 140000}
+    request = {"kind": "validate", "model": str(MODEL), "board": "xcore", "inputs": 2, "reference": "litert"}
+    answer = handle(request | {"options": options})
+    assert answer["exact"], answer["first_difference"]
+    assert answer["arena_bytes"] <= 140000
