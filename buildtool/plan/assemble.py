@@ -38,7 +38,7 @@ def assemble(
     ranges = live_ranges(graph)
     tensors = tensor_buffers(graph, ranges, steps, image)
     buffers = (*tensors, *scratch_buffers(graph, kernels, steps))
-    options = permitted(graph, ranges, kernels, in_place, image == "resident")
+    options = permitted(graph, ranges, kernels, in_place, image == "resident", parts=True)
     placed = place(buffers, options, target.board.alignment)
     return Plan(
         strategy=strategy,

@@ -6,11 +6,12 @@ addresses given, and looks up when every input row they fall on is read for the 
 
 from __future__ import annotations
 
+import math
 from itertools import accumulate
 
 import numpy as np
 
-from buildtool.graph.types import TABLE_KINDS, ConvAttrs, Graph, Op, OpKind, PoolAttrs, Tensor
+from buildtool.graph.types import TABLE_KINDS, AxisAttrs, ConvAttrs, Graph, Op, OpKind, PoolAttrs, Tensor
 from buildtool.target.types import Contract
 
 _SLIDING = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D)
@@ -33,7 +34,35 @@ def unsafe(graph: Graph, op: Op, operand: int, contract: Contract, shift: int) -
         if windows is None:
             return "it does not go through this input row by row"
         return _replay_rows(windows, source, result, shift)
+    if contract is Contract.PARTS:
+        return _replay_parts(graph, op, operand, shift)
     return "its kernel allows no overlap"
+
+
+def _replay_parts(graph: Graph, op: Op, operand: int, shift: int) -> str:
+    """Line after line of one part after the other, byte by byte: none may hit what is still to come."""
+    if op.kind is not OpKind.CONCATENATION or not isinstance(op.attrs, AxisAttrs):
+        return "it has no parts"
+    if op.inputs.count(operand) != 1:
+        return "it reads this input more than once"
+    source, result = graph.tensors[operand], graph.tensors[op.outputs[0]]
+    width, mine = (math.prod(t.shape[op.attrs.axis :]) * t.dtype.size for t in (result, source))
+    line = np.arange(source.size // mine, dtype=np.int64)
+    column = 0
+    for t in op.inputs:
+        part = graph.tensors[t]
+        size = math.prod(part.shape[op.attrs.axis :]) * part.dtype.size
+        first = line * width + column - shift  # of the bytes written, within the operand
+        if t == operand:  # a byte that goes upwards hits one that follows it
+            bad = (first > line * mine) & (first < source.size)
+        else:
+            bad = (first + size > 0) & (first < source.size)
+        if bad.any():
+            return f"line {int(np.argmax(bad))} of tensor {part.name} is written over this input"
+        if t == operand:
+            break
+        column += size
+    return ""
 
 
 def _replay_elements(source: Tensor, result: Tensor, shift: int) -> str:

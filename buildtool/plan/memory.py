@@ -174,6 +174,8 @@ def _step(
         return
     # of an operator in slices, all input is read again for the last one
     contract = kernel.overlap if kernel and not in_slices else Contract.NONE
+    if contract is Contract.PARTS:  # used by plans of whole operators only
+        contract = Contract.NONE
     by_row = contract is not Contract.NONE and streams(graph, op) and not accumulates(graph, op)
     for y0, y1 in [(y, y + 1) for y in range(step.y0, step.y1)] if by_row else [(step.y0, step.y1)]:
         spans = list(_read(memory, op, (y0, y1), (step.x0, step.x1)))

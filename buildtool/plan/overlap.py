@@ -10,14 +10,33 @@ there are none once q * stride - pad is beyond the input. So
 A tap's dilation only moves it further up. Under the contract `pixel`, element e is written when all
 elements up to e have been read: d = max over all e but the last of (e + 1) * (bytes of an output
 element - bytes of an input element), which is 0 where they are of one size.
+
+Under the contract `parts` the output is m lines of S bytes, n of each from this part, s of them from
+parts before it. Writing its line q ends below its lines from q + 1 on as long as
+i + (q + 1) * n >= o + q * S + s + n, and writing the parts before it ends at o + (m - 1) * S + s:
+
+    d = (m - 1) * (S - n) + s for the first part, (m - 1) * S + s for the others,
+
+so that with one line (parts below each other) each part may lie where it goes to.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from buildtool.graph.liveness import LiveRange
-from buildtool.graph.types import ALIAS_KINDS, TABLE_KINDS, ConvAttrs, Graph, Op, OpKind, PoolAttrs, Tensor
+from buildtool.graph.types import (
+    ALIAS_KINDS,
+    TABLE_KINDS,
+    AxisAttrs,
+    ConvAttrs,
+    Graph,
+    Op,
+    OpKind,
+    PoolAttrs,
+    Tensor,
+)
 from buildtool.plan.types import Overlap
 from buildtool.target.types import Contract, KernelVariant
 
@@ -48,7 +67,21 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
         if op.kind in _WINDOWED and operand != op.inputs[0]:
             return None
         return _row_distance(rows, source, result)
+    if contract is Contract.PARTS and op.kind is OpKind.CONCATENATION:
+        return _part_distance(graph, op, operand)
     return None
+
+
+def _part_distance(graph: Graph, op: Op, operand: int) -> int | None:
+    """The formula for parts, in bytes; a part that goes to several places stays."""
+    if op.inputs.count(operand) != 1 or not isinstance(op.attrs, AxisAttrs):
+        return None
+    result = graph.tensors[op.outputs[0]]
+    lines = math.prod(result.shape[: op.attrs.axis])
+    before = op.inputs[: op.inputs.index(operand)]
+    offset = sum(graph.tensors[t].size for t in before) // lines
+    own = graph.tensors[operand].size // lines if not before else 0
+    return (lines - 1) * (result.size // lines - own) + offset
 
 
 def _row_steps(op: Op) -> tuple[int, int] | None:
@@ -75,8 +108,12 @@ def permitted(
     kernels: Sequence[KernelVariant | None],
     in_place: str,
     resident: bool,
+    *,
+    parts: bool = False,
 ) -> tuple[Overlap, ...]:
     """Every overlap that the kernels' contracts allow, with range indices as buffers.
+
+    `parts`: also those of concatenations, which plans of whole operators can have.
 
     An input qualifies that dies at the operator, is read by it once, and is neither a network
     output nor (if the image is resident) a network input. Overlaps that save nothing are left out.
@@ -86,6 +123,8 @@ def permitted(
         "elementwise": {Contract.PIXEL},
         "none": set(),
     }[in_place]
+    if parts and in_place == "rows":
+        contracts.add(Contract.PARTS)
     holder = {t: index for index, r in enumerate(ranges) for t in r.tensors}
     found = []
     for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):

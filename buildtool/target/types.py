@@ -29,12 +29,14 @@ class Contract(enum.StrEnum):
 
     NONE: nowhere. ROW: output row q is written after every input row it needs was read, rows
     ascending, and rows below the window of row q are never read again. PIXEL: output element i is
-    written after input element i was read, and that is never read again.
+    written after input element i was read, and that is never read again. PARTS (concatenations): the
+    inputs are copied one after the other, in their order, each one in ascending order.
     """
 
     NONE = "none"
     ROW = "row"
     PIXEL = "pixel"
+    PARTS = "parts"
 
 
 @dataclass(frozen=True)

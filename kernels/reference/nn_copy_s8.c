@@ -1,11 +1,12 @@
-/* Copies a box of elements from one layout to another. */
+/* Copies a box of elements from one layout to another, ascending: a concatenation's part may lie
+ * above the place where it goes to. */
 #include "nn_arith.h"
 
 /* The innermost dimension. */
 static inline void copy_line(const int8_t *in, int32_t in_stride, int8_t *out, int32_t out_stride,
                              int32_t count) {
     if (in_stride == 1 && out_stride == 1) {
-        __builtin_memcpy(out, in, (size_t)count);
+        __builtin_memmove(out, in, (size_t)count);
         return;
     }
     for (; count > 0; count--, in += in_stride, out += out_stride) {
