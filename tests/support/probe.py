@@ -17,7 +17,8 @@ from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 
 ROOT = Path(__file__).resolve().parents[1] / "targets" / "probe"
 ACTIONS = (
-    "echo", "touch", "stack", "wild_store", "loop", "recurse", "status", "divide", "undefined", "count"
+    "echo", "touch", "stack", "wild_store", "loop", "recurse", "status", "divide", "undefined", "count",
+    "straddle",
 )  # fmt: skip
 
 # Every board and every compiler appear in the fast tier; their product does not.

@@ -22,6 +22,11 @@ def test_counts_are_those_of_the_hand_written_assembly(board, tool):
     assert result.total_instructions == sum(expected.values()) + 2  # nops between two operators
 
 
+def test_a_marker_before_an_instruction_that_straddles_two_pages_is_seen():
+    elf = probe("cortex-m4", "clang", "-DNN_PROFILE")
+    assert run("cortex-m4", elf, one_set("straddle"), count=True).counts == {5: 1}
+
+
 def test_counts_are_summed_over_the_sets_and_the_same_in_every_run():
     elf = probe("cortex-m4", "clang", "-DNN_PROFILE")
     results = [run("cortex-m4", elf, *[one_set("count")] * 3, count=True) for _ in range(2)]

@@ -15,7 +15,8 @@ enum {
     STATUS,     /* give `value` as status */
     DIVIDE,     /* by zero */
     UNDEFINED,  /* an instruction that is none */
-    COUNT       /* a known number of instructions between markers */
+    COUNT,      /* a known number of instructions between markers */
+    STRADDLE    /* the same, one marker on the edge of a page of the emulator's */
 };
 
 static uint8_t *memory;
@@ -109,6 +110,19 @@ static void count(void) {
 }
 #endif
 
+#ifdef __arm__
+/* The marker of low bits ends, and the one of high bits begins, 2 bytes before the next 1024. */
+__attribute__((naked, noinline, aligned(1024))) static void straddle(void) {
+    __asm volatile("b.w 1f\n"
+                   ".space 1014\n"
+                   "1: .inst.w 0xf3af8040 + 5\n"
+                   ".inst.w 0xf3af8080\n"
+                   "nop\n"
+                   ".inst.w 0xf3af80c0\n"
+                   "bx lr\n");
+}
+#endif
+
 int probe_invoke(void) {
     const uint8_t *choice = memory;
     uint32_t value;
@@ -146,6 +160,13 @@ int probe_invoke(void) {
     case COUNT:
 #if defined(__arm__) || defined(__riscv)
         count();
+#endif
+        break;
+    case STRADDLE:
+#ifdef __arm__
+        NN_MARK_INVOKE_BEGIN();
+        straddle();
+        NN_MARK_INVOKE_END();
 #endif
         break;
     default:
