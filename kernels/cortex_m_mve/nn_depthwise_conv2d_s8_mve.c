@@ -26,7 +26,8 @@ typedef struct {
     int32_t groups, vectors; /* g and n */
     int32_t record;          /* bytes of a channel's constants */
     int32_t tile;            /* output columns computed together, at most */
-    int small;               /* compute_small will do */
+    int small;               /* kernel and stride are the most common ones */
+    int general;             /* some shift is not to the right */
     int8_t *zeros;           /* scratch: 16 zero points */
     int8_t *words;           /* scratch: the spread inputs */
 } depthwise;
@@ -175,11 +176,11 @@ typedef struct {
     int32_t channels;     /* 84 */
     int32_t zero_point;   /* 88 */
     int8_t *out;          /* 92 */
-    int32_t down;         /* 96: from the first eight outputs to the others */
+    int32_t down;         /* 96: from the first eight outputs to the others; see also below */
     int32_t odd;          /* 100: 1 if negative quotients are lessened */
     int32_t next_place;   /* 104: from a channel's end to the next channel */
     int32_t stored;       /* 108: predicate of the last store */
-} small_arguments;
+} tile_arguments;
 
 /* Kernels of up to four rows and three columns, stride 1 or 2, shifts to the right. By hand:
  * compilers run out of registers and reload what is used most. Two words of weights, the second one
@@ -257,47 +258,103 @@ typedef struct {
           "vpop {d8-d15}\n"                                                                        \
           "pop {r4-r11, pc}\n"
 
-static NN_MVE_NAKED void up_to_4_of_stride_1(NN_MVE_IN_ASM const small_arguments *a) {
+static NN_MVE_NAKED void up_to_4_of_stride_1(NN_MVE_IN_ASM const tile_arguments *a) {
     __asm volatile(ONE_PART(LAST_FOUR(PAIR_1)));
 }
 
-static NN_MVE_NAKED void up_to_8_of_stride_1(NN_MVE_IN_ASM const small_arguments *a) {
+static NN_MVE_NAKED void up_to_8_of_stride_1(NN_MVE_IN_ASM const tile_arguments *a) {
     __asm volatile(ONE_PART(EIGHT(PAIR_1, SOME)));
 }
 
-static NN_MVE_NAKED void up_to_12_of_stride_1(NN_MVE_IN_ASM const small_arguments *a) {
+static NN_MVE_NAKED void up_to_12_of_stride_1(NN_MVE_IN_ASM const tile_arguments *a) {
     __asm volatile(TWO_PARTS(EIGHT(PAIR_1, ALL), LAST_FOUR(PAIR_1)));
 }
 
-static NN_MVE_NAKED void up_to_16_of_stride_1(NN_MVE_IN_ASM const small_arguments *a) {
+static NN_MVE_NAKED void up_to_16_of_stride_1(NN_MVE_IN_ASM const tile_arguments *a) {
     __asm volatile(TWO_PARTS(EIGHT(PAIR_1, ALL), EIGHT(PAIR_1, SOME)));
 }
 
-static NN_MVE_NAKED void up_to_4_of_stride_2(NN_MVE_IN_ASM const small_arguments *a) {
+static NN_MVE_NAKED void up_to_4_of_stride_2(NN_MVE_IN_ASM const tile_arguments *a) {
     __asm volatile(ONE_PART(LAST_FOUR(PAIR_2)));
 }
 
-static NN_MVE_NAKED void up_to_8_of_stride_2(NN_MVE_IN_ASM const small_arguments *a) {
+static NN_MVE_NAKED void up_to_8_of_stride_2(NN_MVE_IN_ASM const tile_arguments *a) {
     __asm volatile(ONE_PART(EIGHT(PAIR_2, SOME)));
+}
+
+/* Any other kernel and stride, shifts to the right: up to four columns, of each as many loads as
+ * there are vectors. `down` is from one output's last load to the next one's first. */
+#define NEXT(weights) "vldrw.u32 q4, [q0, #256]!\n vmladava.s8 r6, q4, " weights "\n"
+#define SUM(sum, more)                                                                             \
+    "vldrw.u32 q4, [q0]\n"                                                                         \
+    "vmladav.s8 r6, q4, q1\n" more "mov " sum ", r6\n"                                             \
+    "vadd.i32 q0, q0, r11\n"
+#define ANY(loads, more)                                                                           \
+    "push {r4-r11, lr}\n"                                                                          \
+    "vpush {d8-d15}\n"                                                                             \
+    "mov r3, r0\n"                                                                                 \
+    "vldrw.u32 q0, [r3]\n"                                                                         \
+    "ldr r0, [r3, #108]\n"                                                                         \
+    "vmsr p0, r0\n"                                                                                \
+    "ldrd r1, lr, [r3, #80]\n"                                                                     \
+    "ldrd r5, r7, [r3, #88]\n"                                                                     \
+    "ldrd r11, r12, [r3, #96]\n"                                                                   \
+    "0:\n"                                                                                         \
+    "vldrb.u8 q1, [r1], #16\n" loads "ldrd r8, r9, [r1], #8\n"                                     \
+    "ldr r10, [r1], #8\n" SUM("r0", more) SUM("r2", more) SUM("r4", more)                          \
+        SUM("r6", more) "vmov q5[2], q5[0], r0, r4\n"                                              \
+                        "vmov q5[3], q5[1], r2, r6\n"                                              \
+                        "vadd.i32 q5, q5, r8\n"                                                    \
+                        "vqrdmulh.s32 q5, q5, r9\n"                                                \
+                        "vqdmlah.s32 q5, q5, r12\n"                                                \
+                        "vrshl.s32 q5, r10\n"                                                      \
+                        "vqmovnb.s32 q5, q5\n"                                                     \
+                        "vldrw.u32 q7, [r3, #32]\n" CLAMP "vldrw.u32 q4, [r3, #64]\n"              \
+                        "vpst\n"                                                                   \
+                        "vstrbt.16 q5, [r7, q4]\n"                                                 \
+                        "ldr r0, [r3, #104]\n"                                                     \
+                        "add r7, r7, #1\n"                                                         \
+                        "vadd.i32 q0, q0, r0\n"                                                    \
+                        "le lr, 0b\n"                                                              \
+                        "vpop {d8-d15}\n"                                                          \
+                        "pop {r4-r11, pc}\n"
+
+static NN_MVE_NAKED void up_to_4_of_1_vector(NN_MVE_IN_ASM const tile_arguments *a) {
+    __asm volatile(ANY("", ""));
+}
+
+static NN_MVE_NAKED void up_to_4_of_2_vectors(NN_MVE_IN_ASM const tile_arguments *a) {
+    __asm volatile(ANY("vldrb.u8 q2, [r1], #16\n", NEXT("q2")));
+}
+
+static NN_MVE_NAKED void up_to_4_of_3_vectors(NN_MVE_IN_ASM const tile_arguments *a) {
+    __asm volatile(ANY("vldrb.u8 q2, [r1], #16\n vldrb.u8 q3, [r1], #16\n", NEXT("q2") NEXT("q3")));
+}
+
+static NN_MVE_NAKED void up_to_4_of_4_vectors(NN_MVE_IN_ASM const tile_arguments *a) {
+    __asm volatile(ANY("vldrb.u8 q2, [r1], #16\n vldrb.u8 q3, [r1], #16\n vldrb.u8 q6, [r1], #16\n",
+                       NEXT("q2") NEXT("q3") NEXT("q6")));
 }
 
 /* A tile for one of the above: prepared once, run for each 16 channels. */
 typedef struct {
-    small_arguments arguments;
-    void (*compute)(const small_arguments *);
-} small_tile;
+    tile_arguments arguments;
+    void (*compute)(const tile_arguments *);
+} prepared_tile;
 
-static inline void set_tile(small_tile *tile, const depthwise *d, uint32x4_t words, int8_t *out,
+static inline void set_tile(prepared_tile *tile, const depthwise *d, uint32x4_t words, int8_t *out,
                             int32_t count) {
     static const uint16_t order[8] = {0, 1, 4, 5, 2, 3, 6, 7}, fours[8] = {0, 8, 1, 8, 2, 8, 3, 8};
-    static void (*const computes[2][4])(const small_arguments *) = {
+    static void (*const computes[2][4])(const tile_arguments *) = {
         {up_to_4_of_stride_1, up_to_8_of_stride_1, up_to_12_of_stride_1, up_to_16_of_stride_1},
         {up_to_4_of_stride_2, up_to_8_of_stride_2, NULL, NULL}};
+    static void (*const others[4])(const tile_arguments *) = {
+        up_to_4_of_1_vector, up_to_4_of_2_vectors, up_to_4_of_3_vectors, up_to_4_of_4_vectors};
     const nn_conv_constants *common = &d->head->common;
     const int32_t across = d->out->channels, stride = d->geometry->stride_w,
                   quarter = (count - 1) >> 2;
     const uint16x8_t last = vldrhq_u16((quarter & 1) != 0 ? order : fours);
-    small_arguments *a = &tile->arguments;
+    tile_arguments *a = &tile->arguments;
     a->place = vsubq_n_u32(words, 2 * WORD_PITCH);
     a->offsets = vmulq_n_u16(vldrhq_u16(order), (uint16_t)across);
     a->low = vdupq_n_s16((int16_t)common->clamp_min);
@@ -309,13 +366,19 @@ static inline void set_tile(small_tile *tile, const depthwise *d, uint32x4_t wor
     a->down = 8 * across;
     a->odd = d->head->mode;
     a->next_place = 4 - 4 * (quarter + 1) * stride * WORD_PITCH;
+    if (!d->small) { /* up to four columns */
+        const int32_t apart = stride * d->groups * WORD_PITCH;
+        a->place = words;
+        a->down = apart - 4 * WORD_PITCH * (d->vectors - 1);
+        a->next_place = 4 - 4 * apart;
+    }
     a->stored = vcmpltq_n_s16(vreinterpretq_s16_u16(last), (int16_t)(count - 8 * (quarter >> 1)));
-    tile->compute = computes[stride - 1][quarter];
+    tile->compute = d->small ? computes[stride - 1][quarter] : others[d->vectors - 1];
 }
 
 /* The next `channels` channels of a tile. */
-static inline void compute_small(const depthwise *d, small_tile *tile, int32_t channels) {
-    small_arguments *a = &tile->arguments;
+static inline void compute_channels(const depthwise *d, prepared_tile *tile, int32_t channels) {
+    tile_arguments *a = &tile->arguments;
     a->channels = channels;
     tile->compute(a);
     a->record += channels * d->record;
@@ -404,18 +467,18 @@ static inline void compute_tile(const depthwise *d, const tap_rows *taps, int32_
         vaddq_n_u32(vmulq_n_u32(vidupq_n_u32(0, 1), WORD_PITCH), (uint32_t)(uintptr_t)d->words);
     source sources[MAX_GROUPS * MAX_SOURCES];
     const int32_t number = find_sources(d, taps, left, end, sources);
-    small_tile small;
-    if (d->small) {
-        set_tile(&small, d, words, out, count);
+    prepared_tile tile;
+    if (!d->general) {
+        set_tile(&tile, d, words, out, count);
     }
     for (int32_t c = 0; c < d->in->channels; c += CHANNELS) {
         const int32_t some = nn_min(CHANNELS, d->in->channels - c);
         spread(d, sources, number, vctp8q((uint32_t)some));
-        if (d->small) {
-            compute_small(d, &small, some);
-        } else {
+        if (d->general) {
             const part p = {words, d->records + c * d->record, out + c, some, count};
             compute_part(d, p);
+        } else {
+            compute_channels(d, &tile, some);
         }
     }
 }
@@ -428,9 +491,14 @@ static inline int32_t tap_vectors(const nn_conv_geometry *g) {
     return (g->kernel_w * row_groups(g) + 3) >> 2;
 }
 
+/* Up to four rows and three columns, stride 1 or 2. */
+static inline int is_small(const nn_conv_geometry *g) {
+    return g->kernel_h <= 4 && g->kernel_w <= 3 && g->stride_w <= 2;
+}
+
 /* Output columns that are computed together: as many as fit about 1 KB of scratch. */
 static inline int32_t tile_columns(const nn_conv_geometry *g) {
-    if (row_groups(g) > 1) {
+    if (!is_small(g)) {
         return 4;
     }
     return g->stride_w == 1 ? 16 : 8;
@@ -449,8 +517,8 @@ static inline depthwise open(const nn_conv_geometry *geometry, const void *const
     d.vectors = tap_vectors(geometry);
     d.record = 16 * d.vectors + 16;
     d.tile = tile_columns(geometry);
-    d.small = d.head->mode != NN_MVE_GENERAL && geometry->kernel_h <= 4 &&
-              geometry->kernel_w <= 3 && geometry->stride_w <= 2;
+    d.small = is_small(geometry);
+    d.general = d.head->mode == NN_MVE_GENERAL;
     d.zeros = (int8_t *)scratch;
     d.words = d.zeros + 16;
     return d;
