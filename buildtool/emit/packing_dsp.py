@@ -163,10 +163,13 @@ def _few_operations(
     room = (largest * multiplier >> 31) + np.abs(offset) + 2 < 1 << 31
     good = (shift == -exponent) & (multiplier >= 0) & (largest < 1 << 30) & room
     table = np.column_stack((2 * bias, multiplier, offset, exponent))
-    # Requantisation never decreases: equal ends, and nothing between them differs.
-    ends = [multiply_by_quantized_multiplier(n, multiplier, shift) for n in (low, high)]
+    # Requantisation and saturation never decrease: if the ends are equal, nothing between them differs.
+    ends = [
+        np.clip(multiply_by_quantized_multiplier(n, multiplier, shift) + zero_point, *INT8)
+        for n in (low, high)
+    ]
     same = (ends[0] == ends[1]) & (largest < 1 << 31) & (shift <= 0) & (positive - negative < 1 << 22)
-    value = np.clip(ends[0].astype(np.int64) + zero_point, *INT8)
+    value = ends[0].astype(np.int64)
     # (2 * value + 1 - either of 0 and 1) >> 1
     constant = np.column_stack((0 * bias, 0 * bias, 2 * value + 1, 0 * bias + 1))
     return np.where((same & ~good)[:, None], constant, table), good | same

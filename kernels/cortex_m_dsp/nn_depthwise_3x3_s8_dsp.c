@@ -47,12 +47,12 @@ static void compute(const nn_dsp_run *run) {
 #define fill NULL
 #endif
 
-static const nn_dsp_depthwise_kind kind = {3, compute, fill};
+static const nn_dsp_depthwise_kind kind = {3, 24, compute, fill};
 
 int32_t nn_depthwise_3x3_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                               const nn_view *out) {
     (void)in;
-    return nn_dsp_depthwise_bytes(3, geometry->stride_w, out->width);
+    return nn_dsp_depthwise_bytes(&kind, geometry->stride_w, out->width);
 }
 
 void nn_depthwise_3x3_s8_dsp(const nn_conv_geometry *geometry, const void *constants,

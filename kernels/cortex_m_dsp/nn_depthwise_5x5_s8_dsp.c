@@ -13,12 +13,12 @@ static void compute(const nn_dsp_run *run) {
 }
 #endif
 
-static const nn_dsp_depthwise_kind kind = {5, compute, NULL};
+static const nn_dsp_depthwise_kind kind = {5, 16, compute, NULL};
 
 int32_t nn_depthwise_5x5_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                               const nn_view *out) {
     (void)in;
-    return nn_dsp_depthwise_bytes(5, geometry->stride_w, out->width);
+    return nn_dsp_depthwise_bytes(&kind, geometry->stride_w, out->width);
 }
 
 void nn_depthwise_5x5_s8_dsp(const nn_conv_geometry *geometry, const void *constants,

@@ -1,11 +1,11 @@
 /* Depthwise convolutions of one kernel size: what their files share.
  *
  * Four channels ("block") of a row are computed at a time. What the taps of a column meet is
- * brought into scratch first, for as many columns as up to NN_DSP_COLUMNS outputs need: of rows 0
- * and 1 the words (row 0, row 1) of each channel, so for every two rows; of a last odd row the
- * words (channel 0, channel 2) and (channel 1, channel 3). Padding is in there as well: the loop
- * over outputs meets no border. The weights of a block are widened to words of the same order,
- * column by column of taps.
+ * brought into scratch first, for as many columns as a run of outputs needs: of rows 0 and 1 the
+ * words (row 0, row 1) of each channel, so for every two rows; of a last odd row the words (channel
+ * 0, channel 2) and (channel 1, channel 3). Padding is in there as well: the loop over outputs
+ * meets no border. The weights of a block are widened to words of the same order, column by column
+ * of taps.
  *
  * Packed constants: nn_dsp_constants; for each block 4 nn_dsp_channel, then its weights as int8.
  * Where the channels are no multiple of 4, the last block is moved back to end with them.
@@ -15,8 +15,6 @@
 
 #include "nn_dsp.h"
 
-#define NN_DSP_COLUMNS 24 /* outputs along a row, at most */
-
 #define NN_DSP_MAX_ROWS 7 /* of the kernel */
 
 /* A run of outputs of one block; the assembly knows the order. */
@@ -24,7 +22,7 @@ typedef struct {
     const uint32_t *x, *taps; /* columns in scratch; widened weights */
     const nn_dsp_channel *channels;
     int8_t *out, *end;
-    int32_t advance; /* bytes from the end of one output's columns to the next one's; negative */
+    int32_t advance; /* bytes from the end of one output's columns to the next one's */
     int32_t step;    /* bytes from output to output */
 } nn_dsp_run;
 
@@ -36,6 +34,7 @@ typedef void nn_dsp_fill(uint32_t *to, const int8_t *const rows[], int32_t place
 /* One kernel size. */
 typedef struct {
     int32_t size; /* rows, and columns */
+    int32_t run;  /* outputs along a row whose columns are in scratch together */
     void (*compute)(const nn_dsp_run *run);
     nn_dsp_fill *fill; /* where no row is padding; or NULL */
 } nn_dsp_depthwise_kind;
@@ -45,9 +44,10 @@ static inline int32_t nn_dsp_column_words(int32_t rows) {
     return 4 * (rows / 2) + 2 * (rows % 2);
 }
 
-static inline int32_t nn_dsp_depthwise_bytes(int32_t size, int32_t stride_w, int32_t out_width) {
-    const int32_t columns = (nn_min(out_width, NN_DSP_COLUMNS) - 1) * stride_w + size;
-    return 4 * nn_dsp_column_words(size) * (columns + size);
+static inline int32_t nn_dsp_depthwise_bytes(const nn_dsp_depthwise_kind *kind, int32_t stride_w,
+                                             int32_t out_width) {
+    const int32_t columns = (nn_min(out_width, kind->run) - 1) * stride_w + kind->size;
+    return 4 * nn_dsp_column_words(kind->size) * (columns + kind->size);
 }
 
 /* Computes one output's sums from its columns. */
@@ -381,7 +381,7 @@ static inline void nn_dsp_depthwise_rows(const nn_dsp_depthwise_kind *kind,
         int32_t count;
         nn_dsp_find_rows(&d, y * geometry->stride_h - geometry->pad_top);
         for (int32_t x = window->x0; x < window->x1; x += count) {
-            count = nn_run(out, x, nn_min(NN_DSP_COLUMNS, window->x1 - x));
+            count = nn_run(out, x, nn_min(kind->run, window->x1 - x));
             nn_dsp_find_columns(&d, x * stride - geometry->pad_left,
                                 (count - 1) * stride + kind->size);
             nn_dsp_compute_columns(&d, nn_pixel(out, y, x), count, stride);
