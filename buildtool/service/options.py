@@ -40,7 +40,7 @@ class PlanOptions:
     (`given`), or so that least is alive, where that makes the better plan (`best`). `objective`: the
     least of what: `cost`, or `ram`. Limits (None: the board's, or none): `ram` and `max_flash` in
     bytes, `max_f` on the work done over the network's own, `max_cost` on the estimated cost.
-    `hand_off`: pixels that go from operator to operator inside a group.
+    `hand_off`: the least pixels that go from operator to operator inside a group (None: 1).
     """
 
     strategy: str = "best"
@@ -51,7 +51,7 @@ class PlanOptions:
     max_flash: int | None = None
     max_f: float | None = None
     max_cost: float | None = None
-    hand_off: int = 4
+    hand_off: int | None = None
     segments: str = ""
     order: str = "given"
 

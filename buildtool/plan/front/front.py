@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from buildtool.errors import UsageError
 from buildtool.graph.types import ALIAS_KINDS, Graph
-from buildtool.plan.front.chain import Elements, elements
-from buildtool.plan.front.search import Way, search
+from buildtool.plan.front.blocks import Blocks
+from buildtool.plan.front.chain import Elements
+from buildtool.plan.front.regions import Candidate
+from buildtool.plan.front.search import Search, Way, most_needed
+from buildtool.plan.front.tables import Objective, Tables
 from buildtool.plan.receptive import streams
 from buildtool.plan.streamed import assemble_streamed
-from buildtool.plan.types import Plan
+from buildtool.plan.types import Plan, Region
 from buildtool.target import catalogue
-from buildtool.target.types import KernelVariant, Target
+from buildtool.target.types import Target
+
+HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
+STRATEGY = "best"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a front depends on besides the graph and the target."""
+    """What a front depends on besides the graph and the target.
+
+    `hand_off`: least pixels that go from operator to operator inside a group; `max_f`: ways that do
+    more than this times the network's own work are left out.
+    """
 
     in_place: str = "rows"
     image: str = "overwritable"
-    hand_off: int = 4
+    hand_off: int | None = None
     max_f: float = 2.0
+
+    @property
+    def hand_offs(self) -> tuple[int, ...]:
+        """The hand-offs that are tried, ascending."""
+        least = self.hand_off or HAND_OFFS[0]
+        return (least, *(n for n in HAND_OFFS if n > least))
 
 
 @dataclass(frozen=True)
@@ -48,46 +63,91 @@ class Front:
     graph: Graph
     target: Target
     settings: Settings
-    kernels: tuple[KernelVariant | None, ...]
     elements: Elements
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks that ways are made of."""
+        return Blocks(self.elements, self.settings.hand_offs)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """What the search for the least work adds up."""
+        return Tables(self.elements, self.blocks, Objective.WORK)
+
+    @cached_property
+    def cost_tables(self) -> Tables:
+        """What the search for the least cost adds up."""
+        return Tables(self.elements, self.blocks, Objective.COST)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """The points; each needs more memory and does less work than the one before it."""
-        total = self.elements.work_before[-1]
-        ways = search(
-            self.elements, self.settings.image, self.settings.in_place == "rows", self.settings.max_f
-        )
-        return tuple(Point(w.bytes, w.work, w.work / total if total else 1.0, w) for w in ways)
+        extra = int(self.tables.before[-1] * (self.settings.max_f - 1.0))
+        ways = list(Search(self.tables, extra).falling(most_needed(self.tables)))
+        return tuple(self.point(way) for way in reversed(ways))
+
+    def point(self, way: Way) -> Point:
+        """A way found for the least work, as a point."""
+        total = self.tables.before[-1]
+        return Point(way.bytes, way.weight, way.weight / total if total else 1.0, way)
 
     @cached_property
     def _plans(self) -> dict[int, Plan]:
         return {}
 
     def plan(self, index: int) -> Plan:
-        """The placed plan of a point."""
+        """The placed plan of a point, as cheap as its arena allows."""
         if index not in self._plans:
-            self._plans[index] = assemble_streamed(
-                self.graph,
-                self.target,
-                self.points[index].way.regions(self.elements),
-                self.kernels,
-                strategy="best",
-                in_place=self.settings.in_place,
-                image=self.settings.image,
-            )
+            self._plans[index] = self.cheap(self.points[index].way)
         return self._plans[index]
+
+    def assemble(self, regions: tuple[Region, ...]) -> Plan:
+        """The placed plan of some regions."""
+        return assemble_streamed(
+            self.graph,
+            self.target,
+            regions,
+            self.elements.kernels,
+            strategy=STRATEGY,
+            in_place=self.settings.in_place,
+            image=self.settings.image,
+        )
+
+    def lean(self, way: Way) -> Plan:
+        """The placed plan of a way, its blocks in the forms that were found."""
+        return self.assemble(tuple(region.region(self.elements) for region in way.regions))
+
+    def cheap(self, way: Way) -> Plan:
+        """The same, blocks in the cheapest forms that keep the way's bytes, if the arena stays as low."""
+        lean = self.lean(way)
+        polished = self.assemble(tuple(self._polished(region, way.bytes) for region in way.regions))
+        return polished if polished.arena_bytes <= lean.arena_bytes else lean
+
+    def _polished(self, region: Candidate, most_bytes: int) -> Region:
+        """A region whose blocks run in the cheapest forms within `most_bytes`."""
+        found = region.region(self.elements)
+        entries = region.entries()
+        room = most_bytes - region.bytes + max((entry.window for entry in entries), default=0)
+        groups = list(found.groups)
+        for index, entry in enumerate(entries):
+            fitting = [form for form, _ in self.blocks.forms(entry.block) if form.window <= room]
+            if fitting:
+                groups[index] = fitting[-1].group
+        return replace(found, groups=tuple(groups))
 
 
 def front(graph: Graph, target: Target, settings: Settings) -> Front:
     """The front of `graph` on `target`; UsageError where its image cannot be streamed."""
     if settings.image == "stream":
         refuse_unstreamable(graph)
-    kernels: Sequence[KernelVariant | None] = [
+    kernels = tuple(
         None if op.kind in ALIAS_KINDS else catalogue.select(target, graph, op) for op in graph.ops
-    ]
-    e = elements(graph, kernels, target.board.alignment, settings.hand_off)
-    return Front(graph, target, settings, tuple(kernels), e)
+    )
+    alignment = target.board.alignment
+    return Front(
+        graph, target, settings, Elements(graph, kernels, alignment, settings.image, settings.in_place)
+    )
 
 
 def refuse_unstreamable(graph: Graph) -> None:

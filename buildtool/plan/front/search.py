@@ -1,97 +1,101 @@
-"""The front of a whole network: the least work for every amount of memory, over all sequences of regions.
+"""The front of a whole network: the least weight for every amount of memory, over all sequences of regions.
 
-Dynamic programming over cuts: the best ways to run the elements before a cut, by the largest
-region's bytes and by the work, extended by every region that begins at the cut.
+For one limit of bytes the cuts are gone through from the first to the last; the best way to a cut is
+the best way to some earlier one and a region that keeps the limit. Then the limit falls below what
+the way found needs. A cut whose last region keeps the new limit, and whose way there has not become
+dearer, keeps its way: a lower limit never makes anything cheaper.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from buildtool.plan.front.chain import Elements
-from buildtool.plan.front.regions import Candidate, Known, RegionSearch
-from buildtool.plan.types import Region
+from buildtool.plan.front.reach import INFINITE, Reach
+from buildtool.plan.front.regions import Candidate, RegionSearch
+from buildtool.plan.front.tables import Tables
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Way:
-    """Elements up to a cut: the largest region's bytes, the work, the last region, what is before it."""
+    """How all elements run: the largest region's bytes, the weight, the regions in order."""
 
     bytes: int
-    work: int
-    last: Candidate | None = None
-    before: Way | None = None
-
-    def regions(self, e: Elements) -> tuple[Region, ...]:
-        """The plan's regions, in order."""
-        found, way = [], self
-        while way.last is not None:
-            found.append(way.last.region(e))
-            assert way.before is not None
-            way = way.before
-        return tuple(reversed(found))
+    weight: int
+    regions: tuple[Candidate, ...]
 
 
-def undominated(ways: list[Way]) -> list[Way]:
-    """By bytes, ascending; each does less work than the one before it."""
-    ways.sort(key=lambda way: (way.bytes, way.work))
-    kept: list[Way] = []
-    for way in ways:
-        if not kept or way.work < kept[-1].work:
-            kept.append(way)
-    return kept
+class Search:
+    """Ways of least weight for limits of bytes that never rise."""
+
+    def __init__(self, tables: Tables, most_extra: int | None = None) -> None:
+        """`most_extra`: ways whose weight is further beyond the elements' own are left out."""
+        self.t = tables
+        self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
+        # what may be won back later by blocks that leave rows out
+        spare = -sum(min([0, *(entry.least_extra for entry in ending)]) for ending in tables.entries)
+        self.reach = Reach(tables, most_extra + spare)
+        self._last: list[Candidate | None] = [None] * (tables.count + 1)
+        self._rounds = 0
+        self.searched = self.expanded = 0
+
+    def least(self, most_bytes: int) -> Way | None:
+        """The way of least weight that needs at most so many bytes; None if there is none."""
+        reach, count = self.reach, self.t.count
+        before = reach.best or [-INFINITE] * (count + 1)
+        self._rounds += 1
+        reach.most_bytes = most_bytes
+        reach.best = [0] + [INFINITE] * count
+        for end in range(1, count + 1):
+            reach.best[end] = self._to(end, before[end])
+            risen = self._rounds if reach.best[end] != before[end] else 0
+            reach.version[end + 1] = max(reach.version[end], reach.version[end + 1], risen)
+        if reach.best[count] > self.most_extra:
+            return None
+        return self._way()
+
+    def _to(self, end: int, before: int) -> int:
+        """The least weight of the ways to a cut; `before`: with more bytes."""
+        last = self._last[end]
+        if (
+            last
+            and last.bytes <= self.reach.most_bytes
+            and self.reach.best[last.first] + last.extra <= before
+        ):
+            return before
+        if before >= INFINITE:
+            return INFINITE
+        found = RegionSearch(self.t, self.reach, end)
+        found.run(before)
+        self.searched += 1
+        self.expanded += found.expanded
+        self._last[end] = found.best
+        return found.weight
+
+    def _way(self) -> Way:
+        regions: list[Candidate] = []
+        cut = self.t.count
+        while cut:
+            last = self._last[cut]
+            assert last is not None
+            regions.append(last)
+            cut = last.first
+        regions.reverse()
+        most = max((region.bytes for region in regions), default=0)
+        return Way(most, self.t.before[-1] + self.reach.best[self.t.count], tuple(regions))
+
+    def falling(self, most_bytes: int) -> Iterator[Way]:
+        """The undominated ways within a limit of bytes, least weight first."""
+        found: Way | None = None
+        while (way := self.least(most_bytes)) is not None:
+            if found is not None and way.weight > found.weight:
+                yield found
+            found = way
+            most_bytes = way.bytes - 1
+        if found is not None:
+            yield found
 
 
-STAGES = (1.0, 1.02, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0, 3.0, float("inf"))
-
-
-def search(e: Elements, image: str, in_place: bool, max_f: float) -> list[Way]:
-    """The undominated ways to run the whole network, by bytes, ascending.
-
-    `max_f`: ways that do more than this times the network's own work are left out. The limit on
-    work is raised in stages: what may repeat more work has to need less memory than the best found
-    with less.
-    """
-    total = e.work_before[-1]
-    most = max((c.bytes for c in _alone(e, image, in_place)), default=0)
-    found: list[Way] = []
-    for stage in STAGES:
-        limit = min(stage, max_f)
-        extra = int(total * (limit - 1.0)) if limit < float("inf") else 1 << 62
-        found = undominated([*found, *_solve(e, image, in_place, most, extra)])
-        most = min([most, *(way.bytes - 1 for way in found)])
-        if stage >= max_f:
-            break
-    return found
-
-
-def _solve(e: Elements, image: str, in_place: bool, most: int, extra: int) -> list[Way]:
-    """The undominated ways within limits on bytes and on repeated work."""
-    count = len(e.positions)
-    ways: list[list[Way]] = [[Way(0, 0)]] + [[] for _ in range(count)]
-    before: list[list[tuple[int, int]]] = [[(0, 0)]]
-    for end in range(1, count + 1):
-        known = Known(before)
-        most_work = e.work_before[end] + extra
-        found: list[Way] = []
-        for c in RegionSearch(e, end, image, in_place, most, extra, known).run():
-            if c.bytes > most:
-                continue
-            for way in ways[c.first]:
-                size, work = max(way.bytes, c.bytes), way.work + c.work
-                if work <= most_work and not known.beats(size, work):
-                    found = undominated([*found, Way(size, work, c, way)])
-                    known.bytes = [w.bytes for w in found]
-                    known.work = [w.work for w in found]
-        ways[end] = found
-        before.append([(w.bytes, w.work - e.work_before[end]) for w in found])
-    return ways[count]
-
-
-def _alone(e: Elements, image: str, in_place: bool) -> list[Candidate]:
-    """Every element as a region of its own: never worse than this."""
-    return [
-        c
-        for end in range(1, len(e.positions) + 1)
-        for c in RegionSearch(e, end, image, in_place, 1 << 62, 0).single()
-    ]
+def most_needed(tables: Tables) -> int:
+    """Bytes with which every element can run alone."""
+    return max(tables.wholes, default=0)

@@ -1,0 +1,233 @@
+"""Blocks of elements that can be one group of a streamed region, and the forms a block can run in.
+
+Each element of a block feeds the next one and nothing else. Forms differ in how many pixels go from
+operator to operator: the fewer, the less memory and the more calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.plan.arena import round_up
+from buildtool.plan.front.chain import Elements
+from buildtool.plan.inner import union
+from buildtool.plan.receptive import Axis, accumulates, streams, through
+from buildtool.plan.rings import accumulator_bytes
+from buildtool.plan.streamed import CALL_COST
+from buildtool.plan.types import Group, Region, Scheme
+from buildtool.plan.workspace import workspace
+from buildtool.target.types import Contract
+
+MOST_OPERATORS = 10  # in one block
+STEPS = (1, 2, 3, 4, 6, 8)  # rows a block may make in one go
+MOST_REPETITION = 6.0  # a block that multiplies its own work by more is not worth a look
+ROW = 0  # Group.hand_off: a whole row
+
+Lags = tuple[tuple[int, int], ...]  # (tensor, rows it has to lead by), by tensor
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Elements [first, last] as one group that makes `step` rows in one go.
+
+    `axis`: from its input's rows to its output's; `need`: rows of its input for one step; `lags`: the
+    rows by which tensors that its additions read besides have to be ahead (None: they must be whole
+    when it begins); `sums`: aligned bytes of its accumulators; `work`: multiply-accumulates of all
+    its steps.
+    """
+
+    first: int
+    last: int
+    step: int
+    axis: Axis
+    need: int
+    lags: Lags | None
+    sums: int
+    work: int
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a block runs: its group, and aligned bytes of windows and scratch."""
+
+    group: Group
+    window: int
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """All blocks of a graph; `hand_offs`: the pixels that may go from operator to operator, ascending."""
+
+    e: Elements
+    hand_offs: tuple[int, ...]
+
+    def ending_at(self, last: int) -> Iterator[Block]:
+        """The blocks with this last element: first elements and steps that may be worth a look."""
+        op = self.e.op(last)
+        if not streams(self.e.graph, op):
+            return
+        height = self.e.heights[last]
+        for first in self._firsts(last):
+            once = self.e.work_before[last + 1] - self.e.work_before[first]
+            axis = self._axis(first, last)
+            if axis is None:
+                continue
+            for step in STEPS if first < last else STEPS[:1]:
+                if step > 1 and step >= 2 * height:
+                    break
+                work = self.work(first, last, step, height)
+                if work <= MOST_REPETITION * once:
+                    lags = self._lags(first, last, step)
+                    yield Block(first, last, step, axis, axis.extent(step), lags, self._sums(last), work)
+
+    def _axis(self, first: int, last: int) -> Axis | None:
+        """The row axis of a block; None if an addition reads the block's input at another stride."""
+        axis = through(self.e.graph, self.e.positions[first : last + 1])
+        for e, t in self.e.beside(first, last):
+            if t == self.e.main(first):
+                after = through(self.e.graph, self.e.positions[e : last + 1])
+                if after.stride != axis.stride:
+                    return None
+                axis = union(axis, after)
+        return axis
+
+    def _lags(self, first: int, last: int, step: int) -> Lags | None:
+        """See Block: the path of a residual has to be of stride 1."""
+        found: dict[int, int] = {}
+        for e, t in self.e.beside(first, last):
+            axis = through(self.e.graph, self.e.positions[first : e + 1])
+            if axis.stride != 1:
+                return None
+            made = through(self.e.graph, self.e.positions[e + 1 : last + 1]).extent(step)
+            found[t] = max(found.get(t, 0), made - 1 + axis.kernel - axis.pad)
+        return tuple(sorted(found.items()))
+
+    def _firsts(self, last: int) -> Iterator[int]:
+        """First elements of the blocks that end at `last`."""
+        first = last
+        yield first
+        while first and self.e.feeds(first - 1) and last - first + 1 < MOST_OPERATORS:
+            inner = self.e.makes[first - 1]
+            if self.e.readers[inner] != (first,) or inner in self.e.outputs:
+                return
+            first -= 1
+            yield first
+
+    def _sums(self, last: int) -> int:
+        position = self.e.positions[last]
+        if not accumulates(self.e.graph, self.e.graph.ops[position]):
+            return 0
+        return round_up(accumulator_bytes(self.e.graph, position), self.e.alignment)
+
+    def work(self, first: int, last: int, step: int, made: int) -> int:
+        """Multiply-accumulates of a block that makes `made` rows."""
+        total = self.e.work_before
+        return sum(
+            (total[e + 1] - total[e]) * n // self.e.heights[e]
+            for e, n in self.rows_made(first, last, step, made)
+        )
+
+    def rows_made(self, first: int, last: int, step: int, made: int) -> Iterator[tuple[int, int]]:
+        """Per element of a block, last to first, the rows it makes in all steps, clipped at the borders.
+
+        A global pooling makes none until the end.
+        """
+        low: Rows = np.arange(0, made, step)
+        high: Rows = np.minimum(low + step, made)
+        for e in range(last, first - 1, -1):
+            pooling = accumulates(self.e.graph, self.e.op(e))
+            yield e, 0 if pooling else int((high - low).sum())
+            if e > first:
+                axis = self.e.axes_of[e][0]
+                low = np.maximum(0, low * axis.stride - axis.pad)
+                high = np.minimum(self.e.heights[e - 1], (high - 1) * axis.stride - axis.pad + axis.kernel)
+
+    # ---- forms -----------------------------------------------------------------------------------
+
+    def leanest(self, block: Block) -> Form:
+        """The form with the least memory; of equals the one with fewer calls."""
+        return min(self._forms(block, (ROW, self.hand_offs[0])), key=lambda form: form.window)
+
+    def forms(self, block: Block) -> tuple[tuple[Form, float], ...]:
+        """All forms that no other is as good as in both memory and cost, by memory, ascending."""
+        kept: list[tuple[Form, float]] = []
+        costed = [(f, self.block_cost(block, f.group)) for f in self._forms(block, (ROW, *self.hand_offs))]
+        for form, cost in sorted(costed, key=lambda found: (found[0].window, found[1])):
+            if not kept or cost < kept[-1][1]:
+                kept.append((form, cost))
+        return tuple(kept)
+
+    def _forms(self, block: Block, pixels: Sequence[int]) -> Iterator[Form]:
+        """Forms by hand-off: so many pixels of the block's output, or of its input where that is wider."""
+        ops = self.e.positions[block.first : block.last + 1]
+        if len(ops) == 1:
+            yield Form(Group(ops, Scheme.OPERATOR, block.step, ROW), self.e.scratch[block.first])
+            return
+        width, stride = self.e.widths[block.last], 1
+        for e in range(block.first + 1, block.last + 1):
+            stride *= self.e.axes_of[e][1].stride
+        for n in dict.fromkeys(max(1, n // stride) if n else ROW for n in pixels):
+            scheme = Scheme.HALO if n == ROW else Scheme.H_CACHED
+            if n < width:
+                group = Group(ops, scheme, block.step, n)
+                yield Form(group, self._window(block, group))
+
+    def _window(self, block: Block, group: Group) -> int:
+        """Aligned bytes of a block's workspace (as `workspace` lays it out): windows and scratch."""
+        if group.scheme is Scheme.HALO and self._rewrites(block):
+            region = Region((group,))
+            return workspace(self.e.graph, region, self.e.kernels, self.e.alignment, self.e.in_place).size
+        held: list[int] = []  # windows between the operators, last to first
+        extent, pixels = block.step, group.hand_off
+        for e in range(block.last, block.first, -1):
+            vertical, horizontal = self.e.axes_of[e]
+            _, height, width, channels = self.e.graph.tensors[self.e.makes[e - 1]].nhwc
+            extent, pixels = vertical.extent(extent), pixels * horizontal.stride
+            kept = pixels + horizontal.kernel - horizontal.stride if pixels else width
+            held.append(round_up(min(height, extent) * min(width, kept) * channels, self.e.alignment))
+        scratch = self.e.scratch[block.first : block.last + 1]
+        if group.scheme is not Scheme.HALO:
+            return sum(held) + max(scratch)
+        # an operator of a strip needs the windows before and after it
+        after, before = [0, *held], [*held, 0]
+        return max(a + b + c for a, b, c in zip(after, before, reversed(scratch), strict=True))
+
+    def _rewrites(self, block: Block) -> bool:
+        """Whether an operator inside a block may write over the window it reads."""
+        kernels = (self.e.kernels[p] for p in self.e.positions[block.first + 1 : block.last])
+        return self.e.in_place != "none" and any(k and k.overlap is Contract.PIXEL for k in kernels)
+
+    def block_cost(self, block: Block, group: Group, made: int | None = None) -> float:
+        """The target's estimate for all steps of a block that makes `made` rows (None: all)."""
+        height = self.e.heights[block.last]
+        made = height if made is None else made
+        total = CALL_COST * self._calls(block, group.hand_off) * -(-made // block.step)
+        for e, n in self.rows_made(block.first, block.last, block.step, made):
+            share = n / self.e.heights[e] if n else 1.0
+            total += self.e.cost[e] * share
+        return total
+
+    def _calls(self, block: Block, pixels: int) -> int:
+        """Kernel calls of one step of a block: see schedule.hand_offs, which this foresees."""
+        width = self.e.widths[block.last]
+        if pixels == ROW:
+            return block.last - block.first + 1
+        before, stride, reach = 0, 1, 0  # `reach`: columns made when the last operator has made none
+        for e in range(block.last, block.first, -1):
+            axis = self.e.axes_of[e][1]
+            stride, reach = stride * axis.stride, axis.high(reach)
+            before = max(before, -(-reach // (stride * pixels)))
+        ends: Rows = np.minimum(np.arange(-before * pixels, width, pixels) + pixels, width)
+        calls = 0
+        for e in range(block.last, block.first - 1, -1):
+            done = np.maximum.accumulate(np.maximum(ends, 0))
+            calls += int(np.count_nonzero(np.diff(done, prepend=0)))
+            if e > block.first:
+                axis = self.e.axes_of[e][1]
+                ends = np.minimum(self.e.widths[e - 1], (ends - 1) * axis.stride - axis.pad + axis.kernel)
+        return calls
