@@ -1,14 +1,21 @@
 """The DSP kernels equal their plain twins to the bit, in the emulators, in every placement."""
 
+import ckernels
+import numpy as np
 import pytest
 from boardcalls import recording
 from extremecases import windowed as extreme
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernelboard import Call, Firmware, Memory
+from kernelcases import means
 from kernelcases import windowed as small
 from placement import WAYS, run_placed
 from vectorcases import windowed as large
 
+from buildtool.emit.packing import pack
+from buildtool.emit.strided import reduction
+from buildtool.graph.reference import execute
 from buildtool.target.catalogue import select
 
 KINDS = {
@@ -50,3 +57,37 @@ def test_every_placement_leaves_the_same_bytes(toolchain):
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_many_cases_on_every_emulated_core(board, toolchain, kind):
     assert sum(repeat(board, toolchain, [kind], 60).values()) > 40
+
+
+def mean_geometry(case):
+    """The words of an nn_reduce_geometry."""
+    walk = reduction(case.graph, case.op)
+    words = [len(walk.outer), len(walk.inner)]
+    for pairs in (walk.outer, walk.inner):
+        for i in (0, 1):
+            words += [pair[i] for pair in pairs] + [0] * (6 - len(pairs))
+    return words
+
+
+@pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
+def test_means_over_any_axes(toolchain):
+    calls, places, wanted = [], [], []
+
+    @settings(max_examples=40, derandomize=True, deadline=None, database=None)
+    @given(case=means())
+    def collect(case):
+        memory = Memory(len(calls))
+        arguments = [memory.words(*mean_geometry(case)), memory.put(pack(case.graph, case.op, "mean"))]
+        arguments.append(memory.put(case.inputs[0], align=1))
+        result = execute(case.graph, case.inputs)[case.op.outputs[0]]
+        places.append(memory.room(result.size, align=1))
+        wanted.append(result)
+        calls.append(Call("nn_mean_s8_dsp", (*arguments, places[-1]), memory))
+
+    collect()
+    sources = ("cortex_m_dsp/nn_mean_s8_dsp.c", "reference/nn_mean_s8.c")
+    files = tuple(ckernels.KERNELS / source for source in sources)
+    done = Firmware("cortex-m4", toolchain, files, ("nn_mean_s8_dsp",)).run(calls)
+    for one, place, result in zip(done, places, wanted, strict=True):
+        np.testing.assert_array_equal(one.array(place, result.shape), result)
+        assert set(one.changed()) <= set(range(place.offset, place.offset + result.size))
