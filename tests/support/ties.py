@@ -68,7 +68,7 @@ def layer(
     factors = np.array(channel_factors(plain.graph, plain.op), np.int64)
     multipliers, right = factors[:, 0], np.maximum(-factors[:, 1], 0)
     halves = (2 * rng.integers(-128, 128, CHANNELS) + 1) << np.maximum(right - 1, 0)
-    bias = -(-((halves << 31) - (1 << 30)) // multipliers)
+    bias = -(-((halves << 31) - (1 << 30)) // np.maximum(multipliers, 1))
     bias = np.clip(bias + rng.choice([0, 0, -1, 1], CHANNELS), INT32_MIN, INT32_MAX)
     anything = rng.integers(INT32_MIN, INT32_MAX, CHANNELS, endpoint=True) >> rng.integers(0, 32, CHANNELS)
     bias = np.where(rng.random(CHANNELS) < 0.5, bias, anything)
