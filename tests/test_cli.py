@@ -114,7 +114,7 @@ def test_analyze_says_what_is_missing_where_a_network_does_not_fit(
     assert f"no: {need['excess']:,} RAM too many" in text
     assert "tiny does not fit:" in text
     assert "DEPTHWISE_CONV_2D" in text  # the operator that binds
-    assert "try: boards with enough RAM for this plan: cortex-m4" in text
+    assert "try: boards with room for this plan: cortex-m4" in text
 
 
 def test_zoo_writes_the_networks_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from buildtool.emit.image import weight_image
+from buildtool.emit.image import WeightImage, weight_image
 from buildtool.emit.names import shape
 from buildtool.emit.sources import plan_kernels
-from buildtool.errors import BuildtoolError, PlanError
+from buildtool.errors import BuildtoolError
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
 from buildtool.graph.types import Graph
@@ -18,7 +18,8 @@ from buildtool.plan.binding import binding
 from buildtool.plan.types import Plan
 from buildtool.service.models import load_model, read_graph
 from buildtool.service.options import PlanOptions
-from buildtool.service.pipeline import make_ordered_plan, needs, settings
+from buildtool.service.pipeline import limits, make_ordered_plan, needs, settings
+from buildtool.service.slow_weights import loads_weights
 from buildtool.target.registry import board_names, load_target
 from buildtool.target.types import Target
 
@@ -99,7 +100,7 @@ def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, An
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
         "binds": _binds(found),
-        "advice": _advice(plan, graph, target, options, at.op) if not fits else [],
+        "advice": [] if fits else [*_advice(plan, graph, target, options, at.op), *_elsewhere(plan, image)],
     }
 
 
@@ -108,13 +109,16 @@ def _plan(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, Pl
 
     With the graph in the order of operators that the plan is for.
     """
-    try:
-        return make_ordered_plan(graph, target, options)
-    except PlanError:
-        least = _least(graph, target, options)
-        if least is None:
-            raise
-        return graph, least
+    alone = options.strategy == "best" and options.order == "given"
+    if alone and not loads_weights(target.board):
+        from buildtool.plan.front.choose import plan_within
+
+        chosen = plan_within(graph, target, settings(options), limits(target, options))
+        if chosen is None:
+            chosen = _least(graph, target, options)
+        if chosen is not None:
+            return graph, chosen
+    return make_ordered_plan(graph, target, options)
 
 
 def _binds(found: Sequence[Any]) -> str:
@@ -123,7 +127,7 @@ def _binds(found: Sequence[Any]) -> str:
 
 
 def _advice(plan: Plan, graph: Graph, target: Target, options: PlanOptions, position: int) -> list[str]:
-    """What would bring the arena down, or where it would fit."""
+    """What would bring the arena down."""
     advice = []
     if needs(plan, target, 0)[0].excess:
         for changed in _cheaper(options):
@@ -137,16 +141,20 @@ def _advice(plan: Plan, graph: Graph, target: Target, options: PlanOptions, posi
             advice.append(
                 f"a smaller input, or fewer channels at {op.place} (output {out}), where most is alive"
             )
-    fitting = [name for name in board_names() if _fits(plan, name)]
-    if fitting:
-        advice.append(f"boards with enough RAM for this plan: {', '.join(fitting)}")
     return advice
+
+
+def _elsewhere(plan: Plan, image: WeightImage) -> list[str]:
+    """The known boards that have room for the plan and its weights."""
+    size = len(image.data)
+    fitting = [n for n in board_names() if not any(need.excess for need in needs(plan, load_target(n), size))]
+    return [f"boards with room for this plan: {', '.join(fitting)}"] if fitting else []
 
 
 def _cheaper(options: PlanOptions) -> list[PlanOptions]:
     """The same options with one restriction lifted."""
     best = replace(options, strategy="best", in_place="rows", objective="ram")
-    found = [best, replace(best, image="stream"), replace(best, image="stream", hand_off=1, max_f=2.0)]
+    found = [best, replace(best, image="stream")]
     return [changed for changed in found if changed != options]
 
 
@@ -163,12 +171,8 @@ def _least(graph: Graph, target: Target, options: PlanOptions) -> Plan | None:
     """The plan with the least memory, whether the board has it or not; None if there is none."""
     from buildtool.plan.front.choose import Limits, best_plan
 
-    limits = Limits(1 << 62, options.max_f, options.max_cost, "ram")
+    without = Limits(1 << 62, options.max_f, options.max_cost, "ram")
     try:
-        return best_plan(graph, target, settings(options), limits)
+        return best_plan(graph, target, settings(options), without)
     except BuildtoolError:
         return None
-
-
-def _fits(plan: Plan, board: str) -> bool:
-    return not needs(plan, load_target(board), 0)[0].excess

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
+from buildtool.plan.binding import binding
 from buildtool.plan.types import Plan
 from buildtool.service import slow_weights, strategies
 from buildtool.service.models import Model, load_model, read_graph
@@ -14,6 +15,7 @@ from buildtool.service.options import PlanOptions
 from buildtool.target.types import Target
 
 if TYPE_CHECKING:
+    from buildtool.plan.front.choose import Limits
     from buildtool.plan.front.front import Settings
 
 
@@ -26,6 +28,7 @@ class Planned:
     graph: Graph
     target: Target
     plan: Plan
+    max_flash: int | None = None  # bytes that the weights may have; None: as many as the board has
 
 
 def planned(spec: str, board: str, options: PlanOptions) -> Planned:
@@ -35,8 +38,11 @@ def planned(spec: str, board: str, options: PlanOptions) -> Planned:
     target = load_target(board)
     model = load_model(spec)
     source, graph = read_graph(model)
-    graph, plan = make_ordered_plan(graph, target, options)
-    return Planned(model, source, graph, target, plan)
+    try:
+        graph, plan = make_ordered_plan(graph, target, options)
+    except PlanError as error:
+        raise error.at(path=model.path) from None
+    return Planned(model, source, graph, target, plan, options.max_flash)
 
 
 def make_ordered_plan(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, Plan]:
@@ -94,17 +100,31 @@ def make_plan(graph: Graph, target: Target, options: PlanOptions) -> Plan:
 def _layerwise(graph: Graph, target: Target, options: PlanOptions) -> Plan:
     from buildtool.plan.layerwise import plan
 
-    return plan(graph, target, in_place=options.in_place, image=options.image)
+    made = plan(graph, target, in_place=options.in_place, image=options.image)
+    if options.ram is not None and made.arena_bytes > options.ram:
+        raise PlanError(
+            f"layer by layer the arena requires {made.arena_bytes} bytes, {options.ram} are allowed: "
+            f"{made.arena_bytes - options.ram} too many",
+            operator=binding(made, graph).place,
+            hint=f"--ram {made.arena_bytes}, or strategy=best",
+        )
+    return made
 
 
 def _best(graph: Graph, target: Target, options: PlanOptions) -> Plan:
+    from buildtool.plan.front.choose import best_plan
+
+    return best_plan(graph, target, settings(options), limits(target, options))
+
+
+def limits(target: Target, options: PlanOptions) -> Limits:
+    """What a plan has to keep to, of the options and the board."""
     from buildtool.plan.fit import available_bytes
-    from buildtool.plan.front.choose import Limits, best_plan
+    from buildtool.plan.front.choose import Limits
 
     available = available_bytes(target.board)
     ram = available if options.ram is None else min(options.ram, available)
-    limits = Limits(ram, options.max_f, options.max_cost, options.objective)
-    return best_plan(graph, target, settings(options), limits)
+    return Limits(ram, options.max_f, options.max_cost, options.objective)
 
 
 def settings(options: PlanOptions) -> Settings:
@@ -160,10 +180,15 @@ def refuse_unless_fits(planned_: Planned, image_bytes: int) -> None:
         raise error.at(path=planned_.model.path) from None
     board = planned_.target.board
     need = needs(planned_.plan, planned_.target, image_bytes)[1]
-    if need.excess:
+    most = need.available if planned_.max_flash is None else min(planned_.max_flash, need.available)
+    if need.required > most:
+        limit = f"memory '{need.memory}' of {board.name} has {most:,}"
+        more = "take a board with more flash or a narrower network"
+        if most < need.available:
+            limit = f"max-flash allows {most:,}"
+            more = f"max-flash {need.required}" if need.required <= need.available else more
         raise PlanError(
-            f"the weight image needs {need.required:,} bytes, memory '{need.memory}' of {board.name} has "
-            f"{need.available:,}: {need.excess:,} too many",
+            f"the weight image needs {need.required:,} bytes, {limit}: {need.required - most:,} too many",
             path=planned_.model.path,
-            hint="take a board with more flash or a narrower network",
+            hint=more,
         )

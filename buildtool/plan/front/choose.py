@@ -45,20 +45,35 @@ def best_plan(graph: Graph, target: Target, settings: Settings, limits: Limits) 
 
     PlanError where there is none, with what the nearest plans need.
     """
-    candidates = []
+    chosen, found, candidates = _choose(graph, target, settings, limits)
+    if chosen is None:
+        raise refusal(found, candidates, limits)
+    return chosen
+
+
+def plan_within(graph: Graph, target: Target, settings: Settings, limits: Limits) -> Plan | None:
+    """As `best_plan`; None where there is none."""
+    return _choose(graph, target, settings, limits)[0]
+
+
+def _choose(
+    graph: Graph, target: Target, settings: Settings, limits: Limits
+) -> tuple[Plan | None, Front, list[Plan]]:
+    """The best plan if there is one, the front, and all the plans that were looked at."""
+    candidates: list[Plan] = []
+    found = front(graph, target, settings)
     if settings.image != "stream":
         whole = plan_layerwise(graph, target, in_place=settings.in_place, image=settings.image)
         if limits.objective == "cost" and limits.allow(whole):
-            return whole  # nothing is cheaper than one call an operator
+            return whole, found, [whole]  # nothing is cheaper than one call an operator
         candidates.append(whole)
-    found = front(graph, target, settings)
     candidates += smallest(found, limits) if limits.objective == "ram" else cheapest(found, limits)
     allowed = [plan for plan in candidates if limits.allow(plan)]
-    if not allowed:
-        raise refusal(found, candidates, limits)
     if limits.objective == "ram":
-        return min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost))
-    return min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes))
+        chosen = min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost), default=None)
+    else:
+        chosen = min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
+    return chosen, found, candidates
 
 
 def cheapest(found: Front, limits: Limits) -> list[Plan]:
