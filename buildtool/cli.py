@@ -72,6 +72,14 @@ def _emit_plan(args: argparse.Namespace) -> Result:
     return answer | {"files": written}, tflm.text(answer, args.out), 0
 
 
+def front(args: argparse.Namespace) -> Result:
+    """Lists all plans that no other beats in memory and work."""
+    from buildtool.report import front as report
+
+    answer = _ask("front", args, board=args.board, peers=args.peers)
+    return answer, report.text(answer), 0
+
+
 def build(args: argparse.Namespace) -> Result:
     """Builds firmware: sources, weight image, .elf and .bin."""
     from buildtool.report import build as report
@@ -253,7 +261,9 @@ def _add_planning(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--max-cost", metavar="COST", help="most of the estimated cost")
     group.add_argument("--max-flash", metavar="BYTES", help="most of the weights (default: the board's)")
     group.add_argument(
-        "--hand-off", metavar="PIXELS", help="that go from operator to operator in a group (default: 4)"
+        "--hand-off",
+        metavar="PIXELS",
+        help="the least that go from operator to operator in a group (default: 1; 4, 8, rows are tried too)",
     )
 
 
@@ -290,15 +300,17 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
     parser = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
     parser.add_argument("--version", action="version", version=f"buildtool {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for function in (analyze, plan, build, sizes, validate, profile, ops, boards, zoo, arena):
+    for function in (analyze, plan, front, build, sizes, validate, profile, ops, boards, zoo, arena):
         summary = (function.__doc__ or "").strip()
         sub = commands.add_parser(function.__name__, help=summary, description=summary, allow_abbrev=False)
         sub.set_defaults(function=function)
-        if function in (plan, build, validate, profile):
+        if function in (plan, front, build, validate, profile):
             _add_model(sub)
             _add_board(sub, required=function is not plan)
         if function is plan:
             _add_emit(sub)
+        if function is front:
+            sub.add_argument("--peers", action="store_true", help="with msf-cnn and xcore-strips beside it")
         if function in (build, validate, profile):
             _add_build(sub)
         if function in (validate, profile):
@@ -316,7 +328,7 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
             _add_validate(sub)
         if function is arena:
             _add_arena(sub)
-        if function in (analyze, plan, build, validate, profile):
+        if function in (analyze, plan, front, build, validate, profile):
             _add_planning(sub)
         sub.add_argument("--json", action="store_true", help="print the answer as JSON, and nothing else")
     return parser, commands.choices

@@ -118,6 +118,17 @@ def plan(request: Request) -> Answer:
     return answer
 
 
+def front(request: Request) -> Answer:
+    """All plans of a model for a board that no other beats in memory and work."""
+    from buildtool.service.fronts import front_of
+
+    peers = request.get("peers", False)
+    if not isinstance(peers, bool):
+        raise UsageError("'peers' must be true or false")
+    found = front_of(_text(request, "model"), _text(request, "board"), _options(request), peers)
+    return {"schema": SCHEMA, **found}
+
+
 def analyze(request: Request) -> Answer:
     """Whether a model fits each board, what binds and by how much; what ONNX and Darknet files need."""
     from buildtool.service.analysis import analysis
@@ -299,6 +310,7 @@ HANDLERS = {
     "boards": boards,
     "zoo": zoo,
     "plan": plan,
+    "front": front,
     "analyze": analyze,
     "emit": emit,
     "toolchain": toolchain,

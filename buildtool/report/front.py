@@ -1,0 +1,47 @@
+"""The answer of `front` as text: a line for every point, and the other strategies beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.report.table import Cell, table
+
+Answer = Mapping[str, Any]
+
+
+def text(answer: Answer) -> str:
+    """Points by memory, ascending; each does less work than the one before it."""
+    head = (
+        f"{answer['model']} on {answer['board']}, image {answer['image']}: "
+        f"{len(answer['points'])} plans up to F {answer['max_f']:g} that no other beats in memory and work"
+    )
+    rows: list[list[Cell]] = [_row("best", point, point["live_bytes"]) for point in answer["points"]]
+    rows += [_row(peer["strategy"], peer, None) for peer in answer["beside"] if "error" not in peer]
+    titles = ["strategy", "live bytes", "arena bytes", "F", "cost", "regions", "streamed", "groups"]
+    lines = [head, "", table(titles, rows), "", *_notes(answer)]
+    lines += [f"{peer['strategy']}: {peer['error']}" for peer in answer["beside"] if "error" in peer]
+    return "\n".join(lines)
+
+
+def _row(strategy: str, figures: Answer, live: int | None) -> list[Cell]:
+    return [
+        strategy,
+        live,
+        figures["arena_bytes"],
+        f"{figures['f']:.4f}",
+        f"{figures['cost']:,.0f}",
+        figures["regions"],
+        figures["streamed_regions"],
+        figures["groups"],
+    ]
+
+
+def _notes(answer: Answer) -> list[str]:
+    fitting = [p for p in answer["points"] if p["arena_bytes"] <= answer["available_bytes"]]
+    hand_offs = ", ".join(map(str, answer["hand_offs"]))
+    return [
+        f"live: the fullest region; arena: placed. Work is F times {answer['macs']:,} multiply-accumulates.",
+        f"Hand-offs of {hand_offs} pixels and whole rows. "
+        f"{len(fitting)} of {len(answer['points'])} fit the board's {answer['available_bytes']:,} bytes.",
+    ]
