@@ -124,8 +124,10 @@ def test_build_writes_all_that_the_vendors_tools_need(tmp_path, capsys):
     assert not list(tmp_path.glob("*.xe"))
     make = (tmp_path / f"{net}_xtc.mk").read_text()
     assert "was not tried" in make
+    if shutil.which("make") is None:
+        pytest.skip("make, which runs the rules for the vendor's tools, is not installed")
     # The same rules with a compiler that is here: everything is in the folder, and compiles.
-    compiler = shutil.which("clang") or shutil.which("gcc")
+    compiler = shutil.which("gcc")
     command = ["make", "-f", f"{net}_xtc.mk", f"lib{net}.a"]
     tools = tmp_path / "bin"
     tools.mkdir()
