@@ -28,7 +28,6 @@ from collections.abc import Mapping, Sequence
 from buildtool.graph.liveness import LiveRange
 from buildtool.graph.types import (
     ALIAS_KINDS,
-    TABLE_KINDS,
     AxisAttrs,
     ConvAttrs,
     Graph,
@@ -37,13 +36,11 @@ from buildtool.graph.types import (
     PoolAttrs,
     Tensor,
 )
+from buildtool.plan.receptive import ROW_BY_ROW, WINDOWED
 from buildtool.plan.types import Overlap
 from buildtool.target.types import Contract, KernelVariant
 
 IN_PLACE = ("rows", "elementwise", "none")  # the contracts that may be used: all, `pixel` only, none
-
-_ROW_TO_ROW = TABLE_KINDS | {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX}
-_WINDOWED = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D})
 
 
 def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | None:
@@ -62,9 +59,9 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
         rows = _row_steps(op)
         if rows is None or result.nhwc[0] != 1 or source.nhwc[0] != 1:
             return None  # in a batch, the next image's rows are not below this one's
-        if op.kind in _ROW_TO_ROW and source.shape != result.shape:
+        if op.kind in ROW_BY_ROW and source.shape != result.shape:
             return None  # a broadcast operand is read again and again
-        if op.kind in _WINDOWED and operand != op.inputs[0]:
+        if op.kind in WINDOWED and operand != op.inputs[0]:
             return None
         return _row_distance(rows, source, result)
     if contract is Contract.PARTS and op.kind is OpKind.CONCATENATION:
@@ -86,9 +83,9 @@ def _part_distance(graph: Graph, op: Op, operand: int) -> int | None:
 
 def _row_steps(op: Op) -> tuple[int, int] | None:
     """(stride, rows padded above): output row q reads no input row below q * stride - pad."""
-    if op.kind in _WINDOWED and isinstance(op.attrs, ConvAttrs | PoolAttrs):
+    if op.kind in WINDOWED and isinstance(op.attrs, ConvAttrs | PoolAttrs):
         return op.attrs.stride[0], op.attrs.pad.top
-    return (1, 0) if op.kind in _ROW_TO_ROW else None
+    return (1, 0) if op.kind in ROW_BY_ROW else None
 
 
 def _row_distance(steps: tuple[int, int], source: Tensor, result: Tensor) -> int:

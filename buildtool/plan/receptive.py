@@ -14,8 +14,8 @@ from buildtool.graph.types import (
     PoolAttrs,
 )
 
-_ROW_BY_ROW = TABLE_KINDS | {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX}
-_WINDOWED = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D})
+ROW_BY_ROW = TABLE_KINDS | {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX}
+WINDOWED = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D})
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Axis:
 def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
     """Rows and columns of an operator that runs row by row (see `streams`)."""
     attrs = op.attrs
-    if isinstance(attrs, ConvAttrs) and op.kind in _WINDOWED:
+    if isinstance(attrs, ConvAttrs) and op.kind in WINDOWED:
         kernel = graph.tensors[op.inputs[1]].shape[1:3]
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, attrs.dilation, strict=True)]
         return (
@@ -95,10 +95,10 @@ def streams(graph: Graph, op: Op) -> bool:
     result = graph.tensors[op.outputs[0]]
     if len(op.outputs) != 1 or len(result.shape) != 4 or result.shape[0] != 1:
         return False
-    if op.kind in _WINDOWED:
+    if op.kind in WINDOWED:
         return True
     activations = [graph.tensors[t] for t in op.inputs if not graph.tensors[t].is_constant]
-    return op.kind in _ROW_BY_ROW and all(tensor.shape == result.shape for tensor in activations)
+    return op.kind in ROW_BY_ROW and all(tensor.shape == result.shape for tensor in activations)
 
 
 def rows(graph: Graph, op: Op) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from buildtool.graph.types import Graph, OpKind
+from buildtool.graph.types import Graph
 from buildtool.plan.inner import columns_kept, group_axis, held_whole, made, needs
 from buildtool.plan.receptive import Axis, through
 from buildtool.plan.types import Group
@@ -104,11 +104,3 @@ def _needed(axis: Axis, ahead: int) -> int:
 def accumulator_bytes(graph: Graph, position: int) -> int:
     """Bytes of the sums of a global pooling in a streamed region."""
     return ACCUMULATOR_BYTES * graph.tensors[graph.ops[position].inputs[0]].nhwc[3]
-
-
-def addition(graph: Graph, position: int) -> bool:
-    """Whether an operator reads two activations."""
-    op = graph.ops[position]
-    return op.kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU) and not any(
-        graph.tensors[t].is_constant for t in op.inputs
-    )
