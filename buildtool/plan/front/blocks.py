@@ -128,24 +128,28 @@ class Blocks:
         """Multiply-accumulates of a block that makes `made` rows."""
         total = self.e.work_before
         return sum(
-            (total[e + 1] - total[e]) * n // self.e.heights[e]
-            for e, n in self.rows_made(first, last, step, made)
+            (total[e + 1] - total[e]) * n // (self.e.heights[e] * self.e.widths[e])
+            for e, n in self.pixels_made(first, last, step, made)
         )
 
-    def rows_made(self, first: int, last: int, step: int, made: int) -> Iterator[tuple[int, int]]:
-        """Per element of a block, last to first, the rows it makes in all steps, clipped at the borders.
+    def pixels_made(self, first: int, last: int, step: int, made: int) -> Iterator[tuple[int, int]]:
+        """Per element of a block, last to first, the pixels it makes in all steps, clipped at the borders.
 
-        A global pooling makes none until the end.
+        A global pooling makes none until the end. Columns that the next element steps over are not made.
         """
         low: Rows = np.arange(0, made, step)
         high: Rows = np.minimum(low + step, made)
+        columns = self.e.widths[last]
         for e in range(last, first - 1, -1):
             pooling = accumulates(self.e.graph, self.e.op(e))
-            yield e, 0 if pooling else int((high - low).sum())
+            yield e, 0 if pooling else int((high - low).sum()) * columns
             if e > first:
-                axis = self.e.axes_of[e][0]
-                low = np.maximum(0, low * axis.stride - axis.pad)
-                high = np.minimum(self.e.heights[e - 1], (high - 1) * axis.stride - axis.pad + axis.kernel)
+                vertical, horizontal = self.e.axes_of[e]
+                low = np.maximum(0, low * vertical.stride - vertical.pad)
+                high = np.minimum(
+                    self.e.heights[e - 1], (high - 1) * vertical.stride - vertical.pad + vertical.kernel
+                )
+                columns = max(0, min(self.e.widths[e - 1], horizontal.high(columns)))
 
     # ---- forms -----------------------------------------------------------------------------------
 
@@ -207,8 +211,8 @@ class Blocks:
         height = self.e.heights[block.last]
         made = height if made is None else made
         total = CALL_COST * self._calls(block, group.hand_off) * -(-made // block.step)
-        for e, n in self.rows_made(block.first, block.last, block.step, made):
-            share = n / self.e.heights[e] if n else 1.0
+        for e, n in self.pixels_made(block.first, block.last, block.step, made):
+            share = n / (self.e.heights[e] * self.e.widths[e]) if n else 1.0
             total += self.e.cost[e] * share
         return total
 
