@@ -1,0 +1,233 @@
+"""Prints what streaming costs: python benchmarks/streamed.py [--board B ...] [--worst N] [NETWORK ...]
+
+For each hand-off (1, 4, 8 pixels, whole rows) the plan of F = 1.00 with the least RAM, its image streamed,
+beside layer by layer: built, run in QEMU, compared with the executor, its executed instructions counted by
+layer and by function. A second table has the layers that grew most. Nothing is written.
+
+Where the instructions are that streaming adds, in per cent of layer by layer:
+  loops       the emitted code, and the delivery of the image's rows
+  set-up      the kernels' entry functions: what each call and each run of pixels begins with
+  scratch     functions that bring inputs into scratch, and copies
+  arithmetic  the rest: sums and outputs, which narrow runs of pixels compute in smaller tiles
+"""
+
+from __future__ import annotations
+
+import argparse
+import bisect
+import io
+import re
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from buildtool_plugins.qemu import counter, runner
+from buildtool_plugins.tools.find import find_host_compiler
+from buildtool_plugins.tools.sandbox import run_program
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from buildtool.emit.sources import Sources, emit
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule import plan_steps
+from buildtool.plan.types import Plan
+from buildtool.service.compare import difference, reference
+from buildtool.service.execute import read_outcome
+from buildtool.service.firmware import build_firmware
+from buildtool.service.options import PlanOptions
+from buildtool.service.pipeline import Planned, planned
+from buildtool.service.validation import inputs_of
+from buildtool.target.registry import plugin as find_plugin
+from buildtool.target.types import RunRequest, RunResult
+
+MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
+NETWORKS = ("mobilenetv2_160", "mcunet_320k_imagenet")
+BOARDS = ("cortex-m4", "cortex-m55")
+ROW = 1 << 16  # pixels: wider than any row, so whole rows are all there is
+HAND_OFFS = {"1": 1, "4": 4, "8": 8, "row": ROW}
+PARTS = ("loops", "set-up", "scratch", "arithmetic")
+SCRATCH = re.compile(r"(nn_)?(dsp_|mve_)?(fill|widen|gather|spread|take_rests|copy)|.*mem(cpy|set|move)")
+LAYERWISE = PlanOptions(strategy="layerwise")
+ADDRESSES = Path(__file__).resolve().parent / "addresses.c"
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A plan that ran: instructions by operator and by part of the firmware, kernel calls by operator."""
+
+    plan: Plan
+    graph: Graph
+    total: int
+    by_operator: Mapping[int, int]
+    by_part: Mapping[str, int]
+    calls: Mapping[int, int]
+    compiler: str
+
+
+def count(model: str, board: str, options: PlanOptions, folder: Path) -> Counted:
+    """Plans, builds, runs once with both counting plugins; stops if the output is not exact."""
+    made = planned(model, board, options)
+    sources = emit(made.graph, made.plan, made.target, made.model.name)
+    plugin = find_plugin(made.target.board)
+    work = Path(tempfile.mkdtemp(dir=folder))
+    tools = plugin.toolchain(made.target.board, "", work)
+    firmware = build_firmware(sources, made.plan, made.target, plugin, tools, work, ["-DNN_PROFILE"])
+    inputs = inputs_of({}, made, 1)
+    data = b"".join(np.ascontiguousarray(array).tobytes() for array in inputs[0])
+    request = RunRequest({"input.bin": data}, ("output.bin", "report.txt"), timeout=600)
+    files, text = _run(made, firmware.elf, request, folder)
+    by_operator, total = counter.parse_counts(files.pop(counter.OUTPUT))
+    addresses = files.pop("addresses.txt")
+    outcome = read_outcome(made.graph, RunResult(files, text, by_operator, total), 1, firmware.compiler)
+    expected = reference("numpy", made.model.data, made.source, made.graph, inputs[0])
+    if difference(made.graph, 0, outcome.outputs[0], expected):
+        raise SystemExit(f"{model} on {board} differs from the executor")
+    by_part = _parts(_functions(firmware.elf, addresses), made, sources)
+    calls = Counter(step.op for step in plan_steps(made.plan.regions, made.graph, made.plan.image))
+    return Counted(made.plan, made.graph, total, by_operator, by_part, calls, firmware.compiler)
+
+
+def _run(made: Planned, elf: Path, request: RunRequest, folder: Path) -> tuple[dict[str, bytes], str]:
+    line = runner.command(made.target.board, elf)
+    plugins = (counter.counting_plugin(), _address_plugin(folder))
+    options = [
+        *("-plugin", f"./{plugins[0].name},isa=arm,out={counter.OUTPUT}"),
+        *("-plugin", f"./{plugins[1].name},out=addresses.txt"),
+    ]
+    outputs = replace(request, outputs=(*request.outputs, counter.OUTPUT, "addresses.txt"))
+    return run_program([line[0], *options, *line[1:]], outputs, what="the firmware", links=plugins)
+
+
+def _address_plugin(folder: Path) -> Path:
+    built = folder / "addresses.so"
+    if not built.is_file():
+        command = [find_host_compiler(), *counter.FLAGS, str(ADDRESSES), "-o", str(built)]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    return built
+
+
+def _functions(elf: Path, addresses: bytes) -> Counter[str]:
+    """Instructions by the function that they are in."""
+    table = ELFFile(io.BytesIO(elf.read_bytes())).get_section_by_name(".symtab")
+    assert isinstance(table, SymbolTableSection)
+    named = sorted(
+        (symbol["st_value"] & ~1, symbol.name)
+        for symbol in table.iter_symbols()
+        if symbol["st_info"]["type"] == "STT_FUNC"
+    )
+    starts = [address for address, _ in named]
+    found: Counter[str] = Counter()
+    for line in addresses.splitlines():
+        address, times = map(int, line.split())
+        found[named[bisect.bisect_right(starts, address) - 1][1]] += times
+    return found
+
+
+def _parts(functions: Counter[str], made: Planned, sources: Sources) -> dict[str, int]:
+    kernels = {kernel.symbol for kernel in made.target.kernels}
+    parts = dict.fromkeys(PARTS, 0)
+    for name, instructions in functions.items():
+        if name.startswith((f"{sources.net}_", "deliver", "io_", "semihosting")):
+            part = "loops"
+        elif name in kernels:
+            part = "set-up"
+        else:
+            part = "scratch" if SCRATCH.match(name) else "arithmetic"
+        parts[part] += instructions
+    return parts
+
+
+def _streamed(pixels: int) -> PlanOptions:
+    return PlanOptions(image="stream", objective="ram", max_f=1.0, hand_off=pixels)
+
+
+def _more(now: int, before: int, whole: int) -> str:
+    return f"{100 * (now - before) / whole:+.2f} %"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _summary(name: str, found: Counted, whole: Counted) -> str:
+    parts = [_more(found.by_part[part], whole.by_part[part], whole.total) for part in PARTS]
+    counts = [f"{found.plan.arena_bytes:,}", f"{found.plan.f:.2f}", f"{found.total:,}"]
+    return _row([name, *counts, _more(found.total, whole.total, whole.total), *parts])
+
+
+def summary(counted: Mapping[str, Counted], whole: Counted) -> Iterator[str]:
+    """The table of hand-offs."""
+    heading = ("hand-off", "arena", "F", "instructions", "more", *PARTS)
+    yield _row(heading)
+    yield "| --- |" + " ---: |" * (len(heading) - 1)
+    yield _row(["layer by layer", f"{whole.plan.arena_bytes:,}", "1.00", f"{whole.total:,}", *[""] * 5])
+    for name, found in counted.items():
+        yield _summary(name, found, whole)
+
+
+def worst(counted: Mapping[str, Counted], whole: Counted, most: int) -> Iterator[str]:
+    """The table of the layers that grew most, by hand-off."""
+    heading = (
+        "hand-off",
+        "layer",
+        "kernel",
+        "output",
+        "calls",
+        "layer by layer",
+        "streamed",
+        "more",
+        "per call",
+    )
+    yield _row(heading)
+    yield "| --- | --- | --- | --- |" + " ---: |" * (len(heading) - 4)
+    for name, found in counted.items():
+        grown = {p: n - whole.by_operator[p] for p, n in found.by_operator.items()}
+        for p in sorted(grown, key=lambda p: -grown[p])[:most]:
+            height, width, channels = found.graph.tensors[found.graph.ops[p].outputs[0]].nhwc[1:]
+            before, now, calls = whole.by_operator[p], found.by_operator[p], found.calls[p]
+            cells = [
+                name,
+                f"#{p} {found.graph.ops[p].kind}",
+                found.plan.kernels[p],
+                f"{height}x{width}x{channels}",
+            ]
+            counts = [f"{calls:,}", f"{before:,}", f"{now:,}", _more(now, before, before)]
+            yield _row([*cells, *counts, f"{grown[p] / calls:,.0f}"])
+
+
+def tables(model: str, board: str, most: int) -> Iterator[str]:
+    """Both tables of a network on a board."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        whole = count(model, board, LAYERWISE, folder)
+        counted = {name: count(model, board, _streamed(n), folder) for name, n in HAND_OFFS.items()}
+    yield f"`{Path(model).stem}` on `{board}` ({whole.compiler}):"
+    yield ""
+    yield from summary(counted, whole)
+    if most:
+        yield ""
+        yield from worst(counted, whole, most)
+
+
+def main() -> None:
+    """Prints the tables for the networks named, or for the two that are in ../shared/models."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("networks", nargs="*", metavar="NETWORK")
+    parser.add_argument("--board", action="append", choices=BOARDS)
+    parser.add_argument("--worst", type=int, default=0, metavar="N", help="layers in the second table")
+    given = parser.parse_args()
+    for model in given.networks or [str(MODELS / f"{name}.tflite") for name in NETWORKS]:
+        for board in given.board or BOARDS:
+            for line in tables(model, board, given.worst):
+                print(line, flush=True)
+            print()
+
+
+if __name__ == "__main__":
+    main()
