@@ -55,8 +55,8 @@ def plan(args: argparse.Namespace) -> Result:
     if args.board is None or args.out:
         what = "--out is for --emit" if args.board else "the following arguments are required: -b/--board"
         raise UsageError(what, hint="see 'buildtool plan --help'")
-    answer = _ask("plan", args, board=args.board)
-    return answer, report.text(answer), 0
+    answer = _ask("plan", args, board=args.board, compare=args.compare)
+    return answer, report.text(answer, buffers=args.buffers), 0
 
 
 def _emit_plan(args: argparse.Namespace) -> Result:
@@ -282,6 +282,14 @@ def _add_emit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", metavar="FILE", help="of --emit: the file to write")
 
 
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("what the report holds")
+    what = "of a streamed plan, every operator's kernel and every buffer"
+    group.add_argument("--buffers", action="store_true", help=what)
+    what = "with what msf-cnn and xcore-strips reach on the same network"
+    group.add_argument("--compare", action="store_true", help=what)
+
+
 def _add_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--toolchain", metavar="NAME", default="", help="the compiler; default: the board's first"
@@ -309,6 +317,7 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
             _add_board(sub, required=function is not plan)
         if function is plan:
             _add_emit(sub)
+            _add_report(sub)
         if function is front:
             sub.add_argument("--peers", action="store_true", help="with msf-cnn and xcore-strips beside it")
         if function in (build, validate, profile):

@@ -29,6 +29,13 @@ def _number(request: Request, key: str, default: int, least: int = 0, most: int 
     return value
 
 
+def _flag(request: Request, key: str) -> bool:
+    value = request.get(key, False)
+    if not isinstance(value, bool):
+        raise UsageError(f"'{key}' must be true or false")
+    return value
+
+
 def _options(request: Request) -> PlanOptions:
     return plan_options(request.get("options") or {})
 
@@ -102,16 +109,20 @@ def plan(request: Request) -> Answer:
     from buildtool.plan.codec import to_bytes, to_json
     from buildtool.service.estimate import facts
     from buildtool.service.pipeline import planned, refuse_unless_fits
+    from buildtool.service.planreport import beside, described
 
-    made = planned(_text(request, "model"), _text(request, "board"), _options(request))
-    image = weight_image(made.graph, plan_kernels(made.plan, made.target))
+    options, compare = _options(request), _flag(request, "compare")
+    made = planned(_text(request, "model"), _text(request, "board"), options)
+    kernels = plan_kernels(made.plan, made.target)
+    image = weight_image(made.graph, kernels)
     refuse_unless_fits(made, len(image.data))
-    answer: Answer = dict(to_json(made.plan, made.graph))
+    answer = described(made, kernels, to_json(made.plan, made.graph))
     answer.update(
         schema=SCHEMA,
         model=made.model.name,
         board=made.target.board.name,
         flash_bytes=len(image.data),
+        beside=beside(made, options, compare),
         plan=to_bytes(made.plan),
         **facts(made.plan, made.graph, made.target),
     )
@@ -122,9 +133,7 @@ def front(request: Request) -> Answer:
     """All plans of a model for a board that no other beats in memory and work."""
     from buildtool.service.fronts import front_of
 
-    peers = request.get("peers", False)
-    if not isinstance(peers, bool):
-        raise UsageError("'peers' must be true or false")
+    peers = _flag(request, "peers")
     found = front_of(_text(request, "model"), _text(request, "board"), _options(request), peers)
     return {"schema": SCHEMA, **found}
 
