@@ -76,7 +76,8 @@ class RegionSummary:
 
     `parts`: (use, bytes) at the fullest step; they add up to its bytes and `shared`, which is what
     lies on each other. `held`: all buffers that are live in any of its steps. `delivered`: rows of a
-    streamed image that it waits for, each a call of its `work` beside those of its groups.
+    streamed image that it waits for, each a call of its `work` beside those of its groups. `operators`:
+    of each, in order: its position, most bytes live in any of its steps, its own work.
     """
 
     first: int
@@ -89,6 +90,7 @@ class RegionSummary:
     work: Work
     groups: tuple[Work, ...]
     delivered: int
+    operators: tuple[tuple[int, int, Work], ...]
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def summarize(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
     for region, run in zip(plan.regions, runs, strict=True):
         last = number + len(run) - 1
         held = at.held(region, number, last)
-        fullest, live = at.fullest(region, held, number, run)
+        fullest, live, alive = at.fullest(region, held, number, run)
         bare = [h for h in held if h.use is not Use.WEIGHTS]
         least = fullest if len(bare) == len(held) else at.fullest(region, bare, number, run)[0]
         without = max(without, least.bytes)
@@ -132,6 +134,9 @@ def summarize(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
                 work=_work(graph, kernels, run, region.ops, by_call, whole=True),
                 groups=tuple(_work(graph, kernels, run, group.ops, by_call) for group in region.groups),
                 delivered=sum(step.op == SOURCE for step in run),
+                operators=tuple(
+                    (op, alive.get(op, 0), _work(graph, kernels, run, (op,), by_call)) for op in region.ops
+                ),
             )
         )
         number = last + 1
@@ -188,13 +193,17 @@ class _Holders:
 
     def fullest(
         self, region: Region, held: Sequence[Held], first: int, run: Sequence[Step]
-    ) -> tuple[Moment, list[Held]]:
-        """The first step of a region in which most bytes are live, and what is live in it."""
+    ) -> tuple[Moment, list[Held], dict[int, int]]:
+        """The first step of a region in which most bytes are live, and what is live in it.
+
+        Last: operator -> most bytes live in any of its steps.
+        """
         lasting = [h for h in held if h.use not in (Use.WINDOWS, Use.SCRATCH)]
         turns = {p: self._turn(region, held, p) for p in (SOURCE, *region.ops)}
         starts = sorted({first, *(max(first, self.plan.buffers[h.buffer].first) for h in lasting)})
         best, most, most_live = 0, -1, list[Held]()
         seen: set[tuple[int, int]] = set()
+        alive: dict[int, int] = {}
         for offset, step in enumerate(run):
             number = first + offset
             state = (bisect_right(starts, number), step.op)
@@ -203,9 +212,10 @@ class _Holders:
             seen.add(state)
             live = [h for h in lasting if self._lives(h, number)] + turns[step.op]
             size = self.covered(live)
+            alive[step.op] = max(size, alive.get(step.op, 0))
             if size > most:
                 best, most, most_live = offset, size, live
-        return Moment(first + best, run[best], most), most_live
+        return Moment(first + best, run[best], most), most_live, alive
 
     def _lives(self, held: Held, number: int) -> bool:
         buffer = self.plan.buffers[held.buffer]

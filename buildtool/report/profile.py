@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from buildtool.report import estimate
@@ -28,6 +28,11 @@ def text(answer: Answer) -> str:
             else f", stack {count(answer['stack_high_water'], 'byte')}"
         ),
     ]
+    if answer["macs"] != answer["macs_layerwise"]:
+        lines.append(
+            f"MACs are executed ones: F {answer['f']:.3f} of the {answer['macs_layerwise']:,} of the network "
+            "run layer by layer"
+        )
     if counted:
         outside = answer["instructions"] - sum(row["instructions"] or 0 for row in rows)
         lines.append(f"instructions are executed ones, not cycles; {outside:,} of them between layers")
@@ -43,7 +48,11 @@ def text(answer: Answer) -> str:
 
 
 def _table(answer: Answer, counted: bool) -> str:
-    titles = ["#", "layer", "operator", "output", "MACs", "RAM alive", "instructions", "per MAC"]
+    """Of a plan that repeats work (or leaves some out) with the F of every layer."""
+    titles = ["#", "layer", "operator", "output", "MACs", "F", "RAM alive", "instructions", "per MAC"]
+    repeats = answer["macs"] != answer["macs_layerwise"] or any(
+        row["f"] != 1 for row in answer["per_operator"]
+    )
     rows: list[list[Cell]] = [
         [
             number,
@@ -51,6 +60,7 @@ def _table(answer: Answer, counted: bool) -> str:
             row["operator"],
             row["output_shape"],
             row["macs"],
+            f"{row['f']:.3f}" if row["macs"] else "",
             row["ram_alive"],
             row["instructions"],
             _per_mac(row["instructions"], row["macs"]),
@@ -58,10 +68,14 @@ def _table(answer: Answer, counted: bool) -> str:
         for number, row in enumerate(answer["per_operator"])
     ]
     peak = max((row["ram_alive"] for row in answer["per_operator"]), default=0)
-    total: list[Cell] = [None, "total", None, None, answer["macs"], peak, answer["instructions"]]
-    total.append(_per_mac(answer["instructions"], answer["macs"]))
-    width = len(titles) if counted else len(titles) - 2
-    return table(titles[:width], [row[:width] for row in rows], total[:width])
+    total: list[Cell] = [None, "total", None, None, answer["macs"], f"{answer['f']:.3f}", peak]
+    total += [answer["instructions"], _per_mac(answer["instructions"], answer["macs"])]
+    kept = [i for i, title in enumerate(titles) if (repeats or title != "F") and (counted or i < 7)]
+
+    def chosen(row: Sequence[Cell]) -> list[Cell]:
+        return [row[i] for i in kept]
+
+    return table([titles[i] for i in kept], list(map(chosen, rows)), chosen(total))
 
 
 def _per_mac(instructions: int | None, macs: int) -> float | None:

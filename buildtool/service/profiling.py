@@ -1,4 +1,4 @@
-"""Profiling: executed instructions of every operator, counted exactly in the emulator."""
+"""Profiling: executed instructions and multiply-accumulates of every operator, counted exactly."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from buildtool.emit.names import shape
-from buildtool.emit.sources import emit
-from buildtool.graph.macs import op_macs
-from buildtool.graph.types import Graph
-from buildtool.plan.schedule import schedule
-from buildtool.plan.types import Plan
+from buildtool.emit.sources import emit, plan_kernels
+from buildtool.plan.summary import Summary, summarize
 from buildtool.service.compare import difference, reference
 from buildtool.service.estimate import facts
 from buildtool.service.execute import Outcome, execute
@@ -38,6 +35,7 @@ def profiling(request: Mapping[str, Any], options: PlanOptions) -> dict[str, Any
         )
         for n, got in [*enumerate(plain.outputs), (0, run.outputs[0])]
     )
+    summary = summarize(made.plan, made.graph, plan_kernels(made.plan, made.target))
     return {
         "model": made.model.name,
         "board": made.target.board.name,
@@ -46,52 +44,36 @@ def profiling(request: Mapping[str, Any], options: PlanOptions) -> dict[str, Any
         "strategy": made.plan.strategy,
         "instructions": run.total_instructions,
         "macs": made.plan.macs,
+        "macs_layerwise": made.plan.macs_layerwise,
+        "f": made.plan.f,
         "arena_bytes": made.plan.arena_bytes,
         "arena_high_water": plain.arena_high_water,
         "stack_high_water": plain.stack_high_water,
         "flash_bytes": len(sources.image.data),
         "inputs": len(inputs),
         "exact": exact,
-        "per_operator": _rows(made, run),
+        "per_operator": _rows(made, run, summary),
         "outputs": _top(made, plain),
         **facts(made.plan, made.graph, made.target),
     }
 
 
-def live_bytes(plan: Plan, graph: Graph) -> dict[int, int]:
-    """Operator position -> most bytes alive in the arena while it runs, overlaps counted once."""
-    alive: dict[int, int] = {}
-    number = 0
-    for region in plan.regions:
-        for step in schedule(region, graph, plan.image):
-            spans = [(b.offset, b.offset + b.size) for b in plan.buffers if b.first <= number <= b.last]
-            alive[step.op] = max(alive.get(step.op, 0), _covered(spans))
-            number += 1
-    return alive
-
-
-def _covered(spans: list[tuple[int, int]]) -> int:
-    total, reached = 0, 0
-    for start, end in sorted(spans):
-        total += max(0, end - max(start, reached))
-        reached = max(reached, end)
-    return total
-
-
-def _rows(made: Planned, run: Outcome) -> list[dict[str, Any]]:
-    alive = live_bytes(made.plan, made.graph)
+def _rows(made: Planned, run: Outcome, summary: Summary) -> list[dict[str, Any]]:
+    """A row an operator, in the order of execution; multiply-accumulates are those executed."""
     rows = []
-    for position, op in enumerate(made.graph.ops):
-        if position not in alive:
-            continue
+    for position, alive, work in (entry for region in summary.regions for entry in region.operators):
+        op = made.graph.ops[position]
         rows.append(
             {
                 "name": made.graph.op_name(position),
                 "operator": str(op.kind),
                 "kernel": made.plan.kernels[position],
                 "output_shape": shape(made.graph.tensors[op.outputs[0]].shape),
-                "macs": op_macs(made.graph, op),
-                "ram_alive": alive[position],
+                "macs": work.macs,
+                "macs_once": work.once,
+                "f": work.f,
+                "calls": work.calls,
+                "ram_alive": alive,
                 "instructions": run.counts.get(position) if run.total_instructions is not None else None,
             }
         )
