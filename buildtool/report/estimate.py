@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from textwrap import wrap
 from typing import Any
 
 from buildtool.report.table import count
 
 Answer = Mapping[str, Any]
+WIDTH = 110  # columns
 
 
 def lines(answer: Answer) -> list[str]:
@@ -24,21 +26,22 @@ def _time(estimate: Answer | None) -> list[str]:
     return [
         f"estimated time: {1e3 * estimate['total_seconds']:.1f} ms: computing "
         f"{1e3 * estimate['compute_seconds']:.1f} ms, loading weights "
-        f"{1e3 * estimate['load_seconds']:.1f} ms, in part at once ({rates}: {estimate['source']})"
+        f"{1e3 * estimate['load_seconds']:.1f} ms, in part at once",
+        f"  ({rates}: {estimate['source']})",
     ]
 
 
 def _loads(loads: Answer | None) -> list[str]:
     if not loads:
         return []
-    line = (
+    found = [
         f"weights are loaded: {count(loads['bytes'], 'byte')} of {loads['operators']} operators, "
         f"{loads['ahead']} of them ahead, {loads['in_slices']} in slices"
-    )
+    ]
     if loads["bind"]:
-        line += f"; their buffers bind: all else takes {count(loads['fullest_without'], 'byte')}"
-    return [line]
+        found.append(f"  their buffers bind: all else takes {count(loads['fullest_without'], 'byte')}")
+    return found
 
 
 def _note(note: str | None) -> list[str]:
-    return [f"note: {note}"] if note else []
+    return wrap(f"note: {note}", WIDTH, subsequent_indent="  ") if note else []

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from buildtool.report.names import short_names
 from buildtool.report.table import Cell, count, layer, shorten, table
 
 Answer = Mapping[str, Any]
-LAYERS_WIDTH = 30
-FORMS_WIDTH = 24
-BUFFER_WIDTH = 30
+LAYERS_WIDTH = 28
+FORMS_WIDTH = 20
+BUFFER_WIDTH = 28
 MOST_AT_PEAK = 8
 MOST_OF_A_REGION = 4
 
@@ -72,7 +73,9 @@ def peak_lines(answer: Answer) -> Iterator[str]:
         rows = "row {}".format(peak["rows"][0])
         if peak["rows"][1] - peak["rows"][0] > 1:
             rows = "rows {}-{}".format(peak["rows"][0], peak["rows"][1] - 1)
-        where = f"at {_layer(answer, peak['operator'], 40)} ({_form(answer, peak['operator'])}), {rows}"
+        where = (
+            f"at {_layer(answer, peak['operator'], BUFFER_WIDTH)} ({_form(answer, peak['operator'])}), {rows}"
+        )
     yield (
         f"         fullest in region {peak['region']}, step {peak['step']:,}, {where}: "
         f"{peak['live_bytes']:,} live"
@@ -95,11 +98,11 @@ def work_lines(answer: Answer) -> Iterator[str]:
     again = [(region["macs"] - region["macs_once"], index) for index, region in enumerate(answer["regions"])]
     more = sorted((n, -index) for n, index in again if n > 0)[::-1]
     calls = sum(region["calls"] for region in answer["regions"])
-    line = f"         {calls:,} kernel calls"
+    yield f"         {calls:,} kernel calls"
     if more:
-        places = ", ".join(f"region {-index} {n:,}" for n, index in more[:4])
-        line += f"; {sum(n for n, _ in more):,} repeated: {places}" + (", ..." if len(more) > 4 else "")
-    yield line
+        places = ", ".join(f"region {-index} {n:,}" for n, index in more[:3])
+        rest = ", ..." if len(more) > 3 else ""
+        yield f"         {sum(n for n, _ in more):,} repeated: {places}{rest}"
     fewer = -sum(n for n, _ in again if n < 0)
     if fewer:
         yield f"         {fewer:,} left out: rows that nothing reads"
@@ -114,7 +117,7 @@ def tables(answer: Answer) -> list[str]:
 
 
 def _structure(answer: Answer) -> str:
-    titles = ["region", "layers", "operators", "runs", "rows", "pixels", "calls", "repeated", "F", "cost"]
+    titles = ["region", "layers", "operators", "runs", "step", "calls", "repeated", "F", "cost"]
     rows: list[list[Cell]] = []
     total = sum(region["cost"] for region in answer["regions"]) or 1.0
     shown = set()
@@ -124,26 +127,25 @@ def _structure(answer: Answer) -> str:
         if not members[0]["streamed"]:
             shown.add("whole")
             what = f"{len(ops)} operators" if len(ops) > 1 else _forms(answer, ops)
-            row: list[Cell] = [run.number, _span(answer, ops), what, "whole", None, None]
+            row: list[Cell] = [run.number, _span(answer, ops), what, "whole", None]
             rows.append(row + _figures(members, total))
             continue
         for index, group in enumerate(members[0]["groups"]):
             name = _RUNS[group["scheme"]]
             shown.add(name)
-            pixels = group["hand_off"] or "row"
+            step = f"{group['rows_per_step']}" + (f" x {group['hand_off']}" if group["hand_off"] else "")
             rows.append(
                 [
                     run.number if not index else None,
                     _span(answer, group["ops"]),
                     _forms(answer, group["ops"]),
                     name,
-                    group["rows_per_step"],
-                    str(pixels),
+                    step,
                     *_figures([group], total),
                 ]
             )
     legend = [_LEGEND[name] for name in _LEGEND if name in shown]
-    return "\n".join([table(titles, rows), "rows, pixels: made in one go", *legend])
+    return "\n".join([table(titles, rows), "step: rows, or rows x pixels, made in one go", *legend])
 
 
 def _figures(works: Sequence[Answer], total: float) -> list[Cell]:
@@ -250,12 +252,19 @@ def _of(answer: Answer, buffer: Answer) -> str:
     """The layer a buffer belongs to."""
     if buffer["op"] >= 0:
         return _layer(answer, buffer["op"], BUFFER_WIDTH)
-    names = buffer.get("tensor_names")
+    names = buffer["tensor_names"]
+    known = {op["name"]: op["position"] for op in answer["operators"]}
+    if names and names[0] in known:
+        return _layer(answer, known[names[0]], BUFFER_WIDTH)
     return layer(names[0] if names else buffer["name"], BUFFER_WIDTH)
 
 
 def _layer(answer: Answer, position: int, width: int) -> str:
-    return layer(answer["operators"][position]["name"], width)
+    return shorten(_names(answer)[position], width)
+
+
+def _names(answer: Answer) -> list[str]:
+    return short_names([op["name"] for op in answer["operators"]])
 
 
 def _form(answer: Answer, position: int) -> str:
@@ -269,8 +278,8 @@ def _span(answer: Answer, ops: Sequence[int]) -> str:
     """
     if len(ops) == 1:
         return _layer(answer, ops[0], LAYERS_WIDTH)
-    names = [answer["operators"][p]["name"].partition(";")[0] for p in (ops[0], ops[-1])]
-    first, last = names
+    every = _names(answer)
+    first, last = (every[p] for p in (ops[0], ops[-1]))
     folder = first.rpartition("/")[0] + "/"
     if len(folder) > 1 and last.startswith(folder):
         last = last.removeprefix(folder)
@@ -279,7 +288,7 @@ def _span(answer: Answer, ops: Sequence[int]) -> str:
     if len(first) + len(last) <= LAYERS_WIDTH - 3:
         return f"{first} - {last}"
     more = f" +{len(ops) - 1}"
-    return shorten(names[0], LAYERS_WIDTH - len(more)) + more
+    return shorten(every[ops[0]], LAYERS_WIDTH - len(more)) + more
 
 
 def _without_ends(first: str, last: str) -> tuple[str, str]:
