@@ -73,7 +73,7 @@ def read_file(data: bytes, size: tuple[int, int] | None) -> OnnxFile:
     Raises ModelError, UnsupportedError (subgraphs, local functions, open shapes), ToolError without
     the onnx package.
     """
-    model = _parse(data)
+    model = parse_model(data)
     graph = model.graph
     if len(graph.node) > MAX_NODES:
         raise ModelError(f"{len(graph.node)} operators, more than {MAX_NODES}")
@@ -81,7 +81,7 @@ def read_file(data: bytes, size: tuple[int, int] | None) -> OnnxFile:
         raise ModelError("the graph has no operators")
     if len(model.functions):
         raise UnsupportedError("local functions", hint="export with functions inlined")
-    _check_names(graph)
+    check_names(graph)
     nodes = tuple(_node(node, i) for i, node in enumerate(graph.node))
     tensors, small = _constants(graph)
     constants = frozenset(tensors)
@@ -105,7 +105,8 @@ def read_file(data: bytes, size: tuple[int, int] | None) -> OnnxFile:
     )
 
 
-def _parse(data: bytes) -> Proto:
+def parse_model(data: bytes) -> Proto:
+    """The file's message; ModelError, or ToolError without the onnx package."""
     try:
         import onnx
     except ImportError:
@@ -123,7 +124,7 @@ def _parse(data: bytes) -> Proto:
     return model
 
 
-def _check_names(graph: Proto) -> None:
+def check_names(graph: Proto) -> None:
     """Protobuf hands out what is no UTF-8 as bytes."""
     named = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
     names = [graph.name, *(value.name for value in named)]

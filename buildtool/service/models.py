@@ -21,7 +21,7 @@ class Model:
 
 
 def load_model(spec: str) -> Model:
-    """`spec` is a path to a .tflite file or a zoo network ("mobilenetv2:size=96")."""
+    """`spec` is a path to a .tflite or .onnx file, or a zoo network ("mobilenetv2:size=96")."""
     from buildtool import zoo
 
     name = model_name(spec)
@@ -38,7 +38,8 @@ def model_name(spec: str) -> str:
         if name not in known:
             raise UsageError(
                 f"no model file and no zoo network is called '{spec}'",
-                hint="give the path of a .tflite file, or a network of the zoo; " + did_you_mean(name, known),
+                hint="give the path of a .tflite or .onnx file, or a network of the zoo; "
+                + did_you_mean(name, known),
             )
         zoo.choose(spec)
         return spec_name(spec)
@@ -48,7 +49,7 @@ def model_name(spec: str) -> str:
 
 
 def _is_path(spec: str) -> bool:
-    return spec.endswith(".tflite") or Path(spec).is_file()
+    return spec.endswith((".tflite", ".onnx")) or Path(spec).is_file()
 
 
 def spec_name(spec: str) -> str:
@@ -72,10 +73,33 @@ def read_graph(model: Model) -> tuple[Graph, Graph]:
     """The graph as the file has it, and as it will be planned (rewritten)."""
     from buildtool.errors import BuildtoolError
     from buildtool.graph.rewrite import rewrite
-    from buildtool.graph.tflite.reader import read_model
 
     try:
-        graph = read_model(model.data, path=model.path)
+        graph = _read(model)
         return graph, rewrite(graph)
     except BuildtoolError as error:
         raise error.at(path=model.path) from None
+
+
+def tflite_file(model: Model, source: Graph | None = None) -> bytes:
+    """The model as a .tflite file; one written from `source` (its own graph), tensors by the same numbers.
+
+    UnsupportedError for what that format cannot express (average pools padded otherwise than SAME).
+    """
+    from buildtool.graph.tflite.writer import write_model
+
+    return write_model(source or _read(model)) if _is_onnx(model) else model.data
+
+
+def _is_onnx(model: Model) -> bool:
+    return model.path.lower().endswith(".onnx")
+
+
+def _read(model: Model) -> Graph:
+    if _is_onnx(model):
+        from buildtool.graph.onnxqdq.reader import read_qdq
+
+        return read_qdq(model.data, path=model.path)
+    from buildtool.graph.tflite.reader import read_model
+
+    return read_model(model.data, path=model.path)

@@ -147,9 +147,9 @@ def analyze(request: Request) -> Answer:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UsageError("'boards' must be a list of names")
     spec, options = _text(request, "model"), request.get("options") or {}
-    if is_network(spec):
+    if is_network(spec) and not (names and spec.lower().endswith(".onnx")):
         if names:
-            raise UsageError("no board runs ONNX and Darknet files", path=spec, hint="leave --board out")
+            raise UsageError("no board runs Darknet files", path=spec, hint="leave --board out")
         return {"schema": SCHEMA, **network_analysis(spec, network_options(options))}
     refuse_for_boards(options)
     return {"schema": SCHEMA, **analysis(spec, names, plan_options(options))}
@@ -182,15 +182,18 @@ def emit(request: Request) -> Answer:
 def toolchain(request: Request) -> Answer:
     """The compiler and flags for a board; linker scripts are written below `work`."""
     from buildtool.emit.names import identifier
+    from buildtool.service.cmsis_nn import with_library
     from buildtool.service.firmware import all_kernel_sources, include_folder
     from buildtool.service.models import model_name
+    from buildtool.service.pipeline import load
     from buildtool.service.sizes import binary_suffixes
-    from buildtool.target.registry import load_target, plugin
+    from buildtool.target.registry import plugin
 
-    _options(request)  # a build learns of a mistake in them before it starts
-    target = load_target(_text(request, "board"))
+    options = _options(request)  # a build learns of a mistake in them before it starts
+    target = load(_text(request, "board"), options)
     family = plugin(target.board)
     tools = family.toolchain(target.board, _text(request, "toolchain", ""), Path(_text(request, "work")))
+    tools = with_library(tools, options.cmsis_nn) if options.cmsis_nn else tools
     harness = family.harness(target.board)
     model = _text(request, "model", "")
     return {
@@ -228,7 +231,7 @@ def build(request: Request) -> Answer:
     board = made.target.board
     family = plugin(board)
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
-        tools = family.toolchain(board, _text(request, "toolchain", ""), Path(name))
+        tools = made.toolchain(_text(request, "toolchain", ""), Path(name))
         firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(name))
         elf = firmware.elf.read_bytes()
     report = size_report(elf, board)
@@ -288,12 +291,12 @@ def profile(request: Request) -> Answer:
 def tflm(request: Request) -> Answer:
     """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
     from buildtool.plan.tflm import planned_file
-    from buildtool.service.models import load_model
+    from buildtool.service.models import load_model, tflite_file
 
     if request.get("options"):
         raise UsageError("planning options have no effect on a plan for TFLM", hint="leave them out")
     model = load_model(_text(request, "model"))
-    data, allocation = planned_file(model.data, path=model.path)
+    data, allocation = planned_file(tflite_file(model), path=model.path)
     return {
         "schema": SCHEMA,
         "model": model.name,

@@ -13,6 +13,7 @@ from buildtool.service.compare import REFERENCES, Array, Difference, difference,
 from buildtool.service.estimate import facts
 from buildtool.service.execute import Outcome, execute
 from buildtool.service.inputs import from_file, seeded
+from buildtool.service.models import tflite_file
 from buildtool.service.options import PlanOptions
 from buildtool.service.pipeline import Planned, planned, refuse_unless_fits
 from buildtool.target.types import Board
@@ -54,7 +55,8 @@ def validation(request: Mapping[str, Any], options: PlanOptions) -> dict[str, An
     runs = [plain]
     if request.get("tensors"):
         runs.append(execute(made, sources, inputs, toolchain=tools, flags=flags, trace=True))
-    expected = [reference(which, made.model.data, made.source, made.graph, one) for one in inputs]
+    file = tflite_file(made.model, made.source) if which == "litert" else b""
+    expected = [reference(which, file, made.source, made.graph, one) for one in inputs]
     found = [d for run in runs for d in _differences(made, run, expected)]
     return _answer(made, which, inputs, runs, found, plain)
 

@@ -1,0 +1,169 @@
+"""Collects the graph's tensors and operators, and brings tensors into the order an operator wants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from buildtool.errors import UnsupportedError
+from buildtool.graph.onnxfile import shown
+from buildtool.graph.onnxqdq.file import Array
+from buildtool.graph.onnxqdq.layout import Layout, between, canonical, order_of, plain
+from buildtool.graph.onnxqdq.values import Held, Quantized
+from buildtool.graph.quantrules import same_quantization
+from buildtool.graph.types import (
+    Attrs,
+    DType,
+    Graph,
+    Op,
+    OpKind,
+    Quantization,
+    Source,
+    Tensor,
+    TransposeAttrs,
+)
+
+_DTYPES = {"int8": DType.INT8, "int32": DType.INT32}
+_LARGEST = (1 << 31) - 1  # bytes; of one tensor, as the kernels count
+
+
+def same_quant(a: Quantization, b: Quantization) -> bool:
+    """Whether both mean the same numbers."""
+    return same_quantization(a, b)
+
+
+class Builder:
+    """A graph being made; `index` is the place in the file of the operator being read."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.index = -1
+        self.tensors: list[Tensor] = []
+        self.ops: list[Op] = []
+        self._moved: dict[tuple[int, Layout], int] = {}
+        self._viewed: dict[tuple[int, tuple[int, ...]], int] = {}
+
+    def graph(self, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
+        """The network. Tensors keep their numbers in a .tflite file that is written from it."""
+        tensors = tuple(
+            Tensor(t.name, t.shape, t.dtype, t.quant, t.data, Source(i)) for i, t in enumerate(self.tensors)
+        )
+        return Graph(self.name, tensors, tuple(self.ops), tuple(inputs), tuple(outputs))
+
+    # ---- tensors and operators ---------------------------------------------------------------------
+
+    def activation(self, name: str, shape: Sequence[int], quant: Quantization) -> int:
+        """A new int8 activation."""
+        if any(n < 1 for n in shape) or math.prod(shape) > _LARGEST:
+            raise UnsupportedError(f"a tensor of shape {list(shape)}", tensor=shown(name))
+        self.tensors.append(Tensor(shown(name), tuple(shape), DType.INT8, quant))
+        return len(self.tensors) - 1
+
+    def constant(self, name: str, data: Array, quant: Quantization) -> int:
+        """A new int8 or int32 constant."""
+        data = np.ascontiguousarray(data)
+        data.setflags(write=False)
+        self.tensors.append(Tensor(shown(name), data.shape, _DTYPES[data.dtype.name], quant, data))
+        return len(self.tensors) - 1
+
+    def op(
+        self, kind: OpKind, inputs: Sequence[int], outputs: Sequence[int], attrs: Attrs | None = None
+    ) -> None:
+        """Appends an operator."""
+        self.ops.append(Op(kind, tuple(inputs), tuple(outputs), attrs or Attrs(), self.index))
+
+    def make(
+        self,
+        kind: OpKind,
+        inputs: Sequence[int],
+        name: str,
+        shape: Sequence[int],
+        quant: Quantization,
+        attrs: Attrs | None = None,
+    ) -> int:
+        """An operator and its one output, whose index it returns."""
+        out = self.activation(name, shape, quant)
+        self.op(kind, inputs, [out], attrs)
+        return out
+
+    def requantized(self, x: Held, quant: Quantization, name: str) -> Held:
+        """`x` in another quantisation."""
+        if same_quant(x.quant, quant):
+            return x
+        out = self.make(OpKind.QUANTIZE, [x.tensor], name, self.tensors[x.tensor].shape, quant)
+        return Held(out, x.shape, x.layout, quant)
+
+    # ---- orders of dimensions ----------------------------------------------------------------------
+
+    def viewed(self, tensor: int, shape: Sequence[int]) -> int:
+        """The same bytes under `shape`."""
+        wanted, old = tuple(shape), self.tensors[tensor]
+        if old.shape == wanted:
+            return tensor
+        key = (tensor, wanted)
+        if key not in self._viewed:
+            assert old.quant is not None
+            self._viewed[key] = self.make(OpKind.RESHAPE, [tensor], f"{old.name}/view", wanted, old.quant)
+        return self._viewed[key]
+
+    def _laid(self, tensor: int, source: Layout, target: Layout) -> int:
+        """The tensor's bytes in another order, by a TRANSPOSE (two where they have no common factors)."""
+        if source == target:
+            return tensor
+        key = (tensor, target)
+        if key not in self._moved:
+            found = between(source, target)
+            if found is None:
+                flat = plain([math.prod(source.factors)])
+                self._moved[key] = self._laid(self._laid(tensor, source, flat), flat, target)
+            else:
+                old, (shape, perm) = self.tensors[tensor], found
+                assert old.quant is not None
+                x = self.viewed(tensor, shape)
+                turned = [shape[p] for p in perm]
+                attrs = TransposeAttrs(perm)
+                name = f"{old.name}/transposed"
+                self._moved[key] = self.make(OpKind.TRANSPOSE, [x], name, turned, old.quant, attrs)
+        return self._moved[key]
+
+    def ordered(self, x: Held, order: Sequence[int]) -> int:
+        """The tensor whose dimension i is the file's dimension order[i]."""
+        tensor = self._laid(x.tensor, x.layout, canonical(x.shape, order))
+        return self.viewed(tensor, [x.shape[d] for d in order])
+
+    def natural(self, x: Held) -> tuple[int, tuple[int, ...]]:
+        """(tensor, order): as it lies, its dimensions being those of the file in that order.
+
+        Moved to the file's order only where a dimension is torn apart.
+        """
+        order = order_of(x.shape, x.layout)
+        order = tuple(range(len(x.shape))) if order is None else order
+        return self.ordered(x, order), order
+
+    def held(self, tensor: int, order: Sequence[int]) -> Held:
+        """A tensor whose dimension i is the file's dimension order[i]."""
+        made = self.tensors[tensor]
+        assert made.quant is not None
+        shape = [0] * len(order)
+        for size, d in zip(made.shape, order, strict=True):
+            shape[d] = size
+        return Held(tensor, tuple(shape), canonical(shape, order), made.quant)
+
+    def spread(self, constant: Quantized, name: str, order: Sequence[int]) -> int:
+        """An int8 constant operand, its dimensions in that order (those of an operand of that rank).
+
+        Missing leading dimensions are 1; they are left out again where they stand in front.
+        """
+        shape = (1,) * (len(order) - constant.data.ndim) + constant.data.shape
+        data = constant.data.reshape(shape).transpose(tuple(order))
+        while data.ndim > 1 and data.shape[0] == 1:
+            data = data[0]
+        return self.constant(name, data, constant.quant)
+
+    def quant(self, tensor: int) -> Quantization:
+        """The quantisation of an activation."""
+        quant = self.tensors[tensor].quant
+        assert quant is not None
+        return quant

@@ -1,0 +1,226 @@
+"""What an operator's rule sees of the file: its operands, with what is still open settled."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+
+from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.fixedpoint import activation_range
+from buildtool.graph.onnxfile import shown
+from buildtool.graph.onnxqdq import scales
+from buildtool.graph.onnxqdq.build import Builder
+from buildtool.graph.onnxqdq.file import Array, Node, QdqFile
+from buildtool.graph.onnxqdq.values import (
+    ACTIVATIONS,
+    NO_CLAMP,
+    Clamp,
+    Constant,
+    Held,
+    Pending,
+    Quantized,
+    Value,
+)
+from buildtool.graph.types import Activation, DType, ElementwiseAttrs, OpKind, Quantization
+
+QUANTISE = (
+    "quantise it as well: a QuantizeLinear and a DequantizeLinear behind the operator that makes it "
+    "(onnxruntime.quantization.quantize_static does so for the operators it is told to quantise)"
+)
+# Quantising commutes with these: they move or pick values, or cut them off.
+COMMUTES = frozenset(
+    """Reshape Flatten Squeeze Unsqueeze Transpose Identity Dropout MaxPool GlobalMaxPool Slice Split Concat
+    Relu Clip DepthToSpace SpaceToDepth""".split()
+)
+MOST_AHEAD = 256  # names looked at to find a quantisation
+_UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
+
+
+class Context:
+    """The network being read: values by name, and the graph that grows."""
+
+    def __init__(self, file: QdqFile) -> None:
+        self.file = file
+        self.build = Builder(file.name)
+        self.values: dict[str, Value] = {}
+        self.makers: dict[str, Node] = {}
+        self.readers: dict[str, list[Node]] = {}
+        self.outputs = frozenset(file.outputs)
+
+    def link(self, nodes: tuple[Node, ...]) -> None:
+        """Notes who reads what."""
+        for node in nodes:
+            for name in dict.fromkeys(node.inputs):
+                self.readers.setdefault(name, []).append(node)
+            self.makers.update(dict.fromkeys(node.outputs, node))
+
+    # ---- operands ----------------------------------------------------------------------------------
+
+    def value(self, name: str) -> Value:
+        """What a name stands for."""
+        if not name:
+            raise ModelError("an operand is missing")
+        if name not in self.values:
+            if name not in self.file.initializers:
+                raise ModelError("reads what no earlier operator makes", tensor=shown(name))
+            self.values[name] = Constant(self.file.constant(name))
+        return self.values[name]
+
+    def has(self, node: Node, position: int) -> bool:
+        """Whether that optional operand is there."""
+        return bool(node.input(position))
+
+    def array(self, node: Node, position: int, what: str) -> Array:
+        """A constant operand's numbers, not quantised."""
+        value = self.value(node.input(position))
+        if not isinstance(value, Constant):
+            hint = "export with fixed shapes, or simplify the model (onnxsim)"
+            raise UnsupportedError(f"{what} is not constant", tensor=shown(node.input(position)), hint=hint)
+        return value.data
+
+    def ints(self, node: Node, position: int, what: str) -> tuple[int, ...]:
+        """A constant operand of integers."""
+        data = self.array(node, position, what)
+        if data.dtype.kind not in "iu" or data.size > 4096:
+            raise ModelError(f"{what} is no list of integers", tensor=shown(node.input(position)))
+        return tuple(int(v) for v in data.reshape(-1))
+
+    def scalar(self, node: Node, position: int, what: str) -> float:
+        """A constant operand of one number, as a float; quantised or not."""
+        value = self.value(node.input(position))
+        if isinstance(value, Quantized) and value.data.size == 1:
+            steps = int(value.data.reshape(-1)[0]) - value.quant.zero_point
+            return steps * value.quant.scale
+        data = self.array(node, position, what)
+        if data.size != 1 or data.dtype.kind not in "fiu":
+            raise ModelError(f"{what} is no number", tensor=shown(node.input(position)))
+        return float(data.reshape(-1)[0])
+
+    def held(self, node: Node, position: int = 0, *, integers: bool = False) -> Held:
+        """An activation operand, int8; quantised by now even if its QuantizeLinear comes later.
+
+        `integers`: whether the operator also works on quantised integers.
+        """
+        name = node.input(position)
+        value = self.value(name)
+        if isinstance(value, Pending):
+            quant = self.ahead(name)
+            if quant is None:
+                self.island(name)
+            value = self.settle(name, value, quant)
+        if not isinstance(value, Held):
+            text = "an activation is expected, this is a constant"
+            raise UnsupportedError(text, tensor=shown(name), hint="fold constants before exporting")
+        if value.integers and not integers:
+            text = "computes on quantised integers, without DequantizeLinear"
+            raise UnsupportedError(text, tensor=shown(name), hint="export in QDQ format")
+        return value
+
+    def operand(self, node: Node, position: int) -> Held | Quantized:
+        """An activation or an int8 constant; a float scalar becomes one, exactly."""
+        name = node.input(position)
+        value = self.value(name)
+        if isinstance(value, Quantized):
+            if value.data.dtype != np.int8 or len(value.quant.scales) != 1:
+                raise UnsupportedError(
+                    "a constant operand that is not int8, per tensor",
+                    tensor=shown(name),
+                    hint="quantise it as an activation, with one scale",
+                )
+            return value
+        if isinstance(value, Constant):
+            return scales.exact_scalar(value.data, name)
+        return self.held(node, position)
+
+    def weights(self, node: Node, position: int) -> Quantized:
+        """A filter: an int8 constant with zero points of 0."""
+        name = node.input(position)
+        value = self.value(name)
+        if isinstance(value, Constant):
+            text = "weights that are not quantised"
+            hint = "quantise weights to int8: a DequantizeLinear between them and the operator"
+            raise UnsupportedError(text, tensor=shown(name), hint=hint)
+        if not isinstance(value, Quantized):
+            hint = "only constant weights have kernels"
+            raise UnsupportedError("a product of two activations", tensor=shown(name), hint=hint)
+        return scales.symmetric(value, name)
+
+    # ---- quantisation that is found ahead ------------------------------------------------------------
+
+    def ahead(self, name: str) -> Quantization | None:
+        """How `name` is quantised later on, looking through what quantisation commutes with."""
+        seen = {name}
+        queue = [name]
+        for current in queue:
+            if len(seen) > MOST_AHEAD:
+                break
+            for node in self.readers.get(current, ()):
+                if node.kind in ("QuantizeLinear", "DequantizeLinear") and node.input(0) == current:
+                    quant, _ = scales.of_activation(self, node)
+                    return quant
+                if node.kind in COMMUTES:
+                    new = [n for n in node.outputs if n not in seen]
+                    seen.update(new)
+                    queue += new
+        return None
+
+    def island(self, name: str) -> NoReturn:
+        """Refuses a float value that is not quantised."""
+        maker = self.makers.get(name)
+        reader = next(iter(self.readers.get(name, ())), None)
+        by = f", which {maker.place} makes" if maker else ", a network input"
+        to = f" and {reader.place} reads" if reader else ""
+        text = f"a float tensor{by}{to}, is not quantised"
+        raise UnsupportedError(text, tensor=shown(name), hint=QUANTISE)
+
+    # ---- settling -----------------------------------------------------------------------------------
+
+    def settle(self, name: str, pending: Pending, quant: Quantization) -> Held:
+        """Emits a pending operator; from now on `name` is its int8 result."""
+        activation = self.activation(pending.clamp, quant)
+        if pending.fuses or activation is Activation.NONE:
+            made = pending.make(quant, activation, name)
+        else:
+            before = pending.make(quant, Activation.NONE, f"{name}/unclamped")
+            made = self.clamped(before, activation, quant, name)
+        self.values[name] = made
+        return made
+
+    def clamped(self, x: Held, activation: Activation, quant: Quantization, name: str) -> Held:
+        """An activation of its own: RELU or RELU6, or a sum with 0 that cuts to -1..1."""
+        shape = self.build.tensors[x.tensor].shape
+        if activation is Activation.NONE:
+            return self.build.requantized(x, quant, name)
+        if activation in _UNARY:
+            out = self.build.make(_UNARY[activation], [x.tensor], name, shape, quant)
+        else:
+            zero = self.build.constant(f"{name}/zero", np.zeros(1, np.int8), replace(quant, zero_points=(0,)))
+            attrs = ElementwiseAttrs(activation)
+            out = self.build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, attrs)
+        return Held(out, x.shape, x.layout, quant)
+
+    def activation(self, clamp: Clamp, quant: Quantization) -> Activation:
+        """The fused activation that cuts to `clamp` in this quantisation.
+
+        Ranges without a name are served where they cut as one of those with a name.
+        """
+        if clamp in ACTIVATIONS:
+            return ACTIVATIONS[clamp]
+        limits = scales.clamp_limits(clamp, quant)
+        for activation in ACTIVATIONS.values():
+            if activation_range(activation, quant, DType.INT8) == limits:
+                return activation
+        low, high = clamp
+        raise UnsupportedError(
+            f"Clip to {low:g}..{high:g}, with outputs quantised for a wider range",
+            hint="quantise the output for the clip's range, or clip to 0..6, -1..1 or at 0",
+        )
+
+
+def meet(a: Clamp, b: Clamp) -> Clamp:
+    """What cutting to `a`, then to `b` does."""
+    low, high = (min(max(v, b[0]), b[1]) for v in a)
+    return (low, high) if math.isfinite(low) or math.isfinite(high) else NO_CLAMP

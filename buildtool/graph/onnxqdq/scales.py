@@ -1,0 +1,191 @@
+"""Scales and zero points: of QuantizeLinear and DequantizeLinear, of constants, of biases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.onnxfile import shown
+from buildtool.graph.onnxqdq.file import DTYPES, Array, Node
+from buildtool.graph.onnxqdq.values import Clamp, Constant, Quantized
+from buildtool.graph.types import Quantization
+
+if TYPE_CHECKING:
+    from buildtool.graph.onnxqdq.context import Context
+
+_SAME = 1e-5  # relative; a bias scale so near to input scale * weight scale is meant to be it
+_SHIFT = {"int8": 0, "uint8": 128}  # what is subtracted to make int8 of it
+_RANGES = {"int8": (-128, 127), "uint8": (0, 255)}
+
+
+def parameters(ctx: Context, node: Node) -> tuple[Quantization, str]:
+    """(scales and zero points as the file has them, type of the integers)."""
+    scale = ctx.array(node, 1, "the scale")
+    if node.integer("block_size", 0):
+        raise UnsupportedError("blockwise quantisation", hint="quantise per tensor, or per output channel")
+    dtype = DTYPES.get(node.integer("output_dtype", 0), "") or "uint8"
+    points = np.zeros(scale.shape, np.int64)
+    if ctx.has(node, 2):
+        given = ctx.array(node, 2, "the zero point")
+        dtype, points = given.dtype.name, given
+    elif node.kind == "DequantizeLinear":
+        dtype = ""
+    if scale.dtype.kind != "f" or scale.ndim > 1 or scale.size != points.size or not scale.size:
+        raise ModelError(f"{list(scale.shape)} scales, {list(points.shape)} zero points")
+    reals = scale.reshape(-1).astype(np.float32)
+    if not (np.isfinite(reals).all() and (reals > 0).all()):
+        raise ModelError("a scale is not a finite positive number", tensor=shown(node.input(1)))
+    zeros = tuple(int(z) for z in points.reshape(-1))
+    return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
+
+
+def of_activation(ctx: Context, node: Node) -> tuple[Quantization, str]:
+    """(quantisation as int8, the file's type): one scale, 8 bits; uint8 is shifted by 128."""
+    quant, dtype = parameters(ctx, node)
+    if not dtype:
+        dtype = _integers(ctx, node)
+    if len(quant.scales) != 1:
+        raise UnsupportedError(
+            "an activation quantised per channel",
+            tensor=shown(node.input(0)),
+            hint="quantise activations per tensor (weights may be per channel)",
+        )
+    if dtype not in _SHIFT:
+        hint = "quantise activations to int8 or uint8"
+        raise UnsupportedError(f"activations of type {dtype}", tensor=shown(node.input(0)), hint=hint)
+    return Quantization(quant.scales, (quant.zero_point - _SHIFT[dtype],)), dtype
+
+
+def _integers(ctx: Context, node: Node) -> str:
+    """The integer type of a DequantizeLinear's input that has no zero point."""
+    name = node.input(0)
+    for interface in ctx.file.inputs:
+        if interface.name == name:
+            return interface.dtype
+    maker = ctx.makers.get(name)
+    while maker is not None and maker.kind != "QuantizeLinear" and maker.inputs:
+        maker = ctx.makers.get(maker.inputs[0])
+    return of_activation(ctx, maker)[1] if maker is not None else "uint8"
+
+
+def quantize_constant(ctx: Context, node: Node, x: Array) -> Constant:
+    """QuantizeLinear of float weights, as the operator rounds: halves to even."""
+    quant, dtype = parameters(ctx, node)
+    if dtype not in _RANGES:
+        raise UnsupportedError(f"weights of type {dtype}", hint="quantise weights to int8")
+    if x.dtype.kind != "f":
+        raise ModelError(f"a QuantizeLinear of {x.dtype}")
+    scale, zero = _along(quant, x)
+    with np.errstate(all="ignore"):
+        steps = np.rint(x.astype(np.float32) / scale)
+        cut = np.clip(np.nan_to_num(steps) + zero, *_RANGES[dtype])
+    return Constant(cut.astype(dtype))
+
+
+def _along(quant: Quantization, x: Array) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+    """Scales and zero points, of a shape that broadcasts against `x`."""
+    scale, zero = np.array(quant.scales, np.float32), np.array(quant.zero_points, np.int64)
+    if scale.size == 1:
+        return scale.reshape(()), zero.reshape(())
+    shape = [1] * x.ndim
+    shape[_axis(quant, x)] = scale.size
+    return scale.reshape(shape), zero.reshape(shape)
+
+
+def _axis(quant: Quantization, x: Array) -> int:
+    axis = quant.axis
+    if not -x.ndim <= axis < x.ndim or x.shape[axis] != len(quant.scales):
+        raise ModelError(f"{len(quant.scales)} scales along axis {axis} of {list(x.shape)}")
+    return axis % x.ndim
+
+
+def dequantize_constant(ctx: Context, node: Node, x: Array) -> Quantized:
+    """DequantizeLinear of weights or of a bias."""
+    quant, _ = parameters(ctx, node)
+    if x.dtype.name not in ("int8", "uint8", "int32"):
+        name = shown(node.input(0))
+        raise UnsupportedError(f"constants of type {x.dtype}", tensor=name, hint="quantise weights to int8")
+    axis = _axis(quant, x) if len(quant.scales) > 1 else 0
+    if x.dtype == np.uint8:
+        points = tuple(z - 128 for z in quant.zero_points)
+        return Quantized((x ^ 128).view(np.int8), Quantization(quant.scales, points, axis))
+    return Quantized(x, Quantization(quant.scales, quant.zero_points, axis))
+
+
+def symmetric(value: Quantized, name: str) -> Quantized:
+    """Weights with zero points of 0: int8 ones whose differences from theirs are int8 again."""
+    if value.data.dtype != np.int8:
+        hint = "quantise weights to int8"
+        raise UnsupportedError(f"weights of type {value.data.dtype}", tensor=shown(name), hint=hint)
+    quant = value.quant
+    if not any(quant.zero_points):
+        return value
+    _, zero = _along(quant, value.data)
+    data = value.data.astype(np.int64) - zero
+    if data.min(initial=0) < -128 or data.max(initial=0) > 127:
+        raise UnsupportedError(
+            "weights with a zero point other than 0",
+            tensor=shown(name),
+            hint="quantise weights symmetrically to int8 (onnxruntime: weight_type=QuantType.QInt8)",
+        )
+    return Quantized(data.astype(np.int8), Quantization(quant.scales, (0,) * len(quant.scales), quant.axis))
+
+
+def exact_scalar(data: Array, name: str) -> Quantized:
+    """A float scalar as an int8 constant without loss: 1 or -1 times its magnitude."""
+    if data.size != 1 or data.dtype.kind != "f" or not np.isfinite(data).all():
+        raise UnsupportedError(
+            "a constant operand that is not quantised",
+            tensor=shown(name),
+            hint="quantise it: a DequantizeLinear between it and the operator",
+        )
+    value = float(np.float32(data.reshape(-1)[0]))
+    steps = np.full((1,) * max(data.ndim, 1), int(np.sign(value)), np.int8)
+    return Quantized(steps, Quantization((abs(value) or 1.0,), (0,)))
+
+
+def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
+    """Least and greatest int8 value of outputs cut to `clamp`; halves to even, as QuantizeLinear rounds."""
+
+    def steps(value: float, end: int) -> int:
+        if not math.isfinite(value):
+            return end
+        return round(min(max(value / quant.scale, -512.0), 512.0)) + quant.zero_point
+
+    low, high = steps(clamp[0], -128), steps(clamp[1], 127)
+    return min(max(low, -128), 127), min(max(high, -128), 127)
+
+
+def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, name: str) -> Array:
+    """A bias as int32[channels], in steps of `factors`: input scale * weight scale, one or one a channel.
+
+    int32 biases quantised that way are taken as they are; others, and floats, are rounded to it.
+    """
+    data = value.data
+    if data.size not in (1, channels) or data.size != max(data.shape, default=1):
+        raise ModelError(f"a bias of shape {list(data.shape)} for {channels} channels", tensor=shown(name))
+    flat = np.broadcast_to(data.reshape(-1), (channels,))
+    if isinstance(value, Constant) and data.dtype == np.int32:
+        return flat.astype(np.int32)
+    unit = np.array(factors, np.float64)
+    if isinstance(value, Quantized):
+        own = np.array(value.quant.scales, np.float64)
+        zero = np.array(value.quant.zero_points, np.int64)
+        centred = flat.astype(np.int64) - zero
+        if data.dtype == np.int32 and np.allclose(own, unit, rtol=_SAME, atol=0):
+            real = centred.astype(np.float64)
+        else:
+            real = centred * own / unit
+    elif data.dtype.kind == "f":
+        real = flat.astype(np.float64) / unit
+    else:
+        raise ModelError(f"a bias of {data.dtype}", tensor=shown(name))
+    if not np.isfinite(real).all() or np.abs(real).max(initial=0) > (1 << 31) - 1:
+        hint = "check the scales, or raise those of the channels' weights"
+        raise UnsupportedError("a bias that does not fit int32", tensor=shown(name), hint=hint)
+    return np.rint(real).astype(np.int32)

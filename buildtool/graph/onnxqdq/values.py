@@ -1,0 +1,74 @@
+"""What a name of the file stands for while it is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from buildtool.graph.onnxqdq.file import Array
+from buildtool.graph.onnxqdq.layout import Layout
+from buildtool.graph.types import Activation, Quantization
+
+Clamp = tuple[float, float]
+NO_CLAMP: Clamp = (-math.inf, math.inf)
+# TFLite's fused activations, by the range that they cut to.
+ACTIVATIONS: dict[Clamp, Activation] = {
+    NO_CLAMP: Activation.NONE,
+    (0.0, math.inf): Activation.RELU,
+    (0.0, 6.0): Activation.RELU6,
+    (-1.0, 1.0): Activation.RELU_N1_TO_1,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """Numbers as they are: floats, shapes, or integers that were not dequantised yet."""
+
+    data: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Quantized:
+    """A dequantised constant, int8 or int32: scale * (data - zero point), along `axis` if several.
+
+    uint8 came shifted by 128.
+    """
+
+    data: Array
+    quant: Quantization
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """An int8 activation: tensor `tensor` of the graph, whose bytes lie as `layout` says.
+
+    `shape` is the file's. `integers`: the file has it in quantised form here, not dequantised.
+    """
+
+    tensor: int
+    shape: tuple[int, ...]
+    layout: Layout
+    quant: Quantization
+    integers: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Pending:
+    """The float result of an operator whose output quantisation is not known yet.
+
+    `make` emits it, given quantisation, fused activation, and the output's name. `clamp`: what
+    followed it; `fuses`: whether it can clamp by itself. `biased`: the same with a bias added, where
+    it has none. `natural`: the output quantisation that TFLite's kernel demands.
+    """
+
+    shape: tuple[int, ...]
+    make: Callable[[Quantization, Activation, str], Held]
+    clamp: Clamp = NO_CLAMP
+    fuses: bool = False
+    biased: Callable[[Constant | Quantized], Pending] | None = None
+    natural: Quantization | None = None
+    channel: int = -1  # the dimension that a bias runs along
+
+
+Value = Constant | Quantized | Held | Pending

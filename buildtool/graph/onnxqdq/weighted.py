@@ -1,0 +1,237 @@
+"""Conv, ConvTranspose, Gemm and MatMul: weights are permuted, activations are not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.onnxqdq import scales
+from buildtool.graph.onnxqdq.context import Context
+from buildtool.graph.onnxqdq.file import Array, Node
+from buildtool.graph.onnxqdq.layout import tail_order
+from buildtool.graph.onnxqdq.values import Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnxqdq.windows import Pair, paddings, pair, window
+from buildtool.graph.types import (
+    Activation,
+    Attrs,
+    ConvAttrs,
+    DepthwiseAttrs,
+    FullyConnectedAttrs,
+    OpKind,
+    Pad,
+    Quantization,
+)
+
+NHWC = (0, 2, 3, 1)
+_Attrs = Callable[[Activation], Attrs]
+
+
+def as_image(x: Held) -> Held:
+    """A line (N, C, L) as an image of one row; the bytes are the same."""
+    if len(x.shape) == 4:
+        return x
+    n, c, length = x.shape
+    return Held(x.tensor, (n, c, 1, length), x.layout, x.quant, x.integers)
+
+
+def spatial(x: Held, text: str) -> int:
+    """The number of spatial dimensions: 1 or 2."""
+    if len(x.shape) not in (3, 4):
+        raise UnsupportedError(f"{text} over {len(x.shape) - 2} spatial dimensions", hint="1 or 2 are known")
+    return len(x.shape) - 2
+
+
+def _bias(ctx: Context, node: Node) -> Constant | Quantized | None:
+    if not ctx.has(node, 2):
+        return None
+    value = ctx.value(node.input(2))
+    if not isinstance(value, (Constant, Quantized)):
+        raise UnsupportedError("a bias that is not constant", hint="add it by an Add of its own")
+    return value
+
+
+def _pending(
+    ctx: Context,
+    kind: OpKind,
+    x: int,
+    filter_: tuple[Array, Quantization],
+    bias: Constant | Quantized | None,
+    attrs: _Attrs,
+    shapes: tuple[Sequence[int], Sequence[int], Sequence[int]],
+) -> Pending:
+    """An operator with weights; `shapes`: in memory, in the file, and the order between (see `held`)."""
+    data, quant = filter_
+    memory, shape, order = shapes
+    channels = memory[-1]
+
+    def make(out: Quantization, activation: Activation, name: str) -> Held:
+        weights = ctx.build.constant(f"{name}/weights", data, quant)
+        source = ctx.build.tensors[x].quant
+        assert source is not None
+        unit = tuple(float(np.float32(source.scale) * np.float32(s)) for s in quant.scales)
+        index = -1
+        if bias is not None:
+            steps = scales.bias(bias, [source.scale * s for s in quant.scales], channels, name)
+            index = ctx.build.constant(f"{name}/bias", steps, Quantization(unit, (0,) * len(unit)))
+        made = ctx.build.make(kind, [x, weights, index], name, memory, out, attrs(activation))
+        held = ctx.build.held(made, order)
+        return Held(made, tuple(shape), held.layout, out)
+
+    again = None
+    if bias is None:
+        again = lambda b: _pending(ctx, kind, x, filter_, b, attrs, shapes)  # noqa: E731
+    channel = 1 if kind is not OpKind.FULLY_CONNECTED else -1
+    return Pending(tuple(shape), make, fuses=True, biased=again, channel=channel)
+
+
+def conv(ctx: Context, node: Node) -> list[Value]:
+    """Conv of 1 or 2 spatial dimensions; as many groups as channels: DEPTHWISE_CONV_2D."""
+    x, w = ctx.held(node), ctx.weights(node, 1)
+    count = spatial(x, "a convolution")
+    if w.data.ndim != count + 2 or 0 in w.data.shape:
+        raise ModelError(f"a filter of {list(w.data.shape)} for an input of {list(x.shape)}")
+    data = w.data.reshape((*w.data.shape[:2], 1, w.data.shape[2])) if count == 1 else w.data
+    image = as_image(x)
+    n, cin, height, width = image.shape
+    cout, depth, kh, kw = data.shape
+    groups = node.integer("group", 1)
+    if groups < 1 or depth * groups != cin or cout % groups:
+        raise ModelError(f"a filter of {list(w.data.shape)} in {groups} groups for {cin} channels")
+    if (node.integers("kernel_shape") or w.data.shape[2:]) != w.data.shape[2:]:
+        raise ModelError("kernel_shape is not the filter's")
+    win = window(node, (height, width), (kh, kw), count)
+    quant = _along(w, 0, 0)
+    if groups == cin and groups > 1:
+        kind, data = OpKind.DEPTHWISE_CONV_2D, data.transpose(1, 2, 3, 0)
+        quant = _along(w, 0, 3)
+
+        def attrs(activation: Activation) -> Attrs:
+            return DepthwiseAttrs(win.stride, win.dilation, win.pad, activation, cout // cin)
+    else:
+        kind, data = OpKind.CONV_2D, data.transpose(0, 2, 3, 1)
+
+        def attrs(activation: Activation) -> Attrs:
+            return ConvAttrs(win.stride, win.dilation, win.pad, activation)
+
+    shape = (n, cout, *win.out) if count == 2 else (n, cout, win.out[1])
+    shapes = ((n, *win.out, cout), shape, NHWC)
+    tensor = ctx.build.ordered(image, NHWC)
+    return [_pending(ctx, kind, tensor, (data, quant), _bias(ctx, node), attrs, shapes)]
+
+
+def _along(w: Quantized, wanted: int, axis: int) -> Quantization:
+    """The scales, of output channels: dimension `wanted` in the file, `axis` in our filter."""
+    quant = w.quant
+    if len(quant.scales) > 1 and quant.axis != wanted:
+        raise UnsupportedError(
+            f"weights quantised along dimension {quant.axis}, not along the output channels",
+            hint=f"quantise them along dimension {wanted}, or per tensor",
+        )
+    return Quantization(quant.scales, quant.zero_points, axis if len(quant.scales) > 1 else 0)
+
+
+def conv_transpose(ctx: Context, node: Node) -> list[Value]:
+    """ConvTranspose without groups and dilations."""
+    x, w = ctx.held(node), ctx.weights(node, 1)
+    count = spatial(x, "a transposed convolution")
+    if w.data.ndim != count + 2 or 0 in w.data.shape:
+        raise ModelError(f"a filter of {list(w.data.shape)} for an input of {list(x.shape)}")
+    plain = node.text("auto_pad", "NOTSET") == "NOTSET" and node.integers("output_shape") is None
+    if node.integer("group", 1) != 1 or pair(node, "dilations", count) != (1, 1) or not plain:
+        text = "a transposed convolution with groups, dilations, auto_pad or output_shape"
+        raise UnsupportedError(text, hint="export it with explicit pads, undilated, in one group")
+    data = w.data.reshape((*w.data.shape[:2], 1, w.data.shape[2])) if count == 1 else w.data
+    image = as_image(x)
+    n, cin, *sizes = image.shape
+    if data.shape[0] != cin:
+        raise ModelError(f"a filter of {list(w.data.shape)} for {cin} channels")
+    cout, kernel, stride = data.shape[1], data.shape[2:], pair(node, "strides", count)
+    before, after = paddings(node, count)
+    more = _output_padding(node, count)
+    out = [
+        s * (size - 1) + k + m - b - a
+        for s, size, k, m, b, a in zip(stride, sizes, kernel, more, before, after, strict=True)
+    ]
+    ends = [max(0, a - m) for a, m in zip(after, more, strict=True)]
+    pad = Pad(before[0], ends[0], before[1], ends[1])
+    shape = (n, cout, *out) if count == 2 else (n, cout, out[1])
+    return [
+        _pending(
+            ctx,
+            OpKind.TRANSPOSE_CONV,
+            ctx.build.ordered(image, NHWC),
+            (data.transpose(1, 2, 3, 0), _along(w, 1, 0)),
+            _bias(ctx, node),
+            lambda activation: ConvAttrs(stride, (1, 1), pad, activation),
+            ((n, *out, cout), shape, NHWC),
+        )
+    ]
+
+
+def _output_padding(node: Node, count: int) -> Pair:
+    given = node.integers("output_padding") or (0,) * count
+    if len(given) != count or not all(0 <= n <= 1 << 20 for n in given):
+        raise ModelError(f"output_padding {list(given)}")
+    return (given[0], given[1]) if count == 2 else (0, given[0])
+
+
+# ---- dense layers ------------------------------------------------------------------------------------
+
+
+def gemm(ctx: Context, node: Node) -> list[Value]:
+    """Gemm: A not transposed, alpha and beta 1."""
+    if node.integer("transA", 0) or node.number("alpha", 1.0) != 1.0 or node.number("beta", 1.0) != 1.0:
+        hint = "fold alpha and beta into weights and bias, transpose A by a Transpose"
+        raise UnsupportedError("a Gemm with transA, alpha or beta", hint=hint)
+    x, w = ctx.held(node), ctx.weights(node, 1)
+    if w.data.ndim != 2 or len(x.shape) != 2:
+        raise ModelError(f"weights {list(w.data.shape)} for an input of {list(x.shape)}")
+    turned = bool(node.integer("transB", 0))
+    return [_dense(ctx, x, w, turned, _bias(ctx, node))]
+
+
+def matmul(ctx: Context, node: Node) -> list[Value]:
+    """MatMul of an activation and constant weights."""
+    if isinstance(ctx.value(node.input(0)), (Constant, Quantized)):
+        hint = "transpose the product: activations on the left, weights on the right"
+        raise UnsupportedError("constant weights on the left", hint=hint)
+    x, w = ctx.held(node), ctx.weights(node, 1)
+    if w.data.ndim != 2 or not x.shape:
+        raise UnsupportedError(
+            f"a MatMul of {list(x.shape)} and {list(w.data.shape)}", hint="weights are 2-D"
+        )
+    return [_dense(ctx, x, w, False, None)]
+
+
+def _dense(ctx: Context, x: Held, w: Quantized, turned: bool, bias: Constant | Quantized | None) -> Pending:
+    """FULLY_CONNECTED; weights (out, in) if `turned`, else (in, out).
+
+    A flattened image stays as it lies: the weights' columns follow.
+    """
+    data = w.data if turned else w.data.T
+    outputs, inputs = data.shape
+    if inputs != x.shape[-1] or not outputs or not inputs:
+        raise ModelError(f"weights {list(w.data.shape)} for an input of {list(x.shape)}")
+    quant = _along(w, 0 if turned else 1, 0)
+    lead = x.shape[:-1]
+    rows = math.prod(lead)
+    found = tail_order(x.shape, x.layout)
+    if found is None:
+        tensor = ctx.build.ordered(x, range(len(x.shape)))
+    else:
+        factors, perm = found
+        order = (0, *(p + 1 for p in perm))
+        data = data.reshape(outputs, *factors).transpose(order).reshape(outputs, inputs)
+        tensor = x.tensor
+    tensor = ctx.build.viewed(tensor, (rows, inputs))
+
+    def attrs(activation: Activation) -> Attrs:
+        return FullyConnectedAttrs(activation)
+
+    shape = (*lead, outputs)
+    return _pending(
+        ctx, OpKind.FULLY_CONNECTED, tensor, (data, quant), bias, attrs, ((rows, outputs), shape, (0, 1))
+    )
