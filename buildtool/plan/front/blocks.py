@@ -6,7 +6,7 @@ operator to operator: the fewer, the less memory and the more calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +26,9 @@ MOST_OPERATORS = 10  # in one block
 STEPS = (1, 2, 3, 4, 6, 8)  # rows a block may make in one go
 MOST_REPETITION = 6.0  # a block that multiplies its own work by more is not worth a look
 ROW = 0  # Group.hand_off: a whole row
+WHOLE = 1 << 40  # a lag that no ring keeps: the tensor has to be whole when the region begins
 
-Lags = tuple[tuple[int, int], ...]  # (tensor, rows it has to lead by), by tensor
+Lags = tuple[tuple[int, int], ...]  # (tensor, rows it has to lead by, or WHOLE), by tensor
 Rows = npt.NDArray[np.int64]
 
 
@@ -36,9 +37,8 @@ class Block:
     """Elements [first, last] as one group that makes `step` rows in one go.
 
     `axis`: from its input's rows to its output's; `need`: rows of its input for one step; `lags`: the
-    rows by which tensors that its additions read besides have to be ahead (None: they must be whole
-    when it begins); `sums`: aligned bytes of its accumulators; `work`: multiply-accumulates of all
-    its steps.
+    rows by which tensors that its additions read besides have to be ahead; `sums`: aligned bytes of
+    its accumulators; `work`: multiply-accumulates of all its steps.
     """
 
     first: int
@@ -46,17 +46,21 @@ class Block:
     step: int
     axis: Axis
     need: int
-    lags: Lags | None
+    lags: Lags
     sums: int
     work: int
 
 
 @dataclass(frozen=True)
 class Form:
-    """How a block runs: its group, and aligned bytes of windows and scratch."""
+    """How a block runs: its group, and aligned bytes of windows and scratch.
+
+    `late`: places in the block of the operators that still run when a row's first pixels are made.
+    """
 
     group: Group
     window: int
+    late: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -96,15 +100,16 @@ class Blocks:
                 axis = union(axis, after)
         return axis
 
-    def _lags(self, first: int, last: int, step: int) -> Lags | None:
-        """See Block: the path of a residual has to be of stride 1."""
+    def _lags(self, first: int, last: int, step: int) -> Lags:
+        """See Block: only a path of stride 1 can be followed in a ring."""
         found: dict[int, int] = {}
         for e, t in self.e.beside(first, last):
             axis = through(self.e.graph, self.e.positions[first : e + 1])
-            if axis.stride != 1:
-                return None
             made = through(self.e.graph, self.e.positions[e + 1 : last + 1]).extent(step)
-            found[t] = max(found.get(t, 0), made - 1 + axis.kernel - axis.pad)
+            root = self.e.roots[t]
+            plain = axis.stride == 1 and root == t
+            lag = made - 1 + axis.kernel - axis.pad if plain else WHOLE
+            found[root] = max(found.get(root, 0), lag)
         return tuple(sorted(found.items()))
 
     def _firsts(self, last: int) -> Iterator[int]:
@@ -153,33 +158,57 @@ class Blocks:
 
     # ---- forms -----------------------------------------------------------------------------------
 
-    def leanest(self, block: Block) -> Form:
-        """The form with the least memory; of equals the one with fewer calls."""
-        return min(self._forms(block, (ROW, self.hand_offs[0])), key=lambda form: form.window)
+    def lean(self, block: Block) -> tuple[Form, ...]:
+        """The forms with the least memory; of those that end a row alike, the one with the least."""
+        *cached, rows = self._groups(block)
+        strip = Form(rows, self._window(block, rows), self._late(block, rows))
+        kept = [strip]
+        for group in cached:  # each with larger windows than the one before it
+            late = self._late(block, group)
+            if len(kept) > 1 and kept[-1].late == late:
+                continue
+            form = Form(group, self._window(block, group), late)
+            if form.window < strip.window:
+                kept.append(form)
+            if form.window < strip.window and form.late <= strip.late:
+                return tuple(kept[1:])
+        return tuple(kept)
 
     def forms(self, block: Block) -> tuple[tuple[Form, float], ...]:
         """All forms that no other is as good as in both memory and cost, by memory, ascending."""
         kept: list[tuple[Form, float]] = []
-        costed = [(f, self.block_cost(block, f.group)) for f in self._forms(block, (ROW, *self.hand_offs))]
+        made = (Form(g, self._window(block, g), self._late(block, g)) for g in self._groups(block))
+        costed = [(form, self.block_cost(block, form.group)) for form in made]
         for form, cost in sorted(costed, key=lambda found: (found[0].window, found[1])):
-            if not kept or cost < kept[-1][1]:
+            if not any(other.late <= form.late and less <= cost for other, less in kept):
                 kept.append((form, cost))
         return tuple(kept)
 
-    def _forms(self, block: Block, pixels: Sequence[int]) -> Iterator[Form]:
-        """Forms by hand-off: so many pixels of the block's output, or of its input where that is wider."""
+    def _groups(self, block: Block) -> Iterator[Group]:
+        """A block by hand-off, whole rows last: so many pixels of its output, or of its input if wider."""
         ops = self.e.positions[block.first : block.last + 1]
         if len(ops) == 1:
-            yield Form(Group(ops, Scheme.OPERATOR, block.step, ROW), self.e.scratch[block.first])
+            yield Group(ops, Scheme.OPERATOR, block.step, ROW)
             return
         width, stride = self.e.widths[block.last], 1
         for e in range(block.first + 1, block.last + 1):
             stride *= self.e.axes_of[e][1].stride
-        for n in dict.fromkeys(max(1, n // stride) if n else ROW for n in pixels):
-            scheme = Scheme.HALO if n == ROW else Scheme.H_CACHED
+        for n in dict.fromkeys(max(1, n // stride) for n in self.hand_offs):
             if n < width:
-                group = Group(ops, scheme, block.step, n)
-                yield Form(group, self._window(block, group))
+                yield Group(ops, Scheme.H_CACHED, block.step, n)
+        yield Group(ops, Scheme.HALO, block.step, ROW)
+
+    def _late(self, block: Block, group: Group) -> frozenset[int]:
+        """See Form; an operator whose columns are all made by then is not among them."""
+        width = self.e.widths[block.last]
+        end, begun = width, min(width, group.hand_off or width)  # columns made at the end, at the first
+        found = {block.last - block.first}
+        for e in range(block.last, block.first, -1):
+            axis, most = self.e.axes_of[e][1], self.e.widths[e - 1]
+            end, begun = min(most, axis.high(end)), min(most, axis.high(begun))
+            if begun < end:
+                found.add(e - 1 - block.first)
+        return frozenset(found)
 
     def _window(self, block: Block, group: Group) -> int:
         """Aligned bytes of a block's workspace (as `workspace` lays it out): windows and scratch."""

@@ -10,7 +10,7 @@ from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.plan.front.blocks import Blocks
 from buildtool.plan.front.chain import Elements
 from buildtool.plan.front.regions import Candidate
-from buildtool.plan.front.search import Search, Way, most_needed
+from buildtool.plan.front.search import Search, Way
 from buildtool.plan.front.tables import Objective, Tables
 from buildtool.plan.receptive import streams
 from buildtool.plan.streamed import assemble_streamed
@@ -84,7 +84,7 @@ class Front:
     def points(self) -> tuple[Point, ...]:
         """The points; each needs more memory and does less work than the one before it."""
         extra = int(self.tables.before[-1] * (self.settings.max_f - 1.0))
-        ways = list(Search(self.tables, extra).falling(most_needed(self.tables)))
+        ways = list(Search(self.tables, extra).falling())
         return tuple(self.point(way) for way in reversed(ways))
 
     def point(self, way: Way) -> Point:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from buildtool.plan.arena import round_up
+from buildtool.plan.front.blocks import WHOLE
 from buildtool.plan.front.tables import Entry, Tables
 
 INFINITE = 1 << 62
@@ -89,7 +90,7 @@ class Reach:
         found: dict[tuple[bool, int], list[Stair]] = {}
         for entry in self.t.entries[cut - 1]:
             self._begin(entry, found)
-            if entry.first and self.t.feeds[entry.first - 1] and entry.lags is not None:
+            if entry.first and self.t.feeds[entry.first - 1]:
                 self._continue(entry, found)
         return [Reached(apart, step, _staircase(stairs)) for (apart, step), stairs in found.items() if stairs]
 
@@ -109,9 +110,9 @@ class Reach:
         """Regions in which this block follows others."""
         cut = entry.first
         tensor = self.t.e.makes[cut - 1]
-        rows = max(
-            entry.need, self.t.least_rows[cut], *(lag for t, lag in entry.lags or () if t == tensor), 0
-        )
+        rows = max(entry.need, self.t.least_rows[cut], *(lag for t, lag in entry.lags if t == tensor), 0)
+        if rows >= WHOLE:
+            return
         for apart, step, stairs in self._reached(cut):
             more = self.t.ring(cut, rows, step) + entry.sums
             into = found.setdefault((apart, entry.step), [])

@@ -13,7 +13,8 @@ from __future__ import annotations
 import heapq
 from typing import NamedTuple
 
-from buildtool.plan.front.blocks import Lags
+from buildtool.plan.front.ahead import Marks
+from buildtool.plan.front.blocks import WHOLE
 from buildtool.plan.front.chain import Elements
 from buildtool.plan.front.reach import INFINITE, Reach
 from buildtool.plan.front.tables import Entry, Tables
@@ -54,6 +55,14 @@ class Candidate(NamedTuple):
         return Region(tuple(entry.form.group for entry in self.entries()))
 
 
+class Beside(NamedTuple):
+    """A tensor that a partial region reads besides: rows it has to lead by, mark of what is still read."""
+
+    tensor: int
+    lag: int
+    lows: int
+
+
 class Label(NamedTuple):
     """A partial region from `boundary` on: what it needs, and what it asks of what comes before it."""
 
@@ -63,7 +72,8 @@ class Label(NamedTuple):
     window: int
     need: int  # rows of the tensor at the boundary for one step
     wanted: int  # rows of it in all
-    lags: Lags
+    asked: int  # mark of the rows that are there when a row of the region's output is written
+    beside: tuple[Beside, ...]  # by tensor
     links: Links | None
 
 
@@ -78,7 +88,8 @@ class RegionSearch:
         self.expanded = 0
         self._heap: list[tuple[int, int, int, int, Label]] = []
         self._seen: dict[tuple[int, int, tuple[int, ...]], list[Label]] = {}
-        self._around: dict[tuple[int, int, int], int] = {}
+        self.marks = Marks(tables, end)
+        self._saved: dict[tuple[int, int], int] = {}
         self._serial = 0
 
     def run(self, enough: int) -> None:
@@ -89,7 +100,8 @@ class RegionSearch:
             self.best = Candidate(alone, self.end, self.t.wholes[alone], 0, None)
         if self.weight <= enough:
             return
-        self._expand(Label(self.end, 0, 0, 0, 0, self.t.e.heights[alone], (), None))
+        asked = self.marks.at_the_end()
+        self._expand(Label(self.end, 0, 0, 0, 0, self.t.e.heights[alone], asked, (), None))
         while self._heap and self.weight > enough:
             least, _, _, _, label = heapq.heappop(self._heap)
             if least >= self.weight:
@@ -104,7 +116,7 @@ class RegionSearch:
         lowest = self.t.lowest_first[self.end]
         height = self.t.e.heights[label.boundary - 1]
         tensor = self.t.e.makes[label.boundary - 1]
-        rows = max(label.need, *(lag for t, lag in label.lags if t == tensor), 0)
+        rows = max(label.need, *(beside.lag for beside in label.beside if beside.tensor == tensor), 0)
         for entry in self.t.entries[label.boundary - 1]:
             if entry.first < lowest:
                 continue
@@ -119,74 +131,104 @@ class RegionSearch:
             if rings + window + self.held > most or weight > limit:
                 continue
             links = Links(entry, label.links)
-            self._complete(entry, rings + window, weight, links)
-            self._continue(entry, label, Label(entry.first, weight, rings, window, 0, 0, (), links))
+            made = self.marks.made(label.asked, entry)
+            beside = self._beside(entry, label, made)
+            grown = Label(entry.first, weight, rings, window, 0, 0, made, beside, links)
+            self._complete(entry, grown)
+            self._continue(entry, grown)
 
-    def _complete(self, entry: Entry, inside: int, weight: int, links: Links) -> None:
+    def _complete(self, entry: Entry, label: Label) -> None:
         """The region that begins with this block, if it is the best so far."""
-        total = self.reach.best[entry.first] + weight
+        total = self.reach.best[entry.first] + label.weight
         if total >= self.weight or total > self.reach.limit:
             return
-        key = (entry.first, entry.block.last, entry.step)
-        around = self._around.get(key)
-        if around is None:
-            around = self._around[key] = self.t.around(entry, self.end)
-        if inside + around <= self.reach.most_bytes:
+        size = label.rings + label.window + self.t.around(entry.first, entry.need, self.end)
+        source = self.t.sources[entry.first]
+        if self.marks.follows and not source.streamed and source.last < self.end:
+            if size - min(source.size, self.result) > self.reach.most_bytes:
+                return
+            size -= self._overlap(entry, label)
+        if size <= self.reach.most_bytes:
             self.weight = total
-            self.best = Candidate(entry.first, self.end, inside + around, weight, links)
+            self.best = Candidate(entry.first, self.end, size, label.weight, label.links)
 
-    def _continue(self, entry: Entry, after: Label, grown: Label) -> None:
-        """Keeps a partial region that may still become the best."""
+    def _overlap(self, entry: Entry, label: Label) -> int:
+        """Bytes of the region's output that may lie on its input."""
+        source = self.t.sources[entry.first]
+        lows = self.marks.reads(label.asked, entry, entry.first, self.t.e.main(entry.first))
+        for beside in label.beside:
+            if beside.tensor == source.tensor:
+                lows = self.marks.lower(lows, beside.lows)
+        key = (entry.first, lows)
+        if key not in self._saved:
+            self._saved[key] = self.marks.saved(lows, source.size, self.result)
+        return self._saved[key]
+
+    def _continue(self, entry: Entry, grown: Label) -> None:
+        """Keeps a partial region that may still become the best; `asked` is of the block's own output yet."""
         first = entry.first
         if not first or not self.t.feeds[first - 1] or self.t.last_reader[first - 1] >= self.end:
             return
-        lags = self._lags(entry, after)
-        if lags is None:
+        tall, tensor = self.t.rows[first - 1][0], self.t.e.makes[first - 1]
+        asked = self.marks.asked(grown.asked, entry)
+        wanted = self.marks.marks[asked][-1]
+        grown = grown._replace(need=min(entry.need, tall), wanted=wanted, asked=asked)
+        rows = max(grown.need, *(beside.lag for beside in grown.beside if beside.tensor == tensor), 0)
+        if rows >= WHOLE:
             return
-        height = self.t.e.heights[entry.block.last]
-        made = min(height, -(-after.wanted // entry.step) * entry.step)
-        tall = self.t.rows[first - 1][0]
-        wanted = min(tall, max(0, entry.axis.high(made)))
-        grown = grown._replace(need=min(entry.need, tall), wanted=wanted, lags=lags)
-        tensor = self.t.e.makes[first - 1]
-        rows = max(grown.need, *(lag for t, lag in lags if t == tensor), 0)
         least = self.reach.least(first, rows, grown.rings, grown.window, self.result, self.held)
         if least < INFINITE and grown.weight + least < self.weight and self._keep(grown):
             self._serial += 1
             inside = grown.rings + grown.window
             heapq.heappush(self._heap, (grown.weight + least, first, inside, self._serial, grown))
 
-    def _lags(self, entry: Entry, after: Label) -> Lags | None:
-        """Open residuals at a block's input; None where a residual's path is not of stride 1."""
-        tensor = self.t.e.makes[entry.block.last]
+    def _beside(self, entry: Entry, after: Label, made: int) -> tuple[Beside, ...]:
+        """What is read besides by a block that has made rows as marked, and by those after it."""
+        if not entry.lags and not after.beside:
+            return ()
+        tensor, plain = self.t.e.makes[entry.block.last], entry.axis.stride == 1
         more = entry.step - 2 + entry.axis.kernel - entry.axis.pad
-        found = {t: lag + more for t, lag in after.lags if t != tensor}
-        if entry.lags is None or (found and entry.axis.stride != 1):
-            return None
-        for t, lag in entry.lags:
-            found[t] = max(found.get(t, 0), lag)
-        return tuple(sorted(found.items()))
+        found = {
+            b.tensor: b._replace(lag=min(WHOLE, b.lag + more) if plain else WHOLE)
+            for b in after.beside
+            if b.tensor != tensor
+        }
+        lags = dict(entry.lags)
+        for element, t in self.t.e.beside(entry.first, entry.block.last):
+            root = self.t.e.roots[t]
+            lows = self.marks.reads(made, entry, element, t)
+            known = found.get(root, Beside(root, 0, lows))
+            found[root] = Beside(root, max(known.lag, lags[root]), self.marks.lower(known.lows, lows))
+        return tuple(sorted(found.values()))
 
     def _rivals(self, label: Label) -> list[Label]:
-        return self._seen[label.boundary, label.wanted, tuple(t for t, _ in label.lags)]
+        return self._seen[_key(label)]
 
     def _keep(self, label: Label) -> bool:
         """False if another label is as good in everything; those that it beats are dropped."""
-        key = (label.boundary, label.wanted, tuple(t for t, _ in label.lags))
+        key = _key(label)
         rivals = self._seen.setdefault(key, [])
-        if any(_as_good(rival, label) for rival in rivals):
+        if any(self._as_good(rival, label) for rival in rivals):
             return False
-        self._seen[key] = [rival for rival in rivals if not _as_good(label, rival)]
+        self._seen[key] = [rival for rival in rivals if not self._as_good(label, rival)]
         self._seen[key].append(label)
         return True
 
+    def _as_good(self, a: Label, b: Label) -> bool:
+        """Whether `a` needs and asks no more than `b`; both read the same tensors besides."""
+        return (
+            a.weight <= b.weight
+            and a.rings <= b.rings
+            and a.window <= b.window
+            and a.need <= b.need
+            and self.marks.no_worse(a.asked, b.asked)
+            and all(
+                x.lag <= y.lag and self.marks.no_worse(x.lows, y.lows)
+                for x, y in zip(a.beside, b.beside, strict=True)
+            )
+        )
 
-def _as_good(a: Label, b: Label) -> bool:
-    """Whether `a` needs and asks no more than `b`; both have the same residuals open."""
-    return (
-        a.weight <= b.weight
-        and a.rings <= b.rings
-        and a.window <= b.window
-        and a.need <= b.need
-        and all(x <= y for (_, x), (_, y) in zip(a.lags, b.lags, strict=True))
-    )
+
+def _key(label: Label) -> tuple[int, int, tuple[int, ...]]:
+    """Labels with the same one compete."""
+    return label.boundary, label.wanted, tuple(beside.tensor for beside in label.beside)

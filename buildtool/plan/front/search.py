@@ -84,7 +84,7 @@ class Search:
         most = max((region.bytes for region in regions), default=0)
         return Way(most, self.t.before[-1] + self.reach.best[self.t.count], tuple(regions))
 
-    def falling(self, most_bytes: int) -> Iterator[Way]:
+    def falling(self, most_bytes: int = INFINITE) -> Iterator[Way]:
         """The undominated ways within a limit of bytes, least weight first."""
         found: Way | None = None
         while (way := self.least(most_bytes)) is not None:
@@ -94,8 +94,3 @@ class Search:
             most_bytes = way.bytes - 1
         if found is not None:
             yield found
-
-
-def most_needed(tables: Tables) -> int:
-    """Bytes with which every element can run alone."""
-    return max(tables.wholes, default=0)

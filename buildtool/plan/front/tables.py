@@ -11,7 +11,6 @@ are left out that nothing needs.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -21,7 +20,7 @@ from buildtool.plan.arena import round_up
 from buildtool.plan.front.blocks import Block, Blocks, Form, Lags
 from buildtool.plan.front.chain import Elements
 from buildtool.plan.overlap import distance
-from buildtool.plan.receptive import Axis, accumulates, through
+from buildtool.plan.receptive import Axis
 from buildtool.plan.streamed import CALL_COST
 
 COST_UNITS = 16  # of one unit of a target's cost
@@ -45,7 +44,7 @@ class Entry(NamedTuple):
     extra: int
     least_extra: int  # of as few rows as anything ever wants
     axis: Axis
-    lags: Lags | None
+    lags: Lags
     block: Block
     form: Form
 
@@ -103,7 +102,7 @@ class Tables:
                 block.first, block.work + 1
             ):  # else more rows in one go save nothing
                 fewest[block.first] = block.work
-                found.append(self._entry(block, self.blocks.leanest(block)))
+                found += [self._entry(block, form) for form in self.blocks.lean(block)]
         return found
 
     def _entry(self, block: Block, form: Form) -> Entry:
@@ -253,55 +252,16 @@ class Tables:
         kernel = self.e.kernels[self.e.positions[element]]
         return distance(self.e.graph, self.e.op(element), operand, kernel.overlap) if kernel else None
 
-    def around(self, entry: Entry, end: int) -> int:
-        """Bytes of a region beside its rings and windows: what crosses it, its input and its output."""
-        source, result = self.sources[entry.first], self.sizes[end - 1]
-        crossing = self.live[entry.first] - source.size
-        if source.streamed:
-            held = min(source.rows, entry.need) * source.row
-            return crossing + round_up(held, self.e.alignment) + result
-        both = source.size + result
-        pooling = accumulates(self.e.graph, self.e.op(end - 1))
-        if self.e.in_place != "rows" or pooling or source.last >= end:
-            return crossing + both
-        apart = round_up(max(0, self._distance(entry, end)), self.e.alignment)
-        return crossing + min(both, max(result, apart + source.size))
+    def around(self, first: int, need: int, end: int) -> int:
+        """Bytes of a region beside its rings and windows: what crosses it, its input and its output.
 
-    def _distance(self, entry: Entry, end: int) -> int:
-        """Least safe offset(input) - offset(output): what streamed.region_distance finds, or more.
-
-        Groups after the first are taken to make one row in one go.
+        `need`: rows of a streamed input that have to be there at once.
         """
-        source, (rows_out, out_row) = self.sources[entry.first], self.rows[end - 1]
-        last, step = entry.block.last, entry.step
-        ahead = through(self.e.graph, self.e.positions[last + 1 : end])
-        height = self.e.heights[last]
-        later = self._later_reads(entry.first, end)
-        apart = 0
-        for q in range(rows_out):
-            low = source.rows
-            if last + 1 == end:
-                low = min(low, max(0, entry.axis.low(q // step * step)))
-                written = min(rows_out, (q // step + 1) * step)
-            else:
-                written = q + 1
-                made = -(-min(height, max(0, ahead.high(q + 1))) // step) * step
-                if made < height:
-                    low = min(low, max(0, entry.axis.low(made)))
-            for axis, rows in later:
-                # the row of the addition that is being, or will next be, computed
-                low = min(low, rows, max(0, axis.high(q + 1) - 1))
-            if low < source.rows:
-                apart = max(apart, written * out_row - low * source.row)
-        return apart
-
-    def _later_reads(self, first: int, end: int) -> Sequence[tuple[Axis, int]]:
-        """Elements of a region but the first that read its input: the axis to the region's end, rows."""
-        found, e = [], self.e
-        for reader in e.readers.get(self.sources[first].tensor, ()):
-            if first < reader < end:
-                found.append((through(e.graph, e.positions[reader + 1 : end]), e.heights[reader]))
-        return found
+        source = self.sources[first]
+        held = source.size
+        if source.streamed:
+            held = round_up(min(source.rows, need) * source.row, self.e.alignment)
+        return self.live[first] - source.size + held + self.sizes[end - 1]
 
 
 def tables(e: Elements, hand_offs: tuple[int, ...], objective: Objective) -> Tables:
