@@ -94,7 +94,7 @@ def use_board(env, board, toolchain="", work=None, verbose=True):
 
 
 def neural_network(env, model, directory=None, name=None, **planning):
-    """Plans and compiles `model` (a .tflite file or a zoo network) for the environment's board.
+    """Plans and compiles `model` (a .tflite or .onnx file, or a zoo network) for the environment's board.
 
     `name` is the prefix of the C interface; default: the model's own. `planning` are options of PLANNING.
     """
@@ -177,7 +177,7 @@ def _command(env, targets, sources, words):
 
 
 def _is_file(model):
-    return model.endswith(".tflite")
+    return model.endswith((".tflite", ".onnx"))
 
 
 def _linker_scripts(env, ldflags):
@@ -218,7 +218,7 @@ def _emit(env, directory, net, request):
     # The request and the code that answers it are sources: a change of either emits anew.
     sources = [env.Value(json.dumps(request | {"kind": "emit"}, sort_keys=True)), env.Value(code_digest())]
     for path in (request["model"], request["board"]):
-        if path.endswith((".tflite", ".toml")):
+        if path.endswith((".tflite", ".onnx", ".toml")):
             sources.append(_file(env, path))
     targets = env.Command(
         [directory.File(name) for name in names],

@@ -51,17 +51,21 @@ def rows_columns(tensor: g.Tensor) -> tuple[int, int]:
     return tensor.shape[1], tensor.shape[2]
 
 
-def _padded_input(low: Lowering, op: g.Op, attrs: g.ConvAttrs) -> int:
-    """Puts a PAD operator before a convolution whose padding is neither SAME nor VALID."""
+def _padded_input(low: Lowering, op: g.Op, pad: g.Pad, *, least: bool = False) -> int:
+    """Puts a PAD before an operator whose padding is neither SAME nor VALID; `least`: not of zero points."""
     source = low.graph.tensors[op.inputs[0]]
-    pad = attrs.pad
     paddings = [[0, 0], [pad.top, pad.bottom], [pad.left, pad.right], [0, 0]]
     shape = tuple(n + sum(p) for n, p in zip(source.shape, paddings, strict=True))
     role = f"{low.graph.tensors[op.outputs[0]].name}/padded"
     low.tensors.append(g.Tensor(role, shape, source.dtype, source.quant))
     padded = len(low.tensors) - 1
     operand = low.parameter(op, "paddings", paddings)
-    low.ops.append(FileOp("PAD", 2, (op.inputs[0], operand), (padded,), "PadOptions"))
+    if least:
+        filling = np.array([np.iinfo(source.dtype.value).min], source.dtype.value)
+        value = low.add(op, "padding_value", filling, source.dtype, source.quant)
+        low.ops.append(FileOp("PADV2", 2, (op.inputs[0], operand, value), (padded,), "PadV2Options"))
+    else:
+        low.ops.append(FileOp("PAD", 2, (op.inputs[0], operand), (padded,), "PadOptions"))
     return padded
 
 
@@ -80,7 +84,7 @@ def convolution(low: Lowering, op: g.Op) -> FileOp:
     inputs = _weights(op)
     if mode is None:
         mode = _VALID
-        inputs = (_padded_input(low, op, attrs), *inputs[1:])
+        inputs = (_padded_input(low, op, attrs.pad), *inputs[1:])
     options: dict[str, OptionValue] = {
         "Padding": mode,
         "StrideH": attrs.stride[0],
@@ -157,14 +161,17 @@ def fully_connected(low: Lowering, op: g.Op) -> FileOp:
 
 
 def pool(low: Lowering, op: g.Op) -> FileOp:
-    """AVERAGE_POOL_2D and MAX_POOL_2D."""
+    """AVERAGE_POOL_2D and MAX_POOL_2D; a maximum padded in its own way gets a PADV2 of least values."""
     attrs = op.attrs
     assert isinstance(attrs, g.PoolAttrs)
     tensors = low.graph.tensors
     out, size = rows_columns(tensors[op.outputs[0]]), rows_columns(tensors[op.inputs[0]])
     mode = _padding_mode((attrs.pad.top, attrs.pad.left), out, size, attrs.kernel, attrs.stride)
+    inputs = op.inputs
+    if mode is None and op.kind is g.OpKind.MAX_POOL_2D:
+        mode, inputs = _VALID, (_padded_input(low, op, attrs.pad, least=True),)
     if mode is None:
-        raise UnsupportedError("a .tflite pooling pads as SAME or VALID", operator=op.place)
+        raise UnsupportedError("a .tflite average pool pads as SAME or VALID", operator=op.place)
     options: dict[str, OptionValue] = {
         "Padding": mode,
         "StrideH": attrs.stride[0],
@@ -173,4 +180,4 @@ def pool(low: Lowering, op: g.Op) -> FileOp:
         "FilterWidth": attrs.kernel[1],
         "FusedActivationFunction": ACTIVATIONS[attrs.activation],
     }
-    return FileOp(op.kind, 2, op.inputs, op.outputs, "Pool2DOptions", options)
+    return FileOp(op.kind, 2, inputs, op.outputs, "Pool2DOptions", options)
