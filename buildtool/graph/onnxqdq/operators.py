@@ -25,6 +25,7 @@ RULES: dict[str, Callable[[Context, Node], list[Value]]] = {
     "PRelu": pointwise.prelu,
     "Sigmoid": pointwise.unary(OpKind.LOGISTIC),
     "Tanh": pointwise.unary(OpKind.TANH),
+    "HardSigmoid": pointwise.hard_sigmoid,
     "HardSwish": pointwise.unary(OpKind.HARD_SWISH),
     "Softmax": pointwise.softmax,
     "MaxPool": pools.max_pool,

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.onnxqdq import scales
 from buildtool.graph.onnxqdq.context import Context, meet
 from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.onnxqdq.folding import axes_of
@@ -41,6 +42,9 @@ def elementwise(kind: OpKind) -> Rule:
             biased = _as_bias(ctx, node)
             if biased is not None:
                 return [biased]
+        gated = _hard_swish(ctx, node) if kind is OpKind.MUL else None
+        if gated is not None:
+            return [gated]
         return [_elementwise(ctx, kind, ctx.operand(node, 0), ctx.operand(node, 1))]
 
     return rule
@@ -186,6 +190,46 @@ def unary(kind: OpKind) -> Rule:
         return [_table(ctx, kind, x, Attrs())]
 
     return rule
+
+
+def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
+    """HardSigmoid: min(max(alpha * x + beta, 0), 1) as alpha * (x + beta / alpha).
+
+    The sum is quantised for 0..1 / alpha exactly, so that it saturates where the function is cut off.
+    """
+    x, alpha, beta = ctx.held(node), node.number("alpha", 0.2), node.number("beta", 0.5)
+    if not (alpha > 0 and math.isfinite(1 / alpha) and math.isfinite(beta / alpha)):
+        raise UnsupportedError(f"a HardSigmoid with alpha {alpha:g}", hint="alpha must be positive")
+    middle = Quantization((float(np.float32(1 / (255 * alpha))),), (-128,))
+    offset, factor = (
+        scales.exact_scalar(np.float32(beta / alpha), ""),
+        scales.exact_scalar(np.float32(alpha), ""),
+    )
+
+    def make(out: Quantization, _activation: Activation, name: str) -> Held:
+        total = _elementwise(ctx, OpKind.ADD, x, offset).make(middle, Activation.NONE, f"{name}/sum")
+        return _elementwise(ctx, OpKind.MUL, total, factor).make(out, Activation.NONE, name)
+
+    return [Pending(x.shape, make)]
+
+
+def _hard_swish(ctx: Context, node: Node) -> Pending | None:
+    """X * HardSigmoid(x), which is HARD_SWISH, also where the file rounds the second factor in between."""
+    if len(node.inputs) != 2:
+        return None
+    for name, other in (node.inputs, node.inputs[::-1]):
+        gate = ctx.makers.get(other)
+        while gate is not None and gate.kind in ("QuantizeLinear", "DequantizeLinear"):
+            gate = ctx.makers.get(gate.input(0))
+        x = ctx.values.get(name)
+        if gate is None or gate.kind != "HardSigmoid" or not isinstance(x, Held) or x.integers:
+            continue
+        source = ctx.values.get(gate.input(0))
+        same = isinstance(source, Held) and source.tensor == x.tensor and source.shape == x.shape
+        usual = abs(gate.number("alpha", 0.2) * 6 - 1) < 1e-6 and gate.number("beta", 0.5) == 0.5
+        if same and usual:
+            return _table(ctx, OpKind.HARD_SWISH, x, Attrs())
+    return None
 
 
 def leaky_relu(ctx: Context, node: Node) -> list[Value]:
