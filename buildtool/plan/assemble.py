@@ -12,12 +12,15 @@ from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.types import Graph
 from buildtool.plan import arena, greedy
 from buildtool.plan.bounds import bound
+from buildtool.plan.exact.solver import improve
 from buildtool.plan.overlap import permitted
 from buildtool.plan.schedule import plan_steps
 from buildtool.plan.types import Buffer, BufferKind, Overlap, Plan, Region, Step
 from buildtool.target import catalogue
 from buildtool.target.registry import target_digest
 from buildtool.target.types import KernelVariant, Target
+
+SEARCH_NODES = 50_000  # of the exact search for lower offsets, where greedy orders leave a gap
 
 
 def assemble(
@@ -146,7 +149,21 @@ def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int)
             height, offered, solution = frugal.height, needed, frugal
     placed = tuple(replace(b, offset=o) for b, o in zip(buffers, solution.offsets, strict=True))
     used = tuple(o for o in offered if _touch(placed[o.input], placed[o.output]))
+    if height > least:
+        return _searched(Placed(placed, used, height, least), options, alignment)
     return Placed(placed, used, height, least)
+
+
+def _searched(placed: Placed, options: Sequence[Overlap], alignment: int) -> Placed:
+    """The same, or what the exact search finds to be lower."""
+    problem = arena_problem(placed.buffers, options, alignment)
+    start = arena.Solution(tuple(b.offset for b in placed.buffers), placed.height)
+    found = improve(problem, start, SEARCH_NODES)
+    if found.height >= placed.height:
+        return placed
+    buffers = tuple(replace(b, offset=o) for b, o in zip(placed.buffers, found.offsets, strict=True))
+    used = tuple(o for o in options if _touch(buffers[o.input], buffers[o.output]))
+    return replace(placed, buffers=buffers, overlaps=used, height=found.height)
 
 
 def arena_problem(buffers: Sequence[Buffer], overlaps: Sequence[Overlap], alignment: int) -> arena.Problem:

@@ -25,8 +25,9 @@ class Bound:
 def bound(problem: Problem) -> Bound:
     """The best lower bound known of the height of every placement."""
     times, live = _live_sums(problem)
+    largest = max(problem.sizes, default=0)  # of items that are never live too: they lie somewhere
     if not times:
-        return Bound(0, 0, 0)
+        return Bound(largest, 0, 0)
     by_output: dict[int, list[Permission]] = {}
     for permission in problem.permissions:
         by_output.setdefault(permission.output, []).append(permission)
@@ -38,7 +39,7 @@ def bound(problem: Problem) -> Bound:
     ends = [i.offset + s for i, s in zip(problem.items, problem.sizes, strict=True) if i.offset is not None]
     most = max(live)
     return Bound(
-        max(most, _chains(problem, by_output, dict(zip(times, live, strict=True))), *ends, 0),
+        max(most, _chains(problem, by_output, dict(zip(times, live, strict=True))), *ends, largest),
         times[live.index(most)],
         most,
     )

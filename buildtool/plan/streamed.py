@@ -1,26 +1,28 @@
 """From regions, some of them streamed, to a placed plan: what is kept of every tensor, and where.
 
 Tensors between regions are whole. Inside a streamed region a tensor is a ring (between groups) or a
-column window (inside a group). The windows and the kernel scratch of a region's groups are never in
-use at the same time, so they share one block; in a group that runs in strips of whole rows, neither
-are those of operators that are not neighbours.
+column window (inside a group). The windows and the kernel scratch of different groups of a region are
+never in use at the same time, so they may share memory (see `workspace`).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
 
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import alias_roots, live_ranges
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.types import Graph, Op
-from buildtool.plan.assemble import accounting, place
+from buildtool.plan.assemble import Placed, accounting, place
 from buildtool.plan.overlap import permitted
 from buildtool.plan.receptive import accumulates, axes, streams
 from buildtool.plan.rings import Kept, accumulator_bytes, ring
 from buildtool.plan.schedule import schedule
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Overlap, Plan, Region, Step
-from buildtool.plan.workspace import Life, workspace
+from buildtool.plan.workspace import Life, Workspace, workspace
 from buildtool.target import catalogue
 from buildtool.target.registry import target_digest
 from buildtool.target.types import KernelVariant, Target
@@ -51,20 +53,16 @@ def assemble_streamed(
     lives = _lives(graph, steps, image)
     kept = _rings(graph, regions, image)
     blocks = [workspace(graph, region, kernels, alignment, in_place) for region in regions]
-    inner = {k.tensor for block in blocks for k, _ in block.windows}
+    pieces = [piece for block in blocks for piece in block.pieces]
+    inner = {k.tensor for piece in pieces for k, _ in piece.windows}
     buffers = [*_tensors(graph, lives, kept, inner), *_accumulators(graph, regions, lives)]
     options = [
         o for o in _overlaps(graph, regions, runs, kernels, buffers, in_place, image) if o.op not in apart
     ]
-    first_block = len(buffers)
-    starts = _starts(runs)
-    for index, block in enumerate(blocks):
-        if block.size:
-            life = (starts[index], starts[index] + len(runs[index]) - 1)
-            buffers.append(Buffer(BufferKind.SCRATCH, f"region {index}", (), block.size, *life))
-    placed = place([*buffers, *extra], options, alignment)
-    laid = iter(placed.buffers[first_block:])
-    pieces = [p for block in blocks if block.size for p in block.pieces(next(laid).offset, lives)]
+    placed = _placed([*buffers, *extra], options, alignment, _Clock(runs, blocks))
+    laid, rest = placed.buffers[: len(buffers)], placed.buffers[len(buffers) :]
+    loaded, after = rest[: len(extra)], rest[len(extra) :]
+    inside = [b for piece, at in zip(pieces, after, strict=True) for b in piece.buffers(at.offset, lives)]
     executed = _executed(steps, graph)
     return Plan(
         strategy=strategy,
@@ -73,7 +71,7 @@ def assemble_streamed(
         image=image,
         regions=regions,
         kernels=tuple(kernel.name if kernel else "" for kernel in kernels),
-        buffers=(*placed.buffers[:first_block], *pieces, *placed.buffers[len(buffers) :]),
+        buffers=(*laid, *inside, *loaded),
         overlaps=placed.overlaps,
         alignment=alignment,
         arena_bytes=placed.height,
@@ -85,12 +83,40 @@ def assemble_streamed(
     )
 
 
-def _starts(runs: Sequence[Sequence[Step]]) -> list[int]:
-    starts, number = [], 0
-    for run in runs:
-        starts.append(number)
-        number += len(run)
-    return starts
+class _Clock:
+    """Time as placing sees it: every region takes as many ticks as its workspace has slots.
+
+    What is touched in a region is there from its first tick to its last, its workspace's pieces only
+    in their own slots: groups take turns over and over, but one turn of each is as good as all.
+    """
+
+    def __init__(self, runs: Sequence[Sequence[Step]], blocks: Sequence[Workspace]) -> None:
+        self._blocks = blocks
+        self._starts = [0, *accumulate(map(len, runs))]  # region -> its first step
+        self._ticks = [0, *accumulate(block.slots for block in blocks)]  # region -> its first tick
+
+    def timed(self, buffer: Buffer) -> Buffer:
+        """The buffer with its life in ticks."""
+        if not self._blocks:
+            return buffer  # of a network of aliases
+        first = bisect_right(self._starts, buffer.first, hi=len(self._blocks)) - 1
+        last = bisect_right(self._starts, buffer.last, hi=len(self._blocks)) - 1
+        return replace(buffer, first=self._ticks[first], last=self._ticks[last + 1] - 1)
+
+    def pieces(self) -> list[Buffer]:
+        """All pieces of the workspaces, their lives in ticks."""
+        return [
+            Buffer(BufferKind.SCRATCH, "", (), piece.size, start + piece.first, start + piece.last)
+            for start, block in zip(self._ticks, self._blocks, strict=False)
+            for piece in block.pieces
+        ]
+
+
+def _placed(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, clock: _Clock) -> Placed:
+    """The buffers where they lie, with their own lives, and behind them the workspaces' pieces."""
+    placed = place([*map(clock.timed, buffers), *clock.pieces()], options, alignment)
+    lived = (replace(b, offset=at.offset) for b, at in zip(buffers, placed.buffers, strict=False))
+    return replace(placed, buffers=(*lived, *placed.buffers[len(buffers) :]))
 
 
 def _executed(steps: Sequence[Step], graph: Graph) -> dict[int, int]:

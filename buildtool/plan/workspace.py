@@ -1,7 +1,8 @@
 """A region's workspace: the column windows of its groups, and the scratch of their kernels.
 
-The groups of a region never need theirs at the same time, so all share one piece of the arena. In a
-group that runs in strips of whole rows, neither do operators that are not neighbours.
+The groups of a region never need theirs at the same time, and scratch is needed only while its
+operator runs; in a group that runs in strips of whole rows, a window only from its maker to its last
+reader. So a region's time is divided into slots, each with what is needed together.
 """
 
 from __future__ import annotations
@@ -27,15 +28,20 @@ class Life:
 
 
 @dataclass(frozen=True)
-class Workspace:
-    """Windows and scratch of a region's groups, each with its offset in the piece."""
+class Piece:
+    """Memory that a region needs from slot `first` to slot `last`: `size` bytes at one place.
 
+    `windows` and `scratch` (operator, bytes) lie in it, each at the last number from its start.
+    """
+
+    first: int
+    last: int
     size: int
-    windows: tuple[tuple[Kept, int], ...]
-    scratch: tuple[tuple[int, int, int], ...]  # operator, bytes, offset
+    windows: tuple[tuple[Kept, int], ...] = ()
+    scratch: tuple[tuple[int, int, int], ...] = ()
 
-    def pieces(self, base: int, lives: Mapping[int, Life]) -> list[Buffer]:
-        """The buffers, once the piece lies at `base`."""
+    def buffers(self, base: int, lives: Mapping[int, Life]) -> list[Buffer]:
+        """What lies in it, once the piece lies at `base`."""
         found = []
         for k, offset in self.windows:
             life = lives[k.tensor]
@@ -61,6 +67,15 @@ class Workspace:
         return found
 
 
+@dataclass(frozen=True)
+class Workspace:
+    """Windows and scratch of a region's groups, by slots; `size`: most bytes of any slot."""
+
+    slots: int
+    pieces: tuple[Piece, ...]
+    size: int
+
+
 def workspace(
     graph: Graph,
     region: Region,
@@ -68,22 +83,26 @@ def workspace(
     alignment: int,
     in_place: str,
 ) -> Workspace:
-    """Lays out what each group needs while it runs; groups do not need theirs at the same time."""
-    size = 0
-    held: list[tuple[Kept, int]] = []
-    scratch: list[tuple[int, int, int]] = []
+    """What each group needs while it runs, group after group."""
+    pieces: list[Piece] = []
+    slots = size = 0
     for group in region.groups:
         own = windows(graph, group) if region.is_streamed else []
         wanted = _scratch(graph, group, kernels)
-        if group.scheme is Scheme.HALO:
+        if group.scheme is Scheme.HALO and own:
             height, offsets = _strip(graph, group, kernels, own, wanted, alignment, in_place)
-        else:
-            height, offsets = _side_by_side(own, wanted, alignment)
-        held += zip(own, offsets, strict=False)
-        places = offsets[len(own) :]
-        scratch += [(p, n, place_) for (p, n), place_ in zip(wanted, places, strict=True)]
-        size = max(size, height)
-    return Workspace(size, tuple(held), tuple(scratch))
+            laid = zip(wanted, offsets[len(own) :], strict=True)
+            scratch = tuple((p, n, at) for (p, n), at in laid)
+            pieces.append(Piece(slots, slots, height, tuple(zip(own, offsets, strict=False)), scratch))
+            size, slots = max(size, height), slots + 1
+            continue
+        end = slots + (max(len(wanted), 1) if own or wanted else 0)
+        # windows that keep columns between hand-offs are never free
+        pieces += [Piece(slots, end - 1, k.size, ((k, 0),)) for k in own]
+        pieces += [Piece(slots + i, slots + i, n, (), ((p, n, 0),)) for i, (p, n) in enumerate(wanted)]
+        held = sum(round_up(k.size, alignment) for k in own)
+        size, slots = max(size, held + max((round_up(n, alignment) for _, n in wanted), default=0)), end
+    return Workspace(max(slots, 1), tuple(pieces), size)
 
 
 def _scratch(graph: Graph, group: Group, kernels: Sequence[KernelVariant | None]) -> list[tuple[int, int]]:
@@ -95,18 +114,6 @@ def _scratch(graph: Graph, group: Group, kernels: Sequence[KernelVariant | None]
         if wanted:
             found.append((position, wanted))
     return found
-
-
-def _side_by_side(
-    own: Sequence[Kept], scratch: Sequence[tuple[int, int]], alignment: int
-) -> tuple[int, list[int]]:
-    """Windows that keep columns between hand-offs are never free; one operator's scratch lies behind them."""
-    place_, offsets = 0, []
-    for k in own:
-        offsets.append(place_)
-        place_ = round_up(place_ + k.size, alignment)
-    most = max((round_up(wanted, alignment) for _, wanted in scratch), default=0)
-    return place_ + most, [*offsets, *(place_ for _ in scratch)]
 
 
 def _strip(
