@@ -206,7 +206,7 @@ def _write(files: dict[str, bytes], folder: Path) -> list[str]:
 
 _PLANNING = (
     *("strategy", "objective", "ram", "max_f", "max_cost", "max_flash"),
-    *("in_place", "image", "segments", "order", "hand_off"),
+    *("in_place", "image", "segments", "order", "hand_off", "cmsis_nn"),
 )
 _COUNTING = ("weights", "operators", "batch", "size")  # of ONNX and Darknet files
 
@@ -293,6 +293,11 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 def _add_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--toolchain", metavar="NAME", default="", help="the compiler; default: the board's first"
+    )
+    parser.add_argument(
+        "--cmsis-nn",
+        metavar="PATH",
+        help="Cortex-M: a checkout of CMSIS-NN, whose kernels are used where they give the reference's bytes",
     )
 
 

@@ -155,9 +155,13 @@ def pool_geometry(op: Op) -> list[tuple[str, object]]:
     ]
 
 
+_POOLS_WITH_SCRATCH = frozenset({"nn_avg_pool_s8_cmsis_nn"})
+
+
 def _pool(call: Call) -> list[str]:
     fields = pool_geometry(call.op)
-    body = _one_to_one(call, f"&geometry, {call.constants}, ", "")
+    scratch = f", {call.scratch}" if call.symbol in _POOLS_WITH_SCRATCH else ""
+    body = _one_to_one(call, f"&geometry, {call.constants}, ", scratch)
     return [*initialiser("nn_pool_geometry", "geometry", fields), *body]
 
 

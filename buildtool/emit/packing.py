@@ -48,9 +48,13 @@ def pack(graph: Graph, op: Op, packing: str) -> bytes:
     `packing` is a key of `PACKINGS` (KernelVariant.packing). Raises TargetError for an unknown one,
     UnsupportedError for values that the kernels cannot work with.
     """
-    from buildtool.emit import packing_dsp, packing_mve, packing_riscv  # which import from here
+    # which import from here
+    from buildtool.emit import packing_cmsis_nn, packing_dsp, packing_mve, packing_riscv
 
-    known = {**PACKINGS, **packing_dsp.PACKINGS, **packing_mve.PACKINGS, **packing_riscv.PACKINGS}
+    families = (packing_dsp, packing_mve, packing_riscv, packing_cmsis_nn)
+    known = dict(PACKINGS)
+    for family in families:
+        known |= family.PACKINGS
     try:
         build = known[packing]
     except KeyError:

@@ -58,7 +58,7 @@ def execute(
     plugin = find_plugin(board)
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
         folder = Path(name)
-        tools = plugin.toolchain(board, toolchain, folder)
+        tools = planned.toolchain(toolchain, folder)
         extra = [*flags, *(["-DNN_TRACE"] if trace else []), *(["-DNN_PROFILE"] if count else [])]
         firmware = build_firmware(sources, planned.plan, planned.target, plugin, tools, folder, extra)
         outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))

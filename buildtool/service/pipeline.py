@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.errors import PlanError
@@ -10,9 +11,10 @@ from buildtool.graph.types import Graph
 from buildtool.plan.binding import binding
 from buildtool.plan.types import Plan
 from buildtool.service import slow_weights, strategies
+from buildtool.service.cmsis_nn import with_adapters, with_library
 from buildtool.service.models import Model, load_model, read_graph
 from buildtool.service.options import PlanOptions
-from buildtool.target.types import Target
+from buildtool.target.types import Target, Toolchain
 
 if TYPE_CHECKING:
     from buildtool.plan.front.choose import Limits
@@ -29,20 +31,34 @@ class Planned:
     target: Target
     plan: Plan
     max_flash: int | None = None  # bytes that the weights may have; None: as many as the board has
+    cmsis_nn: str = ""  # the checkout of CMSIS-NN that its kernels call; "": they do not
+
+    def toolchain(self, name: str, work: Path) -> Toolchain:
+        """The compiler `name` ("": the board's default), as the family's plugin sets it up below `work`."""
+        from buildtool.target.registry import plugin
+
+        tools = plugin(self.target.board).toolchain(self.target.board, name, work)
+        return with_library(tools, self.cmsis_nn) if self.cmsis_nn else tools
 
 
 def planned(spec: str, board: str, options: PlanOptions) -> Planned:
     """Reads, rewrites, plans and checks; does not ask whether the plan fits the board."""
-    from buildtool.target.registry import load_target
-
-    target = load_target(board)
+    target = load(board, options)
     model = load_model(spec)
     source, graph = read_graph(model)
     try:
         graph, plan = make_ordered_plan(graph, target, options)
     except PlanError as error:
         raise error.at(path=model.path) from None
-    return Planned(model, source, graph, target, plan, options.max_flash)
+    return Planned(model, source, graph, target, plan, options.max_flash, options.cmsis_nn)
+
+
+def load(board: str, options: PlanOptions) -> Target:
+    """The board with its kernels, best first; with the adapters to CMSIS-NN where that is asked for."""
+    from buildtool.target.registry import load_board, make_target
+
+    found = load_board(board)
+    return make_target(with_adapters(found, options.cmsis_nn) if options.cmsis_nn else found)
 
 
 def make_ordered_plan(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, Plan]:

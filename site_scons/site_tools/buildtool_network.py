@@ -57,15 +57,18 @@ class Network:
         self.files = files
 
 
-def use_board(env, board, toolchain="", work=None, verbose=True):
+def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
     """Sets the environment up to build for `board`; what is made for all networks goes to `work`.
 
-    `verbose`: whole command lines, or what they do in a few words.
+    `verbose`: whole command lines, or what they do in a few words. `cmsis_nn`: a checkout of CMSIS-NN
+    whose kernels the networks are to use (Cortex-M).
     """
     work = env.Dir(work or f"#build/{Path(board).stem}")
     Path(work.abspath).mkdir(parents=True, exist_ok=True)
-    tools = _ask(env, kind="toolchain", board=board, toolchain=toolchain, work=work.path)
+    library = {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
+    tools = _ask(env, kind="toolchain", board=board, toolchain=toolchain, work=work.path, options=library)
     env.Replace(
+        BOARD_OPTIONS=library,
         BOARD=board,
         BOARD_TOOLS=tools,
         BOARD_TOOLCHAIN=toolchain,
@@ -106,7 +109,7 @@ def neural_network(env, model, directory=None, name=None, **planning):
     tools = env["BOARD_TOOLS"]
     if _is_file(model):
         model = env.File(model).path
-    request = {"model": model, "board": env["BOARD"], "options": planning}
+    request = {"model": model, "board": env["BOARD"], "options": {**env["BOARD_OPTIONS"], **planning}}
     work = env["BOARD_WORK"]
     checked = _ask(env, kind="toolchain", toolchain=env["BOARD_TOOLCHAIN"], work=work.path, **request)
     net = name or checked["net"]

@@ -184,3 +184,13 @@ def test_gcc_builds_the_same_network(project: Project) -> None:
     said = project.scons("board=cortex-m4", "toolchain=gcc", "-j2", "run")
     assert "(emulated, arm-none-eabi-gcc " in said
     assert said.rstrip().endswith("EQUAL to the reference, to the bit")
+
+
+@pytest.mark.slow
+def test_a_library_of_the_users_is_compiled_and_linked(project: Project) -> None:
+    library = ROOT / "tests/support/cmsis_nn"
+    words = ("board=cortex-m4", f"cmsis_nn={library}")
+    said = project.scons(*words, "-j2", "run")
+    assert f"compiling {library}/Source/stand_in_s8.c" in said
+    assert said.rstrip().endswith("EQUAL to the reference, to the bit")
+    assert "up to date" in project.scons(*words)

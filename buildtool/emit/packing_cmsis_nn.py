@@ -1,0 +1,52 @@
+"""The constants that the adapters to CMSIS-NN read: plain arrays, as the library takes them.
+
+Unlike the project's own kernels the library is given the input's zero point, so biases are the model's.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from buildtool.emit.packing import (
+    Packing,
+    aligned,
+    channel_bias,
+    channel_factors,
+    filter_weights,
+    quantization,
+    words,
+)
+from buildtool.graph.fixedpoint import INT32_MAX, activation_range, quantize_multiplier
+from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, SoftmaxAttrs
+
+_DIFF_INTEGER_BITS = 5  # of a softmax's scaled differences, Q5.26
+
+
+def _conv(graph: Graph, op: Op) -> bytes:
+    """nn_conv_constants, int32 arrays of biases, multipliers and shifts, and the weights as they are."""
+    assert isinstance(op.attrs, ConvAttrs)
+    weights = filter_weights(graph, op)
+    channels = weights.shape[3 if isinstance(op.attrs, DepthwiseAttrs) else 0]
+    source, out = (quantization(graph, op, t) for t in (op.inputs[0], op.outputs[0]))
+    clamp = activation_range(op.attrs.activation, out, graph.tensors[op.outputs[0]].dtype)
+    factors = np.array(channel_factors(graph, op), "<i4")
+    head = words(source.zero_point, out.zero_point, *clamp)
+    arrays = channel_bias(graph, op, channels).astype("<i4").tobytes() + factors.T.tobytes()
+    return aligned(head + arrays) + weights.tobytes()
+
+
+def _softmax(graph: Graph, op: Op) -> bytes:
+    """nn_cmsis_nn_softmax, as TFLite's PreprocessSoftmaxScaling and CalculateInputRadius."""
+    assert isinstance(op.attrs, SoftmaxAttrs)
+    scale = np.float32(quantization(graph, op, op.inputs[0]).scale)
+    steps = 1 << (31 - _DIFF_INTEGER_BITS)
+    multiplier, shift = quantize_multiplier(
+        min(float(np.float32(op.attrs.beta)) * float(scale) * steps, INT32_MAX)
+    )
+    radius = math.floor(((1 << _DIFF_INTEGER_BITS) - 1) * steps / (1 << shift))
+    return words(multiplier, shift, -radius)
+
+
+PACKINGS: dict[str, Packing] = {"conv_cmsis_nn": _conv, "softmax_cmsis_nn": _softmax}

@@ -1,0 +1,172 @@
+"""CMSIS-NN in place of our kernels: adapters, packing and build, against a stand-in with its interface.
+
+The stand-in (tests/support/cmsis_nn) computes in plain C what the library documents, wants as much
+scratch, and spoils it. With CMSIS_NN_PATH set to a checkout, the real library takes the same tests.
+"""
+
+import itertools
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from cbuilds import BUILDS, WARNINGS, need
+from everyop import every_operator
+from kernelboard import Call, Firmware, Memory
+
+from buildtool.errors import UsageError
+from buildtool.graph.tflite.writer import write_model
+from buildtool.service import handle
+from buildtool.service.cmsis_nn import FAMILIES, with_adapters, with_library
+from buildtool.target.catalogue import load_catalogue
+from buildtool.target.expression import evaluate
+from buildtool.target.registry import kernels_root, load_board
+from buildtool.target.types import Toolchain
+
+STAND_IN = str(Path(__file__).resolve().parents[1] / "support" / "cmsis_nn")
+REAL = os.environ.get("CMSIS_NN_PATH")
+LIBRARIES = [pytest.param(STAND_IN, id="stand-in"), *([pytest.param(REAL, id="real")] if REAL else [])]
+KINDS = {"conv2d", "depthwise_conv2d", "add", "mul", "avg_pool", "max_pool", "softmax"}
+BOARDS = ["cortex-m4", "cortex-m55"]
+ADAPTERS = sorted((kernels_root() / "cortex_m_cmsis_nn").glob("*.c"))
+
+
+def validate(model, board, library, **fields):
+    request = {"kind": "validate", "model": str(model), "board": board, "reference": "litert", **fields}
+    return handle({**request, "tensors": True, "options": {"cmsis_nn": library}})
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("board", BOARDS)
+def test_every_operator_equals_the_reference(library, board, tmp_path):
+    model = tmp_path / "every.tflite"
+    model.write_bytes(write_model(every_operator()))
+    answer = validate(model, board, library, inputs=2)
+    assert answer["exact"], answer["first_difference"]
+    request = {"kind": "emit", "model": str(model), "board": board, "options": {"cmsis_nn": library}}
+    used = {Path(source).name for source in handle(request)["kernel_sources"] if "cmsis_nn" in source}
+    assert used == {f"nn_{kind}_s8_cmsis_nn.c" for kind in KINDS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    ("board", "toolchain", "model"),
+    [("cortex-m4", "gcc", "resnet8"), ("cortex-m4", "clang", "ds_cnn"), ("cortex-m55", "gcc", "ds_cnn")],
+)
+def test_networks_equal_the_reference(library, board, toolchain, model):
+    answer = validate(model, board, library, toolchain=toolchain)
+    assert answer["exact"], answer["first_difference"]
+
+
+@pytest.mark.parametrize("build", ["gcc cortex-m4", "clang cortex-m4", "gcc cortex-m55", "clang cortex-m55"])
+def test_the_adapters_compile_without_a_warning(build):
+    compiler, *flags = BUILDS[build]
+    includes = [f"-I{kernels_root() / 'include'}", "-isystem", f"{STAND_IN}/Include"]
+    command = [need(compiler), *flags, *WARNINGS, "-fsyntax-only", *includes]
+    subprocess.run([*command, *map(str, ADAPTERS)], check=True)
+
+
+def test_the_c_is_formatted():
+    files = [*ADAPTERS, *kernels_root().glob("cortex_m_cmsis_nn/*.h"), *Path(STAND_IN).glob("*/*.[ch]")]
+    subprocess.run([need("clang-format-19"), "--dry-run", "--Werror", *map(str, files)], check=True)
+
+
+# ---- scratch -------------------------------------------------------------------------------------
+
+CONV = "arm_convolve_wrapper_s8_get_buffer_size"
+DEPTHWISE = "arm_depthwise_conv_wrapper_s8_get_buffer_size"
+POOL = "arm_avgpool_s8_get_buffer_size"
+# kernel rows and columns, stride, pad above and left, dilation, input rows, channels, multiplier
+SHAPES = [
+    shape
+    for shape in itertools.product(
+        (1, 3), (1, 3, 4), (1, 2), (0, 1), (0, 2), (1, 2), (1, 8), (2, 3, 8), (1, 2)
+    )
+    if shape[0] <= shape[6] + shape[3]
+]
+
+
+def firmware(board, library):
+    tools = with_library(Toolchain("", "", "", (), (), ""), library)
+    return Firmware(board, "clang", tuple(map(Path, tools.objects)), (CONV, DEPTHWISE, POOL), tools.cflags)
+
+
+def size_calls(shape):
+    """The three questions about one shape."""
+    kh, kw, stride, top, left, dilation, rows, channels, multiplier = shape
+    memory = Memory()
+    tiles = (stride, stride, left, top, dilation, dilation, -128, 127)  # width before height
+    source = memory.words(1, rows, 9, channels)
+    made = memory.words(1, 7, 5, channels * multiplier)
+    conv, filters = memory.words(128, 0, *tiles), memory.words(channels * multiplier, kh, kw, channels)
+    dense, depth = memory.words(128, 0, multiplier, *tiles), memory.words(1, kh, kw, channels * multiplier)
+    yield Call(CONV, (conv, source, filters, made), memory)
+    yield Call(DEPTHWISE, (dense, source, depth, made), memory)
+    yield Call(POOL, (5, channels), memory)
+
+
+def formulas(board):
+    """Scratch of the three operators, as the board's adapters have it in their catalogue."""
+    (family,) = {FAMILIES[f] for f in load_board(board).core.families if f in FAMILIES}
+    catalogue = load_catalogue(kernels_root() / family / "catalogue.toml")
+    found = {variant.op: variant.scratch for variant in catalogue}
+    return [found[op] for op in ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D")]
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("board", BOARDS)
+def test_the_catalogues_scratch_is_what_the_library_asks_for(library, board):
+    names = ("kh", "kw", "sw", "pt", "pl", "dh", "ih", "cin", "multiplier")
+    calls, wanted = [], []
+    for shape in SHAPES:
+        known = dict(zip(names, shape, strict=True))
+        known |= {"dw": known["dh"], "sh": known["sw"]}
+        calls += size_calls(shape)
+        wanted += [evaluate(formula, known) for formula in formulas(board)]
+    done = firmware(board, library).run(calls)
+    assert [one.result for one in done] == wanted
+    assert len(set(wanted)) > 10
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
+
+
+def test_only_cortex_m_boards_take_it():
+    for board in ("host", "qemu-virt-rv32v", "xcore"):
+        with pytest.raises(UsageError, match=f"CMSIS-NN is for Cortex-M boards, not for '{board}'"):
+            with_adapters(load_board(board), STAND_IN)
+
+
+@pytest.mark.parametrize("missing", ["Include/arm_nnfunctions.h", "Source"])
+def test_a_folder_without_the_library_is_an_error(missing, tmp_path):
+    for name in ("Include/arm_nnfunctions.h", "Include/arm_nn_types.h", "Source/x_s8.c"):
+        if not name.startswith(missing):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).touch()
+    with pytest.raises(UsageError, match=f"no checkout of CMSIS-NN: it has no .*{missing}"):
+        with_adapters(load_board("cortex-m4"), str(tmp_path))
+
+
+def test_streamed_plans_are_refused():
+    request = {"kind": "plan", "model": "ds_cnn", "board": "cortex-m4"}
+    with pytest.raises(UsageError, match="layer by layer"):
+        handle({**request, "options": {"cmsis_nn": STAND_IN, "strategy": "best"}})
+
+
+def test_sources_of_other_types_are_left_alone(tmp_path):
+    names = {
+        "ConvolutionFunctions/arm_convolve_s8.c": True,
+        "ConvolutionFunctions/arm_convolve_f16.c": False,
+        "ConvolutionFunctions/arm_convolve_s16.c": False,
+        "NNSupportFunctions/arm_q7_to_q15_with_offset.c": True,
+        "NNSupportFunctions/arm_nn_conv1d_k3_f32.c": False,
+        "LSTMFunctions/arm_lstm_unidirectional_s8.c": False,
+    }
+    for name in names:
+        (tmp_path / "Source" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "Source" / name).touch()
+    tools = with_library(Toolchain("", "", "", (), (), "", objects=("startup.c",)), str(tmp_path))
+    taken = {name for name in names if str(tmp_path / "Source" / name) in tools.objects}
+    assert taken == {name for name, wanted in names.items() if wanted}
+    assert tools.objects[0] == "startup.c"

@@ -1,0 +1,50 @@
+/* A stand-in for CMSIS-NN in tests: the types of its interface, written from its documentation. */
+#ifndef ARM_NN_TYPES_H
+#define ARM_NN_TYPES_H
+
+#include <stdint.h>
+
+typedef enum {
+    ARM_CMSIS_NN_SUCCESS = 0,
+    ARM_CMSIS_NN_ARG_ERROR = -1,
+} arm_cmsis_nn_status;
+
+typedef struct {
+    int32_t w, h;
+} cmsis_nn_tile;
+
+typedef struct {
+    void *buf;
+    int32_t size;
+} cmsis_nn_context;
+
+typedef struct {
+    int32_t n, h, w, c;
+} cmsis_nn_dims;
+
+typedef struct {
+    int32_t *multiplier, *shift;
+} cmsis_nn_per_channel_quant_params;
+
+typedef struct {
+    int32_t min, max;
+} cmsis_nn_activation;
+
+typedef struct {
+    int32_t input_offset, output_offset; /* minus the input's zero point; the output's */
+    cmsis_nn_tile stride, padding, dilation;
+    cmsis_nn_activation activation;
+} cmsis_nn_conv_params;
+
+typedef struct {
+    int32_t input_offset, output_offset, ch_mult;
+    cmsis_nn_tile stride, padding, dilation;
+    cmsis_nn_activation activation;
+} cmsis_nn_dw_conv_params;
+
+typedef struct {
+    cmsis_nn_tile stride, padding;
+    cmsis_nn_activation activation;
+} cmsis_nn_pool_params;
+
+#endif
