@@ -42,7 +42,10 @@ def from_file(graph: Graph, path: str) -> list[list[Array]]:
         ) from None
     if not isinstance(array, np.ndarray) or array.size != tensor.elements or not _same_shape(array, tensor):
         shape = array.shape if isinstance(array, np.ndarray) else "an archive"
-        raise UsageError(f"the input has shape {shape}, the network takes {tensor.shape}", path=path)
+        hint = _order_hint(array, tensor) if isinstance(array, np.ndarray) else ""
+        raise UsageError(
+            f"the input has shape {shape}, the network takes {tensor.shape}", path=path, hint=hint
+        )
     return [[_quantised(array.reshape(tensor.shape), tensor, path)]]
 
 
@@ -53,6 +56,14 @@ def _same_shape(array: Array, tensor: Tensor) -> bool:
     return squeezed(array.shape) == squeezed(tensor.shape)
 
 
+def _order_hint(array: Array, tensor: Tensor) -> str:
+    """What would help an image whose channels come first."""
+    if array.ndim not in (3, 4) or len(tensor.shape) != 4:
+        return ""
+    turned = np.moveaxis(array, -3, -1)
+    return "channels come last: np.moveaxis(array, -3, -1)" if _same_shape(turned, tensor) else ""
+
+
 def _quantised(array: Array, tensor: Tensor, path: str) -> Array:
     dtype = np.dtype(tensor.dtype.value)
     if array.dtype == dtype:
@@ -61,7 +72,8 @@ def _quantised(array: Array, tensor: Tensor, path: str) -> Array:
         raise UsageError(
             f"the input's elements are {array.dtype}, the network takes {dtype} or floats",
             path=path,
-            hint=f"array.astype('{dtype}') if the values are quantised already",
+            hint=f"array.astype('{dtype}') if the values are quantised already"
+            + (", (array ^ 128).view('int8') if they are to uint8" if array.dtype == np.uint8 else ""),
         )
     if tensor.quant is None or not np.isfinite(array).all():
         raise UsageError("the input has values that are not finite", path=path)

@@ -141,15 +141,26 @@ def test_padding_with_another_value_than_the_zero_point():
     np.testing.assert_array_equal(execute(graph, inputs)[1], run_graph(graph, inputs)[1])
 
 
-@pytest.mark.parametrize("kind", [OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D])
-def test_a_pool_with_other_padding_is_refused(kind):
+def _padded_all_round(kind):
     net = NetBuilder(3)
     x = net.input((1, 6, 6, 2))
     out = net.add((1, 4, 4, 2), net.tensors[x].quant)
     net.ops.append(Op(kind, (x,), (out,), PoolAttrs((2, 2), (2, 2), Pad(1, 1, 1, 1)), 7))
+    return net.graph([out])
+
+
+def test_an_average_with_other_padding_is_refused():
     with pytest.raises(UnsupportedError) as caught:
-        write_model(net.graph([out]))
-    assert caught.value.operator == f"#7 {kind}"
+        write_model(_padded_all_round(OpKind.AVERAGE_POOL_2D))
+    assert caught.value.operator == "#7 AVERAGE_POOL_2D"
+
+
+@pytest.mark.parametrize("pattern", ["random", "least"])
+def test_a_maximum_with_other_padding_is_padded_with_least_values(pattern):
+    graph = _padded_all_round(OpKind.MAX_POOL_2D)
+    assert builtin_names(parsed(graph)) == ["PADV2", "MAX_POOL_2D"]
+    inputs = inputs_for(graph, 1, pattern)
+    np.testing.assert_array_equal(execute(graph, inputs)[1], run_graph(graph, inputs)[1])
 
 
 def test_activations_and_parameters_are_told_apart():

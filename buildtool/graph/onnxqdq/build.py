@@ -34,6 +34,12 @@ def same_quant(a: Quantization, b: Quantization) -> bool:
     return same_quantization(a, b)
 
 
+def _label(name: str) -> str:
+    """A name as the graph has it: what was added to make it unlike the file's is left out."""
+    head, _, tail = name.partition("\0")
+    return shown(head + "".join(part for part in tail.partition("/")[1:]))
+
+
 class Builder:
     """A graph being made; `index` is the place in the file of the operator being read."""
 
@@ -58,14 +64,14 @@ class Builder:
         """A new int8 activation."""
         if any(n < 1 for n in shape) or math.prod(shape) > _LARGEST:
             raise UnsupportedError(f"a tensor of shape {list(shape)}", tensor=shown(name))
-        self.tensors.append(Tensor(shown(name), tuple(shape), DType.INT8, quant))
+        self.tensors.append(Tensor(_label(name), tuple(shape), DType.INT8, quant))
         return len(self.tensors) - 1
 
     def constant(self, name: str, data: Array, quant: Quantization) -> int:
         """A new int8 or int32 constant."""
         data = np.ascontiguousarray(data)
         data.setflags(write=False)
-        self.tensors.append(Tensor(shown(name), data.shape, _DTYPES[data.dtype.name], quant, data))
+        self.tensors.append(Tensor(_label(name), data.shape, _DTYPES[data.dtype.name], quant, data))
         return len(self.tensors) - 1
 
     def op(
