@@ -8,15 +8,16 @@ from buildtool.graph.types import Graph
 from buildtool.plan.assemble import arena_problem
 from buildtool.plan.bounds import bound
 from buildtool.plan.schedule import plan_steps
-from buildtool.plan.types import Plan
+from buildtool.plan.summary import peak
+from buildtool.plan.types import SOURCE, Plan
 
 
 @dataclass(frozen=True)
 class Binding:
     """The fullest step (the first, of several): its operator's position (-1: there is none).
 
-    `place`: the operator as messages call it. `live_bytes`: aligned, what declared overlaps share
-    counted once.
+    `place`: the operator as messages call it. `live_bytes`: aligned; what buffers share counts once, and
+    in a streamed region windows and scratch count only while they are in use.
     """
 
     op: int
@@ -27,6 +28,11 @@ class Binding:
 
 def binding(plan: Plan, graph: Graph | None = None) -> Binding:
     """Where `plan` is fullest. Without the graph, a plan of several steps a region names no operator."""
+    if graph is not None and any(region.is_streamed for region in plan.regions):
+        moment = peak(plan, graph)
+        assert moment is not None
+        place = "" if moment.step.op == SOURCE else graph.ops[moment.step.op].place
+        return Binding(moment.step.op, place, moment.number, moment.bytes)
     most = bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment))
     if graph is not None:
         steps = [step.op for step in plan_steps(plan.regions, graph, plan.image)]

@@ -145,6 +145,20 @@ def summarize(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
     return Summary(tuple(found), place, live_bytes, without)
 
 
+def peak(plan: Plan, graph: Graph) -> Moment | None:
+    """The first step in which most bytes are live; None for a plan without steps."""
+    at = _Holders(plan, graph)
+    best: Moment | None = None
+    number = 0
+    for region in plan.regions:
+        run = schedule(region, graph, plan.image)
+        moment, _, _ = at.fullest(region, at.held(region, number, number + len(run) - 1), number, run)
+        if best is None or moment.bytes > best.bytes:
+            best = moment
+        number += len(run)
+    return best
+
+
 # ---- memory --------------------------------------------------------------------------------------
 
 

@@ -45,11 +45,6 @@ def described(made: Planned, kernels: Sequence[KernelVariant | None], answer: An
                 **_region(summary, graph),
             }
         )
-    peak = _peak(plan, graph, found)
-    if peak is not None and any(region.is_streamed for region in plan.regions):
-        at = {key: peak[key] for key in ("operator", "step", "live_bytes")}
-        place = "" if at["operator"] == SOURCE else graph.ops[at["operator"]].place
-        answer = answer | {"binding": at | {"name": place}}
     return answer | {
         "regions": regions,
         "operators": [
@@ -57,7 +52,7 @@ def described(made: Planned, kernels: Sequence[KernelVariant | None], answer: An
             for entry, op in zip(answer["operators"], graph.ops, strict=True)
         ],
         "placement": _placement(plan, found),
-        "peak": peak,
+        "peak": _peak(plan, graph, found),
     }
 
 
