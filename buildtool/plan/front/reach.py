@@ -1,41 +1,75 @@
 """How little the elements before a partial region can cost: lower bounds that tell what is hopeless.
 
-For every cut inside a region, and for every number of rows that the block before it makes in one go:
-the least weight with which everything before the cut can be run, by the bytes that the part of the
-region before the cut needs. Two things are left out, so that the bounds are below the truth: how far
-open residuals lag (they lag at least as far as single rows make them), and that windows on both sides
-of the cut share their memory (each side's is counted alone).
+For every cut inside a region: the least weight with which everything before the cut can be run, by the
+bytes that the part of the region before the cut needs, the ring at the cut included. Three things are
+left out, so that the bounds are below the truth: how far open residuals lag (they lag at least as far
+as single rows make them), that windows on both sides of the cut share their memory (each side's is
+counted alone), and where the height of a tensor cuts its ring short, how many rows go in at a time.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from buildtool.plan.arena import round_up
 from buildtool.plan.front.blocks import WHOLE
 from buildtool.plan.front.tables import Entry, Tables
 
 INFINITE = 1 << 62
-MOST_STAIRS = 24  # of a staircase; more are joined in pairs, each taken at its best
+MOST_STAIRS = 32  # of a staircase; more are joined in pairs, each taken at its best
+
+Numbers = npt.NDArray[np.int64]
 
 
-class Stair(NamedTuple):
-    """With at least this weight: bytes without windows, and bytes with the largest window."""
+class Stairs(NamedTuple):
+    """With at least `weight`: bytes without windows, and bytes with the largest window.
 
-    weight: int
-    plain: int
-    windowed: int
+    By weight, ascending; each needs less of something than the one before it, and no more of anything.
+    """
+
+    weight: Numbers
+    plain: Numbers
+    windowed: Numbers
 
 
 class Reached(NamedTuple):
-    """What a cut can be reached with: kind and step of the block before it, and the staircase.
+    """What a cut can be reached with.
 
-    `apart`: the region's output cannot lie over its input, and comes on top.
+    `apart`: the region's output cannot lie over its input, and comes on top. The bytes are negated, so
+    that they ascend.
     """
 
     apart: bool
-    step: int
-    stairs: list[Stair]
+    stairs: Stairs
+    weight: list[int]
+    plain: list[int]
+    windowed: list[int]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """Blocks that end at a cut as the first of a region: `plain` with the ring at the cut, no windows."""
+
+    apart: bool
+    first: Numbers
+    extra: Numbers
+    plain: Numbers
+    windowed: Numbers
+
+
+@dataclass(frozen=True)
+class Continued:
+    """Blocks from one cut to another inside of a region: what comes on top of the stairs at the first."""
+
+    first: int
+    extra: Numbers
+    more: Numbers
+    window: Numbers
 
 
 class Reach:
@@ -51,6 +85,9 @@ class Reach:
         self.version = [0] * (tables.count + 2)  # cut -> when `best` of any cut before it last rose
         self._made: list[list[Reached]] = [[] for _ in range(tables.count + 1)]
         self._made_at = [-1] * (tables.count + 1)
+        self._rings: dict[tuple[int, int], tuple[int, int]] = {}
+        self._blocks: dict[int, tuple[list[Begun], list[Continued]]] = {}
+        self._steps = [max((entry.step for entry in ending), default=1) for ending in tables.entries]
 
     def least(self, cut: int, rows: int, rings: int, window: int, result: int, held: int) -> int:
         """Least weight of everything before a cut inside a region that needs so much after it.
@@ -59,26 +96,28 @@ class Reach:
         the region's output; `held`: of all that is whole at its end. INFINITE where nothing keeps the
         limit.
         """
-        height, row = self.t.rows[cut - 1]
-        rows = max(rows, self.t.least_rows[cut])
+        known = self._rings.get((cut, rows))
+        if known is None:
+            ring = self.t.ring(cut, max(rows, self.t.least_rows[cut]), 1)
+            known = self._rings[cut, rows] = ring, self._more(cut, rows)
+        ring, more = known
+        within = self.most_bytes - rings - more
         best = INFINITE
-        for apart, step, stairs in self._reached(cut):
-            room = self.most_bytes - rings - round_up(min(height, rows + step - 1) * row, self.t.e.alignment)
-            if room < window + held:
-                continue
-            if apart:
-                room -= result
-            low, high = 0, len(stairs)
-            while low < high:
-                middle = (low + high) // 2
-                stair = stairs[middle]
-                if stair.plain + window <= room and stair.windowed <= room:
-                    high = middle
-                else:
-                    low = middle + 1
-            if low < len(stairs) and stairs[low].weight < best:
-                best = stairs[low].weight
+        if self.most_bytes - rings - ring < window + held:
+            return INFINITE
+        for reached in self._reached(cut):
+            room = within - result if reached.apart else within
+            at = max(bisect_left(reached.plain, window - room), bisect_left(reached.windowed, -room))
+            if at < len(reached.weight) and reached.weight[at] < best:
+                best = reached.weight[at]
         return best
+
+    def _more(self, cut: int, rows: int) -> int:
+        """Bytes by which a ring grows at the least when so many rows are needed, not the least ones."""
+        height, row = self.t.rows[cut - 1]
+        ahead, least = self._steps[cut - 1] - 1, self.t.least_rows[cut]
+        grown = min(height, max(rows, least) + ahead) - min(height, least + ahead)
+        return grown * row // self.t.e.alignment * self.t.e.alignment
 
     def _reached(self, cut: int) -> list[Reached]:
         if self._made_at[cut] < self.version[cut]:
@@ -87,57 +126,70 @@ class Reach:
         return self._made[cut]
 
     def _make(self, cut: int) -> list[Reached]:
-        found: dict[tuple[bool, int], list[Stair]] = {}
+        if cut not in self._blocks:
+            self._blocks[cut] = self._begun(cut), self._continued(cut)
+        begun, continued = self._blocks[cut]
+        found: dict[bool, list[Stairs]] = {}
+        best = np.array(self.best[:cut], np.int64)
+        for b in begun:
+            self._collect(found, b.apart, Stairs(best[b.first] + b.extra, b.plain, b.windowed))
+        for c in continued:
+            for reached in self._reached(c.first):
+                stairs = reached.stairs
+                weight = stairs.weight[:, None] + c.extra
+                plain = stairs.plain[:, None] + c.more
+                windowed = np.maximum(stairs.windowed[:, None] + c.more, plain + c.window)
+                self._collect(found, reached.apart, Stairs(weight.ravel(), plain.ravel(), windowed.ravel()))
+        return [_staircase(apart, parts) for apart, parts in found.items()]
+
+    def _collect(self, found: dict[bool, list[Stairs]], apart: bool, stairs: Stairs) -> None:
+        """Adds what keeps the limits."""
+        kept = (stairs.weight <= self.limit) & (stairs.windowed <= self.most_bytes)
+        if kept.any():
+            found.setdefault(apart, []).append(Stairs(*(part[kept] for part in stairs)))
+
+    def _ring(self, entry: Entry) -> int:
+        """Bytes of the ring that a block fills, of the least rows."""
+        cut = entry.block.last + 1
+        return self.t.ring(cut, self.t.least_rows[cut], entry.step)
+
+    def _begun(self, cut: int) -> list[Begun]:
+        rows: dict[bool, list[tuple[int, int, int, int]]] = {}
         for entry in self.t.entries[cut - 1]:
-            self._begin(entry, found)
-            if entry.first and self.t.feeds[entry.first - 1]:
-                self._continue(entry, found)
-        return [Reached(apart, step, _staircase(stairs)) for (apart, step), stairs in found.items() if stairs]
-
-    def _begin(self, entry: Entry, found: dict[tuple[bool, int], list[Stair]]) -> None:
-        """Regions that begin with this block."""
-        source = self.t.sources[entry.first]
-        weight = self.best[entry.first] + entry.least_extra
-        held = source.size
-        if source.streamed:
-            held = round_up(min(source.rows, entry.need) * source.row, self.t.e.alignment)
-        plain = self.t.live[entry.first] - source.size + held + entry.sums
-        if weight <= self.limit and plain + entry.window <= self.most_bytes:
+            source = self.t.sources[entry.first]
+            held = source.size
+            if source.streamed:
+                held = round_up(min(source.rows, entry.need) * source.row, self.t.e.alignment)
+            plain = self.t.live[entry.first] - source.size + held + entry.sums + self._ring(entry)
             apart = source.streamed or self.t.e.in_place != "rows" or source.last >= self.t.count
-            found.setdefault((apart, entry.step), []).append(Stair(weight, plain, plain + entry.window))
+            row = (entry.first, entry.least_extra, plain, plain + entry.window)
+            rows.setdefault(apart, []).append(row)
+        return [Begun(apart, *np.array(found, np.int64).T) for apart, found in rows.items()]
 
-    def _continue(self, entry: Entry, found: dict[tuple[bool, int], list[Stair]]) -> None:
-        """Regions in which this block follows others."""
-        cut = entry.first
-        tensor = self.t.e.makes[cut - 1]
-        rows = max(entry.need, self.t.least_rows[cut], *(lag for t, lag in entry.lags if t == tensor), 0)
-        if rows >= WHOLE:
-            return
-        for apart, step, stairs in self._reached(cut):
-            more = self.t.ring(cut, rows, step) + entry.sums
-            into = found.setdefault((apart, entry.step), [])
-            for stair in stairs:
-                weight, plain = stair.weight + entry.least_extra, stair.plain + more
-                windowed = max(stair.windowed + more, plain + entry.window)
-                if windowed <= self.most_bytes and weight <= self.limit:
-                    into.append(Stair(weight, plain, windowed))
-
-
-def _staircase(stairs: list[Stair]) -> list[Stair]:
-    """By weight; each needs less of something than the ones before it, and no more of anything."""
-    stairs.sort()
-    kept: list[Stair] = []
-    for stair in stairs:
-        plain, windowed = stair.plain, stair.windowed
-        if kept:
-            before = kept[-1]
-            if plain >= before.plain and windowed >= before.windowed:
+    def _continued(self, cut: int) -> list[Continued]:
+        rows: dict[int, list[tuple[int, int, int]]] = {}
+        for entry in self.t.entries[cut - 1]:
+            if not entry.first or not self.t.feeds[entry.first - 1]:
                 continue
-            plain, windowed = min(plain, before.plain), min(windowed, before.windowed)
-            if stair.weight == before.weight:
-                kept.pop()
-        kept.append(Stair(stair.weight, plain, windowed))
-    while len(kept) > MOST_STAIRS:
-        pairs = zip(kept[::2], [*kept[1::2], kept[-1]], strict=False)  # of an odd number the last with itself
-        kept = [Stair(a.weight, b.plain, b.windowed) for a, b in pairs]
-    return kept
+            tensor = self.t.e.makes[entry.first - 1]
+            needed = max(entry.need, *(lag for t, lag in entry.lags if t == tensor), 0)
+            if needed < WHOLE:
+                more = self._more(entry.first, needed) + entry.sums + self._ring(entry)
+                rows.setdefault(entry.first, []).append((entry.least_extra, more, entry.window))
+        return [Continued(first, *np.array(found, np.int64).T) for first, found in rows.items()]
+
+
+def _staircase(apart: bool, parts: list[Stairs]) -> Reached:
+    weight, plain, windowed = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.lexsort((windowed, plain, weight))
+    weight = weight[order]
+    plain, windowed = np.minimum.accumulate(plain[order]), np.minimum.accumulate(windowed[order])
+    last = np.append(weight[1:] != weight[:-1], True)  # of equal weights, which by now has the least of all
+    weight, plain, windowed = weight[last], plain[last], windowed[last]
+    less = np.append(True, (plain[1:] < plain[:-1]) | (windowed[1:] < windowed[:-1]))
+    weight, plain, windowed = weight[less], plain[less], windowed[less]
+    while len(weight) > MOST_STAIRS:
+        second = np.minimum(np.arange(1, len(weight) + 1, 2), len(weight) - 1)
+        weight, plain, windowed = weight[::2], plain[second], windowed[second]
+    stairs = Stairs(weight, plain, windowed)
+    return Reached(apart, stairs, weight.tolist(), (-plain).tolist(), (-windowed).tolist())

@@ -131,32 +131,34 @@ class RegionSearch:
             if rings + window + self.held > most or weight > limit:
                 continue
             links = Links(entry, label.links)
-            made = self.marks.made(label.asked, entry)
-            beside = self._beside(entry, label, made)
-            grown = Label(entry.first, weight, rings, window, 0, 0, made, beside, links)
-            self._complete(entry, grown)
-            self._continue(entry, grown)
+            links = Links(entry, label.links)
+            grown = label._replace(
+                boundary=entry.first, weight=weight, rings=rings, window=window, links=links
+            )
+            self._complete(entry, label, grown)
+            self._continue(entry, label, grown)
 
-    def _complete(self, entry: Entry, label: Label) -> None:
+    def _complete(self, entry: Entry, after: Label, grown: Label) -> None:
         """The region that begins with this block, if it is the best so far."""
-        total = self.reach.best[entry.first] + label.weight
+        total = self.reach.best[entry.first] + grown.weight
         if total >= self.weight or total > self.reach.limit:
             return
-        size = label.rings + label.window + self.t.around(entry.first, entry.need, self.end)
+        size = grown.rings + grown.window + self.t.around(entry.first, entry.need, self.end)
         source = self.t.sources[entry.first]
         if self.marks.follows and not source.streamed and source.last < self.end:
             if size - min(source.size, self.result) > self.reach.most_bytes:
                 return
-            size -= self._overlap(entry, label)
+            size -= self._overlap(entry, after)
         if size <= self.reach.most_bytes:
             self.weight = total
-            self.best = Candidate(entry.first, self.end, size, label.weight, label.links)
+            self.best = Candidate(entry.first, self.end, size, grown.weight, grown.links)
 
-    def _overlap(self, entry: Entry, label: Label) -> int:
-        """Bytes of the region's output that may lie on its input."""
+    def _overlap(self, entry: Entry, after: Label) -> int:
+        """Bytes of the region's output that may lie on its input, if the region begins with this block."""
         source = self.t.sources[entry.first]
-        lows = self.marks.reads(label.asked, entry, entry.first, self.t.e.main(entry.first))
-        for beside in label.beside:
+        made = self.marks.made(after.asked, entry)
+        lows = self.marks.reads(made, entry, entry.first, self.t.e.main(entry.first))
+        for beside in self._beside(entry, after, made):
             if beside.tensor == source.tensor:
                 lows = self.marks.lower(lows, beside.lows)
         key = (entry.first, lows)
@@ -164,20 +166,27 @@ class RegionSearch:
             self._saved[key] = self.marks.saved(lows, source.size, self.result)
         return self._saved[key]
 
-    def _continue(self, entry: Entry, grown: Label) -> None:
-        """Keeps a partial region that may still become the best; `asked` is of the block's own output yet."""
+    def _continue(self, entry: Entry, after: Label, grown: Label) -> None:
+        """Keeps a partial region that may still become the best."""
         first = entry.first
         if not first or not self.t.feeds[first - 1] or self.t.last_reader[first - 1] >= self.end:
             return
         tall, tensor = self.t.rows[first - 1][0], self.t.e.makes[first - 1]
-        asked = self.marks.asked(grown.asked, entry)
-        wanted = self.marks.marks[asked][-1]
-        grown = grown._replace(need=min(entry.need, tall), wanted=wanted, asked=asked)
-        rows = max(grown.need, *(beside.lag for beside in grown.beside if beside.tensor == tensor), 0)
-        if rows >= WHOLE:
-            return
+        need = rows = min(entry.need, tall)
+        for t, lag in entry.lags:
+            if t == tensor:
+                rows = max(rows, lag)
         least = self.reach.least(first, rows, grown.rings, grown.window, self.result, self.held)
-        if least < INFINITE and grown.weight + least < self.weight and self._keep(grown):
+        if least >= INFINITE or grown.weight + least >= self.weight:
+            return
+        made = self.marks.made(after.asked, entry)
+        beside = self._beside(entry, after, made)
+        if any(b.tensor == tensor and b.lag >= WHOLE for b in beside):
+            return
+        asked = self.marks.asked(made, entry)
+        wanted = self.marks.marks[asked][-1]
+        grown = grown._replace(need=need, wanted=wanted, asked=asked, beside=beside)
+        if self._keep(grown):
             self._serial += 1
             inside = grown.rings + grown.window
             heapq.heappush(self._heap, (grown.weight + least, first, inside, self._serial, grown))
