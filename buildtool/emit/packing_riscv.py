@@ -29,10 +29,13 @@ def conv_tiles(graph: Graph, op: Op) -> bytes:
     return _scalar_head(graph, op, flat, TILE) + _tiles(flat, TILE)
 
 
-def depthwise_taps(graph: Graph, op: Op) -> bytes:
-    """All taps of a channel, then those of the next."""
+def depthwise_rows(graph: Graph, op: Op) -> bytes:
+    """All rows of taps of a channel, each filled with zeros to 3, 5 or 7 of them; then the next channel's."""
     flat = _by_channel(graph, op)
-    return _scalar_head(graph, op, flat, 1) + flat.tobytes()
+    rows, columns = graph.tensors[op.inputs[1]].shape[1:3]
+    width = max(3, columns + 1 - columns % 2)
+    padded = np.pad(flat.reshape(-1, rows, columns), ((0, 0), (0, 0), (0, width - columns)))
+    return _scalar_head(graph, op, flat, 1) + padded.tobytes()
 
 
 def fully_connected_tiles(graph: Graph, op: Op) -> bytes:
@@ -113,7 +116,7 @@ def _vector(graph: Graph, op: Op, weights: npt.NDArray[np.int8]) -> bytes:
 
 PACKINGS = {
     "conv_tiles": conv_tiles,
-    "depthwise_taps": depthwise_taps,
+    "depthwise_rows": depthwise_rows,
     "fully_connected_tiles": fully_connected_tiles,
     "conv_vector": conv_vector,
     "depthwise_vector": depthwise_vector,

@@ -179,14 +179,26 @@ static inline void nn_patch_1x1(const void *constants, const nn_view *in, const 
     }
 }
 
+/* Whether each pixel of output comes from the pixel of input at its place. */
+static inline int nn_patch_is_1x1(const nn_conv_geometry *g, const nn_view *in,
+                                  const nn_view *out) {
+    return g->kernel_h == 1 && g->kernel_w == 1 && g->stride_h == 1 && g->stride_w == 1 &&
+           g->pad_top == 0 && g->pad_left == 0 && out->height <= in->height &&
+           out->width <= in->width;
+}
+
+/* Bytes of patch that tiles of at most `most` pixels need. */
+static inline int32_t nn_patch_bytes(const nn_conv_geometry *g, const nn_view *in,
+                                     const nn_view *out, int32_t most) {
+    return nn_patch_is_1x1(g, in, out) ? 0 : most * g->kernel_h * g->kernel_w * in->channels;
+}
+
 /* Any convolution of one group, in tiles of at most `most` pixels; `patch` has room for as many. */
 static inline void nn_patch_walk(const nn_conv_geometry *g, const void *constants,
                                  const nn_view *in, const nn_view *out, const nn_window *window,
                                  int8_t *patch, nn_tile tile, int32_t most, int32_t shortest) {
     nn_patch_row r;
-    if (g->kernel_h == 1 && g->kernel_w == 1 && g->stride_h == 1 && g->stride_w == 1 &&
-        g->pad_top == 0 && g->pad_left == 0 && out->height <= in->height &&
-        out->width <= in->width) {
+    if (nn_patch_is_1x1(g, in, out)) {
         nn_patch_1x1(constants, in, out, window, tile, most);
         return;
     }

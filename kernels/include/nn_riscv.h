@@ -8,16 +8,40 @@
 
 #include "nn.h"
 
-/* Any kernel size; groups 1. Scratch: four pixels' taps. */
+/* Any kernel size; groups 1. Scratch: four pixels' taps, none for 1 x 1 at stride 1 without
+ * padding. */
 void nn_conv2d_s8_riscv(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window, void *scratch);
+int32_t nn_conv2d_s8_riscv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                         const nn_view *out);
 
-/* 3 x 3, depth multiplier 1, no dilation across columns. */
-void nn_depthwise_3x3_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
-                               const nn_view *in, const nn_view *out, const nn_window *window,
-                               void *scratch);
+/* Any height, at most as many columns as the name says; depth multiplier 1, no dilation across
+ * columns, column stride 1 or 2. Each row of a channel's weights is filled up to that width. */
+void nn_depthwise_w3_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
+                              const nn_view *in, const nn_view *out, const nn_window *window,
+                              void *scratch);
+void nn_depthwise_w5_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
+                              const nn_view *in, const nn_view *out, const nn_window *window,
+                              void *scratch);
+void nn_depthwise_w7_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
+                              const nn_view *in, const nn_view *out, const nn_window *window,
+                              void *scratch);
 
 void nn_fully_connected_s8_riscv(const void *constants, const nn_view *in, const nn_view *out,
                                  const nn_window *window, void *scratch);
+
+void nn_add_s8_riscv(const void *constants, const nn_view *in1, const nn_view *in2,
+                     const nn_view *out, const nn_window *window);
+void nn_mul_s8_riscv(const void *constants, const nn_view *in1, const nn_view *in2,
+                     const nn_view *out, const nn_window *window);
+
+void nn_lut_s8_riscv(const void *constants, const nn_view *in, const nn_view *out,
+                     const nn_window *window);
+void nn_avg_pool_s8_riscv(const nn_pool_geometry *geometry, const void *constants,
+                          const nn_view *in, const nn_view *out, const nn_window *window);
+void nn_max_pool_s8_riscv(const nn_pool_geometry *geometry, const void *constants,
+                          const nn_view *in, const nn_view *out, const nn_window *window);
+void nn_mean_s8_riscv(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
+                      int8_t *out);
 
 #endif

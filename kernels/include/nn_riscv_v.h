@@ -10,9 +10,12 @@
 
 #include "nn.h"
 
-/* Any kernel size; groups 1. Scratch: four pixels' taps. */
+/* Any kernel size; groups 1. Scratch: four pixels' taps, none for 1 x 1 at stride 1 without
+ * padding. */
 void nn_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch);
+int32_t nn_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                       const nn_view *out);
 
 /* Any kernel size; depth multiplier 1. */
 void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
@@ -34,5 +37,7 @@ void nn_avg_pool_s8_rvv(const nn_pool_geometry *geometry, const void *constants,
                         const nn_view *out, const nn_window *window);
 void nn_max_pool_s8_rvv(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window);
+void nn_mean_s8_rvv(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
+                    int8_t *out);
 
 #endif

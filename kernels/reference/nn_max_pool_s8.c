@@ -1,14 +1,9 @@
 /* MAX_POOL_2D: what lies outside the tensor does not count. */
-#include "nn_arith.h"
-
-/* The part of a pixel's window that lies in the tensor: rows and columns from (y, x) on. */
-typedef struct {
-    int32_t y, x, rows, columns;
-} area;
+#include "nn_area.h"
 
 /* The greatest elements of `count` channels, at most 4, from channel c on. */
-static inline void reduce(int32_t found[4], const nn_view *in, const area *window, int32_t c,
-                          int32_t count) {
+static inline void reduce(int32_t found[4], const nn_area *window, int32_t c, int32_t count) {
+    const nn_view *in = window->in;
     const int32_t channels = in->channels;
     for (int32_t i = 0; i < count; i++) {
         found[i] = -128;
@@ -31,35 +26,23 @@ static inline void reduce(int32_t found[4], const nn_view *in, const area *windo
 }
 
 /* All channels of one output pixel. */
-static void compute_pixel(const nn_view *in, const area *window, const nn_pool_constants *constants,
-                          int8_t *out, int32_t channels) {
+static void compute_pixel(const nn_area *window, const nn_pool_constants *constants, int8_t *out) {
+    const int32_t channels = window->in->channels;
     const int32_t low = constants->clamp_min, high = constants->clamp_max;
     int32_t found[4], c = 0;
     for (; c + 4 <= channels; c += 4) {
-        reduce(found, in, window, c, 4);
+        reduce(found, window, c, 4);
         for (int32_t i = 0; i < 4; i++) {
             out[c + i] = (int8_t)nn_clamp(found[i], low, high);
         }
     }
     for (; c < channels; c++) {
-        reduce(found, in, window, c, 1);
+        reduce(found, window, c, 1);
         out[c] = (int8_t)nn_clamp(found[0], low, high);
     }
 }
 
 void nn_max_pool_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                     const nn_view *out, const nn_window *window) {
-    const nn_pool_geometry *g = geometry;
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        const int32_t top = y * g->stride_h - g->pad_top;
-        const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, 1);
-        for (int32_t x = window->x0; x < window->x1; x++) {
-            const int32_t left = x * g->stride_w - g->pad_left;
-            const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, 1);
-            const area inside = {top + rows.first, left + columns.first, rows.end - rows.first,
-                                 columns.end - columns.first};
-            compute_pixel(in, &inside, (const nn_pool_constants *)constants, nn_pixel(out, y, x),
-                          out->channels);
-        }
-    }
+    nn_for_areas(compute_pixel, geometry, constants, in, out, window);
 }

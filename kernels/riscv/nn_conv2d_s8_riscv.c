@@ -25,79 +25,11 @@ static inline __attribute__((always_inline)) void accumulate(int32_t sums[PIXELS
     }
 }
 
-#if defined(__riscv)
-/* The compiler runs out of registers where 27 of 28 suffice: four pixels by hand. */
-#define PRODUCT(pixel, sum)                                                                        \
-    "mul %[t], %[k], %[v" #pixel "]\n"                                                             \
-    "add %[" #sum "], %[" #sum "], %[t]\n"
-#define WEIGHT(tap, c, s0, s1, s2, s3)                                                             \
-    "lb %[k], 4*" #tap "+" #c "(%[w])\n" PRODUCT(0, s0) PRODUCT(1, s1) PRODUCT(2, s2) PRODUCT(3, s3)
-#define TAP(tap)                                                                                   \
-    "lb %[v0], " #tap "(%[x0])\n"                                                                  \
-    "lb %[v1], " #tap "(%[x1])\n"                                                                  \
-    "lb %[v2], " #tap "(%[x2])\n"                                                                  \
-    "lb %[v3], " #tap "(%[x3])\n" WEIGHT(tap, 0, s00, s10, s20, s30)                               \
-        WEIGHT(tap, 1, s01, s11, s21, s31) WEIGHT(tap, 2, s02, s12, s22, s32)                      \
-            WEIGHT(tap, 3, s03, s13, s23, s33)
-#define LOOP(taps, count)                                                                          \
-    __asm volatile(                                                                                \
-        "1:\n" taps "addi %[x0], %[x0], " #count "\n"                                              \
-        "addi %[x1], %[x1], " #count "\n"                                                          \
-        "addi %[x2], %[x2], " #count "\n"                                                          \
-        "addi %[x3], %[x3], " #count "\n"                                                          \
-        "addi %[w], %[w], 4*" #count "\n"                                                          \
-        "lw %[t], %[end]\n"                                                                        \
-        "bne %[x0], %[t], 1b"                                                                      \
-        : [x0] "+r"(x0), [x1] "+r"(x1), [x2] "+r"(x2), [x3] "+r"(x3), [w] "+r"(weights),           \
-          [s00] "+r"(s00), [s01] "+r"(s01), [s02] "+r"(s02), [s03] "+r"(s03), [s10] "+r"(s10),     \
-          [s11] "+r"(s11), [s12] "+r"(s12), [s13] "+r"(s13), [s20] "+r"(s20), [s21] "+r"(s21),     \
-          [s22] "+r"(s22), [s23] "+r"(s23), [s30] "+r"(s30), [s31] "+r"(s31), [s32] "+r"(s32),     \
-          [s33] "+r"(s33), [v0] "=&r"(v0), [v1] "=&r"(v1), [v2] "=&r"(v2), [v3] "=&r"(v3),         \
-          [k] "=&r"(k), [t] "=&r"(t)                                                               \
-        : [end] "m"(end)                                                                           \
-        : "memory")
-
-static inline __attribute__((always_inline)) void
-sum_runs4(int32_t sums[PIXELS][CHANNELS], const nn_runs *runs, const int8_t *weights) {
-    const int8_t *run = runs->first;
-    int32_t s00 = sums[0][0], s01 = sums[0][1], s02 = sums[0][2], s03 = sums[0][3];
-    int32_t s10 = sums[1][0], s11 = sums[1][1], s12 = sums[1][2], s13 = sums[1][3];
-    int32_t s20 = sums[2][0], s21 = sums[2][1], s22 = sums[2][2], s23 = sums[2][3];
-    int32_t s30 = sums[3][0], s31 = sums[3][1], s32 = sums[3][2], s33 = sums[3][3];
-    int32_t v0, v1, v2, v3, k, t;
-    for (int32_t i = runs->count; i > 0; i--) {
-        const int8_t *x0 = run, *x1 = x0 + runs->step, *x2 = x1 + runs->step;
-        const int8_t *x3 = x2 + runs->step, *end = run + (runs->bytes & ~3);
-        if (x0 != end) {
-            LOOP(TAP(0) TAP(1) TAP(2) TAP(3), 4);
-        }
-        if ((runs->bytes & 3) != 0) {
-            end = run + runs->bytes;
-            LOOP(TAP(0), 1);
-        }
-        run = nn_next_run(runs, run);
-    }
-    const int32_t all[PIXELS][CHANNELS] = {
-        {s00, s01, s02, s03}, {s10, s11, s12, s13}, {s20, s21, s22, s23}, {s30, s31, s32, s33}};
-    for (int32_t p = 0; p < PIXELS; p++) {
-        for (int32_t c = 0; c < CHANNELS; c++) {
-            sums[p][c] = all[p][c];
-        }
-    }
-}
-#endif
-
 /* The sums of `pixels` and the four channels whose weights these are, over all runs. */
 static inline __attribute__((always_inline)) void sum_runs(int32_t sums[PIXELS][CHANNELS],
                                                            const nn_runs *runs, int32_t pixels,
                                                            const int8_t *weights) {
     const int8_t *run = runs->first;
-#if defined(__riscv)
-    if (pixels == PIXELS) {
-        sum_runs4(sums, runs, weights);
-        return;
-    }
-#endif
     for (int32_t i = runs->count; i > 0; i--) {
         const int8_t *x[PIXELS] = {run, run, run, run}, *end = run + (runs->bytes & ~3);
         for (int32_t p = 1; p < pixels; p++) {
@@ -122,44 +54,170 @@ static inline __attribute__((always_inline)) void sum_runs(int32_t sums[PIXELS][
     }
 }
 
-/* One block of four channels of `pixels`; `count`: those that exist. */
+/* Where a block's outputs go: `count` channels of pixels that are `stride` bytes apart. */
+typedef struct {
+    const nn_riscv_head *head;
+    const nn_riscv_channel *channels;
+    int8_t *out;
+    int32_t stride, count;
+} place;
+
+/* All outputs of a whole block; `odd`: some may be below the zero point. */
 static inline __attribute__((always_inline)) void
-compute(const nn_riscv_head *head, const nn_riscv_channel *channels, const int8_t *weights,
-        const nn_runs *runs, int32_t pixels, int8_t *out, int32_t stride, int32_t count) {
+put_block(const place *to, int32_t sums[PIXELS][CHANNELS], int32_t pixels, int odd) {
+    const int32_t low = to->head->common.clamp_min, high = to->head->common.clamp_max;
+    const int32_t stride = to->stride;
+    const nn_riscv_channel *channels = to->channels;
+    int8_t *out = to->out;
+#pragma GCC unroll 4
+    for (int32_t c = 0; c < CHANNELS; c++) {
+        const nn_riscv_channel k = channels[c];
+        int8_t *pixel = out + c;
+#pragma GCC unroll 4
+        for (int32_t p = 0; p < pixels; p++, pixel += stride) {
+            *pixel =
+                nn_riscv_output(sums[p][c], k.multiplier, k.exponent, k.offset, odd, low, high);
+        }
+    }
+}
+
+/* The outputs of a block that lacks channels, or whose constants nothing is folded into. */
+NN_OUTLINE void put_rest(const place *to, int32_t sums[PIXELS][CHANNELS], int32_t pixels) {
+    const int32_t low = to->head->common.clamp_min, high = to->head->common.clamp_max;
+    const int odd = to->head->mode != NN_RISCV_PLAIN;
+    for (int32_t c = 0; c < to->count; c++) {
+        const nn_riscv_channel *k = to->channels + c;
+        for (int32_t p = 0; p < pixels; p++) {
+            to->out[p * to->stride + c] =
+                to->head->mode == NN_RISCV_GENERAL
+                    ? nn_riscv_general(sums[p][c], k, &to->head->common)
+                    : nn_riscv_output(sums[p][c], k->multiplier, k->exponent, k->offset, odd, low,
+                                      high);
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void
+put(const place *to, int32_t sums[PIXELS][CHANNELS], int32_t pixels) {
+    if (to->count == CHANNELS && to->head->mode == NN_RISCV_PLAIN) {
+        put_block(to, sums, pixels, 0);
+    } else if (to->count == CHANNELS && to->head->mode == NN_RISCV_ODD) {
+        put_block(to, sums, pixels, 1);
+    } else {
+        int32_t kept[PIXELS][CHANNELS];
+        for (int32_t p = 0; p < pixels; p++) {
+            for (int32_t c = 0; c < CHANNELS; c++) {
+                kept[p][c] = sums[p][c];
+            }
+        }
+        put_rest(to, kept, pixels);
+    }
+}
+
+#if defined(__riscv)
+/* The compiler runs out of registers where 27 of 28 suffice: four pixels by hand. */
+#define PRODUCT(pixel, sum)                                                                        \
+    "mul %[t], %[k], %[v" #pixel "]\n"                                                             \
+    "add %[" #sum "], %[" #sum "], %[t]\n"
+#define WEIGHT(c, s0, s1, s2, s3)                                                                  \
+    "lb %[k], 4*\\n+" #c "(%[w])\n" PRODUCT(0, s0) PRODUCT(1, s1) PRODUCT(2, s2) PRODUCT(3, s3)
+/* A macro of the assembler's, because C limits the length of strings. */
+#define DEFINE_TAP                                                                                 \
+    ".macro nn_tap n\n"                                                                            \
+    "lb %[v0], \\n(%[x0])\n"                                                                       \
+    "lb %[v1], \\n(%[x1])\n"                                                                       \
+    "lb %[v2], \\n(%[x2])\n"                                                                       \
+    "lb %[v3], \\n(%[x3])\n" WEIGHT(0, s00, s10, s20, s30) WEIGHT(1, s01, s11, s21, s31)           \
+        WEIGHT(2, s02, s12, s22, s32) WEIGHT(3, s03, s13, s23, s33) ".endm\n"
+#define TAP(tap) "nn_tap " #tap "\n"
+/* Repeats `taps`, the next `count` of each pixel, up to those at `end`. */
+#define LOOP(label, taps, count)                                                                   \
+    label ":\n" taps "addi %[x0], %[x0], " #count "\n"                                             \
+          "addi %[x1], %[x1], " #count "\n"                                                        \
+          "addi %[x2], %[x2], " #count "\n"                                                        \
+          "addi %[x3], %[x3], " #count "\n"                                                        \
+          "addi %[w], %[w], 4*" #count "\n"                                                        \
+          "lw %[t], %[end]\n"                                                                      \
+          "bne %[x0], %[t], " label "b\n"
+
+#define LOOP_OF_4 LOOP("2", TAP(0) TAP(1) TAP(2) TAP(3), 4)
+#define LOOP_OF_1 LOOP("4", TAP(0), 1)
+
+static inline __attribute__((always_inline)) void block4(const nn_runs *runs, const int8_t *weights,
+                                                         const place *to) {
+    const nn_riscv_channel *k4 = to->channels;
+    const int32_t step = runs->step, quads = runs->bytes & ~3, odd = runs->bytes & 3;
+    const int32_t row_step = runs->row_step, ring = runs->ring;
+    const int8_t *run = runs->first, *ring_end = runs->end, *end;
+    int32_t left = runs->count;
+    int32_t s00 = k4[0].bias, s01 = k4[1].bias, s02 = k4[2].bias, s03 = k4[3].bias;
+    int32_t s10 = s00, s11 = s01, s12 = s02, s13 = s03, s20 = s00, s21 = s01, s22 = s02, s23 = s03;
+    int32_t s30 = s00, s31 = s01, s32 = s02, s33 = s03;
+    int32_t v0, v1, v2, v3, k, t;
+    const int8_t *x0, *x1, *x2, *x3;
+    __asm volatile(
+        DEFINE_TAP "1:\n" /* a run */
+                   "lw %[x0], %[run]\n"
+                   "lw %[t], %[step]\n"
+                   "lw %[k], %[quads]\n"
+                   "add %[x1], %[x0], %[t]\n"
+                   "add %[x2], %[x1], %[t]\n"
+                   "add %[x3], %[x2], %[t]\n"
+                   "beqz %[k], 3f\n"
+                   "add %[k], %[k], %[x0]\n"
+                   "sw %[k], %[end]\n" LOOP_OF_4 "3:\n"
+                   "lw %[k], %[odd]\n"
+                   "beqz %[k], 5f\n"
+                   "add %[k], %[k], %[x0]\n"
+                   "sw %[k], %[end]\n" LOOP_OF_1 "5:\n" /* the next */
+                   "lw %[t], %[left]\n"
+                   "addi %[t], %[t], -1\n"
+                   "beqz %[t], 7f\n"
+                   "sw %[t], %[left]\n"
+                   "lw %[x0], %[run]\n"
+                   "lw %[t], %[row_step]\n"
+                   "lw %[k], %[ring_end]\n"
+                   "add %[x0], %[x0], %[t]\n"
+                   "bltu %[x0], %[k], 6f\n"
+                   "lw %[t], %[ring]\n"
+                   "sub %[x0], %[x0], %[t]\n"
+                   "6:\n"
+                   "sw %[x0], %[run]\n"
+                   "j 1b\n"
+                   "7:\n"
+                   ".purgem nn_tap"
+        : [s00] "+r"(s00), [s01] "+r"(s01), [s02] "+r"(s02), [s03] "+r"(s03), [s10] "+r"(s10),
+          [s11] "+r"(s11), [s12] "+r"(s12), [s13] "+r"(s13), [s20] "+r"(s20), [s21] "+r"(s21),
+          [s22] "+r"(s22), [s23] "+r"(s23), [s30] "+r"(s30), [s31] "+r"(s31), [s32] "+r"(s32),
+          [s33] "+r"(s33), [w] "+r"(weights), [x0] "=&r"(x0), [x1] "=&r"(x1), [x2] "=&r"(x2),
+          [x3] "=&r"(x3), [v0] "=&r"(v0), [v1] "=&r"(v1), [v2] "=&r"(v2), [v3] "=&r"(v3),
+          [k] "=&r"(k), [t] "=&r"(t), [end] "=m"(end), [left] "+m"(left), [run] "+m"(run)
+        : [step] "m"(step), [quads] "m"(quads), [odd] "m"(odd), [row_step] "m"(row_step),
+          [ring_end] "m"(ring_end), [ring] "m"(ring)
+        : "memory");
+    int32_t sums[PIXELS][CHANNELS] = {
+        {s00, s01, s02, s03}, {s10, s11, s12, s13}, {s20, s21, s22, s23}, {s30, s31, s32, s33}};
+    put(to, sums, PIXELS);
+}
+#endif
+
+/* One block of four channels of `pixels`. */
+static inline __attribute__((always_inline)) void compute(const nn_runs *runs, int32_t pixels,
+                                                          const int8_t *weights, const place *to) {
     int32_t sums[PIXELS][CHANNELS];
+#if defined(__riscv)
+    if (pixels == PIXELS) {
+        block4(runs, weights, to);
+        return;
+    }
+#endif
     for (int32_t c = 0; c < CHANNELS; c++) {
         for (int32_t p = 0; p < pixels; p++) {
-            sums[p][c] = channels[c].bias;
+            sums[p][c] = to->channels[c].bias;
         }
     }
     sum_runs(sums, runs, pixels, weights);
-    const int32_t low = head->common.clamp_min, high = head->common.clamp_max;
-    const int odd = head->mode != NN_RISCV_PLAIN;
-    if (count == CHANNELS && head->mode != NN_RISCV_GENERAL) {
-        for (int32_t c = 0; c < CHANNELS; c++) {
-            const nn_riscv_channel k = channels[c];
-            for (int32_t p = 0; p < pixels; p++) {
-                out[p * stride + c] =
-                    nn_riscv_output(sums[p][c], k.multiplier, k.exponent, k.offset, odd, low, high);
-            }
-        }
-        return;
-    }
-    int32_t kept[PIXELS * CHANNELS];
-    for (int32_t c = 0; c < CHANNELS; c++) {
-        for (int32_t p = 0; p < pixels; p++) {
-            kept[p * CHANNELS + c] = sums[p][c];
-        }
-    }
-#pragma GCC unroll 1
-    for (int32_t i = 0; i < count * pixels; i++) {
-        const int32_t c = i / pixels, p = i % pixels, sum = kept[p * CHANNELS + c];
-        const nn_riscv_channel *k = channels + c;
-        out[p * stride + c] =
-            head->mode == NN_RISCV_GENERAL
-                ? nn_riscv_general(sum, k, &head->common)
-                : nn_riscv_output(sum, k->multiplier, k->exponent, k->offset, odd, low, high);
-    }
+    put(to, sums, pixels);
 }
 
 /* `pixels` of all output channels. */
@@ -169,10 +227,11 @@ compute(const nn_riscv_head *head, const nn_riscv_channel *channels, const int8_
         const nn_riscv_channel *channel = nn_riscv_channels(head);                                 \
         const int32_t blocks = (channels + CHANNELS - 1) / CHANNELS;                               \
         const int8_t *weights = (const int8_t *)(channel + CHANNELS * blocks);                     \
-        for (int32_t c = 0; c < channels; c += CHANNELS) {                                         \
-            compute(head, channel + c, weights, runs, pixels, out + c, channels,                   \
-                    nn_min(CHANNELS, channels - c));                                               \
-            weights += runs->count * runs->bytes * CHANNELS;                                       \
+        const int32_t size = runs->count * runs->bytes * CHANNELS;                                 \
+        for (int32_t c = 0; c < channels; c += CHANNELS, weights += size) {                        \
+            const place to = {head, channel + c, out + c, channels,                                \
+                              nn_min(CHANNELS, channels - c)};                                     \
+            compute(runs, pixels, weights, &to);                                                   \
         }                                                                                          \
     }
 
@@ -199,4 +258,9 @@ void nn_conv2d_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
                         const nn_view *out, const nn_window *window, void *scratch) {
     nn_patch_walk(geometry, constants, in, out, window, (int8_t *)scratch, tile, PIXELS,
                   SHORTEST_RUN);
+}
+
+int32_t nn_conv2d_s8_riscv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                         const nn_view *out) {
+    return nn_patch_bytes(geometry, in, out, PIXELS);
 }

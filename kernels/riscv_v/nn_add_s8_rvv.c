@@ -1,10 +1,12 @@
 /* ADD and SUB: elements side by side in vectors; operands that repeat one channel are left to the
  * plain kernel. */
+#include "nn_pixelwise.h"
 #include "nn_rvv.h"
 
 /* `count` elements that lie one after the other. */
-static void add_run(const nn_add_constants *c, const int8_t *a, const int8_t *b, int8_t *out,
+static void add_run(const void *constants, const int8_t *a, const int8_t *b, int8_t *out,
                     int32_t count) {
+    const nn_add_constants *c = (const nn_add_constants *)constants;
     /* What is negated is the rounded operand: a multiplier below zero would round halves down. */
     const int negated = c->input2_multiplier < 0;
     const int32_t multiplier2 = negated ? -c->input2_multiplier : c->input2_multiplier;
@@ -32,11 +34,5 @@ void nn_add_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2
         nn_add_s8(constants, in1, in2, out, window);
         return;
     }
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        for (int32_t x = window->x0, run; x < window->x1; x += run) {
-            run = nn_run(in1, x, nn_run(in2, x, nn_run(out, x, window->x1 - x)));
-            add_run((const nn_add_constants *)constants, nn_pixel(in1, y, x), nn_pixel(in2, y, x),
-                    nn_pixel(out, y, x), run * out->channels);
-        }
-    }
+    nn_for_runs(add_run, constants, in1, in2, out, window);
 }

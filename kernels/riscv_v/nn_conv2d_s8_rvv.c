@@ -94,3 +94,8 @@ void nn_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants, c
     nn_patch_walk(geometry, constants, in, out, window, (int8_t *)scratch, tile, PIXELS,
                   SHORTEST_RUN);
 }
+
+int32_t nn_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                       const nn_view *out) {
+    return nn_patch_bytes(geometry, in, out, PIXELS);
+}

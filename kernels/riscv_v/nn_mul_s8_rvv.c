@@ -1,10 +1,12 @@
 /* MUL: elements side by side in vectors; operands that repeat one channel are left to the plain
  * kernel. */
+#include "nn_pixelwise.h"
 #include "nn_rvv.h"
 
 /* `count` elements that lie one after the other. */
-static void multiply_run(const nn_mul_constants *c, const int8_t *a, const int8_t *b, int8_t *out,
+static void multiply_run(const void *constants, const int8_t *a, const int8_t *b, int8_t *out,
                          int32_t count) {
+    const nn_mul_constants *c = (const nn_mul_constants *)constants;
     size_t vl;
     for (; count > 0; count -= (int32_t)vl, a += vl, b += vl, out += vl) {
         vl = __riscv_vsetvl_e32m4((size_t)count);
@@ -23,11 +25,5 @@ void nn_mul_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2
         nn_mul_s8(constants, in1, in2, out, window);
         return;
     }
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        for (int32_t x = window->x0, run; x < window->x1; x += run) {
-            run = nn_run(in1, x, nn_run(in2, x, nn_run(out, x, window->x1 - x)));
-            multiply_run((const nn_mul_constants *)constants, nn_pixel(in1, y, x),
-                         nn_pixel(in2, y, x), nn_pixel(out, y, x), run * out->channels);
-        }
-    }
+    nn_for_runs(multiply_run, constants, in1, in2, out, window);
 }

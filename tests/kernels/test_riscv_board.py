@@ -1,18 +1,24 @@
 """On emulated cores the RISC-V kernels leave the same bytes as the plain ones: from rings, over inputs."""
 
+import dataclasses
 import functools
 
-import placement
+import numpy as np
 import pytest
+from boardcalls import recording
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernelcases import convolutions, dense, depthwise, elementwise, pools, tables
+from kernelboard import Call, Memory
+from kernelcases import convolutions, dense, depthwise, elementwise, means, pools, tables
+from litert import run_graph
 from placement import run_over, run_pieces, run_whole
-from recorded import Tape
-from riscvcases import deep_convolutions, depthwise_3x3, wide
+from riscvcases import deep_convolutions, depthwise_3x3, depthwise_rows, wide
 
+from buildtool.emit.packing import pack
+from buildtool.emit.strided import reduction
 from buildtool.errors import ToolError
 from buildtool.plan.overlap import distance
+from buildtool.target.catalogue import select
 from buildtool.target.types import Contract
 
 STRATEGIES = {
@@ -20,76 +26,113 @@ STRATEGIES = {
     "deep": deep_convolutions(),
     "depthwise": depthwise(),
     "depthwise_3x3": depthwise_3x3(),
+    "depthwise_rows": depthwise_rows(),
     "dense": dense(),
     "elementwise": elementwise(),
     "pool": pools(),
     "table": tables(),
     "wide": wide(),
 }
-KINDS = {
-    "riscv": ("convolution", "deep", "depthwise_3x3", "dense"),
-    "riscv_v": tuple(STRATEGIES),
-}
+BOARDS = {"qemu-virt-rv32": "riscv", "qemu-virt-rv32v": "riscv_v", "qemu-virt-rv32v256": "riscv_v"}
+boards = pytest.mark.parametrize(
+    "board", [pytest.param(b, marks=[pytest.mark.slow] if "256" in b else []) for b in BOARDS]
+)
+
+
+def collect(strategy, count, use):
+    """Calls `use` with so many examples, the same every time."""
+
+    @settings(max_examples=count, derandomize=True, deadline=None, database=None)
+    @given(data=strategy)
+    def each(data):
+        use(data)
+
+    each()
 
 
 @functools.cache
-def tape(family, kind, examples):
-    """Cases of a kind: whole, from rings, and the output over the input; never fewer than asked for."""
-    made = Tape(family)
-    placement.compute, plain = made.record, placement.compute
+def recorded(board, kind):
+    """Calls of a kind: whole, from rings, and with the output over the input."""
+    with recording(board, BOARDS[board]) as recorder:
 
-    @settings(max_examples=examples, derandomize=True, deadline=None, database=None)
-    @given(data=st.data())
-    def draw(data):
-        case = data.draw(STRATEGIES[kind])
-        run_whole(case)
-        run_pieces(case, data.draw(st.integers(0, 999)), columns=data.draw(st.booleans()))
-        variant = made.variant(case.graph, case.op)
-        if variant is None or variant.overlap is Contract.NONE:
-            return
-        apart = distance(case.graph, case.op, case.op.inputs[0], variant.overlap)
-        if apart is not None:
-            run_over(case, 0, apart)
+        def place(drawn):
+            case, seed, columns = drawn
+            run_whole(case)
+            run_pieces(case, seed, columns=columns)
+            overlap = select(recorder.target, case.graph, case.op).overlap
+            apart = None
+            if overlap is not Contract.NONE:
+                apart = distance(case.graph, case.op, case.op.inputs[0], overlap)
+            if apart is not None:
+                run_over(case, 0, apart)
 
+        collect(st.tuples(STRATEGIES[kind], st.integers(0, 999), st.booleans()), 40, place)
+    return recorder
+
+
+def skip_without_tools(run):
     try:
-        draw()
-    finally:
-        placement.compute = plain
-    return made
-
-
-def replayed(made, board):
-    try:
-        return made.replay(board)
+        return run()
     except ToolError as error:
         if "was not found" in error.text:
             pytest.skip(str(error))
         raise
 
 
-@pytest.mark.parametrize(
-    ("family", "board", "kind"),
-    [
-        *(pytest.param("riscv", "qemu-virt-rv32", kind) for kind in KINDS["riscv"]),
-        *(pytest.param("riscv_v", "qemu-virt-rv32v", kind) for kind in KINDS["riscv_v"]),
-        *(
-            pytest.param("riscv_v", "qemu-virt-rv32v256", kind, marks=pytest.mark.slow)
-            for kind in KINDS["riscv_v"]
-        ),
-    ],
-)
-def test_the_same_bytes_as_the_plain_kernels(family, board, kind):
-    made = tape(family, kind, 40)
-    assert len(made.calls) > 20
-    assert replayed(made, board) == []
+@boards
+@pytest.mark.parametrize("kind", STRATEGIES)
+def test_the_same_bytes_as_the_plain_kernels_and_scratch_as_the_catalogue_says(board, kind):
+    recorder = recorded(board, kind)
+    assert sum(recorder.kernels.values()) > 20
+    skip_without_tools(lambda: recorder.check(""))
+
+
+@boards
+def test_a_convolution_s_scratch_is_compared_with_its_twin_s_answer(board):
+    recorder = recorded(board, "convolution")
+    assert sum(r.twin is not None and r.formula > 0 for r in recorder.recorded) > 20
+
+
+def geometry(memory, case):
+    """nn_reduce_geometry of a mean."""
+    walk = reduction(case.graph, case.op)
+    lists = [[n for n, _ in walk.outer], [s for _, s in walk.outer]]
+    lists += [[n for n, _ in walk.inner], [s for _, s in walk.inner]]
+    padded = (number for values in lists for number in (values + [0] * 6)[:6])
+    return memory.words(len(walk.outer), len(walk.inner), *padded)
+
+
+@boards
+def test_means_over_any_axes(board):
+    family = BOARDS[board]
+    with recording(board, family) as recorder:
+        firmware = recorder.firmware("")
+    symbol = next(name for name in firmware.symbols if name.startswith("nn_mean_s8"))
+    calls = []
+
+    def take(case):
+        memory = Memory(len(calls))
+        constants = memory.put(pack(case.graph, case.op, "mean"))
+        x = memory.put(np.ascontiguousarray(case.inputs[0]), align=1)
+        out = memory.room(int(np.prod(case.out_shape, dtype=int)), align=1)
+        calls.append((case, out, Call(symbol, (geometry(memory, case), constants, x, out), memory)))
+
+    collect(means(), 60, take)
+    done = skip_without_tools(lambda: firmware.run([call for _, _, call in calls]))
+    for (case, out, _), left in zip(calls, done, strict=True):
+        wanted = run_graph(case.graph, case.inputs)[case.op.outputs[0]]
+        np.testing.assert_array_equal(left.array(out, case.out_shape), wanted)
+        changed = left.changed()
+        assert np.all((changed >= out.offset) & (changed < out.offset + wanted.size))
 
 
 def test_a_wrong_byte_is_found():
-    made = tape("riscv", "dense", 40)
-    spoiled = Tape("riscv", list(made.calls[:3]))
-    region = max(spoiled.calls[1].regions, key=lambda r: r.before != r.after)
-    kept, region.after = region.after, bytes(255 - b for b in region.after)
+    recorder = recorded("qemu-virt-rv32", "dense")
+    kept = recorder.recorded
+    first = dataclasses.replace(kept[0], wanted=bytes([kept[0].wanted[0] ^ 1]) + kept[0].wanted[1:])
+    recorder.recorded = [first, *kept[1:3]]
     try:
-        assert len(replayed(spoiled, "qemu-virt-rv32")) == 1
+        with pytest.raises(AssertionError, match=r"^1 of 3 calls"):
+            skip_without_tools(lambda: recorder.check(""))
     finally:
-        region.after = kept
+        recorder.recorded = kept

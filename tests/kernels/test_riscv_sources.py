@@ -5,6 +5,7 @@ import subprocess
 import pytest
 from buildtool_plugins import baremetal
 from buildtool_plugins.tools.find import find_clang
+from cbuilds import need
 from ckernels import KERNELS, WARNINGS
 from elftools.elf.elffile import ELFFile
 
@@ -19,7 +20,8 @@ BUILDS = {
     "riscv_v rv32 Zve32x": ("riscv_v", *RV32, "-march=rv32imac_zve32x_zvl128b"),
     "riscv_v rv64 Zve32x": ("riscv_v", *RV64, "-march=rv64imac_zve32x_zvl128b"),
 }
-ALLOWED = {"", "memcpy", "memset", "memmove", "nn_add_s8", "nn_mul_s8"}  # the last two: of their catalogue
+PLAIN = {"nn_add_s8", "nn_mul_s8", "nn_mean_s8"}  # which the catalogues name beside their own
+ALLOWED = {"", "memcpy", "memset", "memmove", *PLAIN}
 
 
 @pytest.mark.parametrize("build", BUILDS)
@@ -41,3 +43,9 @@ def test_every_kernel_compiles_without_a_warning_and_needs_nothing(build, tmp_pa
             symbols = ELFFile(file).get_section_by_name(".symtab").iter_symbols()
             undefined = {s.name for s in symbols if s["st_shndx"] == "SHN_UNDEF"}
         assert undefined <= ALLOWED, source.name
+
+
+def test_the_sources_are_formatted():
+    folders = [KERNELS / "riscv", KERNELS / "riscv_v", KERNELS / "include"]
+    files = [path for folder in folders for path in folder.glob("*.[ch]")]
+    subprocess.run([need("clang-format-19"), "--dry-run", "--Werror", *map(str, files)], check=True)

@@ -67,6 +67,27 @@ def deep_convolutions(draw) -> Case:
 
 
 @st.composite
+def depthwise_rows(draw) -> Case:
+    """Kernels of up to seven columns and any height, in rows longer than a tile; rows may be dilated."""
+    kh, kw = draw(st.integers(1, 7)), draw(st.integers(1, 7))
+    sh, sw = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    dh = draw(st.integers(1, 2)) if sh == 1 else 1
+    h, w = draw(st.integers(1, 9)), draw(st.integers(1, 40))
+    pads = draw(st.tuples(*[st.integers(0, 3)] * 4))
+    pads = (pads[0], max(pads[1], (kh - 1) * dh + 1 - h - pads[0]), pads[2], max(pads[3], kw - w - pads[2]))
+    out = ((h + pads[0] + pads[1] - (kh - 1) * dh - 1) // sh + 1, (w + pads[2] + pads[3] - kw) // sw + 1)
+    c = draw(channels)
+    return _weighted(
+        np.random.default_rng(draw(seeds)),
+        (draw(zero_points), draw(zero_points)),
+        *(draw(st.booleans()), True),
+        *((1, h, w, c), (1, kh, kw, c), 3, (1, *out, c)),
+        OpKind.DEPTHWISE_CONV_2D,
+        DepthwiseAttrs((sh, sw), (dh, 1), Pad(*pads), draw(activations), 1),
+    )
+
+
+@st.composite
 def wide(draw) -> Case:
     """ADD, SUB and MUL of equal shapes with more channels than a vector of 128 bits holds."""
     kind = draw(st.sampled_from([OpKind.ADD, OpKind.SUB, OpKind.MUL]))

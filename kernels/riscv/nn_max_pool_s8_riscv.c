@@ -1,0 +1,29 @@
+/* MAX_POOL_2D: what lies outside the tensor does not count. */
+#include "nn_riscv_reduce.h"
+
+static inline __attribute__((always_inline)) void block(const nn_area *area,
+                                                        const nn_pool_constants *constants,
+                                                        int8_t *out, int32_t c, int32_t wide) {
+    const int32_t low = constants->clamp_min, high = constants->clamp_max;
+    int32_t found[NN_RISCV_WIDE];
+    nn_riscv_take_area(found, area, c, wide, 1);
+    for (int32_t i = 0; i < wide; i++) {
+        out[c + i] = (int8_t)nn_clamp(found[i], low, high);
+    }
+}
+
+static void compute(const nn_area *area, const nn_pool_constants *constants, int8_t *out) {
+    const int32_t channels = area->in->channels;
+    int32_t c = 0;
+    for (; c + NN_RISCV_WIDE <= channels; c += NN_RISCV_WIDE) {
+        block(area, constants, out, c, NN_RISCV_WIDE);
+    }
+    for (; c < channels; c++) {
+        block(area, constants, out, c, 1);
+    }
+}
+
+void nn_max_pool_s8_riscv(const nn_pool_geometry *geometry, const void *constants,
+                          const nn_view *in, const nn_view *out, const nn_window *window) {
+    nn_for_areas(compute, geometry, constants, in, out, window);
+}

@@ -1,0 +1,47 @@
+/* Poolings and means: eight channels at a time, each in a register; the last ones one by one. */
+#ifndef NN_RISCV_REDUCE_H
+#define NN_RISCV_REDUCE_H
+
+#include "nn_area.h"
+
+#define NN_RISCV_WIDE 8
+
+/* Adds `count` elements, `step` bytes apart, to the totals of `wide` channels side by side; or
+ * keeps the greatest. */
+static inline __attribute__((always_inline)) void nn_riscv_take(int32_t totals[NN_RISCV_WIDE],
+                                                                const int8_t *from, int32_t step,
+                                                                int32_t count, const int32_t wide,
+                                                                const int greatest) {
+    for (; count > 0; count--, from += step) {
+#pragma GCC unroll 8
+        for (int32_t i = 0; i < wide; i++) {
+            totals[i] = greatest ? nn_max(totals[i], from[i]) : totals[i] + from[i];
+        }
+    }
+}
+
+/* The totals over an area, of `wide` channels from c on. */
+static inline __attribute__((always_inline)) void nn_riscv_take_area(int32_t totals[NN_RISCV_WIDE],
+                                                                     const nn_area *area, int32_t c,
+                                                                     const int32_t wide,
+                                                                     const int greatest) {
+    const nn_view *in = area->in;
+    const int32_t channels = in->channels, column = nn_column(in, area->x);
+    const int32_t run = nn_min(area->columns, in->ring_cols - column);
+    const int8_t *row = nn_row(in, area->y) + c;
+    const int8_t *end = in->data + in->ring_rows * in->row_stride;
+#pragma GCC unroll 8
+    for (int32_t i = 0; i < wide; i++) {
+        totals[i] = greatest ? -128 : 0;
+    }
+    for (int32_t rows = area->rows; rows > 0; rows--) {
+        nn_riscv_take(totals, row + column * channels, channels, run, wide, greatest);
+        if (run < area->columns) { /* the column window wraps around */
+            nn_riscv_take(totals, row, channels, area->columns - run, wide, greatest);
+        }
+        row += in->row_stride;
+        row = row >= end ? row - in->ring_rows * in->row_stride : row;
+    }
+}
+
+#endif
