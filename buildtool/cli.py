@@ -224,7 +224,9 @@ def _seed(text: str) -> int:
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a .tflite or .onnx file, or a network of 'buildtool zoo'")
+    parser.add_argument(
+        "model", metavar="MODEL", help="a .tflite or .onnx file, or a network of 'buildtool zoo'"
+    )
 
 
 def _add_planning(parser: argparse.ArgumentParser) -> None:
@@ -349,7 +351,9 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
 
 
 def _add_analyze(parser: argparse.ArgumentParser) -> None:
-    what = "a .tflite file, or a network of 'buildtool zoo'; to count memory: a .onnx (no --board) or .cfg file"
+    what = (
+        "a .tflite file, or a network of 'buildtool zoo'; to count memory: a .onnx (no --board) or .cfg file"
+    )
     parser.add_argument("model", metavar="MODEL", help=what)
     parser.add_argument(
         "-b",

@@ -95,9 +95,9 @@ class Loading:
             for start, length, place in pieces(network.graph, network.image, load.op)
         ]
 
-    def in_slices(self, load: Load, symbol: str, index: int) -> list[str]:
-        """An operator that computes its output channels slice by slice."""
-        network, graph = self.network, self.network.graph
+    def in_slices(self, network: Network, load: Load, symbol: str, index: int) -> list[str]:
+        """An operator that computes its output channels slice by slice; `network` as it is then."""
+        graph = network.graph
         op = graph.ops[load.op]
         buffer = network.plan.buffers[load.buffer]
         source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]

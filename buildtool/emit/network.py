@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from buildtool.emit.image import WeightImage, pieces
 from buildtool.graph.types import Graph
-from buildtool.plan.types import Buffer, BufferKind, Plan
+from buildtool.plan.types import Buffer, BufferKind, Move, Plan
 from buildtool.target.types import KernelVariant
 
 
 @dataclass(frozen=True)
 class Network:
-    """`net` is the C prefix; `kernels` has None for aliases; `holders`: tensor index -> its buffer."""
+    """`net` is the C prefix; `kernels` has None for aliases.
+
+    `holders`: tensor index -> its buffer; of a tensor that moves, where it begins (see `after`).
+    """
 
     net: str
     graph: Graph
@@ -31,6 +35,11 @@ class Network:
     def is_streamed(self) -> bool:
         """Whether the image comes row by row through a call-back."""
         return self.plan.image == "stream"
+
+    def after(self, moves: Iterable[Move]) -> Network:
+        """The network as it is once some tensors have moved."""
+        moved = {t: self.plan.buffers[m.target] for m in moves for t in self.plan.buffers[m.target].tensors}
+        return replace(self, holders=self.holders | moved) if moved else self
 
     @cached_property
     def loaded(self) -> dict[int, int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph, Op, Tensor
 from buildtool.plan.schedule import schedule
-from buildtool.plan.types import Buffer, BufferKind, Plan, Region, Step
+from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
 from buildtool.target.types import KernelVariant, Target
 
 
@@ -41,7 +43,8 @@ def emit(graph: Graph, plan: Plan, target: Target, name: str) -> Sources:
     """C, headers and weight image of `graph` run by `plan`; `name` becomes the API's prefix."""
     kernels = plan_kernels(plan, target)
     image = weight_image(graph, kernels)
-    holders = {t: b for b in plan.buffers for t in b.tensors}
+    targets = {move.target for move in plan.moves}
+    holders = {t: b for i, b in enumerate(plan.buffers) if i not in targets for t in b.tensors}
     network = Network(identifier(name), graph, plan, kernels, image, holders)
     net = network.net
     files = {
@@ -254,12 +257,33 @@ def _operator(network: Network, step: Step, loads: loading.Loading, index: int) 
         for t in op.outputs
         if t in network.holders
     ]
-    body = lines(call) if cut is None else loads.in_slices(cut, kernel.symbol, index)
+    body = lines(call) if cut is None else loads.in_slices(network, cut, kernel.symbol, index)
     return [f"NN_MARK_BEGIN({step.op});", *body, "NN_MARK_END();", *traces]
 
 
-def _region(network: Network, region: Region, index: int, loads: loading.Loading) -> list[str]:
-    """A region's function."""
+def _moves_before(network: Network) -> list[list[Move]]:
+    """Region -> the moves that are made when it begins."""
+    plan = network.plan
+    if not plan.moves:
+        return [[] for _ in plan.regions]
+    runs = (len(schedule(region, network.graph, plan.image)) for region in plan.regions)
+    starts = [0, *accumulate(runs)][:-1]
+    return [[m for m in plan.moves if plan.buffers[m.target].first == start] for start in starts]
+
+
+def _move(network: Network, move: Move) -> list[str]:
+    """Copies a tensor to where it lives from now on."""
+    source, target = network.plan.buffers[move.source], network.plan.buffers[move.target]
+    return [
+        f"/* Makes room: {operator_name(network.graph.tensors[source.tensors[0]].name)} */",
+        f"memmove(arena + {target.offset}, arena + {source.offset}, {source.size});",
+    ]
+
+
+def _region(
+    network: Network, region: Region, index: int, loads: loading.Loading, moves: Sequence[Move]
+) -> list[str]:
+    """A region's function; `network` as it is after the moves with which the region begins."""
     graph = network.graph
     text = []
     for position in region.ops:
@@ -272,7 +296,8 @@ def _region(network: Network, region: Region, index: int, loads: loading.Loading
     else:
         step = schedule(region, graph)[-1]
         body = [*whole_image(network, region), *_operator(network, step, loads, index)]
-    return [*text, *indented([*loads.prologue(index), *body]), "}", ""]
+    moved = [line for move in moves for line in _move(network, move)]
+    return [*text, *indented([*moved, *loads.prologue(index), *body]), "}", ""]
 
 
 _SHAPES_SHOWN = 2
@@ -318,8 +343,10 @@ def _source(network: Network) -> str:
     plan = network.plan
     functions: list[str] = []
     loads = loading.Loading(network)
-    for index, region in enumerate(plan.regions):
-        functions += _region(network, region, index, loads)
+    here = network
+    for index, (region, moves) in enumerate(zip(plan.regions, _moves_before(network), strict=True)):
+        here = here.after(moves)
+        functions += _region(here, region, index, loads, moves)
     calls = []
     for index in range(len(plan.regions)):
         calls.append(f"    region_{index}();")
@@ -335,7 +362,7 @@ def _source(network: Network) -> str:
             '#include "nn_profile.h"',
             '#include "nn_trace.h"',
             '#include "nn_view.h"',
-            *(["", "#include <string.h>"] if plan.loads else []),
+            *(["", "#include <string.h>"] if plan.loads or plan.moves else []),
             "",
             *_memory_map(network),
             _state(network),
@@ -396,8 +423,9 @@ def _interface(network: Network) -> str:
     net, macro, graph = network.net, network.macro, network.graph
     held = () if network.is_streamed else graph.inputs  # of a streamed image there is no whole
     inputs = "".join(f"    case {i}:\n        return {network.address(t)};\n" for i, t in enumerate(held))
+    ended = network.after(network.plan.moves)
     outputs = "".join(
-        f"    case {i}:\n        return {network.address(t)};\n" for i, t in enumerate(graph.outputs)
+        f"    case {i}:\n        return {ended.address(t)};\n" for i, t in enumerate(graph.outputs)
     )
     return f"""\
 nn_status {net}_init(void *memory, size_t memory_bytes, const void *image) {{

@@ -30,13 +30,13 @@ _IMAGES = ("overwritable", "resident", "stream")
 def check(plan: Plan, graph: Graph, target: Target) -> None:
     """Raises PlanError, naming operator or tensor, unless `plan` is legal.
 
-    Plans of whole operators are checked by lifetimes and contracts, streamed ones by a replay on a
-    model of their memory.
+    Plans of whole operators are checked by lifetimes and contracts, streamed ones, and those in which
+    tensors move, by a replay on a model of their memory.
     """
     _check_identity(plan, graph, target)
     kernels = _check_kernels(plan, graph, target)
     _check_loads(plan, graph)
-    if plan.image == "stream" or any(region.is_streamed for region in plan.regions):
+    if plan.moves or plan.image == "stream" or any(region.is_streamed for region in plan.regions):
         _check_streamed(plan, graph, target, kernels)
         return
     steps = plan_steps(plan.regions, graph)

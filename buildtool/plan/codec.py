@@ -110,6 +110,7 @@ def to_json(plan: Plan, graph: Graph | None = None) -> dict[str, Any]:
         "regions": [{"groups": [_group(group) for group in region.groups]} for region in plan.regions],
         "buffers": _buffers(plan, graph),
         "loads": [dataclasses.asdict(load) for load in plan.loads],
+        "moves": [dataclasses.asdict(move) for move in plan.moves],
         "overlaps": [dataclasses.asdict(overlap) for overlap in plan.overlaps],
     }
 

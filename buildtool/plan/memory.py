@@ -18,7 +18,7 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import Graph, Op
 from buildtool.plan.receptive import accumulates, axes, streams
 from buildtool.plan.schedule import schedule
-from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Plan, Step
+from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Step
 from buildtool.target.types import Contract, KernelVariant
 
 Span = tuple[int, int]  # [start, end) in the arena
@@ -58,9 +58,10 @@ class Memory:
         self.roots = alias_roots(graph)
         self.tags: npt.NDArray[np.int64] = np.full(plan.arena_bytes, -1, np.int64)
         self.holder: dict[int, Buffer] = {}
-        for buffer in plan.buffers:
-            for t in buffer.tensors:
-                self.holder[t] = buffer
+        targets = {move.target for move in plan.moves}
+        for index, buffer in enumerate(plan.buffers):
+            if index not in targets:
+                self.holder.update((t, buffer) for t in buffer.tensors)
         self.counting = np.arange(max((t.size for t in graph.tensors), default=1), dtype=np.int64)
 
     def _tag(self, tensor: int, piece: Piece) -> npt.NDArray[np.int64]:
@@ -91,6 +92,17 @@ class Memory:
             raise PlanError("has no buffer", tensor=self.graph.tensors[tensor].name)
         return found
 
+    def move(self, source: Buffer, target: Buffer) -> None:
+        """Copies a tensor's bytes to where it lives from now on."""
+        for buffer in (source, target):
+            if buffer.offset < 0 or buffer.offset + buffer.size > self.tags.size:
+                raise PlanError(f"buffer '{buffer.name}' lies outside of the arena")
+        if source.tensors != target.tensors or source.size != target.size or source.rows or target.rows:
+            raise PlanError(f"buffer '{target.name}' cannot be what '{source.name}' becomes")
+        held = self.tags[source.offset : source.offset + source.size].copy()
+        self.tags[target.offset : target.offset + target.size] = held
+        self.holder.update((t, target) for t in target.tensors)
+
     def own(self, buffer: Buffer, tag: int) -> None:
         """Marks a buffer that is no tensor's."""
         if buffer.offset < 0 or buffer.offset + buffer.size > self.tags.size:
@@ -116,8 +128,13 @@ def replay(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) ->
     coming: dict[int, list[int]] = {}  # step -> operators whose constants begin to come
     for load in plan.loads:
         coming.setdefault(plan.buffers[load.buffer].first, []).append(load.op)
+    moving: dict[int, list[Move]] = {}  # step -> moves before it
+    for move in plan.moves:
+        moving.setdefault(plan.buffers[move.target].first, []).append(move)
     number = -1
     for region in plan.regions:
+        for move in moving.pop(number + 1, ()):
+            memory.move(plan.buffers[move.source], plan.buffers[move.target])
         for step in schedule(region, graph, plan.image):
             number += 1
             for op in coming.get(number, ()):
@@ -134,6 +151,8 @@ def replay(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) ->
                 _require_constants(memory, graph.ops[step.op], brought)
             done = computed.get(step.op, 0) + (step.y1 - step.y0) * (step.x1 - step.x0)
             computed[step.op] = done
+    if moving:
+        raise PlanError(f"a tensor moves at step {min(moving)}, which is no region's first")
     last = list(graph.outputs) + (list(graph.inputs) if plan.image == "resident" else [])
     for t in last:
         if t in memory.roots:

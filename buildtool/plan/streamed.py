@@ -16,7 +16,8 @@ from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import alias_roots, live_ranges
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.types import Graph, Op
-from buildtool.plan.assemble import Placed, accounting, place
+from buildtool.plan.assemble import accounting, place
+from buildtool.plan.moves import Parted, place_in_parts
 from buildtool.plan.overlap import permitted
 from buildtool.plan.receptive import accumulates, axes, streams
 from buildtool.plan.rings import Kept, accumulator_bytes, ring
@@ -28,6 +29,7 @@ from buildtool.target.registry import target_digest
 from buildtool.target.types import KernelVariant, Target
 
 CALL_COST = 120.0  # of one kernel call beside its work, in the catalogue's unit
+MOVE_COST = 0.75  # of a byte that is moved within the arena, in the catalogue's unit
 
 
 def assemble_streamed(
@@ -59,9 +61,12 @@ def assemble_streamed(
     options = [
         o for o in _overlaps(graph, regions, runs, kernels, buffers, in_place, image) if o.op not in apart
     ]
-    placed = _placed([*buffers, *extra], options, alignment, _Clock(runs, blocks))
-    laid, rest = placed.buffers[: len(buffers)], placed.buffers[len(buffers) :]
-    loaded, after = rest[: len(extra)], rest[len(extra) :]
+    kept_image = graph.inputs if image == "resident" else ()
+    parted = _placed([*buffers, *extra], options, alignment, _Clock(runs, blocks), kept_image)
+    placed, known = parted.placed, len(buffers) + len(extra)
+    laid = [b for b, i in zip(placed.buffers, parted.origin, strict=True) if i < len(buffers)]
+    loaded = [b for b, i in zip(placed.buffers, parted.origin, strict=True) if len(buffers) <= i < known]
+    after = [b for b, i in zip(placed.buffers, parted.origin, strict=True) if i >= known]
     inside = [b for piece, at in zip(pieces, after, strict=True) for b in piece.buffers(at.offset, lives)]
     executed = _executed(steps, graph)
     return Plan(
@@ -78,8 +83,9 @@ def assemble_streamed(
         arena_bound_bytes=placed.bound,
         macs=sum(pixel_macs(graph, graph.ops[p], n) for p, n in executed.items()),
         macs_layerwise=total_macs(graph),
-        cost=_cost(graph, kernels, executed, len(steps)),
+        cost=_cost(graph, kernels, executed, len(steps)) + _moving_cost(parted),
         accounting=accounting(target, image, in_place),
+        moves=parted.moves,
     )
 
 
@@ -93,7 +99,7 @@ class _Clock:
     def __init__(self, runs: Sequence[Sequence[Step]], blocks: Sequence[Workspace]) -> None:
         self._blocks = blocks
         self._starts = [0, *accumulate(map(len, runs))]  # region -> its first step
-        self._ticks = [0, *accumulate(block.slots for block in blocks)]  # region -> its first tick
+        self.ticks = [0, *accumulate(block.slots for block in blocks)]  # region -> its first tick
 
     def timed(self, buffer: Buffer) -> Buffer:
         """The buffer with its life in ticks."""
@@ -101,22 +107,47 @@ class _Clock:
             return buffer  # of a network of aliases
         first = bisect_right(self._starts, buffer.first, hi=len(self._blocks)) - 1
         last = bisect_right(self._starts, buffer.last, hi=len(self._blocks)) - 1
-        return replace(buffer, first=self._ticks[first], last=self._ticks[last + 1] - 1)
+        return replace(buffer, first=self.ticks[first], last=self.ticks[last + 1] - 1)
 
     def pieces(self) -> list[Buffer]:
         """All pieces of the workspaces, their lives in ticks."""
         return [
             Buffer(BufferKind.SCRATCH, "", (), piece.size, start + piece.first, start + piece.last)
-            for start, block in zip(self._ticks, self._blocks, strict=False)
+            for start, block in zip(self.ticks, self._blocks, strict=False)
             for piece in block.pieces
         ]
 
+    def lived(self, part: Buffer, whole: Buffer) -> Buffer:
+        """A part of a buffer with its life in steps; `whole`: all of it, in steps."""
+        timed, first, last = self.timed(whole), whole.first, whole.last
+        if part.first != timed.first:
+            first = self._starts[bisect_right(self.ticks, part.first) - 1]
+        if part.last != timed.last:
+            last = self._starts[bisect_right(self.ticks, part.last)] - 1
+        return replace(part, first=first, last=last)
 
-def _placed(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, clock: _Clock) -> Placed:
-    """The buffers where they lie, with their own lives, and behind them the workspaces' pieces."""
-    placed = place([*map(clock.timed, buffers), *clock.pieces()], options, alignment)
-    lived = (replace(b, offset=at.offset) for b, at in zip(buffers, placed.buffers, strict=False))
-    return replace(placed, buffers=(*lived, *placed.buffers[len(buffers) :]))
+
+def _placed(
+    buffers: Sequence[Buffer],
+    options: Sequence[Overlap],
+    alignment: int,
+    clock: _Clock,
+    image: Container[int],
+) -> Parted:
+    """The buffers where they lie, and behind them the workspaces' pieces; with moves where they help.
+
+    Only tensors move, and none of `image`. Lives are in steps, those of the pieces mean nothing.
+    """
+    timed = [*map(clock.timed, buffers), *clock.pieces()]
+    placed = place(timed, options, alignment)
+    still = Parted(placed, tuple(range(len(timed))), ())
+    fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR or b.tensors[0] in image}
+    parted = place_in_parts(timed, options, alignment, clock.ticks, fixed, placed.height) or still
+    lived = tuple(
+        clock.lived(b, buffers[i]) if i < len(buffers) else b
+        for b, i in zip(parted.placed.buffers, parted.origin, strict=True)
+    )
+    return replace(parted, placed=replace(parted.placed, buffers=lived))
 
 
 def _executed(steps: Sequence[Step], graph: Graph) -> dict[int, int]:
@@ -143,6 +174,10 @@ def _cost(
         share = pixels / (height * width) if pixels else 1.0
         total += catalogue.cost(kernel, graph, op) * share
     return total
+
+
+def _moving_cost(parted: Parted) -> float:
+    return sum(CALL_COST + MOVE_COST * parted.placed.buffers[move.source].size for move in parted.moves)
 
 
 def _lives(graph: Graph, steps: Sequence[Step], image: str) -> dict[int, Life]:

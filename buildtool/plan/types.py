@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-SCHEMA = 2  # of a plan's bytes and JSON
+SCHEMA = 3  # of a plan's bytes and JSON
 
 
 class BufferKind(enum.StrEnum):
@@ -132,6 +132,18 @@ class Load:
 
 
 @dataclass(frozen=True)
+class Move:
+    """A tensor that goes on living at another place: its bytes are copied between two regions.
+
+    Positions in Plan.buffers of two buffers of the same tensors. The copy (of bytes that may overlap,
+    as memmove does) is made before the target's first step, which is a region's first.
+    """
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """How a graph runs on a target."""
 
@@ -151,6 +163,7 @@ class Plan:
     cost: float  # the target's estimate, in its own unit
     accounting: tuple[str, ...]  # what arena_bytes counts, in words
     loads: tuple[Load, ...] = ()  # empty: kernels read all constants where they are
+    moves: tuple[Move, ...] = ()  # in the order in which they are made
 
     @property
     def f(self) -> float:

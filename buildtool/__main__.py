@@ -1,0 +1,5 @@
+"""`python -m buildtool`: the command line."""
+
+from buildtool.cli import main
+
+main()
