@@ -39,6 +39,8 @@ def _figures(answer: Answer, streamed: bool) -> Iterator[str]:
     over = answer["arena_bytes"] - answer["arena_bound_bytes"]
     bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"
     if streamed:
+        if over:
+            bound = f"{over:,} above the bound: no placement is lower than {answer['arena_bound_bytes']:,}"
         yield f"arena    {count(answer['arena_bytes'], 'byte')} ({bound})"
         yield from regions.peak_lines(answer)
     else:
