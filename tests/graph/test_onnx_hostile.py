@@ -1,0 +1,369 @@
+"""Refused ONNX networks say what, where and what would help; damaged ones are refused in bounded time."""
+
+import random
+import sys
+import time
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+from onnxexport import export
+from onnxnets import Qdq, read
+from zoo_networks import built
+
+from buildtool.errors import BuildtoolError, ModelError, ToolError, UnsupportedError
+from buildtool.graph.onnxqdq.reader import read_qdq
+
+_settings = settings(derandomize=True, deadline=None, max_examples=150)
+
+
+def refused(model, kind=UnsupportedError):
+    with pytest.raises(kind) as caught:
+        read(model)
+    assert caught.value.path == "net.onnx"
+    return caught.value
+
+
+# ---- float islands ----------------------------------------------------------------------------------
+
+
+def test_a_float_network_is_refused():
+    net = Qdq((1, 3, 6, 6))
+    net.nodes = [helper.make_node("Relu", ["image"], ["y"])]
+    assert "float network" in refused(net.model(["y"])).text
+
+
+def test_the_first_tensor_that_is_not_quantised_is_named():
+    net = Qdq((1, 3, 6, 6))
+    first = net.conv(net.x, 3, 4)
+    second = net.conv(first, 4, 4)
+    error = refused(net.model([net.q(second)]))
+    assert error.tensor == first
+    assert "Conv" in error.text
+    assert second in error.operator
+    assert "QuantizeLinear" in error.hint
+
+
+def test_an_output_that_is_not_quantised_is_named():
+    net = Qdq((1, 3, 6, 6))
+    y = net.conv(net.x, 3, 4)
+    error = refused(net.model([y]))
+    assert (error.tensor, error.operator.split()[1]) == (y, "Conv")
+
+
+def test_an_input_that_is_not_quantised_is_named():
+    """Preprocessing left in the file."""
+    net = Qdq((1, 3, 6, 6))
+    net.nodes.clear()
+    y = net.q(net.node("Sub", ["image", net.const(0.5, np.float32)]))
+    error = refused(net.model([net.q(net.conv(y, 3, 4))]))
+    assert error.tensor == "image"
+    assert "a network input" in error.text
+
+
+def test_an_input_in_two_quantisations_is_refused():
+    net = Qdq((1, 3, 6, 6))
+    y = net.node("Add", [net.x, net.q("image", 0.07, 1)])
+    assert "two ways" in refused(net.model([net.q(y)])).text
+
+
+def test_weights_that_are_not_quantised_are_named():
+    net = Qdq((1, 12))
+    w = net.const(np.zeros((12, 4)), np.float32)
+    error = refused(net.model([net.q(net.node("MatMul", [net.x, w]))]))
+    assert error.tensor == w
+    assert "MatMul" in error.operator
+
+
+# ---- quantisation that no kernel has ----------------------------------------------------------------
+
+
+def test_activations_of_16_bits():
+    net = Qdq((1, 12))
+    y = net.q(net.node("Relu", [net.x]), 0.1, 0, "int16")
+    assert "int16" in refused(net.model([y])).text
+
+
+def test_activations_quantised_per_channel():
+    net = Qdq((1, 12))
+    params = [net.const(np.full(12, 0.1), np.float32), net.const(np.zeros(12), np.int8)]
+    y = net.node("QuantizeLinear", [net.node("Relu", [net.x]), *params], axis=1)
+    y = net.node("DequantizeLinear", [y, *params], axis=1)
+    assert "per channel" in refused(net.model([y])).text
+
+
+def test_weights_in_blocks():
+    net = Qdq((1, 12), opset=21)
+    scales = [net.const(np.full((3, 4), 0.1), np.float32), net.const(np.zeros((3, 4)), np.int8)]
+    w = net.node("DequantizeLinear", [net.const(np.zeros((12, 4), np.int8)), *scales], axis=0, block_size=4)
+    assert "block" in refused(net.model([net.q(net.node("MatMul", [net.x, w]))])).text
+
+
+def test_weights_quantised_along_their_inputs():
+    net = Qdq((1, 12))
+    y = net.node("MatMul", [net.x, net.weights((12, 4), 0)])
+    assert "output channels" in refused(net.model([net.q(y)])).text
+
+
+def test_dequantised_otherwise_than_quantised():
+    net = Qdq((1, 12))
+    y = net.dq(net.quantize(net.node("Relu", [net.x]), 0.1), 0.2)
+    assert "another scale" in refused(net.model([y])).text
+
+
+def test_a_product_of_activations():
+    net = Qdq((4, 4))
+    assert "two activations" in refused(net.model([net.q(net.node("MatMul", [net.x, net.x]))])).text
+
+
+def test_dynamic_quantisation():
+    net = Qdq((1, 12))
+    y = net.node("DynamicQuantizeLinear", [net.x], 3)
+    error = refused(net.model([net.dq(y[0], 0.1, 0, "uint8")]))
+    assert "DynamicQuantizeLinear" in error.operator
+    assert "statically" in error.hint
+
+
+# ---- operators and files ----------------------------------------------------------------------------
+
+
+def test_unknown_operators_are_named_together():
+    net = Qdq((1, 12))
+    y = net.q(net.node("Erf", [net.q(net.node("Einsum", [net.x], equation="ij->ij"))]))
+    error = refused(net.model([y]))
+    assert "2 operators are not supported" in error.text
+    assert "Einsum" in error.text
+    assert "Erf" in error.text
+    assert "Conv" in error.hint
+
+
+def test_an_operator_of_another_domain():
+    net = Qdq((1, 12))
+    y = net.q(net.node("Relu", [net.x], domain="my.own"))
+    assert "my.own" in refused(net.model([y])).text
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes", "text"),
+    [
+        ("MaxPool", {"kernel_shape": [2, 2], "dilations": [2, 2]}, "dilated"),
+        ("Resize", {"mode": "cubic"}, "cubic"),
+        ("Pad", {"mode": "wrap"}, "wrap"),
+    ],
+)
+def test_a_way_of_working_that_has_no_kernel(kind, attributes, text):
+    net = Qdq((1, 3, 6, 6))
+    inputs = {
+        "Resize": ["", net.const([1, 1, 2, 2], np.float32)],
+        "Pad": [net.const([0, 0, 1, 1, 0, 0, 1, 1])],
+    }.get(kind, [])
+    error = refused(net.model([net.q(net.node(kind, [net.x, *inputs], **attributes))]))
+    assert text in error.text
+    assert error.hint
+
+
+def test_an_average_whose_padding_counts_and_whose_windows_reach_further():
+    net = Qdq((1, 3, 6, 6))
+    how = {"pads": [1, 1, 1, 1], "strides": [3, 3], "count_include_pad": 1, "ceil_mode": 1}
+    y = net.node("AveragePool", [net.x], kernel_shape=[4, 4], **how)
+    assert "ceil_mode" in refused(net.model([net.q(y, 0.05, 3)])).text
+
+
+@pytest.mark.parametrize("opset", [10, 12, 99])
+def test_opsets_that_are_not_read(opset):
+    net = Qdq((1, 12), opset=opset)
+    error = refused(net.model([net.q(net.node("Relu", [net.x]))]))
+    assert f"opset {opset}" in error.text
+    assert "13" in error.hint
+
+
+def test_an_open_dimension():
+    net = Qdq((1, 3, 6, 6))
+    net.inputs[0].type.tensor_type.shape.dim[2].dim_param = "rows"
+    error = refused(net.model([net.q(net.conv(net.x, 3, 4))]))
+    assert "dimension 2" in error.text
+    assert error.tensor == "image"
+
+
+def test_an_open_batch_is_one():
+    net = Qdq((1, 3, 6, 6))
+    net.inputs[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    assert read(net.model([net.q(net.conv(net.x, 3, 4))])).tensors[0].shape == (1, 6, 6, 3)
+
+
+def test_weights_in_another_file():
+    net = Qdq((1, 12))
+    model = net.model([net.q(net.node("MatMul", [net.x, net.weights((12, 4))]))])
+    for tensor in model.graph.initializer:
+        if len(tensor.dims) == 2:
+            tensor.data_location = TensorProto.EXTERNAL
+    error = refused(model)
+    assert "another file" in error.text
+    assert "save" in error.hint
+
+
+def test_control_flow():
+    net = Qdq((1, 12))
+    branch = helper.make_graph([helper.make_node("Identity", ["a"], ["b"])], "b", [], [])
+    y = net.node("If", [net.const(True)], then_branch=branch, else_branch=branch)
+    assert "control flow" in refused(net.model([net.q(y)])).text
+
+
+def test_without_the_onnx_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ToolError, match="onnx is not installed") as caught:
+        read_qdq(b"", path="net.onnx")
+    assert "buildtool[onnx]" in caught.value.hint
+
+
+# ---- damage -----------------------------------------------------------------------------------------
+
+
+def survives(data):
+    """A graph or an error of ours, soon."""
+    begun = time.process_time()
+    try:
+        read_qdq(data, path="net.onnx")
+    except BuildtoolError as error:
+        assert error.path == "net.onnx"
+        assert error.text
+    assert time.process_time() - begun < 20
+
+
+def test_a_file_cut_off_anywhere():
+    data = export(built("resnet8")).SerializeToString()
+    for size in range(0, len(data), len(data) // 150):
+        survives(data[:size])
+
+
+@_settings
+@given(seed=st.integers(0, 1 << 30), count=st.integers(1, 30))
+def test_bytes_changed_anywhere(seed, count):
+    data = bytearray(_small().SerializeToString())
+    rng = random.Random(seed)
+    for _ in range(count):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    survives(bytes(data))
+
+
+def _small():
+    """Most sorts of operators, few bytes."""
+    net = Qdq((1, 2, 4, 4))
+    y = net.q(net.node("Relu", [net.conv(net.x, 2, 2)]))
+    y = net.node("MaxPool", [y], kernel_shape=[2, 2], strides=[1, 1])
+    y = net.node("Pad", [y, net.const([0, 0, 1, 0, 0, 0, 0, 1])])
+    y = net.node("Slice", [y, net.const([0]), net.const([2]), net.const([2])])
+    y = net.node("Concat", [y, y], axis=1)
+    y = net.node("Resize", [y, "", net.const([1, 1, 2, 2], np.float32)])
+    a, b = net.node("Split", [y, net.const([1, 3])], 2, axis=1)
+    y = net.q(net.node("Mul", [a, b]))
+    y = net.node("Transpose", [net.node("Reshape", [y, net.const([1, 3, -1])])], perm=[0, 2, 1])
+    return net.model([net.q(net.node("MatMul", [y, net.weights((3, 2))]))])
+
+
+def test_the_network_that_is_damaged_is_a_good_one():
+    assert len(read(_small()).ops) > 8
+
+
+@_settings
+@given(seed=st.integers(0, 1 << 30))
+def test_fields_changed_anywhere(seed):
+    """Names swapped, attributes and shapes replaced, operators lost, doubled or moved."""
+    model, rng = _small(), random.Random(seed)
+    for _ in range(rng.randrange(1, 5)):
+        _mutate(model.graph, rng)
+    survives(model.SerializeToString())
+
+
+_NUMBERS = [-(1 << 63), -(1 << 31), -7, -1, 0, 1, 2, 3, 1 << 20, (1 << 31) - 1, (1 << 63) - 1]
+
+
+def _mutate(graph, rng):
+    node = rng.choice(graph.node)
+    names = [name for n in graph.node for name in (*n.input, *n.output)]
+    match rng.randrange(9):
+        case 0 if node.input:
+            node.input[rng.randrange(len(node.input))] = rng.choice(names)
+        case 1:
+            node.output[0] = rng.choice(names)
+        case 2:
+            node.op_type = rng.choice(graph.node).op_type
+        case 3:
+            _mutate_attribute(node, rng)
+        case 4:
+            tensor = rng.choice(graph.initializer)
+            dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type))
+            shape = rng.choice([(), (1,), (4,), (2, 2), (1 << 12,), (1 << 10, 2)])
+            filling = (
+                rng.choice(_NUMBERS[3:9]) if dtype.kind == "i" else rng.choice([0, -1, 1e-40, 1e38, np.nan])
+            )
+            made = np.full(shape, filling).astype(dtype)
+            tensor.CopyFrom(numpy_helper.from_array(made, tensor.name))
+        case 5:
+            tensor = rng.choice(graph.initializer)
+            tensor.dims[:] = [abs(rng.choice(_NUMBERS)) % (1 << 62) for _ in range(rng.randrange(4))]
+        case 6:
+            graph.node.remove(node)
+        case 7:
+            graph.node.insert(rng.randrange(len(graph.node)), node)
+        case 8:
+            dim = rng.choice(graph.input[0].type.tensor_type.shape.dim)
+            dim.dim_value = rng.choice(_NUMBERS)
+
+
+def _mutate_attribute(node, rng):
+    if not node.attribute:
+        node.attribute.append(helper.make_attribute(rng.choice(["axis", "group", "axis", "strides"]), 3))
+        return
+    attribute = rng.choice(node.attribute)
+    if attribute.type == onnx.AttributeProto.INTS:
+        size = rng.choice([len(attribute.ints), rng.randrange(6)])
+        attribute.ints[:] = [rng.choice(_NUMBERS) for _ in range(size)]
+    elif attribute.type == onnx.AttributeProto.INT:
+        attribute.i = rng.choice(_NUMBERS)
+    else:
+        attribute.type = rng.randrange(12)
+
+
+@pytest.mark.slow
+@settings(_settings, max_examples=8000)
+@given(seed=st.integers(0, 1 << 30))
+def test_many_fields_changed(seed):
+    model, rng = _small(), random.Random(seed)
+    for _ in range(rng.randrange(1, 8)):
+        _mutate(model.graph, rng)
+    survives(model.SerializeToString())
+
+
+def test_operators_without_end():
+    """16,000 activations in a row, quantised at the end only, and a reshape of each."""
+    net = Qdq((1, 12))
+    y = net.x
+    for _ in range(7000):
+        y = net.node("Relu", [net.node("Reshape", [y, net.const([1, 12])])])
+    survives(net.model([net.q(y)]).SerializeToString())
+
+
+def test_a_shape_that_asks_for_too_much():
+    net = Qdq((1, 3, 6, 6))
+    y = net.node("Pad", [net.x, net.const([0, 0, 0, 0, 0, 0, 1 << 40, 1 << 40])])
+    error = refused(net.model([net.q(y, 0.05, 3)]))
+    assert "shape" in error.text
+    big = net.node("Expand", [net.x, net.const([1, 1 << 40])])
+    assert refused(net.model([net.q(big)]), UnsupportedError)
+
+
+@pytest.mark.parametrize("wrong", ["maker", "order", "twice"])
+def test_names_that_lead_nowhere(wrong):
+    net = Qdq((1, 12))
+    y = net.q(net.node("Relu", [net.x if wrong != "maker" else "nobody"]))
+    if wrong == "order":
+        net.nodes.reverse()
+    if wrong == "twice":
+        net.nodes.append(net.nodes[-1])
+    error = refused(net.model([y]), ModelError)
+    assert error.operator
+    assert error.tensor

@@ -1,0 +1,144 @@
+"""Operators in QDQ form: read, the same integers as the graph they were written from; near ONNX's floats.
+
+The float reference (onnx.reference) dequantises, computes, rounds halves to even. The integer kernels
+round once or twice with a 31-bit multiplier, halves away from zero: an operator differs by one step at
+most, and seldom.
+"""
+
+import collections
+import dataclasses
+
+import numpy as np
+import pytest
+from graphs import inputs_for, one_operator_graphs, seeds, small_networks
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+from onnxexport import NotExpressible, Style, evaluate, export
+
+from buildtool.graph.onnxqdq.reader import read_qdq
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import DType, OpKind
+
+EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}  # of float inputs and outputs, which every network here has
+KINDS = [kind for kind in OpKind if kind not in EDGES]
+STEPS = {OpKind.RESIZE_BILINEAR: 3}  # TFLite's positions have 10 fractional bits
+# A tie is one sum in four where few small numbers are averaged.
+LEAST_EQUAL = {OpKind.AVERAGE_POOL_2D: 0.7, OpKind.MEAN: 0.7, OpKind.RESIZE_BILINEAR: 0.7}
+REFERENCE_OPSETS = (19, 21)  # onnx.reference has no older QuantizeLinear
+
+styles = st.builds(
+    Style,
+    opset=st.sampled_from([13, 14, 17, 18, 19, 21]),
+    **dict.fromkeys(
+        ["unsigned", "quantised_edges", "float_bias", "float_weights", "matmul", "flat"], st.booleans()
+    ),
+)
+
+
+def fixed(examples):
+    return settings(
+        derandomize=True,
+        deadline=None,
+        max_examples=examples,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+def as_read(graph):
+    """As a .tflite file gives it: flattenings written out."""
+    return rewrite(read_model(write_model(graph)))
+
+
+def is_int8(graph):
+    return DType.UINT8 not in {t.dtype for t in graph.tensors}
+
+
+def written(graph, style):
+    if any(op.kind is OpKind.HARD_SWISH for op in graph.ops):  # new in opset 14
+        style = dataclasses.replace(style, opset=max(style.opset, 14))
+    try:
+        return export(graph, style)
+    except NotExpressible:
+        assume(False)
+
+
+def check_same_bytes(graph, style, seed):
+    """The network read from the file gives the graph's own bytes."""
+    found = rewrite(read_qdq(written(graph, style).SerializeToString()))
+    inputs = inputs_for(graph, seed)
+    ours, theirs = execute(graph, inputs), execute(found, inputs)
+    assert len(found.outputs) == len(graph.outputs)
+    for a, b in zip(graph.outputs, found.outputs, strict=True):
+        np.testing.assert_array_equal(ours[a], theirs[b])
+        assert graph.tensors[a].quant == dataclasses.replace(found.tensors[b].quant, axis=0)
+    return ours
+
+
+def reference_pads_right(graph):
+    """onnx.reference takes a pool's pads in another order where its strides are 1."""
+    pools = [op.attrs for op in graph.ops if op.kind in (OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D)]
+    return all(a.stride != (1, 1) or len(set(dataclasses.astuple(a.pad))) == 1 for a in pools)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_operator_is_read_as_it_was(kind):
+    @fixed(12)
+    @given(graph=one_operator_graphs(kind).filter(is_int8), style=styles, seed=seeds)
+    def check(graph, style, seed):
+        check_same_bytes(as_read(graph), style, seed)
+
+    check()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_operator_is_within_a_step_of_onnx_s_floats(kind):
+    counted = collections.Counter()
+
+    @fixed(12)
+    @given(
+        graph=one_operator_graphs(kind).filter(is_int8),
+        style=styles,
+        opset=st.sampled_from(REFERENCE_OPSETS),
+        seed=seeds,
+    )
+    def check(graph, style, opset, seed):
+        graph = as_read(graph)
+        assume(reference_pads_right(graph))
+        model = written(graph, dataclasses.replace(style, opset=opset))
+        inputs = inputs_for(graph, seed)
+        ours = execute(graph, inputs)
+        for t, theirs in zip(graph.outputs, evaluate(model, graph, inputs), strict=True):
+            steps = np.abs(ours[t].astype(int) - theirs.astype(int))
+            assert steps.max() <= STEPS.get(kind, 1)
+            counted.update(all=steps.size, equal=int((steps == 0).sum()))
+
+    check()
+    assert counted["equal"] >= LEAST_EQUAL.get(kind, 0.95) * counted["all"] > 0
+
+
+@fixed(40)
+@given(graph=small_networks().filter(is_int8), style=styles, seed=seeds)
+def test_a_network_is_read_as_it_was(graph, style, seed):
+    check_same_bytes(as_read(graph), style, seed)
+
+
+@pytest.mark.slow
+@fixed(300)
+@given(graph=small_networks(max_blocks=8).filter(is_int8), style=styles, seed=seeds)
+def test_many_networks_are_read_as_they_were(graph, style, seed):
+    check_same_bytes(as_read(graph), style, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_operator_in_many_shapes_is_read_as_it_was(kind):
+    @fixed(100)
+    @given(graph=one_operator_graphs(kind).filter(is_int8), style=styles, seed=seeds)
+    def check(graph, style, seed):
+        check_same_bytes(as_read(graph), style, seed)
+
+    check()

@@ -1,0 +1,137 @@
+"""Small QDQ networks written by hand, node by node, as exporters and quantisers leave them.
+
+net = Qdq((1, 3, 8, 8))
+y = net.q(net.node("Relu", [net.conv(net.x, 3, 4)]))
+graph, steps = compared(net.model([y]))      # as read and rewritten; outputs against onnx.reference
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnxexport import NHWC, from_file
+
+from buildtool.graph.onnxqdq.reader import read_qdq
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.types import Graph
+
+TYPES = {"float32": TensorProto.FLOAT, "int8": TensorProto.INT8, "uint8": TensorProto.UINT8}
+
+
+class Qdq:
+    """A network in the making; `x` is its quantised input, as floats. Methods return tensors' names."""
+
+    def __init__(self, shape, *, seed=1, scale=0.05, zero=3, dtype="float32", opset=19) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.opset = opset
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+        self.inputs = [helper.make_tensor_value_info("image", TYPES[dtype], shape)]
+        self.fresh = 0
+        if dtype == "float32":
+            self.x = self.q("image", scale, zero)
+        else:
+            self.x = self.dq("image", scale, zero, dtype)
+
+    def name(self, role: str) -> str:
+        self.fresh += 1
+        return f"{role}{self.fresh}"
+
+    def const(self, array, dtype=None) -> str:
+        name = self.name("c")
+        self.constants.append(numpy_helper.from_array(np.array(array, dtype), name))
+        return name
+
+    def node(self, kind, inputs, outputs=1, domain="", **attributes):
+        """An operator; its output's name, or names where there are several."""
+        names = [self.name(kind.lower()) for _ in range(outputs)]
+        self.nodes.append(
+            helper.make_node(kind, inputs, names, name=f"/{names[0]}", domain=domain, **attributes)
+        )
+        return names[0] if outputs == 1 else names
+
+    def _params(self, scale, zero, dtype):
+        return [self.const(scale, np.float32), self.const(zero, dtype)]
+
+    def quantize(self, name, scale=0.1, zero=0, dtype="int8", **attributes) -> str:
+        return self.node("QuantizeLinear", [name, *self._params(scale, zero, dtype)], **attributes)
+
+    def dq(self, name, scale=0.1, zero=0, dtype="int8", **attributes) -> str:
+        return self.node("DequantizeLinear", [name, *self._params(scale, zero, dtype)], **attributes)
+
+    def q(self, name, scale=0.1, zero=0, dtype="int8") -> str:
+        """Quantised and dequantised."""
+        return self.dq(self.quantize(name, scale, zero, dtype), scale, zero, dtype)
+
+    def weights(self, shape, axis=None, scale=0.02) -> str:
+        data = self.rng.integers(-127, 128, shape).astype(np.int8)
+        if axis is None:
+            return self.dq(self.const(data), scale, 0)
+        scales = scale * np.exp(self.rng.uniform(-1, 1, shape[axis]))
+        return self.dq(self.const(data), scales, np.zeros(shape[axis]), axis=axis)
+
+    def conv(self, x, cin, cout, kernel=3, group=1, bias=True, **attributes) -> str:
+        """A convolution with weights quantised along axis 0 and a float bias."""
+        kernel = (kernel, kernel) if isinstance(kernel, int) else kernel
+        inputs = [x, self.weights((cout, cin // group, *kernel), 0, 0.2 / (cin // group * kernel[0]))]
+        if bias:
+            inputs.append(self.const(self.rng.normal(size=cout), np.float32))
+        attributes.setdefault("pads", [k // 2 for k in kernel] * 2)
+        if attributes.get("auto_pad", "NOTSET") != "NOTSET":
+            del attributes["pads"]
+        return self.node("Conv", inputs, group=group, **attributes)
+
+    def model(self, outputs, dtype="float32") -> onnx.ModelProto:
+        infos = [helper.make_tensor_value_info(name, TYPES[dtype], None) for name in outputs]
+        graph = helper.make_graph(self.nodes, "net", self.inputs, infos, self.constants)
+        domains = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
+        model = helper.make_model(graph, opset_imports=domains)
+        model.ir_version = 10
+        return model
+
+
+def read(model) -> Graph:
+    """As it will be planned."""
+    return rewrite(read_qdq(model.SerializeToString(), path="net.onnx"))
+
+
+def kinds(graph) -> list[str]:
+    return [str(op.kind) for op in graph.ops]
+
+
+def compared(model, *, seed=0, channels_last=True):
+    """(the graph, steps by which its outputs differ from onnx.reference's, all of them in one array)."""
+    from onnx.reference import ReferenceEvaluator
+
+    graph = read(model)
+    (info,) = model.graph.input
+    tensor = graph.tensors[graph.inputs[0]]
+    value = np.random.default_rng(seed).integers(-128, 128, tensor.shape).astype(np.int8)
+    feed = value
+    if value.ndim == 4 and channels_last:
+        feed = value.transpose(0, 3, 1, 2)
+    elif value.ndim == 3 and list(tensor.shape) != [d.dim_value for d in info.type.tensor_type.shape.dim]:
+        feed = value.transpose(0, 2, 1)
+    kind = info.type.tensor_type.elem_type
+    if kind == TensorProto.FLOAT:
+        feed = (feed.astype(np.float32) - tensor.quant.zero_point) * np.float32(tensor.quant.scale)
+    elif kind == TensorProto.UINT8:
+        feed = feed.view(np.uint8) ^ 128
+    theirs = ReferenceEvaluator(model).run(None, {info.name: feed})
+    ours = execute(graph, [value])
+    steps = []
+    for t, array in zip(graph.outputs, theirs, strict=True):
+        out = graph.tensors[t]
+        wanted = from_file(out, array) if channels_last or array.ndim != 4 else as_it_is(out, array)
+        assert wanted.shape == out.shape
+        assert np.unique(ours[t]).size >= min(8, ours[t].size // 2)
+        steps.append(np.abs(ours[t].astype(int) - wanted.astype(int)).reshape(-1))
+    return graph, np.concatenate(steps)
+
+
+def as_it_is(tensor, array):
+    """An output that the file has channels last."""
+    back = np.argsort(NHWC)
+    return from_file(tensor, array.transpose(back))
