@@ -145,14 +145,19 @@ def summarize(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
     return Summary(tuple(found), place, live_bytes, without)
 
 
-def peak(plan: Plan, graph: Graph) -> Moment | None:
-    """The first step in which most bytes are live; None for a plan without steps."""
+def peak(plan: Plan, graph: Graph, *, weights: bool = True) -> Moment | None:
+    """The first step in which most bytes are live; None for a plan without steps.
+
+    `weights`: whether buffers of constants count.
+    """
     at = _Holders(plan, graph)
     best: Moment | None = None
     number = 0
     for region in plan.regions:
         run = schedule(region, graph, plan.image)
-        moment, _, _ = at.fullest(region, at.held(region, number, number + len(run) - 1), number, run)
+        held = at.held(region, number, number + len(run) - 1)
+        counted = [h for h in held if weights or h.use is not Use.WEIGHTS]
+        moment, _, _ = at.fullest(region, counted, number, run)
         if best is None or moment.bytes > best.bytes:
             best = moment
         number += len(run)

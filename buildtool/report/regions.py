@@ -86,11 +86,6 @@ def peak_lines(answer: Answer) -> Iterator[str]:
     )
     if placement["lost_bytes"]:
         yield f"         {count(placement['lost_bytes'], 'byte')} of the arena hold nothing then"
-    if peak["weights_bind"]:
-        yield (
-            f"         weight buffers bind: all else takes at most "
-            f"{count(peak['live_bytes_without_weights'], 'byte')}"
-        )
 
 
 def work_lines(answer: Answer) -> Iterator[str]:

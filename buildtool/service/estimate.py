@@ -9,7 +9,8 @@ from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
 from buildtool.plan.receptive import accumulates
 from buildtool.plan.schedule import schedule
-from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Plan
+from buildtool.plan.summary import peak
+from buildtool.plan.types import SOURCE, Load, Plan
 from buildtool.target.types import Board, Target
 
 
@@ -26,7 +27,8 @@ def _loads(plan: Plan, graph: Graph) -> dict[str, Any] | None:
     """How constants come into the arena, and whether their buffers make it larger."""
     if not plan.loads:
         return None
-    without = _fullest([b for b in plan.buffers if b.kind is not BufferKind.WEIGHTS])
+    bare = peak(plan, graph, weights=False)
+    without = bare.bytes if bare else 0
     starts = _region_starts(plan, graph)
     return {
         "bytes": sum(load.size for load in plan.loads),
@@ -37,19 +39,6 @@ def _loads(plan: Plan, graph: Graph) -> dict[str, Any] | None:
         "bind": without < plan.arena_bytes - plan.alignment,
         "largest": max(plan.buffers[load.buffer].size for load in plan.loads),
     }
-
-
-def _fullest(buffers: Sequence[Buffer]) -> int:
-    """Most bytes of the arena in use in any step; what buffers share counted once."""
-    most = 0
-    for step in {b.first for b in buffers}:
-        spans = sorted((b.offset, b.offset + b.size) for b in buffers if b.first <= step <= b.last)
-        total = reached = 0
-        for start, end in spans:
-            total += max(0, end - max(start, reached))
-            reached = max(reached, end)
-        most = max(most, total)
-    return most
 
 
 def _region_starts(plan: Plan, graph: Graph) -> dict[int, int]:
