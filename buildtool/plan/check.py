@@ -84,8 +84,12 @@ def _check_streamed(
     if listed != running:
         raise PlanError("the regions do not hold every operator once, in the graph's order")
     _check_placement(plan, target, exact=False)
+    columns: dict[int, int] = {}  # operator -> the most of a call
+    for step in plan_steps(plan.regions, graph, plan.image):
+        columns[step.op] = max(columns.get(step.op, 0), step.x1 - step.x0)
     for position, kernel in enumerate(kernels):
-        needed = scratch_bytes(kernel, graph, graph.ops[position]) if kernel else 0
+        op = graph.ops[position]
+        needed = scratch_bytes(kernel, graph, op, columns.get(position)) if kernel else 0
         held = [b.size for b in plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position]
         if needed and (len(held) != 1 or held[0] < needed):
             place = graph.ops[position].place

@@ -94,6 +94,15 @@ def columns_kept(graph: Graph, group: Group, tensor: int, along: Mapping[int, Ax
     return most
 
 
+def columns_per_call(graph: Graph, group: Group) -> dict[int, int]:
+    """Operator -> the most columns of its output that one call makes; empty where calls make whole rows."""
+    if not group.hand_off:
+        return {}
+    along = needs(graph, group)
+    strides = {position: along[graph.ops[position].outputs[0]][1].stride for position in group.ops}
+    return {position: group.hand_off * stride for position, stride in strides.items()}
+
+
 def objection(graph: Graph, ops: tuple[int, ...]) -> tuple[int, str] | None:
     """Why `ops` cannot be a group of several operators: the operator's position and what is wrong with it.
 

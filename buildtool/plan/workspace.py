@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from buildtool.graph.types import Graph
 from buildtool.plan import arena, greedy
 from buildtool.plan.arena import round_up
+from buildtool.plan.inner import columns_per_call
 from buildtool.plan.rings import Kept, windows
 from buildtool.plan.types import Buffer, BufferKind, Group, Region, Scheme
 from buildtool.target import catalogue
@@ -108,9 +109,10 @@ def workspace(
 def _scratch(graph: Graph, group: Group, kernels: Sequence[KernelVariant | None]) -> list[tuple[int, int]]:
     """(operator, bytes) of those of a group whose kernels want scratch."""
     found = []
+    columns = columns_per_call(graph, group)
     for position in group.ops:
-        kernel = kernels[position]
-        wanted = catalogue.scratch_bytes(kernel, graph, graph.ops[position]) if kernel else 0
+        kernel, op = kernels[position], graph.ops[position]
+        wanted = catalogue.scratch_bytes(kernel, graph, op, columns.get(position)) if kernel else 0
         if wanted:
             found.append((position, wanted))
     return found

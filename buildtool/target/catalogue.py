@@ -9,7 +9,7 @@ A catalogue is `catalogue.toml` in a family's folder of the kernels:
     sources = ["reference/nn_conv2d_s8.c"]   # relative to the kernels' root
     packing = "conv"                   # layout of the constants; "none" if there are none
     when = "groups == 1 and kh == 1"   # expressions over `VARIABLES`
-    scratch = "2 * kh * kw * cin"      # bytes
+    scratch = "2 * kh * kw * cin"      # bytes, for a call of `ow` columns
     overlap = "row"                    # none | row | pixel
     cost = "20 * outputs + 8 * macs"   # the target's unit
 
@@ -186,11 +186,17 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
     )
 
 
-def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
-    """Bytes of scratch that the kernel wants from its caller for `op`; rounded up."""
+def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | None = None) -> int:
+    """Bytes of scratch that the kernel wants from its caller for `op`; rounded up.
+
+    `columns`: the most columns of an image that a call makes (None: all); `ow` stands for them.
+    """
     if variant.scratch == "0":
         return 0
-    value = evaluate(variant.scratch, features(graph, op))
+    known = features(graph, op)
+    if columns is not None and op.kind is not OpKind.FULLY_CONNECTED:
+        known["ow"] = min(known["ow"], columns)
+    value = evaluate(variant.scratch, known)
     if value < 0:
         raise TargetError(f"kernel '{variant.name}' asks for {value} bytes of scratch", operator=op.place)
     return -int(-value // 1)

@@ -77,7 +77,7 @@ class Recorder:
         first, end = extent(out)
         base = max(block for block in places if block <= first)
         arguments = self._arguments(graph, op, variant, memory, [*inputs, out], places, window)
-        size = scratch_bytes(variant, graph, op)
+        size = scratch_bytes(variant, graph, op, window[3] - window[2])
         scratch = memory.room(size)
         if op.kind in TAKES_SCRATCH:
             arguments.append(scratch)
@@ -91,7 +91,7 @@ class Recorder:
                 (scratch.offset, scratch.offset + size),
                 f"{variant.name} window {window} {op.attrs} {[t.shape for t in graph.tensors]}",
                 _twin(variant, arguments, memory) if variant.scratch != "0" else None,
-                size,
+                scratch_bytes(variant, graph, op),
             )
         )
 

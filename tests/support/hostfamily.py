@@ -58,7 +58,7 @@ class Family:
         if len(block):
             arguments.append(c_void_p(block.ctypes.data))
         arguments += [byref(view) for view in (*inputs, out)] + [byref((c_int32 * 4)(*window))]
-        size = scratch_bytes(variant, graph, op)
+        size = scratch_bytes(variant, graph, op, window[3] - window[2])
         room = placement.Room(np.random.default_rng(len(self.used)), size + ALIGNMENT)
         start = -room.middle.ctypes.data % ALIGNMENT
         scratch, rest = room.middle[start : start + size], room.middle[start + size :]

@@ -217,18 +217,19 @@ class Blocks:
             return workspace(self.e.graph, region, self.e.kernels, self.e.alignment, self.e.in_place).size
         held: list[int] = []  # windows between the operators, last to first
         extent, pixels = block.step, group.hand_off
+        scratch = [self.e.scratch_for(block.last, pixels or self.e.widths[block.last])]
         for e in range(block.last, block.first, -1):
             vertical, horizontal = self.e.axes_of[e]
             _, height, width, channels = self.e.graph.tensors[self.e.makes[e - 1]].nhwc
             extent, pixels = vertical.extent(extent), pixels * horizontal.stride
             kept = pixels + horizontal.kernel - horizontal.stride if pixels else width
             held.append(round_up(min(height, extent) * min(width, kept) * channels, self.e.alignment))
-        scratch = self.e.scratch[block.first : block.last + 1]
+            scratch.append(self.e.scratch_for(e - 1, min(width, pixels) if pixels else width))
         if group.scheme is not Scheme.HALO:
             return sum(held) + max(scratch)
         # an operator of a strip needs the windows before and after it
         after, before = [0, *held], [*held, 0]
-        return max(a + b + c for a, b, c in zip(after, before, reversed(scratch), strict=True))
+        return max(a + b + c for a, b, c in zip(after, before, scratch, strict=True))
 
     def _rewrites(self, block: Block) -> bool:
         """Whether an operator inside a block may write over the window it reads."""

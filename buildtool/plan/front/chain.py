@@ -126,13 +126,24 @@ class Elements:
 
     @cached_property
     def scratch(self) -> tuple[int, ...]:
-        """Element -> aligned bytes of scratch of its kernel."""
-        found = []
-        for position in self.positions:
+        """Element -> aligned bytes of scratch of its kernel, for calls of whole rows."""
+        return tuple(
+            self.scratch_for(element, self.widths[element]) for element in range(len(self.positions))
+        )
+
+    def scratch_for(self, element: int, columns: int) -> int:
+        """Aligned bytes of scratch of an element's kernel, for calls of so many columns at most."""
+        known = self._scratch.get((element, columns))
+        if known is None:
+            position = self.positions[element]
             kernel, op = self.kernels[position], self.graph.ops[position]
-            wanted = catalogue.scratch_bytes(kernel, self.graph, op) if kernel else 0
-            found.append(round_up(wanted, self.alignment))
-        return tuple(found)
+            wanted = catalogue.scratch_bytes(kernel, self.graph, op, columns) if kernel else 0
+            known = self._scratch[element, columns] = round_up(wanted, self.alignment)
+        return known
+
+    @cached_property
+    def _scratch(self) -> dict[tuple[int, int], int]:
+        return {}
 
     @cached_property
     def cost(self) -> tuple[float, ...]:
