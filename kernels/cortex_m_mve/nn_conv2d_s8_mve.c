@@ -154,7 +154,8 @@ static inline void run_single(nn_mve_pairs *p) {
     p->x1 = p->x0;
     p->pairs = 1;
     p->offsets = offsets_for(0);
-    p->dots = nn_mve_dots_single;
+    /* Up to three vectors stay in registers, which is worth more than what is computed twice. */
+    p->dots = p->inputs <= 48 ? dots_for(p->inputs) : nn_mve_dots_single;
     nn_mve_run_pairs(p);
 }
 

@@ -14,6 +14,7 @@
 #include "nn_mve.h"
 
 #define CHANNELS 16   /* spread together */
+#define FEW 3         /* output columns that are best computed one by one */
 #define WORD_PITCH 64 /* bytes from a channel's word to its next */
 #define MAX_GROUPS 2  /* of four rows */
 
@@ -32,20 +33,20 @@ typedef struct {
     int8_t *words;           /* scratch: the spread inputs */
 } depthwise;
 
-/* The input rows under the taps of one output row: where column 0 of channel 0 is, and bytes from
- * column to column. Where there is padding: 16 zero points, and 0. */
+/* The input rows under the taps of one output row: the address of column 0's channel 0, and bytes
+ * from column to column. Where there is padding: 16 zero points, and 0. */
 typedef struct {
-    const int8_t *row[4 * MAX_GROUPS];
+    uint32_t row[4 * MAX_GROUPS];
     int32_t step[4 * MAX_GROUPS];
 } tap_rows;
 
 /* Some columns of four rows, of the 16 channels whose turn it is; the assembly knows the order. */
 typedef struct {
-    const int8_t *row[4]; /* 0 */
-    int32_t step[4];      /* 16: from column to column */
-    int32_t skip;         /* 32: words of other rows in between */
-    int32_t count;        /* 36 */
-    int32_t next[4];      /* 40: from a row's end to its start in the next 16 channels */
+    uint32_t row[4]; /* 0: addresses */
+    int32_t step[4]; /* 16: from column to column */
+    int32_t skip;    /* 32: words of other rows in between */
+    int32_t count;   /* 36 */
+    int32_t next[4]; /* 40: from a row's end to its start in the next 16 channels */
 } source;
 
 /* Spreads the source's columns, and moves it on to the next channels. By hand, as VST4 wants four
@@ -116,12 +117,15 @@ static inline spreading *spreading_for(const depthwise *d, int32_t group, mve_pr
 /* A group of rows, `count` columns that begin `offset` bytes into them; offset -1: padding. */
 static inline void set_source(source *s, const depthwise *d, const tap_rows *taps, int32_t group,
                               int32_t offset, int32_t count) {
-    for (int32_t i = 0; i < 4; i++) {
-        const int32_t row = 4 * group + i, step = offset < 0 ? 0 : taps->step[row];
-        s->row[i] = step != 0 ? taps->row[row] + offset : d->zeros;
-        s->step[i] = step;
-        s->next[i] = step != 0 ? CHANNELS - count * step : 0;
-    }
+    const uint32x4_t rows = vldrwq_u32(taps->row + 4 * group);
+    const int32x4_t steps = vldrwq_s32(taps->step + 4 * group), none = vdupq_n_s32(0);
+    const uint32x4_t zeros = vdupq_n_u32((uint32_t)(uintptr_t)d->zeros);
+    const int32x4_t next = vmlaq_n_s32(vdupq_n_s32(CHANNELS), steps, -count);
+    const uint32x4_t offsets = vdupq_n_u32((uint32_t)offset);
+    const mve_pred16_t inside = offset < 0 ? 0 : vcmpneq_n_s32(steps, 0);
+    vstrwq_u32(s->row, vaddq_m_u32(zeros, rows, offsets, inside));
+    vstrwq_s32(s->step, vpselq_s32(steps, none, inside));
+    vstrwq_s32(s->next, vpselq_s32(next, none, inside));
     s->skip = (d->groups - 1) * WORD_PITCH;
     s->count = count;
 }
@@ -457,29 +461,174 @@ static NN_NOINLINE void compute_part(const depthwise *d, part p) {
     }
 }
 
+/* ---- one column -------------------------------------------------------------------------------
+ */
+
+/* One output column of some channels, a multiple of four, shifts to the right: where columns are
+ * few it is the channels that fill vectors. The assembly knows the order. */
+typedef struct {
+    uint32x4_t place;     /* 0: of the words */
+    uint32x4_t numbers;   /* 16: addresses of four channels' biases */
+    int16x8_t low, high;  /* 32, 48: clamps */
+    const int8_t *record; /* 64: the first channel's constants */
+    int32_t fours;        /* 68: of channels */
+    int32_t zero_point;   /* 72 */
+    int8_t *out;          /* 76 */
+    int32_t next;         /* 80: from a channel's last words to the next one's first */
+    int32_t odd;          /* 84: as in tile_arguments */
+    int32_t records;      /* 88: bytes of four channels' constants */
+} column_arguments;
+
+#define FIRST(sum, step)                                                                           \
+    "vldrw.u32 q4, [q0]\n"                                                                         \
+    "vldrb.u8 q1, [r1], #" step "\n"                                                               \
+    "vmladav.s8 " sum ", q4, q1\n"
+#define THEN(sum, step)                                                                            \
+    "vldrw.u32 q4, [q0, #256]!\n"                                                                  \
+    "vldrb.u8 q1, [r1], #" step "\n"                                                               \
+    "vmladava.s8 " sum ", q4, q1\n"
+#define ACROSS "vadd.i32 q0, q0, r11\n"
+#define OF_1(sum) FIRST(sum, "32") ACROSS
+#define OF_2(sum) FIRST(sum, "16") THEN(sum, "32") ACROSS
+#define OF_3(sum) FIRST(sum, "16") THEN(sum, "16") THEN(sum, "32") ACROSS
+#define OF_4(sum) FIRST(sum, "16") THEN(sum, "16") THEN(sum, "16") THEN(sum, "32") ACROSS
+#define COLUMN(of)                                                                                 \
+    "push {r4-r8, r11, r12, lr}\n"                                                                 \
+    "vpush {d8-d15}\n"                                                                             \
+    "vldrw.u32 q0, [r0]\n"                                                                         \
+    "vldrw.u32 q3, [r0, #16]\n"                                                                    \
+    "vldrw.u32 q6, [r0, #32]\n"                                                                    \
+    "vldrw.u32 q7, [r0, #48]\n"                                                                    \
+    "ldrd r1, lr, [r0, #64]\n"                                                                     \
+    "ldrd r5, r7, [r0, #72]\n"                                                                     \
+    "ldrd r11, r12, [r0, #80]\n"                                                                   \
+    "ldr r8, [r0, #88]\n"                                                                          \
+    "0:\n" of("r0") of("r2") of("r4") of("r6") "vmov q5[2], q5[0], r0, r4\n"                       \
+                                               "vmov q5[3], q5[1], r2, r6\n"                       \
+                                               "vldrw.u32 q1, [q3]\n"                              \
+                                               "vldrw.u32 q4, [q3, #4]\n"                          \
+                                               "vldrw.u32 q2, [q3, #8]\n"                          \
+                                               "vadd.i32 q5, q5, q1\n"                             \
+                                               "vqrdmulh.s32 q5, q5, q4\n"                         \
+                                               "vadd.i32 q3, q3, r8\n"                             \
+                                               "vqdmlah.s32 q5, q5, r12\n"                         \
+                                               "vrshl.s32 q5, q5, q2\n"                            \
+                                               "vqmovnb.s32 q5, q5\n"                              \
+                                               "vqadd.s16 q5, q5, r5\n"                            \
+                                               "vmax.s16 q5, q5, q6\n"                             \
+                                               "vmin.s16 q5, q5, q7\n"                             \
+                                               "vstrb.32 q5, [r7], #4\n"                           \
+                                               "le lr, 0b\n"                                       \
+                                               "vpop {d8-d15}\n"                                   \
+                                               "pop {r4-r8, r11, r12, pc}\n"
+
+static NN_MVE_NAKED void column_of_1_vector(NN_MVE_IN_ASM const column_arguments *a) {
+    __asm volatile(COLUMN(OF_1));
+}
+
+static NN_MVE_NAKED void column_of_2_vectors(NN_MVE_IN_ASM const column_arguments *a) {
+    __asm volatile(COLUMN(OF_2));
+}
+
+static NN_MVE_NAKED void column_of_3_vectors(NN_MVE_IN_ASM const column_arguments *a) {
+    __asm volatile(COLUMN(OF_3));
+}
+
+static NN_MVE_NAKED void column_of_4_vectors(NN_MVE_IN_ASM const column_arguments *a) {
+    __asm volatile(COLUMN(OF_4));
+}
+
+static inline void set_column(column_arguments *a, const depthwise *d) {
+    const nn_conv_constants *common = &d->head->common;
+    const int8_t *numbers = d->records + 16 * d->vectors;
+    const uint32x4_t four = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)d->record);
+    a->numbers = vaddq_n_u32(four, (uint32_t)(uintptr_t)numbers);
+    a->low = vdupq_n_s16((int16_t)common->clamp_min);
+    a->high = vdupq_n_s16((int16_t)common->clamp_max);
+    a->record = d->records;
+    a->zero_point = common->output_zero_point;
+    a->next = 4 - 4 * WORD_PITCH * (d->vectors - 1);
+    a->odd = d->head->mode;
+    a->records = 4 * d->record;
+}
+
+/* The next `channels` channels of `count` output columns, the first of which goes to `out`. */
+static inline void compute_columns(const depthwise *d, column_arguments *a, uint32x4_t words,
+                                   int32_t channels, int32_t count, int8_t *out) {
+    static void (*const computes[4])(const column_arguments *) = {
+        column_of_1_vector, column_of_2_vectors, column_of_3_vectors, column_of_4_vectors};
+    const uint32_t apart = (uint32_t)(d->geometry->stride_w * d->groups * WORD_PITCH);
+    a->fours = channels >> 2;
+    a->out = out;
+    for (; count > 0; count--, a->out += d->out->channels) {
+        a->place = words;
+        computes[d->vectors - 1](a);
+        words = vaddq_n_u32(words, apart);
+    }
+    a->record += channels * d->record;
+    a->numbers = vaddq_n_u32(a->numbers, (uint32_t)(channels * d->record));
+}
+
+/* ---- tiles ------------------------------------------------------------------------------------
+ */
+
+/* The sources of the columns under `count` outputs, and what spreads a group's 16 channels. */
+typedef struct {
+    source sources[MAX_GROUPS * MAX_SOURCES];
+    int32_t number;
+    uint32x4_t words; /* of the first channel: addresses of the first four */
+} tile_inputs;
+
+/* A few columns. */
+static NN_NOINLINE void compute_few(const depthwise *d, tile_inputs *in, int32_t count,
+                                    int8_t *out) {
+    column_arguments a;
+    set_column(&a, d);
+    for (int32_t left = d->in->channels; left > 0; left -= CHANNELS, out += CHANNELS) {
+        const int32_t some = nn_min(CHANNELS, left);
+        spread(d, in->sources, in->number, vctp8q((uint32_t)some));
+        compute_columns(d, &a, in->words, some, count, out);
+    }
+}
+
+/* Many columns, shifts to the right. */
+static NN_NOINLINE void compute_many(const depthwise *d, tile_inputs *in, int32_t count,
+                                     int8_t *out) {
+    prepared_tile tile;
+    set_tile(&tile, d, in->words, out, count);
+    for (int32_t left = d->in->channels; left > 0; left -= CHANNELS) {
+        const int32_t some = nn_min(CHANNELS, left);
+        spread(d, in->sources, in->number, vctp8q((uint32_t)some));
+        compute_channels(d, &tile, some);
+    }
+}
+
+static NN_NOINLINE void compute_general(const depthwise *d, tile_inputs *in, int32_t count,
+                                        int8_t *out) {
+    for (int32_t c = 0; c < d->in->channels; c += CHANNELS) {
+        const int32_t some = nn_min(CHANNELS, d->in->channels - c);
+        const part p = {in->words, d->records + c * d->record, out + c, some, count};
+        spread(d, in->sources, in->number, vctp8q((uint32_t)some));
+        compute_part(d, p);
+    }
+}
+
 /* Output columns [x, x + count), which lie one after the other from `out` on. */
 static inline void compute_tile(const depthwise *d, const tap_rows *taps, int32_t x, int32_t count,
                                 int8_t *out) {
     const nn_conv_geometry *g = d->geometry;
     const int32_t left = x * g->stride_w - g->pad_left;
     const int32_t end = left + (count - 1) * g->stride_w + g->kernel_w;
-    const uint32x4_t words =
+    tile_inputs in;
+    in.words =
         vaddq_n_u32(vmulq_n_u32(vidupq_n_u32(0, 1), WORD_PITCH), (uint32_t)(uintptr_t)d->words);
-    source sources[MAX_GROUPS * MAX_SOURCES];
-    const int32_t number = find_sources(d, taps, left, end, sources);
-    prepared_tile tile;
-    if (!d->general) {
-        set_tile(&tile, d, words, out, count);
-    }
-    for (int32_t c = 0; c < d->in->channels; c += CHANNELS) {
-        const int32_t some = nn_min(CHANNELS, d->in->channels - c);
-        spread(d, sources, number, vctp8q((uint32_t)some));
-        if (d->general) {
-            const part p = {words, d->records + c * d->record, out + c, some, count};
-            compute_part(d, p);
-        } else {
-            compute_channels(d, &tile, some);
-        }
+    in.number = find_sources(d, taps, left, end, in.sources);
+    if (d->general) {
+        compute_general(d, &in, count, out);
+    } else if (count <= FEW && d->in->channels % 4 == 0) {
+        compute_few(d, &in, count, out);
+    } else {
+        compute_many(d, &in, count, out);
     }
 }
 
@@ -532,6 +681,27 @@ int32_t nn_depthwise_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometr
     return 16 + WORD_PITCH * (before_last + 4 * tap_vectors(geometry));
 }
 
+/* The rows under the taps of an output row whose first one is `top`. */
+static inline void find_rows(const depthwise *d, int32_t top, tap_rows *taps) {
+    const nn_conv_geometry *g = d->geometry;
+    const nn_view *in = d->in;
+    const nn_taps valid = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
+    const int8_t *row = in->data, *end = in->data + in->ring_rows * in->row_stride;
+    const int32_t step = g->dilation_h % in->ring_rows * in->row_stride;
+    if (valid.first < valid.end) {
+        row = nn_row(in, top + valid.first * g->dilation_h);
+    }
+    for (int32_t ky = 0; ky < 4 * d->groups; ky++) {
+        const int inside = ky >= valid.first && ky < valid.end;
+        taps->row[ky] = (uint32_t)(uintptr_t)(inside ? row : d->zeros);
+        taps->step[ky] = inside ? in->channels : 0;
+        if (inside) {
+            row += step;
+            row -= row >= end ? end - in->data : 0;
+        }
+    }
+}
+
 void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants,
                                 const nn_view *in, const nn_view *out, const nn_window *window,
                                 void *scratch) {
@@ -541,12 +711,7 @@ void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *co
     for (int32_t y = window->y0; y < window->y1; y++) {
         tap_rows taps;
         int32_t count;
-        for (int32_t ky = 0; ky < 4 * d.groups; ky++) {
-            const int32_t row = y * g->stride_h - g->pad_top + ky * g->dilation_h;
-            const int inside = ky < g->kernel_h && row >= 0 && row < in->height;
-            taps.row[ky] = inside ? nn_row(in, row) : d.zeros;
-            taps.step[ky] = inside ? in->channels : 0;
-        }
+        find_rows(&d, y * g->stride_h - g->pad_top, &taps);
         for (int32_t x = window->x0; x < window->x1; x += count) {
             count = nn_run(out, x, nn_min(d.tile, window->x1 - x));
             compute_tile(&d, &taps, x, count, nn_pixel(out, y, x));
