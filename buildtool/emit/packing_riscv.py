@@ -3,8 +3,9 @@
 A convolution's block begins with nn_conv_constants and the layer's mode (nn_riscv_head). What a
 scalar kernel reads of a channel is nn_riscv_channel: requantisation with the first rounding's
 doubling, the second one's half and the zero point folded into its constants. That holds unless a sum
-or a factor is extreme; a layer with such a channel is "general" and keeps the plain constants. Vector
-kernels read channels side by side. Lengths depend on the topology alone.
+or a factor is extreme; a layer with such a channel is "general" and keeps the plain constants. A channel
+that puts out the same whatever comes in, as trained networks have them with factors of 2^-30, becomes a
+bias without weights. Vector kernels read channels side by side. Lengths depend on the topology alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.packing import aligned, channel_head, filter_weights, words
+from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
 
 Int = npt.NDArray[np.int64]
@@ -26,7 +28,8 @@ def conv_tiles(graph: Graph, op: Op) -> bytes:
     """Blocks of four output channels, tap by tap; missing ones are zeros."""
     weights = filter_weights(graph, op)
     flat = weights.reshape(weights.shape[0], -1)
-    return _scalar_head(graph, op, flat, TILE) + _tiles(flat, TILE)
+    head, kept = _scalar(graph, op, flat, TILE)
+    return head + _tiles(kept, TILE)
 
 
 def depthwise_rows(graph: Graph, op: Op) -> bytes:
@@ -34,8 +37,9 @@ def depthwise_rows(graph: Graph, op: Op) -> bytes:
     flat = _by_channel(graph, op)
     rows, columns = graph.tensors[op.inputs[1]].shape[1:3]
     width = max(3, columns + 1 - columns % 2)
-    padded = np.pad(flat.reshape(-1, rows, columns), ((0, 0), (0, 0), (0, width - columns)))
-    return _scalar_head(graph, op, flat, 1) + padded.tobytes()
+    head, kept = _scalar(graph, op, flat, 1)
+    padded = np.pad(kept.reshape(-1, rows, columns), ((0, 0), (0, 0), (0, width - columns)))
+    return head + padded.tobytes()
 
 
 def fully_connected_tiles(graph: Graph, op: Op) -> bytes:
@@ -81,19 +85,41 @@ def _plain(graph: Graph, op: Op) -> tuple[Int, Int]:
     return plain[:HEAD_WORDS], plain[HEAD_WORDS : HEAD_WORDS + 3 * channels].reshape(-1, 3)
 
 
+def _without_weights(
+    head: Int, columns: Int, weights: npt.NDArray[np.int8]
+) -> tuple[Int, npt.NDArray[np.int8]]:
+    """Columns and weights (channels x taps) with the channels simplified whose output never changes."""
+    bias, multiplier, shift = columns.T
+    zero_point, limits = int(head[1]), (int(head[2]), int(head[3]))
+    positive = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
+    negative = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
+    ends = (bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative)
+    first, last = (
+        np.clip(multiply_by_quantized_multiplier(n, multiplier, shift) + zero_point, *limits) for n in ends
+    )
+    # Requantisation never decreases: if the ends are equal, nothing between them differs.
+    same = (first == last) & (np.maximum(-ends[0], ends[1]) < 1 << 31) & (multiplier >= 0) & (shift <= 0)
+    # A quarter of four times the value, above the zero point.
+    constant = np.column_stack((4 * (first - zero_point), 0 * bias + (1 << 30), 0 * bias - 1))
+    return np.where(same[:, None], constant, columns), np.where(same[:, None], np.int8(0), weights)
+
+
 def _mode(head: Int, shift: Int) -> int:
     """Nothing below the zero point is put out: how negative halves are rounded does not show."""
-    if (shift > -1).any():
-        return GENERAL
-    return PLAIN if head[2] >= head[1] else ODD
+    if head[2] >= head[1]:
+        return GENERAL if (shift > 0).any() else PLAIN
+    return GENERAL if (shift > -1).any() else ODD
 
 
-def _scalar_head(graph: Graph, op: Op, weights: npt.NDArray[np.int8], tile: int) -> bytes:
-    """nn_riscv_head and nn_riscv_channel of each channel, up to a multiple of `tile`."""
+def _scalar(
+    graph: Graph, op: Op, weights: npt.NDArray[np.int8], tile: int
+) -> tuple[bytes, npt.NDArray[np.int8]]:
+    """nn_riscv_head with nn_riscv_channel of each channel, up to a multiple of `tile`; the weights left."""
     head, columns = _plain(graph, op)
+    columns, weights = _without_weights(head, columns, weights)
     bias, multiplier, shift = columns.T
-    exponent = np.clip(-shift, 1, 30)
-    offset = (1 << (exponent - 1)) + (head[1] << exponent)
+    exponent = np.clip(-shift, 0, 30)
+    offset = ((1 << exponent) >> 1) + (head[1] << exponent)
     largest = np.abs(bias) + 128 * np.abs(weights.astype(np.int64)).sum(axis=1)
     room = (largest * np.abs(multiplier) >> 31) + np.abs(offset) + 2 < 1 << 31
     good = room & (shift == -exponent) & (multiplier >= 0) & (largest < 1 << 31)
@@ -103,12 +129,13 @@ def _scalar_head(graph: Graph, op: Op, weights: npt.NDArray[np.int8], tile: int)
     else:
         table = np.column_stack((bias, 2 * multiplier, exponent, offset))
     table = np.pad(table, ((0, -len(table) % tile), (0, 0)))
-    return words(*head, mode, 0, 0, 0) + table.astype(np.uint32).astype("<u4").tobytes()
+    return words(*head, mode, 0, 0, 0) + table.astype(np.uint32).astype("<u4").tobytes(), weights
 
 
 def _vector(graph: Graph, op: Op, weights: npt.NDArray[np.int8]) -> bytes:
     """nn_riscv_head; all biases, all multipliers, all shifts; the weights (channels x taps) turned."""
     head, columns = _plain(graph, op)
+    columns, weights = _without_weights(head, columns, weights)
     mode = _mode(head, columns[:, 2])
     table = np.ascontiguousarray(columns.T).astype("<i4").tobytes()
     return aligned(words(*head, mode, 0, 0, 0) + table) + np.ascontiguousarray(weights.T).tobytes()

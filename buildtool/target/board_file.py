@@ -16,6 +16,7 @@ isa = "armv7e-m"
 families = ["reference"]     # kernel folders, best first
 cflags = ["-mcpu=cortex-m4"]
 defines = []
+vector_bits = 0              # of a vector register, where that is not in the instruction set's name
 
 [memory.ram]                 # any number of memories
 kind = "ram"                 # ram | rom
@@ -61,7 +62,7 @@ _TOP = (
     *("extends", "title", "family", "stack_bytes", "reserved_bytes", "alignment", "clock_hz"),
     *("toolchains", "core", "memory", "roles", "emulator", "note", "estimate"),
 )
-_CORE = ("name", "isa", "families", "cflags", "defines")
+_CORE = ("name", "isa", "families", "cflags", "defines", "vector_bits")
 _MEMORY = ("kind", "base", "size", "bandwidth")
 _EMULATOR = ("kind", "machine", "options")
 _ESTIMATE = ("macs_per_second", "source")
@@ -202,6 +203,7 @@ class _Reader:
             families=families,
             cflags=self.texts(table.get("cflags", []), "core.cflags"),
             defines=self.texts(table.get("defines", []), "core.defines"),
+            vector_bits=self.optional(table, "vector_bits", 0),
         )
 
     def name(self, name: str, key: str) -> None:

@@ -13,12 +13,16 @@ A catalogue is `catalogue.toml` in a family's folder of the kernels:
     overlap = "row"                    # none | row | pixel
     cost = "20 * outputs + 8 * macs"   # the target's unit
 
-Earlier kernels are preferred to later ones.
+Earlier kernels are preferred to later ones. A cost may also use `vector_bits` of the core (128 if it has
+none): `for_core` puts the number in.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 from buildtool.errors import TargetError, UnsupportedError, did_you_mean
@@ -34,10 +38,12 @@ from buildtool.graph.types import (
     Tensor,
 )
 from buildtool.target.expression import check, evaluate
-from buildtool.target.types import Contract, KernelVariant, Target
+from buildtool.target.types import Contract, Core, KernelVariant, Target
 
 _GEOMETRY = ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout")
 VARIABLES = frozenset({*_GEOMETRY, "batch", "groups", "multiplier", "inputs", "operands", "macs", "outputs"})
+VECTOR_BITS = "vector_bits"  # a variable of costs alone
+LEAST_VECTOR_BITS = 128
 _STRINGS = ("name", "symbol", "packing", "when", "scratch", "overlap", "cost")
 _KEYS = ("op", "sources", *_STRINGS)
 
@@ -73,6 +79,17 @@ def load_catalogue(path: Path) -> tuple[KernelVariant, ...]:
     return tuple(variants)
 
 
+def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVariant, ...]:
+    """The variants with what their costs need to know of the core written into them."""
+    bits = str(core.vector_bits or LEAST_VECTOR_BITS)
+    return tuple(
+        dataclasses.replace(v, cost=re.sub(rf"\b{VECTOR_BITS}\b", bits, v.cost))
+        if VECTOR_BITS in v.cost
+        else v
+        for v in variants
+    )
+
+
 def _variants(entry: dict[str, object]) -> list[KernelVariant]:
     """One [[kernel]] table; one variant each operator kind it serves."""
     for key in entry:
@@ -100,7 +117,7 @@ def _variants(entry: dict[str, object]) -> list[KernelVariant]:
 
 def _checked(key: str, expression: str) -> None:
     try:
-        check(expression, VARIABLES)
+        check(expression, VARIABLES | {VECTOR_BITS} if key == "cost" else VARIABLES)
     except TargetError as error:
         raise TargetError(f"'{key}': {error.text}", hint=error.hint) from None
 

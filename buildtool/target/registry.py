@@ -78,7 +78,7 @@ def load_target(name_or_path: str) -> Target:
 def make_target(board: Board) -> Target:
     """`board` with the catalogues of its core's families in order, the reference kernels last."""
     # Imports numpy, which naming the boards need not wait for.
-    from buildtool.target.catalogue import load_catalogue
+    from buildtool.target.catalogue import for_core, load_catalogue
 
     kernels: list[KernelVariant] = []
     for family in (*(f for f in board.core.families if f != REFERENCE), REFERENCE):
@@ -89,7 +89,7 @@ def make_target(board: Board) -> Target:
                 f"core.families: there are no kernels '{family}' (board '{board.name}')",
                 hint=did_you_mean(family, known),
             )
-        kernels += load_catalogue(path)
+        kernels += for_core(load_catalogue(path), board.core)
     return Target(board, tuple(kernels))
 
 

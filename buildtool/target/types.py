@@ -60,13 +60,17 @@ class KernelVariant:
 
 @dataclass(frozen=True)
 class Core:
-    """A processor core; `families` are the kernel folders it can run, best first."""
+    """A processor core; `families` are the kernel folders it can run, best first.
+
+    `vector_bits`: of a vector register, where cores that run the same code differ in it; 0: they do not.
+    """
 
     name: str
     isa: str
     families: tuple[str, ...]
     cflags: tuple[str, ...] = ()  # that select the core, clang and gcc alike
     defines: tuple[str, ...] = ()
+    vector_bits: int = 0
 
 
 @dataclass(frozen=True)

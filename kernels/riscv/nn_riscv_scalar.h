@@ -22,8 +22,8 @@ typedef struct {
 typedef struct {
     int32_t bias;
     uint32_t multiplier; /* twice nn_channel's */
-    int32_t exponent;    /* 1 to 30 */
-    int32_t offset;      /* 2^(exponent - 1) + output zero point * 2^exponent */
+    int32_t exponent;    /* 1 to 30; in mode "plain" 0 as well */
+    int32_t offset;      /* 2^exponent / 2 (integers) + output zero point * 2^exponent */
 } nn_riscv_channel;      /* mode "general": bias, multiplier and shift of nn_channel */
 
 static inline const nn_riscv_channel *nn_riscv_channels(const void *constants) {

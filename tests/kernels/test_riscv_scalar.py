@@ -8,6 +8,7 @@ import numpy as np
 import placement
 import pytest
 from ckernels import KERNELS, compile_library, constants, geometry
+from extremecases import unchanging_channels
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from kernelcases import convolutions, dense, elementwise, pools, tables
@@ -77,6 +78,7 @@ CASES = {
     "pool": pools(),
     "table": tables(),
     "wide": wide(),
+    "unchanging channels": unchanging_channels(),
 }
 kinds = pytest.mark.parametrize("cases", CASES.values(), ids=CASES)
 
@@ -106,7 +108,7 @@ def test_windows_from_rings_in_both_directions(cases, data):
         np.testing.assert_array_equal(pieces, whole)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if name != "dense"])
+@pytest.mark.parametrize("name", [name for name in CASES if name not in ("dense", "unchanging channels")])
 @EXAMPLES
 @given(data=st.data())
 def test_the_output_over_the_input_at_the_promised_distance(name, data):
