@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs, pixel_macs
@@ -17,6 +17,7 @@ from buildtool.graph.types import Graph
 from buildtool.plan.arena import round_up
 from buildtool.plan.receptive import accumulates
 from buildtool.plan.schedule import schedule
+from buildtool.plan.streamed import CALL_COST, MOVE_COST
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Plan, Region, Scheme, Step
 from buildtool.target import catalogue
 from buildtool.target.types import KernelVariant
@@ -77,7 +78,8 @@ class RegionSummary:
     `parts`: (use, bytes) at the fullest step; they add up to its bytes and `shared`, which is what
     lies on each other. `held`: all buffers that are live in any of its steps. `delivered`: rows of a
     streamed image that it waits for, each a call of its `work` beside those of its groups. `operators`:
-    of each, in order: its position, most bytes live in any of its steps, its own work.
+    of each, in order: its position, most bytes live in any of its steps, its own work. `moved`: bytes of
+    tensors that are copied within the arena before it begins; `work` has their cost.
     """
 
     first: int
@@ -91,6 +93,7 @@ class RegionSummary:
     groups: tuple[Work, ...]
     delivered: int
     operators: tuple[tuple[int, int, Work], ...]
+    moved: int
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,13 @@ def summarize(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
     at = _Holders(plan, graph)
     found: list[RegionSummary] = []
     without, number = 0, 0
+    moving: dict[int, list[int]] = {}  # step -> bytes of what is moved before it
+    for move in plan.moves:
+        target = plan.buffers[move.target]
+        moving.setdefault(target.first, []).append(target.size)
     for region, run in zip(plan.regions, runs, strict=True):
+        moved = moving.get(number, [])
+        work = _work(graph, kernels, run, region.ops, by_call, whole=True)
         last = number + len(run) - 1
         held = at.held(region, number, last)
         fullest, live, alive = at.fullest(region, held, number, run)
@@ -131,7 +140,8 @@ def summarize(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
                 shared=sum(size for _, size in parts) - fullest.bytes,
                 held=tuple(held),
                 at_fullest=tuple(live),
-                work=_work(graph, kernels, run, region.ops, by_call, whole=True),
+                work=replace(work, cost=work.cost + sum(map(move_cost, moved))),
+                moved=sum(moved),
                 groups=tuple(_work(graph, kernels, run, group.ops, by_call) for group in region.groups),
                 delivered=sum(step.op == SOURCE for step in run),
                 operators=tuple(
@@ -327,6 +337,11 @@ def _cost(graph: Graph, kernels: Sequence[KernelVariant | None], op: int, pixels
     return catalogue.cost(kernel, graph, graph.ops[op]) * share
 
 
+def move_cost(size: int) -> float:
+    """The estimate for a tensor of so many bytes that is copied within the arena."""
+    return CALL_COST + MOVE_COST * size
+
+
 def _call_cost(
     plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None], runs: Sequence[Sequence[Step]]
 ) -> float:
@@ -337,4 +352,5 @@ def _call_cost(
         if step.op != SOURCE:
             pixels[step.op] = pixels.get(step.op, 0) + (step.y1 - step.y0) * (step.x1 - step.x0)
     own = sum(_cost(graph, kernels, op, n) for op, n in pixels.items())
+    own += sum(move_cost(plan.buffers[move.target].size) for move in plan.moves)
     return max(0.0, plan.cost - own) / len(steps) if steps else 0.0

@@ -94,6 +94,13 @@ def work_lines(answer: Answer) -> Iterator[str]:
     more = sorted((n, -index) for n, index in again if n > 0)[::-1]
     calls = sum(region["calls"] for region in answer["regions"])
     yield f"         {calls:,} kernel calls"
+    moved = [
+        (region["moved_bytes"], i) for i, region in enumerate(answer["regions"]) if region["moved_bytes"]
+    ]
+    if moved:
+        places = ", ".join(str(i) for _, i in moved[:8]) + (", ..." if len(moved) > 8 else "")
+        total = count(sum(size for size, _ in moved), "byte")
+        yield f"         {total} moved within the arena, before region {places}"
     if more:
         places = ", ".join(f"region {-index} {n:,}" for n, index in more[:3])
         rest = ", ..." if len(more) > 3 else ""

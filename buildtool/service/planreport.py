@@ -30,7 +30,7 @@ def described(made: Planned, kernels: Sequence[KernelVariant | None], answer: An
 
     Keys of a region beside its groups: `operators`, `streamed`, `first_step`, `last_step`, `live_bytes`,
     `fullest` (a moment), `parts` (bytes by use), `shared_bytes`, `buffers` (position and use),
-    `delivered_rows`, and of it and of every group `macs`, `macs_once`, `f`, `calls`, `cost`.
+    `delivered_rows`, `moved_bytes`, and of it and of every group `macs`, `macs_once`, `f`, `calls`, `cost`.
     """
     plan, graph = made.plan, made.graph
     found = summarize(plan, graph, kernels)
@@ -93,6 +93,7 @@ def _region(summary: RegionSummary, graph: Graph) -> Answer:
         "shared_bytes": summary.shared,
         "buffers": _held(summary.held),
         "delivered_rows": summary.delivered,
+        "moved_bytes": summary.moved,
         **_work(summary.work),
     }
 

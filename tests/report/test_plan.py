@@ -42,22 +42,14 @@ def test_the_answer_has_stable_keys():
     answer = planned(**STREAMED)
     assert answer.keys() >= {
         *("accounting", "arena_bound_bytes", "arena_bytes", "beside", "binding", "buffers", "cost", "f"),
-        *("loads", "macs", "macs_layerwise", "operators", "overlaps", "peak", "placement", "regions"),
+        *("loads", "macs", "macs_layerwise", "moves", "operators", "overlaps", "peak", "placement"),
+        "regions",
     }
     for region in answer["regions"]:
         assert region.keys() == {
             *("groups", "operators", "streamed", "first_step", "last_step", "live_bytes", "fullest"),
-            *(
-                "parts",
-                "shared_bytes",
-                "buffers",
-                "delivered_rows",
-                "macs",
-                "macs_once",
-                "f",
-                "calls",
-                "cost",
-            ),
+            *("parts", "shared_bytes", "buffers", "delivered_rows", "moved_bytes"),
+            *("macs", "macs_once", "f", "calls", "cost"),
         }
         for group in region["groups"]:
             assert group.keys() == {
@@ -141,6 +133,13 @@ def test_what_binds_is_named_with_what_it_is_made_of():
         for b in (answer["buffers"][h["buffer"]] for h in peak["buffers"])
         if b["kind"] in ("tensor", "accumulator")
     )
+
+
+def test_tensors_that_are_moved_are_told():
+    answer = planned(**STREAMED)
+    for index, region in enumerate(answer["regions"]):
+        region["moved_bytes"] = {3: 1000, 5: 24}.get(index, 0)
+    assert "1,024 bytes moved within the arena, before region 3, 5\n" in plan.text(answer)
 
 
 def test_all_buffers_and_kernels_are_shown_when_asked_for():

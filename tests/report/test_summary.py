@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from plan_nets import graphs, make_target, residual_net
+from plan_nets import Net, graphs, make_target, residual_net
 
 from buildtool.emit.sources import plan_kernels
 from buildtool.graph.macs import op_macs
@@ -15,11 +15,13 @@ from buildtool.plan.front.front import Settings, front
 from buildtool.plan.layerwise import plan as plan_layerwise
 from buildtool.plan.msf.strategy import plan_msf
 from buildtool.plan.schedule import plan_steps, schedule
+from buildtool.plan.streamed import assemble_streamed
 from buildtool.plan.strips import parse_segments, plan_strips
-from buildtool.plan.summary import Use, summarize
-from buildtool.plan.types import SOURCE, BufferKind, Scheme
+from buildtool.plan.summary import Use, move_cost, summarize
+from buildtool.plan.types import SOURCE, BufferKind, Group, Region, Scheme
 from buildtool.service.options import plan_options
 from buildtool.service.pipeline import planned
+from buildtool.target import catalogue
 
 VWW5 = "mcunet_vww5"
 
@@ -37,6 +39,19 @@ def whole_front(image):
     return lambda: small(plans)
 
 
+def moved():
+    """Depthwise convolutions one by one, each output over its input, two rows lower."""
+    net, target = Net((1, 16, 16, 16)), make_target()
+    x = net.inputs[0]
+    for _ in range(8):
+        x = net.depthwise(x)
+    graph = net.graph(x)
+    kernels = tuple(catalogue.select(target, graph, op) for op in graph.ops)
+    regions = tuple(Region((Group((p,)),)) for p in range(len(graph.ops)))
+    options = {"strategy": "test", "in_place": "rows", "image": "overwritable"}
+    return [(graph, target, assemble_streamed(graph, target, regions, kernels, **options))]
+
+
 def real(board, **options):
     def plans():
         planned_ = planned(VWW5, board, plan_options(options))
@@ -52,6 +67,7 @@ CASES = {
     "image resident": whole_front("resident"),
     "strips": lambda: small(lambda net, target: [plan_strips(net, target, parse_segments("0-3x4"))]),
     "msf-cnn": lambda: small(lambda net, target: [plan_msf(net, target)]),
+    "tensors moved": moved,
     "real, streamed": real("cortex-m4", image="stream", objective="ram", max_f=1.1),
     "real, nothing repeated": real("host", objective="ram", max_f=1.0),
     "real, weights loaded": real("xcore", objective="ram", max_f=1.1),
@@ -166,6 +182,16 @@ def test_what_a_buffer_is_depends_on_the_region():
     uses = [next((h.use for h in found.held if h.buffer == residual), None) for found in summary.regions]
     # made, read by the expansion, kept while the depthwise and the projection run, read by the addition
     assert uses[:6] == [Use.OUTPUT, Use.INPUT, Use.KEPT, Use.KEPT, Use.INPUT, None]
+
+
+def test_what_is_moved_is_told_with_its_cost():
+    ((_, plan, summary),) = made("tensors moved")
+    sizes = [plan.buffers[move.target].size for move in plan.moves]
+    assert sizes
+    assert sum(found.moved for found in summary.regions) == sum(sizes)
+    dearer = {found.work.cost for found in summary.regions if found.moved}
+    (plain,) = {found.work.cost for found in summary.regions if not found.moved}
+    assert dearer == {plain + move_cost(sizes[0])}
 
 
 def test_weights_count_and_what_all_else_takes_is_told():
