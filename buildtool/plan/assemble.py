@@ -199,9 +199,13 @@ def accounting(target: Target, image: str, in_place: str) -> tuple[str, ...]:
         "elementwise": "an output may lie over its dying input element by element",
         "none": "no output lies over its input",
     }
+    inputs = {
+        "overwritable": "the network's inputs are in the arena; their memory is used again once read",
+        "resident": "the network's inputs are in the arena to the end",
+        "stream": "the network's input comes row by row; the rows still needed are in the arena",
+    }
     return (
-        "the network's inputs are in the arena"
-        + (" to the end" if image == "resident" else "; their memory is used again once they are read"),
+        inputs[image],
         "the network's outputs are in the arena until the end",
         "reshaped tensors share their bytes",
         overlaps[in_place],
