@@ -86,9 +86,16 @@ def tflite_file(model: Model, source: Graph | None = None) -> bytes:
 
     UnsupportedError for what that format cannot express (average pools padded otherwise than SAME).
     """
+    from buildtool.errors import UnsupportedError
     from buildtool.graph.tflite.writer import write_model
 
-    return write_model(source or _read(model)) if _is_onnx(model) else model.data
+    if not _is_onnx(model):
+        return model.data
+    try:
+        return write_model(source or _read(model))
+    except UnsupportedError as error:
+        error.hint = error.hint or "no .tflite file says the same; --reference numpy needs none"
+        raise error.at(path=model.path) from None
 
 
 def _is_onnx(model: Model) -> bool:

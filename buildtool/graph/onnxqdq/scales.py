@@ -38,8 +38,8 @@ def parameters(ctx: Context, node: Node) -> tuple[Quantization, str]:
     if scale.dtype.kind != "f" or scale.ndim > 1 or scale.size != points.size or not scale.size:
         raise ModelError(f"{list(scale.shape)} scales, {list(points.shape)} zero points")
     reals = scale.reshape(-1).astype(np.float32)
-    if not (np.isfinite(reals).all() and (reals > 0).all()):
-        raise ModelError("a scale is not a finite positive number", tensor=shown(node.input(1)))
+    if not np.isfinite(reals).all():
+        raise ModelError("a scale is not finite", tensor=shown(node.input(1)))
     zeros = tuple(int(z) for z in points.reshape(-1))
     return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
 
@@ -55,6 +55,8 @@ def of_activation(ctx: Context, node: Node) -> tuple[Quantization, str]:
             tensor=shown(node.input(0)),
             hint="quantise activations per tensor (weights may be per channel)",
         )
+    if quant.scale <= 0:
+        raise ModelError("a scale is not positive", tensor=shown(node.input(1)))
     if dtype not in _SHIFT:
         hint = "quantise activations to int8 or uint8"
         raise UnsupportedError(f"activations of type {dtype}", tensor=shown(node.input(0)), hint=hint)

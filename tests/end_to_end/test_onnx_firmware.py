@@ -1,0 +1,237 @@
+"""QDQ ONNX networks as firmware: compiled, run, and equal to LiteRT's reference kernels in every tensor.
+
+LiteRT runs the .tflite file that is written from the graph that was read.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from everyop import every_operator
+from graphs import small_networks
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from nativebatch import differences, prepare, run
+from onnxexport import NotExpressible, Style, export
+from onnxnets import Qdq, read
+from zoo_networks import built
+
+from buildtool import cli
+from buildtool.errors import UnsupportedError, UsageError
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.service import handle
+
+ROOT = Path(__file__).resolve().parents[2]
+UNSIGNED = Style(opset=21, unsigned=True, float_bias=True, float_weights=True, matmul=True, flat=True)
+EMULATED = ("cortex-m4", "cortex-m55")
+ZOO = ("mobilenetv1_025_96", "resnet8", "mobilenetv2:size=32,alpha=0.35,classes=10")
+
+
+def validate(model, folder, board="host", strategy="layerwise", inputs=2, reference="litert"):
+    """Runs the model on the board and compares every tensor."""
+    path = folder / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    answer = handle(
+        {
+            "kind": "validate",
+            "model": str(path),
+            "board": board,
+            "reference": reference,
+            "tensors": True,
+            "inputs": inputs,
+            "seed": 7,
+            "options": {"strategy": strategy},
+        }
+    )
+    assert answer["exact"], answer["first_difference"]
+    assert answer["output_values"] >= 2
+    assert answer["arena_high_water"] <= answer["arena_bytes"]
+    return answer
+
+
+def _every(style):
+    return export(rewrite(read_model(write_model(every_operator()))), style)
+
+
+@pytest.mark.parametrize(
+    ("board", "style", "strategy"),
+    [
+        ("host", Style(), "layerwise"),
+        *(pytest.param(b, UNSIGNED, "layerwise", marks=pytest.mark.slow) for b in EMULATED),
+        *(pytest.param(b, Style(), "best", marks=pytest.mark.slow) for b in EMULATED),
+    ],
+)
+def test_every_operator_equals_the_reference(board, style, strategy, tmp_path):
+    answer = validate(_every(style), tmp_path, board, strategy)
+    assert answer["tensors_compared"] >= 36
+    assert answer["output_values"] > 80
+
+
+def test_a_zoo_network_from_onnx_is_the_firmware_of_its_tflite(tmp_path):
+    """The same plan and weights, whichever file they come from."""
+    onnx.save(export(built("resnet8")), tmp_path / "net.onnx")
+    (tmp_path / "net.tflite").write_bytes(write_model(built("resnet8")))
+    emitted = [
+        handle({"kind": "emit", "model": str(tmp_path / f"net.{suffix}"), "board": "cortex-m4"})["files"]
+        for suffix in ("onnx", "tflite")
+    ]
+    for name in ("net_weights.bin", "net.plan"):
+        assert emitted[0][name] == emitted[1][name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ZOO)
+def test_zoo_networks_are_exact(name, tmp_path):
+    validate(export(built(name), UNSIGNED), tmp_path, strategy="best")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "board"), [(ZOO[0], "cortex-m4"), (ZOO[1], "cortex-m55"), *((ZOO[2], b) for b in EMULATED)]
+)
+def test_zoo_networks_are_exact_when_emulated(name, board, tmp_path):
+    validate(export(built(name)), tmp_path, board, strategy="best")
+
+
+# ---- random networks -----------------------------------------------------------------------------------
+
+_settings = settings(
+    derandomize=True,
+    deadline=None,
+    max_examples=1,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+_styles = st.builds(Style, unsigned=st.booleans(), quantised_edges=st.booleans(), flat=st.booleans())
+
+
+@st.composite
+def _read_networks(draw, count):
+    """Graphs as read from ONNX files."""
+    graphs = []
+    while len(graphs) < count:
+        graph = rewrite(read_model(write_model(draw(small_networks(firmware=True, max_blocks=4)))))
+        try:
+            graphs.append(read(export(graph, draw(_styles))))
+        except NotExpressible:
+            continue
+    return graphs
+
+
+def _check(graphs, folder):
+    jobs = [prepare(graph, f"n{i}", seed=i) for i, graph in enumerate(graphs)]
+    for job, runs in zip(jobs, run(jobs, folder), strict=True):
+        assert differences(job, runs) == []
+
+
+@_settings
+@given(graphs=_read_networks(5))
+def test_random_networks_are_exact(graphs, tmp_path_factory):
+    _check(graphs, tmp_path_factory.mktemp("batch"))
+
+
+@pytest.mark.slow
+@settings(_settings, max_examples=3)
+@given(graphs=_read_networks(10))
+def test_many_random_networks_are_exact(graphs, tmp_path_factory):
+    _check(graphs, tmp_path_factory.mktemp("batch"))
+
+
+# ---- what TFLite does not say ----------------------------------------------------------------------------
+
+
+def _residual_stem(pool, scale=0.05):
+    """As PyTorch's residual networks begin: windows padded on all sides."""
+    net = Qdq((1, 3, 12, 12))
+    y = net.node("Relu", [net.conv(net.x, 3, 8, kernel=7, strides=[2, 2])])
+    y = net.node(pool, [net.q(y, scale, -100)], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    y = net.q(net.conv(net.q(y, scale, -100), 8, 8))
+    return net.model([net.q(net.node("Flatten", [net.node("GlobalAveragePool", [y])]))])
+
+
+@pytest.mark.parametrize("strategy", ["layerwise", pytest.param("best", marks=pytest.mark.slow)])
+def test_a_maximum_padded_on_all_sides(strategy, tmp_path):
+    validate(_residual_stem("MaxPool"), tmp_path, strategy=strategy)
+
+
+@pytest.mark.slow
+def test_an_average_padded_on_all_sides_is_compared_with_the_executor(tmp_path):
+    validate(_residual_stem("AveragePool"), tmp_path, reference="numpy")
+    with pytest.raises(UnsupportedError, match="pads as SAME or VALID") as caught:
+        validate(_residual_stem("AveragePool"), tmp_path)
+    assert "--reference numpy" in caught.value.hint
+
+
+# ---- commands ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "net.onnx"
+    path.write_bytes(export(built("ds_cnn"), UNSIGNED).SerializeToString())
+    return str(path)
+
+
+def test_every_command_takes_such_a_file(file, tmp_path, capsys):
+    tflm = str(tmp_path / "planned.tflite")
+    assert cli.run(["plan", file, "--board", "cortex-m4"]) == 0
+    assert cli.run(["plan", file, "--emit", "tflm", "--out", tflm]) == 0
+    assert cli.run(["front", file, "--board", "cortex-m4"]) == 0
+    assert cli.run(["profile", file, "--board", "host"]) == 0
+    assert cli.run(["build", file, "--board", "host", "--out", str(tmp_path / "out")]) == 0
+    assert cli.run(["analyze", file, "--board", "cortex-m4"]) == 0
+    assert "cortex-m4  yes" in capsys.readouterr().out
+    assert read_model(Path(tflm).read_bytes()).ops
+    assert (tmp_path / "out/net.elf").is_file()
+
+
+def test_without_a_board_its_memory_is_counted(file, capsys):
+    assert cli.run(["analyze", file]) == 0
+    assert "QuantizeLinear" in capsys.readouterr().out
+
+
+def test_an_image_with_its_channels_first_is_refused_with_the_remedy(tmp_path):
+    model, image = tmp_path / "net.onnx", tmp_path / "image.npy"
+    onnx.save(export(built("resnet8")), model)
+    request = {"kind": "validate", "model": str(model), "board": "host", "input": str(image)}
+    np.save(image, np.zeros((1, 3, 32, 32), np.float32))
+    with pytest.raises(UsageError, match="the network takes") as caught:
+        handle(request)
+    assert "channels come last" in caught.value.hint
+    np.save(image, np.zeros((1, 32, 32, 3), np.uint8))
+    with pytest.raises(UsageError, match="uint8") as caught:
+        handle(request)
+    assert "array ^ 128" in caught.value.hint
+
+
+@pytest.mark.slow
+def test_scons_builds_and_plans_again_when_the_file_changes(tmp_path):
+    for name in ("SConstruct", "site_scons"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    onnx.save(export(built("ds_cnn")), tmp_path / "net.onnx")
+    words = [sys.executable, "-m", "SCons", "-Q", "board=host", "model=net.onnx"]
+
+    def scons():
+        done = subprocess.run(
+            words,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "planning net.onnx" in scons()
+    assert (tmp_path / "build/host/net/net.elf").is_file()
+    assert "planning" not in scons()
+    onnx.save(export(built("ds_cnn"), UNSIGNED), tmp_path / "net.onnx")
+    assert "planning net.onnx" in scons()
