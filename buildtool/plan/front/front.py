@@ -1,4 +1,21 @@
-"""The front as the rest of the product sees it: points, each of which can be made into a plan."""
+"""The front as the rest of the product sees it: points, each of which can be made into a plan.
+
+It is exact: every way in the space below, each assembled into a plan and measured, none of them beats a
+point in both numbers (tests/support/front_twin.py does just that for small networks).
+
+Live bytes are aligned: of a region, all that it holds at any time (whole tensors, rings, accumulators,
+the largest workspace of its groups) counts for all of it, less the bytes of its output that may lie on
+the tensor that feeds it; of a way, the largest region's. A placement can need more, where the outputs
+and inputs of several regions in a row do not fit onto each other, but not less, unless an output may lie
+on a tensor that does not feed its region.
+
+The space: regions of the graph's operators in their order, each an operator in one step or a chain of
+groups that feed each other row by row; what is made inside a region is not read after it, and what is
+read again further on inside it across a stride is whole. A group of several operators has at most
+MOST_OPERATORS, none of whose tensors but the last is read by another than the next, makes STEPS rows
+in one go, of HAND_OFFS pixels or whole rows, and repeats at most MOST_REPETITION of its work. Of the
+points, groups make more rows in one go only where that saves work.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,303 @@
+"""The front by brute force: every sequence of regions of a small graph, each assembled into a plan.
+
+    Twin(graph, target, image, in_place).front(Twin.work)   # [(live bytes, weight), ...]
+
+Nothing of the search is used. Which regions there are is told from the graph alone; what a region
+needs and does is read off a plan in which every other operator runs alone: its buffers, its
+multiply-accumulates, its schedule.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator
+
+from buildtool.graph.liveness import alias_roots
+from buildtool.graph.macs import op_macs
+from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.plan.arena import round_up
+from buildtool.plan.overlap import distance
+from buildtool.plan.receptive import accumulates, axes, streams, through
+from buildtool.plan.schedule import schedule
+from buildtool.plan.streamed import CALL_COST, assemble_streamed, region_distance
+from buildtool.plan.types import SOURCE, BufferKind, Group, Plan, Region, Scheme, Step
+from buildtool.plan.workspace import workspace
+from buildtool.target import catalogue
+from buildtool.target.types import Contract, Target
+
+COST_UNITS = 16  # weights are whole numbers: of a cost, sixteenths, rounded group by group
+CONTRACTS = {"rows": (Contract.ROW, Contract.PIXEL), "elementwise": (Contract.PIXEL,), "none": ()}
+Front = list[tuple[int, int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Space:
+    """What groups may be: rows made in one go, pixels handed on, operators; the most they may repeat."""
+
+    steps: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
+    hand_offs: tuple[int, ...] = (1, 4, 8)
+    most_operators: int = 10
+    most_repetition: float = 6.0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Twin:
+    """Elements are the operators that run, in order; a region is [first, end) of them."""
+
+    graph: Graph
+    target: Target
+    image: str = "overwritable"
+    in_place: str = "rows"
+    space: Space = Space()
+
+    # ---- the graph -----------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def running(self) -> list[int]:
+        """Element -> position in Graph.ops."""
+        return [p for p, op in enumerate(self.graph.ops) if op.kind not in ALIAS_KINDS]
+
+    @functools.cached_property
+    def roots(self) -> dict[int, int]:
+        return dict(alias_roots(self.graph))
+
+    def op(self, e: int):
+        return self.graph.ops[self.running[e]]
+
+    def made(self, e: int) -> int:
+        return self.op(e).outputs[0]
+
+    def readers(self, root: int) -> list[int]:
+        """Elements that read a tensor, under whatever name."""
+        return [
+            e
+            for e in range(len(self.running))
+            if root in {self.roots[t] for t in self.op(e).inputs if t in self.roots}
+        ]
+
+    @functools.cached_property
+    def born(self) -> dict[int, int]:
+        """Root -> the element that makes it, -1 for inputs."""
+        found = dict.fromkeys(self.graph.inputs, -1)
+        found.update((t, e) for e in range(len(self.running)) for t in self.op(e).outputs)
+        return found
+
+    @functools.cached_property
+    def dies(self) -> dict[int, int]:
+        """Root -> the last element that reads it (or makes it), one past all where it is kept."""
+        found = {t: max([e, *self.readers(t)]) for t, e in self.born.items()}
+        kept = [*self.graph.outputs, *(self.graph.inputs if self.image == "resident" else ())]
+        found.update((self.roots[t], len(self.running)) for t in kept if t in self.roots)
+        return found
+
+    def main(self, e: int) -> int:
+        """The tensor that feeds an element: what the one before it makes, or its first input."""
+        inputs = self.op(e).inputs
+        return self.made(e - 1) if e and self.made(e - 1) in inputs else inputs[0]
+
+    def feeds(self, e: int) -> bool:
+        """Whether an element feeds the next one row by row."""
+        here, after = self.op(e), self.op(e + 1)
+        rows = streams(self.graph, here) and streams(self.graph, after)
+        return rows and not accumulates(self.graph, here) and here.outputs[0] in after.inputs
+
+    def through(self, first: int, end: int):
+        return through(self.graph, tuple(self.running[first:end]))
+
+    # ---- the space -----------------------------------------------------------------------------------
+
+    def regions(self, first: int, end: int, frugal: bool) -> Iterator[Region]:
+        """All regions of [first, end); `frugal`: groups make more rows in one go only to save work."""
+        if end == first + 1:
+            yield Region((Group((self.running[first],)),))
+        inside = range(first, end)
+        if all(streams(self.graph, self.op(e)) for e in inside) and all(
+            self.feeds(e) and self.dies[self.made(e)] < end for e in inside[:-1]
+        ):
+            yield from map(Region, self._chains(first, end, frugal))
+
+    def _chains(self, first: int, end: int, frugal: bool) -> Iterator[tuple[Group, ...]]:
+        """All ways to cut [first, end) into groups."""
+        if first == end:
+            yield ()
+        for stop in range(first + 1, min(end, first + self.space.most_operators) + 1):
+            if stop == end or self._can_be_ring(stop, end):
+                for group in self.groups(first, stop, frugal):
+                    yield from ((group, *rest) for rest in self._chains(stop, end, frugal))
+
+    def _can_be_ring(self, cut: int, end: int) -> bool:
+        """Where a tensor between two groups is read again later, the way to there must be of stride 1."""
+        return all(
+            self.through(cut, e + 1).stride == 1 and self.made(cut - 1) in self.op(e).inputs
+            for e in self.readers(self.made(cut - 1))
+            if cut < e < end
+        )
+
+    @functools.cache  # noqa: B019
+    def groups(self, first: int, stop: int, frugal: bool) -> tuple[Group, ...]:
+        """All groups of [first, stop)."""
+        ops = tuple(self.running[first:stop])
+        if len(ops) == 1:
+            return (Group(ops, Scheme.OPERATOR, 1, 0),)
+        if not self._only_neighbours(first, stop):
+            return ()
+        last = self.op(stop - 1)
+        _, height, width, _ = self.graph.tensors[
+            last.inputs[0] if accumulates(self.graph, last) else last.outputs[0]
+        ].nhwc
+        stride = 1
+        for p in ops[1:]:
+            stride *= axes(self.graph, self.graph.ops[p])[1].stride
+        once = sum(op_macs(self.graph, self.graph.ops[p]) for p in ops)
+        found, least = [], None
+        for step in self.space.steps:
+            if step > 1 and step >= 2 * height:
+                break
+            strip = Group(ops, Scheme.HALO, step, 0)
+            work = self.work(Region((strip,)), first)
+            if work > self.space.most_repetition * once or (frugal and least is not None and work >= least):
+                continue
+            least = work
+            pixels = sorted({max(1, n // stride) for n in self.space.hand_offs})
+            found += [strip, *(Group(ops, Scheme.H_CACHED, step, n) for n in pixels if n < width)]
+        return tuple(found)
+
+    def _only_neighbours(self, first: int, stop: int) -> bool:
+        """What is made inside a group is read by the next operator alone; additions see one stride."""
+        outputs = {self.roots.get(t) for t in self.graph.outputs}
+        for e in range(first, stop - 1):
+            if self.readers(self.made(e)) != [e + 1] or self.made(e) in outputs:
+                return False
+        beside = [
+            e
+            for e in range(first + 1, stop)
+            if any(self.roots.get(t) == self.roots[self.main(first)] for t in self.op(e).inputs)
+        ]
+        stride = self.through(first, stop).stride
+        return all(self.through(e, stop).stride == stride for e in beside)
+
+    # ---- one region's numbers --------------------------------------------------------------------------
+
+    @functools.cached_property
+    def kernels(self):
+        return tuple(
+            None if op.kind in ALIAS_KINDS else catalogue.select(self.target, self.graph, op)
+            for op in self.graph.ops
+        )
+
+    @functools.lru_cache(maxsize=4096)  # noqa: B019
+    def plan(self, region: Region, first: int) -> Plan:
+        """The plan with this region, everything else alone."""
+        alone = [Region((Group((p,)),)) for p in self.running]
+        regions = (*alone[:first], region, *alone[first + len(region.ops) :])
+        return assemble_streamed(
+            self.graph,
+            self.target,
+            regions,
+            self.kernels,
+            strategy="twin",
+            in_place=self.in_place,
+            image=self.image,
+        )
+
+    def steps(self, region: Region) -> tuple[Step, ...]:
+        return schedule(region, self.graph, self.image)
+
+    def work(self, region: Region, first: int) -> int:
+        """Multiply-accumulates of the plan beyond those of the other operators."""
+        others = [p for p in self.running if p not in region.ops]
+        return self.plan(region, first).macs - sum(op_macs(self.graph, self.graph.ops[p]) for p in others)
+
+    def cost(self, region: Region, first: int) -> int:
+        """The target's estimate: of each operator in proportion to the pixels computed, and the calls."""
+        pixels = dict.fromkeys(region.ops, 0)
+        calls = dict.fromkeys(region.ops, 0)
+        for s in self.steps(region):
+            if s.op != SOURCE:
+                pixels[s.op] += (s.y1 - s.y0) * (s.x1 - s.x0)
+                calls[s.op] += 1
+        total = 0
+        for group in region.groups:
+            cost = 0.0
+            for p in group.ops:
+                op = self.graph.ops[p]
+                _, height, width, _ = self.graph.tensors[op.outputs[0]].nhwc
+                share = pixels[p] / (height * width) if pixels[p] else 1.0
+                share = 1.0 if accumulates(self.graph, op) else share
+                cost += CALL_COST * calls[p] + catalogue.cost(self.kernels[p], self.graph, op) * share
+            total += round(cost * COST_UNITS)
+        return total
+
+    def bytes(self, region: Region, first: int) -> int:
+        """Aligned live bytes: all that a region holds at any time, less what output and input share."""
+        plan, steps = self.plan(region, first), self.steps(region)
+        begin = sum(len(schedule(r, self.graph, self.image)) for r in plan.regions[:first])
+        windows = {self.graph.ops[p].outputs[0] for g in region.groups for p in g.ops[:-1]}
+        whole, total = set(), 0
+        for b in plan.buffers:
+            if b.last < begin or b.first >= begin + len(steps) or b.kind is BufferKind.SCRATCH:
+                continue
+            if b.kind is BufferKind.RING and b.tensors[0] in windows:
+                continue
+            total += self._aligned(b.size)
+            if b.kind is BufferKind.TENSOR:
+                whole.add(b.tensors[0])
+        alignment = self.target.board.alignment
+        turns = workspace(self.graph, region, self.kernels, alignment, self.in_place)
+        return total + turns.size - self.shared(region, first, whole)
+
+    def _aligned(self, size: int) -> int:
+        return round_up(size, self.target.board.alignment)
+
+    def shared(self, region: Region, first: int, whole: set[int]) -> int:
+        """Most bytes of a region's output that may lie on the tensor that feeds it, which must die in it."""
+        end, op = first + len(region.ops), self.graph.ops[region.ops[-1]]
+        if len(op.outputs) != 1:
+            return 0
+        found = [0]
+        for t in [self.main(first)] if region.is_streamed else op.inputs:
+            root = self.roots.get(t)
+            if root not in whole or self.dies[root] >= end:
+                continue
+            if region.is_streamed and self.in_place == "rows":
+                apart = region_distance(self.graph, self.steps(region), root, op.outputs[0])
+            else:
+                apart = None if region.is_streamed else self._apart(op, t, self.kernels[region.ops[0]])
+            if apart is not None:
+                sizes = [self._aligned(self.graph.tensors[x].size) for x in (root, op.outputs[0])]
+                found.append(min(sizes[0], sizes[1] - self._aligned(max(0, apart))))
+        return max(found)
+
+    def _apart(self, op, operand: int, kernel) -> int | None:
+        """What the kernel's contract says, for an operator that runs as one step."""
+        once = [self.roots.get(t) for t in op.inputs].count(self.roots[operand]) == 1
+        if not once or kernel.overlap not in CONTRACTS[self.in_place]:
+            return None
+        return distance(self.graph, op, operand, kernel.overlap)
+
+    # ---- the front -------------------------------------------------------------------------------------
+
+    def front(self, weight: Callable[[Twin, Region, int], int]) -> Front:
+        """(live bytes, weight) of every sequence of regions that no other beats; `weight`: work or cost."""
+        best: list[Front] = [[(0, 0)]]
+        for end in range(1, len(self.running) + 1):
+            found = []
+            for first in range(end):
+                frugal = weight is Twin.work
+                own = undominated(
+                    (self.bytes(region, first), weight(self, region, first))
+                    for region in self.regions(first, end, frugal)
+                )
+                found += [(max(a, b), v + w) for a, v in best[first] for b, w in own]
+            best.append(undominated(found))
+        return best[-1]
+
+
+def undominated(points) -> Front:
+    """Points of which no other has as few bytes and as little weight."""
+    kept: Front = []
+    for size, weight in sorted(points):
+        if not kept or weight < kept[-1][1]:
+            kept.append((size, weight))
+    return kept
