@@ -520,3 +520,58 @@ def test_the_type_may_follow_from_an_attribute_alone():
         net.nodes += [node, back]
         graph = check(net, ["again"])
         assert graph.tensors[graph.outputs[0]].quant.zero_points == (zero,)
+
+
+# ---- batch normalisation --------------------------------------------------------------------------------
+
+
+def _normalised(net, x, channels):
+    """With a factor of 0, and negative ones."""
+    scale = net.rng.normal(size=channels)
+    scale[1] = 0
+    parameters = [scale, net.rng.normal(size=channels), net.rng.normal(size=channels) * 0.1]
+    parameters.append(net.rng.uniform(0.5, 2, channels))
+    return net.node("BatchNormalization", [x, *(net.const(p, np.float32) for p in parameters)])
+
+
+@pytest.mark.parametrize("form", ["Conv", "depthwise", "Conv without bias", "MatMul", "ConvTranspose"])
+def test_a_normalisation_is_part_of_the_weights(form):
+    """As exporters leave it behind quantised weights."""
+    net = Qdq((2, 6, 5, 4) if form != "MatMul" else (4, 6))
+    if form == "MatMul":
+        y = net.node("MatMul", [net.x, net.weights((6, 5), 1)])
+        y = net.node("Add", [y, net.const(net.rng.normal(size=5), np.float32)])
+    elif form == "ConvTranspose":
+        y = net.node("ConvTranspose", [net.x, net.weights((6, 5, 2, 2), 1)], strides=[2, 2])
+    else:
+        group = 6 if form == "depthwise" else 1
+        y = net.conv(net.x, 6, 6 if group > 1 else 5, group=group, bias="without" not in form)
+    y = _normalised(net, y, 6 if form == "depthwise" else 5)
+    graph = check(net, [net.q(net.node("Relu", [y]), 0.06, -100)])
+    assert len(graph.ops) == 1
+    assert graph.ops[0].attrs.activation == Activation.RELU
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 5, 4), (1, 6, 20)])
+def test_a_normalisation_alone_is_a_depthwise_convolution_of_one_tap(shape):
+    net = Qdq(shape)
+    graph = check(net, [net.q(_normalised(net, net.x, 6), 0.06, -10)])
+    assert [kind for kind in kinds(graph) if kind not in ("RESHAPE", "TRANSPOSE")] == ["DEPTHWISE_CONV_2D"]
+
+
+# ---- Brevitas -------------------------------------------------------------------------------------------
+
+
+def test_clipped_integers_of_weights_and_of_activations():
+    net = Qdq((1, 12))
+    w = net.node("QuantizeLinear", [net.const(net.rng.normal(size=(12, 5)), np.float32), *_params(net)])
+    w = net.node("Clip", [w, net.const(-127, np.int8), net.const(127, np.int8)])
+    x = net.node("Clip", [net.quantize(net.x, 0.05, 0), net.const(-128, np.int8), net.const(127, np.int8)])
+    y = net.node("MatMul", [net.dq(x, 0.05, 0), net.node("DequantizeLinear", [w, *_params(net)])])
+    graph = check(net, [net.q(y)])
+    assert kinds(graph) == ["QUANTIZE", "FULLY_CONNECTED"]
+    assert graph.tensors[graph.ops[1].inputs[1]].data.min() >= -127
+
+
+def _params(net):
+    return [net.const(0.02, np.float32), net.const(0, np.int8)]

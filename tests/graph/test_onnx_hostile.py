@@ -347,6 +347,19 @@ def test_operators_without_end():
     survives(net.model([net.q(y)]).SerializeToString())
 
 
+def test_operators_in_a_circle():
+    net = Qdq((1, 12), opset=21)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["b", net.const(0.1, np.float32)], ["a"]),
+        helper.make_node("DequantizeLinear", ["a", net.const(0.1, np.float32)], ["b"]),
+    ]
+    y = net.node("Mul", [net.x, "b"])
+    net.nodes += nodes
+    assert refused(net.model([net.q(y)]), ModelError).tensor == "b"
+    net.nodes = [*nodes, *net.nodes]
+    assert refused(net.model([y]), ModelError).operator
+
+
 def test_a_shape_that_asks_for_too_much():
     net = Qdq((1, 3, 6, 6))
     y = net.node("Pad", [net.x, net.const([0, 0, 0, 0, 0, 0, 1 << 40, 1 << 40])])

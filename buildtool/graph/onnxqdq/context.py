@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
 from typing import NoReturn
 
@@ -35,7 +36,7 @@ COMMUTES = frozenset(
     """Reshape Flatten Squeeze Unsqueeze Transpose Identity Dropout MaxPool GlobalMaxPool Slice Split Concat
     Relu Clip DepthToSpace SpaceToDepth""".split()
 )
-MOST_AHEAD = 256  # names looked at to find a quantisation
+MOST_AHEAD = 256  # names looked at to find what is ahead or behind
 _UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
 
 
@@ -68,6 +69,19 @@ class Context:
                 raise ModelError("reads what no earlier operator makes", tensor=shown(name))
             self.values[name] = Constant(self.file.constant(name))
         return self.values[name]
+
+    def alone(self, name: str) -> bool:
+        """Whether one operator reads a tensor, and nothing else sees it."""
+        return len(self.readers.get(name, ())) == 1 and name not in self.outputs
+
+    def origin(self, name: str, through: Collection[str]) -> Node | None:
+        """Who makes a tensor, looking back through those kinds of operators; None: a network input."""
+        maker = self.makers.get(name)
+        for _ in range(MOST_AHEAD):
+            if maker is None or maker.kind not in through:
+                return maker
+            maker = self.makers.get(maker.input(0))
+        return None
 
     def has(self, node: Node, position: int) -> bool:
         """Whether that optional operand is there."""

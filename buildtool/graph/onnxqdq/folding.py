@@ -192,13 +192,21 @@ def _divide(_node: Node, x: list[Array]) -> Array:
     return np.asarray(x[0] / x[1])
 
 
+def _clip(_node: Node, x: list[Array]) -> Array:
+    """Also of quantised weights, whose range some exporters narrow."""
+    low, high = (x[i] if i < len(x) else None for i in (1, 2))
+    return np.asarray(np.clip(x[0], low, high))
+
+
 def _binary(function: np.ufunc) -> Rule:
     return lambda _node, x: np.asarray(function(x[0], x[1]))
 
 
-_FREE = frozenset({"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"})
+_MOVES = ("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout")
+_FREE = frozenset({*_MOVES, "Clip"})  # of constants of any size
 _RULES: dict[str, Rule] = {
-    **dict.fromkeys(_FREE, _move),
+    **dict.fromkeys(_MOVES, _move),
+    "Clip": _clip,
     "Gather": _gather,
     "Concat": _concat,
     "Slice": _slice,
@@ -208,4 +216,12 @@ _RULES: dict[str, Rule] = {
     "Sub": _binary(np.subtract),
     "Mul": _binary(np.multiply),
     "Div": _divide,
+    "Min": _binary(np.minimum),
+    "Max": _binary(np.maximum),
+    "Equal": _binary(np.equal),
+    "Floor": lambda _node, x: np.asarray(np.floor(x[0])),
+    "Ceil": lambda _node, x: np.asarray(np.ceil(x[0])),
+    "Where": lambda _node, x: np.where(x[0], x[1], x[2]),
+    "ReduceProd": lambda node, x: np.asarray(np.prod(x[0], keepdims=bool(node.integer("keepdims", 1)))),
 }
+KINDS = frozenset(_RULES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from buildtool.graph.onnxqdq import movement, pointwise, pools, weighted
+from buildtool.graph.onnxqdq import activations, affine, elementwise, movement, pools, weighted
 from buildtool.graph.onnxqdq.context import Context
 from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.onnxqdq.values import Value
@@ -15,19 +15,20 @@ RULES: dict[str, Callable[[Context, Node], list[Value]]] = {
     "ConvTranspose": weighted.conv_transpose,
     "Gemm": weighted.gemm,
     "MatMul": weighted.matmul,
-    "Add": pointwise.elementwise(OpKind.ADD),
-    "Sub": pointwise.elementwise(OpKind.SUB),
-    "Mul": pointwise.elementwise(OpKind.MUL),
-    "Div": pointwise.divide,
-    "Relu": pointwise.clamp,
-    "Clip": pointwise.clamp,
-    "LeakyRelu": pointwise.leaky_relu,
-    "PRelu": pointwise.prelu,
-    "Sigmoid": pointwise.unary(OpKind.LOGISTIC),
-    "Tanh": pointwise.unary(OpKind.TANH),
-    "HardSigmoid": pointwise.hard_sigmoid,
-    "HardSwish": pointwise.unary(OpKind.HARD_SWISH),
-    "Softmax": pointwise.softmax,
+    "BatchNormalization": affine.batch_normalization,
+    "Add": elementwise.elementwise(OpKind.ADD),
+    "Sub": elementwise.elementwise(OpKind.SUB),
+    "Mul": activations.multiply,
+    "Div": elementwise.divide,
+    "Relu": activations.clamp,
+    "Clip": activations.clamp,
+    "LeakyRelu": activations.leaky_relu,
+    "PRelu": activations.prelu,
+    "Sigmoid": activations.unary(OpKind.LOGISTIC),
+    "Tanh": activations.unary(OpKind.TANH),
+    "HardSigmoid": activations.hard_sigmoid,
+    "HardSwish": activations.unary(OpKind.HARD_SWISH),
+    "Softmax": activations.softmax,
     "MaxPool": pools.max_pool,
     "GlobalMaxPool": pools.global_max_pool,
     "AveragePool": pools.average_pool,

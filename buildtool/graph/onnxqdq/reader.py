@@ -18,7 +18,7 @@ from buildtool.graph.onnxfile import shown
 from buildtool.graph.onnxqdq import scales
 from buildtool.graph.onnxqdq.context import QUANTISE, Context
 from buildtool.graph.onnxqdq.file import Array, Interface, Node, QdqFile, read_file
-from buildtool.graph.onnxqdq.folding import fold, move_quantized
+from buildtool.graph.onnxqdq.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnxqdq.layout import canonical
 from buildtool.graph.onnxqdq.operators import RULES
 from buildtool.graph.onnxqdq.qoperators import expanded
@@ -29,7 +29,6 @@ from buildtool.graph.types import Graph
 _SHOWN = 4  # refused operators named in a message
 _IMAGE_OPERATORS = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
 _TO_NHWC, _TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
-_FOLDED_ONLY = frozenset({"Shape", "Size", "Gather", "Cast", "ConstantOfShape"})
 _DYNAMIC = frozenset({"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"})
 _FOLLOWED = ("QuantizeLinear", "DequantizeLinear", "Identity")
 
@@ -78,7 +77,7 @@ class _Reader:
     def _refuse_unknown(self) -> None:
         """One message for all operators that there is no rule for."""
         kinds = {node.kind for node in self.nodes}
-        constant = {"Constant", "QuantizeLinear", "DequantizeLinear", *_FOLDED_ONLY}
+        constant = {"Constant", "QuantizeLinear", "DequantizeLinear", "Shape", "Size", *KINDS}
         unknown = [node for node in self.nodes if node.kind not in RULES and node.kind not in constant]
         if not kinds & {"QuantizeLinear", "DequantizeLinear"}:
             text = "a float network: it has no QuantizeLinear and no DequantizeLinear"
@@ -244,9 +243,7 @@ class _Reader:
 
     def _ends_channels_last(self, name: str) -> bool:
         """Whether the file itself transposes this output to channels last at the end."""
-        maker = self.ctx.makers.get(name)
-        while maker is not None and maker.kind in _FOLLOWED:
-            maker = self.ctx.makers.get(maker.input(0))
+        maker = self.ctx.origin(name, _FOLLOWED)
         return maker is not None and maker.kind == "Transpose" and maker.integers("perm") == _TO_NHWC
 
 

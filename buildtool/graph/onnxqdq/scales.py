@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from buildtool.graph.onnxqdq.context import Context
 
 _SAME = 1e-5  # relative; a bias scale so near to input scale * weight scale is meant to be it
+_MOVES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "MaxPool", "Slice", "Split", "Concat")
 _SHIFT = {"int8": 0, "uint8": 128}  # what is subtracted to make int8 of it
 _RANGES = {"int8": (-128, 127), "uint8": (0, 255)}
 
@@ -69,10 +70,8 @@ def _integers(ctx: Context, node: Node) -> str:
     for interface in ctx.file.inputs:
         if interface.name == name:
             return interface.dtype
-    maker = ctx.makers.get(name)
-    while maker is not None and maker.kind != "QuantizeLinear" and maker.inputs:
-        maker = ctx.makers.get(maker.inputs[0])
-    return of_activation(ctx, maker)[1] if maker is not None else "uint8"
+    maker = ctx.origin(name, _MOVES)
+    return of_activation(ctx, maker)[1] if maker is not None and maker.kind == "QuantizeLinear" else "uint8"
 
 
 def quantize_constant(ctx: Context, node: Node, x: Array) -> Constant:

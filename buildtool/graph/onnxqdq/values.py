@@ -59,7 +59,8 @@ class Pending:
 
     `make` emits it, given quantisation, fused activation, and the output's name. `clamp`: what
     followed it; `fuses`: whether it can clamp by itself. `biased`: the same with a bias added, where
-    it has none. `natural`: the output quantisation that TFLite's kernel demands.
+    it has none; `scaled`: with channels times factors plus offsets. `natural`: the output quantisation
+    that TFLite's kernel demands.
     """
 
     shape: tuple[int, ...]
@@ -67,6 +68,7 @@ class Pending:
     clamp: Clamp = NO_CLAMP
     fuses: bool = False
     biased: Callable[[Constant | Quantized], Pending] | None = None
+    scaled: Callable[[Array, Array], Pending] | None = None
     natural: Quantization | None = None
     channel: int = -1  # the dimension that a bias runs along
 

@@ -80,11 +80,48 @@ def _pending(
         held = ctx.build.held(made, order)
         return Held(made, tuple(shape), held.layout, out)
 
+    def scaled(factor: Array, shift: Array) -> Pending:
+        real = np.zeros(channels) if bias is None else _real(bias, channels)
+        turned = Constant(real * factor + shift)
+        return _pending(ctx, kind, x, _times(data, quant, axis, factor), turned, attrs, shapes)
+
+    axis = 3 if kind is OpKind.DEPTHWISE_CONV_2D else 0
     again = None
     if bias is None:
         again = lambda b: _pending(ctx, kind, x, filter_, b, attrs, shapes)  # noqa: E731
+    raw = isinstance(bias, Constant) and bias.data.dtype.kind != "f"
     channel = 1 if kind is not OpKind.FULLY_CONNECTED else -1
-    return Pending(tuple(shape), make, fuses=True, biased=again, channel=channel)
+    more = None if raw else scaled
+    return Pending(tuple(shape), make, fuses=True, biased=again, scaled=more, channel=channel)
+
+
+def _real(bias: Constant | Quantized, channels: int) -> Array:
+    """A bias as real numbers."""
+    data = bias.data.reshape(-1).astype(np.float64)
+    if isinstance(bias, Quantized):
+        data = (data - np.array(bias.quant.zero_points)) * np.array(bias.quant.scales)
+    return np.broadcast_to(data, (channels,))
+
+
+def _times(data: Array, quant: Quantization, axis: int, factor: Array) -> tuple[Array, Quantization]:
+    """Weights with each output channel times a factor: its scale changes; a factor of 0 clears it."""
+    scale = np.broadcast_to(np.array(quant.scales), factor.shape)
+    made = np.where(factor == 0, scale, scale * factor).astype(np.float32)
+    cleared = data * (factor != 0).reshape([-1 if d == axis else 1 for d in range(data.ndim)])
+    scales_ = tuple(float(s) for s in made)
+    return cleared.astype(np.int8), Quantization(scales_, (0,) * len(scales_), axis)
+
+
+def depthwise_one(ctx: Context, x: Held, weights: Array, scales_: Array, bias: Constant) -> Pending:
+    """Channels times weights times their scales, plus a bias: DEPTHWISE_CONV_2D with one tap."""
+    image = as_image(x)
+    n, c, h, w = image.shape
+    unit = tuple(float(np.float32(f)) for f in scales_)
+    filter_ = (weights.reshape(1, 1, 1, c), Quantization(unit, (0,) * c, 3 if c > 1 else 0))
+    tensor = ctx.build.ordered(image, NHWC)
+    shapes = ((n, h, w, c), x.shape, NHWC)
+    kind = OpKind.DEPTHWISE_CONV_2D
+    return _pending(ctx, kind, tensor, filter_, bias, lambda a: DepthwiseAttrs(activation=a), shapes)
 
 
 def conv(ctx: Context, node: Node) -> list[Value]:

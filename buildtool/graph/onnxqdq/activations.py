@@ -1,9 +1,9 @@
-"""Operators of one element: sums, products, activations, Softmax."""
+"""Activations: clamps, functions of one byte, HardSwish in parts, Softmax."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,18 +11,13 @@ import numpy as np
 from buildtool.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxqdq import scales
 from buildtool.graph.onnxqdq.context import Context, meet
+from buildtool.graph.onnxqdq.elementwise import elementwise, in_order, sum_or_product
 from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.onnxqdq.folding import axes_of
-from buildtool.graph.onnxqdq.values import NO_CLAMP, Clamp, Constant, Held, Pending, Quantized, Value
-from buildtool.graph.types import (
-    Activation,
-    Attrs,
-    ElementwiseAttrs,
-    LeakyReluAttrs,
-    OpKind,
-    Quantization,
-    SoftmaxAttrs,
-)
+from buildtool.graph.onnxqdq.values import Clamp, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.types import Activation, Attrs, LeakyReluAttrs, OpKind, Quantization, SoftmaxAttrs
+
+Rule = Callable[[Context, Node], list[Value]]
 
 _NATURAL = {
     OpKind.SOFTMAX: Quantization((1 / 256,), (-128,)),
@@ -31,142 +26,34 @@ _NATURAL = {
 }
 _NEAR = 0.001  # relative; so much TFLite lets such an output's scale differ
 
-Rule = Callable[[Context, Node], list[Value]]
-
-
-def elementwise(kind: OpKind) -> Rule:
-    """Add, Sub or Mul; an Add of a constant behind an operator with weights is its bias."""
-
-    def rule(ctx: Context, node: Node) -> list[Value]:
-        if kind is OpKind.ADD:
-            biased = _as_bias(ctx, node)
-            if biased is not None:
-                return [biased]
-        gated = _hard_swish(ctx, node) if kind is OpKind.MUL else None
-        if gated is not None:
-            return [gated]
-        return [_elementwise(ctx, kind, ctx.operand(node, 0), ctx.operand(node, 1))]
-
-    return rule
-
-
-def divide(ctx: Context, node: Node) -> list[Value]:
-    """Div by a constant: a product with its reciprocal."""
-    divisor = ctx.value(node.input(1))
-    if not isinstance(divisor, (Constant, Quantized)) or divisor.data.size != 1:
-        raise UnsupportedError("a Div by more than one constant", hint="multiply by reciprocals")
-    value = float(divisor.data.reshape(-1)[0])
-    if isinstance(divisor, Quantized):
-        value = (value - divisor.quant.zero_point) * divisor.quant.scale
-    if value == 0 or not math.isfinite(1 / value):
-        raise ModelError("a Div by zero")
-    sign = np.full((1,), int(math.copysign(1, value)), np.int8)
-    scale = float(np.float32(abs(1 / value)))
-    return [
-        _elementwise(ctx, OpKind.MUL, ctx.operand(node, 0), Quantized(sign, Quantization((scale,), (0,))))
-    ]
-
-
-def _as_bias(ctx: Context, node: Node) -> Pending | None:
-    """The sum as a biased convolution or dense layer, if it is one: a constant per output channel."""
-    if len(node.inputs) != 2:
-        return None
-    for name, other in (node.inputs, node.inputs[::-1]):
-        before, constant = ctx.values.get(name), ctx.value(other)
-        if (
-            not isinstance(before, Pending)
-            or before.biased is None
-            or not isinstance(constant, (Constant, Quantized))
-        ):
-            continue
-        alone = len(ctx.readers[name]) == 1 and name not in ctx.outputs and before.clamp == NO_CLAMP
-        rank, shape = len(before.shape), constant.data.shape
-        full = (1,) * (rank - len(shape)) + shape
-        if (
-            alone
-            and len(full) == rank
-            and all(n == 1 for d, n in enumerate(full) if d != before.channel % rank)
-        ):
-            flat = constant.data.reshape(-1)
-            if flat.size in (1, before.shape[before.channel]):
-                return before.biased(_flat(constant))
-    return None
-
-
-def _flat(constant: Constant | Quantized) -> Constant | Quantized:
-    if isinstance(constant, Constant):
-        return Constant(constant.data.reshape(-1))
-    return Quantized(constant.data.reshape(-1), replace(constant.quant, axis=0))
-
-
-def _elementwise(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
-    """ADD, SUB or MUL in the order in which the larger operand lies."""
-    shapes = [x.shape if isinstance(x, Held) else x.data.shape for x in (a, b)]
-    try:
-        shape = tuple(int(n) for n in np.broadcast_shapes(*shapes))
-    except ValueError:
-        raise ModelError(f"shapes {[list(s) for s in shapes]} do not broadcast") from None
-    leader = max((x for x in (a, b) if isinstance(x, Held)), key=lambda x: math.prod(x.shape), default=None)
-    if leader is None:
-        raise UnsupportedError("a sum or product of constants", hint="fold constants before exporting")
-    whole = Held(
-        leader.tensor, (1,) * (len(shape) - len(leader.shape)) + leader.shape, leader.layout, leader.quant
-    )
-    if all(_same(x, leader) for x in (a, b)):
-        memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
-        tensors = [_as_it_lies(ctx, x, memory) for x in (a, b)]
-        layout = leader.layout
-    else:
-        _, order = ctx.build.natural(whole)
-        tensors = [_in_order(ctx, x, order) for x in (a, b)]
-        memory = [shape[d] for d in order]
-        layout = None
-
-    def make(out: Quantization, activation: Activation, name: str) -> Held:
-        made = ctx.build.make(kind, tensors, name, memory, out, ElementwiseAttrs(activation))
-        if layout is not None:
-            return Held(made, shape, layout, out)
-        return ctx.build.held(made, order)
-
-    return Pending(shape, make, fuses=True)
-
-
-def _same(x: Held | Quantized, leader: Held) -> bool:
-    """Whether `x` needs no order of dimensions: it lies as the leader does, or is one number."""
-    if isinstance(x, Quantized):
-        return x.data.size == 1 and x.data.ndim <= len(leader.shape)
-    return x.shape == leader.shape and x.layout == leader.layout
-
-
-def _as_it_lies(ctx: Context, x: Held | Quantized, memory: Sequence[int]) -> int:
-    if isinstance(x, Held):
-        return ctx.build.viewed(x.tensor, memory)
-    return ctx.build.constant("constant", x.data.reshape(1), x.quant)
-
-
-def _in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:
-    if isinstance(x, Quantized):
-        return ctx.build.spread(x, "constant", order)
-    shape = (1,) * (len(order) - len(x.shape)) + x.shape
-    return ctx.build.ordered(Held(x.tensor, shape, x.layout, x.quant), order)
-
-
-# ---- activations -------------------------------------------------------------------------------------
-
 
 def clamp(ctx: Context, node: Node) -> list[Value]:
     """Relu, Clip: part of the operator before it where nothing else reads that."""
     name = node.input(0)
     limits = _limits(ctx, node)
     before = ctx.value(name)
-    if isinstance(before, Pending) and len(ctx.readers[name]) == 1 and name not in ctx.outputs:
-        return [replace(before, clamp=meet(before.clamp, limits), biased=None)]
-    x = ctx.held(node)
+    if isinstance(before, Pending) and ctx.alone(name):
+        return [replace(before, clamp=meet(before.clamp, limits), biased=None, scaled=None)]
+    x = ctx.held(node, integers=True)
+    if x.integers:
+        return [_clamped_integers(ctx, node, x)]
 
     def make(out: Quantization, _activation: Activation, called: str) -> Held:
         return ctx.clamped(x, ctx.activation(limits, out), out, called)
 
     return [Pending(x.shape, make)]
+
+
+def _clamped_integers(ctx: Context, node: Node, x: Held) -> Held:
+    """A Clip of quantised integers that cuts nothing off."""
+    types = {ctx.array(node, i, "the clip's limit").dtype for i in (1, 2) if ctx.has(node, i)}
+    low, high = _limits(ctx, node)
+    if node.kind == "Clip" and len(types) == 1:
+        limits = np.iinfo(types.pop())
+        if low <= limits.min and high >= limits.max:
+            return x
+    text = f"a {node.kind} of quantised integers"
+    raise UnsupportedError(text, hint="clip before QuantizeLinear (Brevitas: no narrow_range)")
 
 
 def _limits(ctx: Context, node: Node) -> Clamp:
@@ -207,10 +94,16 @@ def hard_sigmoid(ctx: Context, node: Node) -> list[Value]:
     )
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        total = _elementwise(ctx, OpKind.ADD, x, offset).make(middle, Activation.NONE, f"{name}/sum")
-        return _elementwise(ctx, OpKind.MUL, total, factor).make(out, Activation.NONE, name)
+        total = sum_or_product(ctx, OpKind.ADD, x, offset).make(middle, Activation.NONE, f"{name}/sum")
+        return sum_or_product(ctx, OpKind.MUL, total, factor).make(out, Activation.NONE, name)
 
     return [Pending(x.shape, make)]
+
+
+def multiply(ctx: Context, node: Node) -> list[Value]:
+    """Mul; x * HardSigmoid(x) is one operator."""
+    gated = _hard_swish(ctx, node)
+    return [gated] if gated is not None else elementwise(OpKind.MUL)(ctx, node)
 
 
 def _hard_swish(ctx: Context, node: Node) -> Pending | None:
@@ -218,9 +111,7 @@ def _hard_swish(ctx: Context, node: Node) -> Pending | None:
     if len(node.inputs) != 2:
         return None
     for name, other in (node.inputs, node.inputs[::-1]):
-        gate = ctx.makers.get(other)
-        while gate is not None and gate.kind in ("QuantizeLinear", "DequantizeLinear"):
-            gate = ctx.makers.get(gate.input(0))
+        gate = ctx.origin(other, ("QuantizeLinear", "DequantizeLinear"))
         x = ctx.values.get(name)
         if gate is None or gate.kind != "HardSigmoid" or not isinstance(x, Held) or x.integers:
             continue
@@ -252,7 +143,7 @@ def prelu(ctx: Context, node: Node) -> list[Value]:
     if operand.data.ndim > len(x.shape):
         raise ModelError(f"slopes {list(operand.data.shape)} for an input of {list(x.shape)}")
     tensor, order = ctx.build.natural(x)
-    alpha_index = _in_order(ctx, operand, order)
+    alpha_index = in_order(ctx, operand, order)
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
         memory = ctx.build.tensors[tensor].shape

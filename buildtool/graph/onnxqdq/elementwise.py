@@ -1,0 +1,132 @@
+"""Sums and products of two operands, which broadcast; biases that are added behind."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.onnxqdq.context import Context
+from buildtool.graph.onnxqdq.file import Node
+from buildtool.graph.onnxqdq.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
+from buildtool.graph.types import Activation, ElementwiseAttrs, OpKind, Quantization
+
+Rule = Callable[[Context, Node], list[Value]]
+
+
+def elementwise(kind: OpKind) -> Rule:
+    """Add or Sub, or Mul; an Add of a constant behind an operator with weights is its bias."""
+
+    def rule(ctx: Context, node: Node) -> list[Value]:
+        if kind is OpKind.ADD:
+            biased = _as_bias(ctx, node)
+            if biased is not None:
+                return [biased]
+        return [sum_or_product(ctx, kind, ctx.operand(node, 0), ctx.operand(node, 1))]
+
+    return rule
+
+
+def divide(ctx: Context, node: Node) -> list[Value]:
+    """Div by a constant: a product with its reciprocal."""
+    divisor = ctx.value(node.input(1))
+    if not isinstance(divisor, (Constant, Quantized)) or divisor.data.size != 1:
+        raise UnsupportedError("a Div by more than one constant", hint="multiply by reciprocals")
+    value = float(divisor.data.reshape(-1)[0])
+    if isinstance(divisor, Quantized):
+        value = (value - divisor.quant.zero_point) * divisor.quant.scale
+    if value == 0 or not math.isfinite(1 / value):
+        raise ModelError("a Div by zero")
+    sign = np.full((1,), int(math.copysign(1, value)), np.int8)
+    scale = float(np.float32(abs(1 / value)))
+    return [
+        sum_or_product(ctx, OpKind.MUL, ctx.operand(node, 0), Quantized(sign, Quantization((scale,), (0,))))
+    ]
+
+
+def _as_bias(ctx: Context, node: Node) -> Pending | None:
+    """The sum as a biased convolution or dense layer, if it is one: a constant per output channel."""
+    if len(node.inputs) != 2:
+        return None
+    for name, other in (node.inputs, node.inputs[::-1]):
+        before, constant = ctx.values.get(name), ctx.value(other)
+        if (
+            not isinstance(before, Pending)
+            or before.biased is None
+            or not isinstance(constant, (Constant, Quantized))
+        ):
+            continue
+        alone = ctx.alone(name) and before.clamp == NO_CLAMP
+        rank, shape = len(before.shape), constant.data.shape
+        full = (1,) * (rank - len(shape)) + shape
+        if (
+            alone
+            and len(full) == rank
+            and all(n == 1 for d, n in enumerate(full) if d != before.channel % rank)
+        ):
+            flat = constant.data.reshape(-1)
+            if flat.size in (1, before.shape[before.channel]):
+                return before.biased(_flat(constant))
+    return None
+
+
+def _flat(constant: Constant | Quantized) -> Constant | Quantized:
+    if isinstance(constant, Constant):
+        return Constant(constant.data.reshape(-1))
+    return Quantized(constant.data.reshape(-1), replace(constant.quant, axis=0))
+
+
+def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
+    """ADD, SUB or MUL in the order in which the larger operand lies."""
+    shapes = [x.shape if isinstance(x, Held) else x.data.shape for x in (a, b)]
+    try:
+        shape = tuple(int(n) for n in np.broadcast_shapes(*shapes))
+    except ValueError:
+        raise ModelError(f"shapes {[list(s) for s in shapes]} do not broadcast") from None
+    leader = max((x for x in (a, b) if isinstance(x, Held)), key=lambda x: math.prod(x.shape), default=None)
+    if leader is None:
+        raise UnsupportedError("a sum or product of constants", hint="fold constants before exporting")
+    whole = Held(
+        leader.tensor, (1,) * (len(shape) - len(leader.shape)) + leader.shape, leader.layout, leader.quant
+    )
+    if all(_same(x, leader) for x in (a, b)):
+        memory: Sequence[int] = ctx.build.tensors[leader.tensor].shape
+        tensors = [_as_it_lies(ctx, x, memory) for x in (a, b)]
+        layout = leader.layout
+    else:
+        _, order = ctx.build.natural(whole)
+        tensors = [in_order(ctx, x, order) for x in (a, b)]
+        memory = [shape[d] for d in order]
+        layout = None
+
+    def make(out: Quantization, activation: Activation, name: str) -> Held:
+        made = ctx.build.make(kind, tensors, name, memory, out, ElementwiseAttrs(activation))
+        if layout is not None:
+            return Held(made, shape, layout, out)
+        return ctx.build.held(made, order)
+
+    return Pending(shape, make, fuses=True)
+
+
+def _same(x: Held | Quantized, leader: Held) -> bool:
+    """Whether `x` needs no order of dimensions: it lies as the leader does, or is one number."""
+    if isinstance(x, Quantized):
+        return x.data.size == 1 and x.data.ndim <= len(leader.shape)
+    return x.shape == leader.shape and x.layout == leader.layout
+
+
+def _as_it_lies(ctx: Context, x: Held | Quantized, memory: Sequence[int]) -> int:
+    if isinstance(x, Held):
+        return ctx.build.viewed(x.tensor, memory)
+    return ctx.build.constant("constant", x.data.reshape(1), x.quant)
+
+
+def in_order(ctx: Context, x: Held | Quantized, order: Sequence[int]) -> int:
+    """An operand's tensor, its dimensions (as many as the result's) in that order."""
+    if isinstance(x, Quantized):
+        return ctx.build.spread(x, "constant", order)
+    shape = (1,) * (len(order) - len(x.shape)) + x.shape
+    return ctx.build.ordered(Held(x.tensor, shape, x.layout, x.quant), order)
