@@ -16,6 +16,7 @@
 #include "nn_dsp.h"
 
 #define NN_DSP_MAX_ROWS 7 /* of the kernel */
+#define NN_DSP_FEW 3      /* outputs of a run that are computed one by one */
 
 /* A run of outputs of one block; the assembly knows the order. */
 typedef struct {
@@ -262,14 +263,44 @@ NN_OUTLINE void nn_dsp_fill_rows(uint32_t *to, const int8_t *const rows[], int32
 /* ---- outputs ----------------------------------------------------------------------------------
  */
 
-/* The weights of a block as words, two of which come from each of `count` words. */
-static inline void nn_dsp_widen_taps(uint32_t *to, const int8_t *weights, int32_t count) {
+/* The weights of a block as words, two of which come from each of `count` words: one more than a
+ * multiple of four, as is the square of an odd number. Returns where the weights end. */
+#if NN_DSP
+NN_DSP_ASSEMBLY __attribute__((unused)) static const int8_t *
+nn_dsp_widen_taps(__attribute__((unused)) uint32_t *to,
+                  __attribute__((unused)) const int8_t *weights,
+                  __attribute__((unused)) int32_t count) {
+    __asm volatile("push {r4, r5, r6, r7, r8, r9, r10, lr}\n"
+                   "1: ldmia.w r1!, {r3, r5, r7, r9}\n"
+                   "sxtb16 r4, r3, ror #8\n"
+                   "sxtb16 r3, r3\n"
+                   "sxtb16 r6, r5, ror #8\n"
+                   "sxtb16 r5, r5\n"
+                   "sxtb16 r8, r7, ror #8\n"
+                   "sxtb16 r7, r7\n"
+                   "sxtb16 r10, r9, ror #8\n"
+                   "sxtb16 r9, r9\n"
+                   "subs r2, #4\n"
+                   "stmia.w r0!, {r3, r4, r5, r6, r7, r8, r9, r10}\n"
+                   "cmp r2, #1\n"
+                   "bne 1b\n"
+                   "ldr r3, [r1], #4\n"
+                   "sxtb16 r4, r3, ror #8\n"
+                   "sxtb16 r3, r3\n"
+                   "strd r3, r4, [r0]\n"
+                   "mov r0, r1\n"
+                   "pop {r4, r5, r6, r7, r8, r9, r10, pc}\n");
+}
+#else
+static inline const int8_t *nn_dsp_widen_taps(uint32_t *to, const int8_t *weights, int32_t count) {
     for (; count > 0; count--, weights += 4, to += 2) {
         const uint32_t word = nn_load4(weights);
         to[0] = nn_sxtb16(word);
         to[1] = nn_sxtb16_ror8(word);
     }
+    return weights;
 }
+#endif
 
 /* Columns of input that lie one behind the other in memory, and where they go. */
 typedef struct {
@@ -344,8 +375,7 @@ static inline void nn_dsp_compute_columns(const nn_dsp_depthwise *d, int8_t *out
         run.out = out + c;
         run.end = run.out + count * channels;
         block += NN_DSP_BLOCK * sizeof(nn_dsp_channel);
-        nn_dsp_widen_taps(d->taps, block, size * size);
-        block += NN_DSP_BLOCK * size * size;
+        block = nn_dsp_widen_taps(d->taps, block, size * size);
         nn_dsp_fill_block(d, c);
         if (c >= d->constants->general_first && c < d->constants->general_end) {
             nn_dsp_general_run(&run, size, &d->constants->common);
@@ -355,6 +385,74 @@ static inline void nn_dsp_compute_columns(const nn_dsp_depthwise *d, int8_t *out
     }
     nn_dsp_clamp(out, count * channels, d->constants->common.clamp_min,
                  d->constants->common.clamp_max);
+}
+
+/* ---- few outputs ------------------------------------------------------------------------------
+ * A run of few outputs uses its columns and its widened weights too seldom to be worth writing them
+ * to scratch: they are widened where they are used. */
+
+/* The sums of one output of four channels; `columns`: bytes from the rows' starts. */
+static inline void nn_dsp_sum_inputs(int32_t sums[NN_DSP_BLOCK], const int8_t *const rows[],
+                                     const int32_t *columns, int32_t c, const int8_t *weights,
+                                     int32_t size) {
+    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (int32_t column = 0; column < size; column++) {
+        const int32_t place = columns[column] + c;
+        int32_t row = 0;
+        for (; row + 1 < size; row += 2, weights += 8) {
+            uint32_t x[4];
+            const uint32_t w0 = nn_load4(weights), w1 = nn_load4(weights + 4);
+            nn_dsp_put_two(x, nn_load4(rows[row] + place), nn_load4(rows[row + 1] + place));
+            s0 = nn_smlad(x[0], nn_sxtb16(w0), s0);
+            s1 = nn_smlad(x[1], nn_sxtb16_ror8(w0), s1);
+            s2 = nn_smlad(x[2], nn_sxtb16(w1), s2);
+            s3 = nn_smlad(x[3], nn_sxtb16_ror8(w1), s3);
+        }
+        if (row < size) {
+            const uint32_t a = nn_load4(rows[row] + place), w = nn_load4(weights);
+            const uint32_t a02 = nn_sxtb16(a), a13 = nn_sxtb16_ror8(a);
+            const uint32_t w02 = nn_sxtb16(w), w13 = nn_sxtb16_ror8(w);
+            s0 = nn_smlabb(a02, w02, s0);
+            s1 = nn_smlabb(a13, w13, s1);
+            s2 = nn_smlatt(a02, w02, s2);
+            s3 = nn_smlatt(a13, w13, s3);
+            weights += 4;
+        }
+    }
+    sums[0] = s0;
+    sums[1] = s1;
+    sums[2] = s2;
+    sums[3] = s3;
+}
+
+/* All channels of one output, all of whose taps meet the input, the first of them column `left`. */
+static inline void nn_dsp_compute_one(const nn_dsp_depthwise *d, int32_t left, int8_t *out,
+                                      int32_t size) {
+    const nn_view *in = d->in;
+    const int32_t channels = in->channels;
+    const int8_t *block = (const int8_t *)(d->constants + 1);
+    int32_t columns[NN_DSP_MAX_ROWS];
+    int32_t place = nn_column(in, left) * channels;
+    for (int32_t i = 0; i < size; i++) {
+        columns[i] = place;
+        place += channels;
+        place = place == in->ring_cols * channels ? 0 : place;
+    }
+    for (int32_t start = 0; start < channels; start += NN_DSP_BLOCK) {
+        const int32_t c = nn_min(start, channels - NN_DSP_BLOCK);
+        const nn_dsp_channel *channel = (const nn_dsp_channel *)(const void *)block;
+        const int general = c >= d->constants->general_first && c < d->constants->general_end;
+        int32_t sums[NN_DSP_BLOCK];
+        block += NN_DSP_BLOCK * sizeof(nn_dsp_channel);
+        nn_dsp_sum_inputs(sums, d->rows, columns, c, block, size);
+        block += NN_DSP_BLOCK * size * size;
+        for (int32_t i = 0; i < NN_DSP_BLOCK; i++) {
+            out[c + i] = general
+                             ? nn_dsp_general_output(sums[i], channel + i, &d->constants->common)
+                             : (int8_t)nn_dsp_output(sums[i], channel + i);
+        }
+    }
+    nn_dsp_clamp(out, channels, d->constants->common.clamp_min, d->constants->common.clamp_max);
 }
 
 static inline void nn_dsp_find_rows(nn_dsp_depthwise *d, int32_t top) {
@@ -381,9 +479,14 @@ static inline void nn_dsp_depthwise_rows(const nn_dsp_depthwise_kind *kind,
         int32_t count;
         nn_dsp_find_rows(&d, y * geometry->stride_h - geometry->pad_top);
         for (int32_t x = window->x0; x < window->x1; x += count) {
+            const int32_t left = x * stride - geometry->pad_left;
             count = nn_run(out, x, nn_min(kind->run, window->x1 - x));
-            nn_dsp_find_columns(&d, x * stride - geometry->pad_left,
-                                (count - 1) * stride + kind->size);
+            if (count <= NN_DSP_FEW && !d.border && left >= 0 && left + kind->size <= in->width) {
+                nn_dsp_compute_one(&d, left, nn_pixel(out, y, x), kind->size);
+                count = 1;
+                continue;
+            }
+            nn_dsp_find_columns(&d, left, (count - 1) * stride + kind->size);
             nn_dsp_compute_columns(&d, nn_pixel(out, y, x), count, stride);
         }
     }
