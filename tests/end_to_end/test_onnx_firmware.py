@@ -99,6 +99,16 @@ def test_zoo_networks_are_exact_when_emulated(name, board, tmp_path):
     validate(export(built(name)), tmp_path, board, strategy="best")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "board"), [("classifier_qoperator", "cortex-m4"), ("shuffle_symmetric", "cortex-m55")]
+)
+def test_networks_from_a_quantiser_are_exact(name, board, tmp_path):
+    """As onnxruntime writes them."""
+    path = ROOT / f"tests/support/onnxrecorded/{name}.onnx"
+    validate(onnx.load(path), tmp_path, board, strategy="best")
+
+
 # ---- random networks -----------------------------------------------------------------------------------
 
 _settings = settings(

@@ -57,8 +57,9 @@ def test_reading_twice_gives_the_same():
     check_equal(a, b)
 
 
-def test_tensors_have_the_file_s_names():
-    graph = read_qdq(export(built("ds_cnn")).SerializeToString())
-    names = [graph.tensors[t].name for t in graph.inputs]
-    assert names == ["x0"]
+def test_inputs_and_outputs_have_the_file_s_names():
+    model = export(built("resnet8"))
+    graph = read_qdq(model.SerializeToString())
+    assert [graph.tensors[t].name for t in graph.inputs] == [value.name for value in model.graph.input]
+    assert [graph.tensors[t].name for t in graph.outputs] == [value.name for value in model.graph.output]
     assert all(op.index >= 0 for op in graph.ops)

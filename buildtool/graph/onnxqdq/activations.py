@@ -157,8 +157,9 @@ def _table(ctx: Context, kind: OpKind, x: Held, attrs: Attrs) -> Pending:
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
         own = _demanded(kind, out)
-        made = ctx.build.make(kind, [x.tensor], name, ctx.build.tensors[x.tensor].shape, own, attrs)
-        return ctx.build.requantized(Held(made, x.shape, x.layout, own), out, f"{name}/requantised")
+        memory, inner = ctx.build.tensors[x.tensor].shape, ctx.build.kernel_name(name, own, out)
+        made = ctx.build.make(kind, [x.tensor], inner, memory, own, attrs)
+        return ctx.build.requantized(Held(made, x.shape, x.layout, own), out, name)
 
     return Pending(x.shape, make, natural=_NATURAL.get(kind))
 
@@ -181,7 +182,8 @@ def softmax(ctx: Context, node: Node) -> list[Value]:
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
         own = _demanded(OpKind.SOFTMAX, out)
-        made = ctx.build.make(OpKind.SOFTMAX, [tensor], name, memory, own, SoftmaxAttrs())
-        return ctx.build.requantized(ctx.build.held(made, order), out, f"{name}/requantised")
+        inner = ctx.build.kernel_name(name, own, out)
+        made = ctx.build.make(OpKind.SOFTMAX, [tensor], inner, memory, own, SoftmaxAttrs())
+        return ctx.build.requantized(ctx.build.held(made, order), out, name)
 
     return [Pending(x.shape, make, natural=_NATURAL[OpKind.SOFTMAX])]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -53,9 +54,7 @@ class Builder:
 
     def graph(self, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
         """The network. Tensors keep their numbers in a .tflite file that is written from it."""
-        tensors = tuple(
-            Tensor(t.name, t.shape, t.dtype, t.quant, t.data, Source(i)) for i, t in enumerate(self.tensors)
-        )
+        tensors = tuple(replace(t, source=Source(i)) for i, t in enumerate(self.tensors))
         return Graph(self.name, tensors, tuple(self.ops), tuple(inputs), tuple(outputs))
 
     # ---- tensors and operators ---------------------------------------------------------------------
@@ -73,6 +72,10 @@ class Builder:
         data.setflags(write=False)
         self.tensors.append(Tensor(_label(name), data.shape, _DTYPES[data.dtype.name], quant, data))
         return len(self.tensors) - 1
+
+    def rename(self, tensor: int, name: str) -> None:
+        """Gives a tensor another name."""
+        self.tensors[tensor] = replace(self.tensors[tensor], name=_label(name))
 
     def op(
         self, kind: OpKind, inputs: Sequence[int], outputs: Sequence[int], attrs: Attrs | None = None
@@ -93,6 +96,10 @@ class Builder:
         out = self.activation(name, shape, quant)
         self.op(kind, inputs, [out], attrs)
         return out
+
+    def kernel_name(self, name: str, own: Quantization, out: Quantization) -> str:
+        """What the kernel's output is called where `name` is its requantisation from `own` to `out`."""
+        return name if same_quant(own, out) else f"{name}/kernel"
 
     def requantized(self, x: Held, quant: Quantization, name: str) -> Held:
         """`x` in another quantisation."""

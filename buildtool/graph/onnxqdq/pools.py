@@ -96,10 +96,10 @@ def average_pool(ctx: Context, node: Node) -> list[Value]:
         if everything and out != x.quant:
             made = ctx.build.make(OpKind.MEAN, [tensor], name, memory, out, MeanAttrs((1, 2), True))
         else:
-            attrs = PoolAttrs(win.kernel, win.stride, pad)
-            made = ctx.build.make(OpKind.AVERAGE_POOL_2D, [tensor], name, memory, x.quant, attrs)
+            attrs, inner = PoolAttrs(win.kernel, win.stride, pad), ctx.build.kernel_name(name, x.quant, out)
+            made = ctx.build.make(OpKind.AVERAGE_POOL_2D, [tensor], inner, memory, x.quant, attrs)
         held = Held(made, shape, ctx.build.held(made, NHWC).layout, ctx.build.quant(made))
-        return ctx.build.requantized(held, out, f"{name}/requantised")
+        return ctx.build.requantized(held, out, name)
 
     return [Pending(shape, make)]
 
@@ -175,8 +175,9 @@ def resize(ctx: Context, node: Node) -> list[Value]:
     memory = (sizes[0], sizes[2], sizes[3], sizes[1])
 
     def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        made = ctx.build.make(kind, [tensor], name, memory, x.quant, attrs)
-        return ctx.build.requantized(ctx.build.held(made, NHWC), out, f"{name}/requantised")
+        inner = ctx.build.kernel_name(name, x.quant, out)
+        made = ctx.build.make(kind, [tensor], inner, memory, x.quant, attrs)
+        return ctx.build.requantized(ctx.build.held(made, NHWC), out, name)
 
     if mode == "nearest":
         held = make(x.quant, Activation.NONE, node.outputs[0])

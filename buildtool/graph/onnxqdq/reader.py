@@ -59,6 +59,7 @@ class _Reader:
         self.nodes = expanded(file)
         self.ctx = Context(file)
         self.ctx.link(self.nodes)
+        self.named: set[int] = set()  # tensors of the network's interface
 
     def graph(self) -> Graph:
         """The whole network."""
@@ -186,6 +187,7 @@ class _Reader:
             ctx.island(name)
         order = self._input_order(name, len(shape))
         tensor = ctx.build.activation(name, [shape[d] for d in order], quant)
+        self.named.add(tensor)
         integers = interface.dtype != "float32"
         ctx.values[name] = Held(tensor, shape, canonical(shape, order), quant, integers)
         return tensor
@@ -230,7 +232,11 @@ class _Reader:
         order = tuple(range(len(value.shape)))
         if len(order) == 4 and not self._ends_channels_last(name):
             order = _TO_NHWC
-        return ctx.build.ordered(value, order)
+        tensor = ctx.build.ordered(value, order)
+        if tensor not in self.named:  # a network's outputs have the names that the file gives them
+            self.named.add(tensor)
+            ctx.build.rename(tensor, name)
+        return tensor
 
     def _refuse_output(self, name: str) -> NoReturn:
         maker = self.ctx.makers.get(name)
