@@ -11,15 +11,19 @@ import buildtool_kernels
 
 from buildtool.emit.sources import Sources, plan_kernels
 from buildtool.errors import ToolError
-from buildtool.graph.types import Graph
+from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.codec import to_json
-from buildtool.plan.types import Plan
+from buildtool.plan.types import BufferKind, Plan
 from buildtool.service.objects import Compiler, Unit, compile_all, run
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.types import Target, Toolchain
 
 SLICES_SOURCE = "reference/nn_copy_s8.c"  # puts slices of an output into their places
+SUMS_SOURCES = {  # of poolings that are fed part by part in a streamed region
+    str(OpKind.MEAN): ("reference/nn_accumulate_s8.c", "reference/nn_mean_sums_s8.c"),
+    str(OpKind.AVERAGE_POOL_2D): ("reference/nn_accumulate_s8.c", "reference/nn_avg_pool_sums_s8.c"),
+}
 
 
 @dataclass(frozen=True)
@@ -33,9 +37,12 @@ class Firmware:
 def kernel_sources(plan: Plan, target: Target) -> list[Path]:
     """The kernels' C files that the plan needs, the runtime's first, sorted by name."""
     root = kernels_root()
-    used = {source for kernel in plan_kernels(plan, target) if kernel for source in kernel.sources}
+    chosen = plan_kernels(plan, target)
+    used = {source for kernel in chosen if kernel for source in kernel.sources}
     if any(load.channels for load in plan.loads):
         used.add(SLICES_SOURCE)
+    fed = (chosen[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
+    used.update(source for kernel in fed if kernel for source in SUMS_SOURCES[kernel.op])
     return [root / "runtime" / "nn_image.c", *(root / source for source in sorted(used))]
 
 
@@ -141,4 +148,5 @@ def all_kernel_sources(target: Target) -> list[Path]:
     """Every C file that some plan for the target may need, the runtime's first, sorted by name."""
     root = kernels_root()
     names = {source for kernel in target.kernels for source in kernel.sources}
+    names.update(source for sources in SUMS_SOURCES.values() for source in sources)
     return [root / "runtime" / "nn_image.c", *(root / name for name in sorted(names))]

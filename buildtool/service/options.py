@@ -14,6 +14,7 @@ STRATEGIES = ("best", "layerwise", "msf-cnn", "xcore-strips")
 IMAGES = ("overwritable", "resident", "stream")
 OBJECTIVES = ("cost", "ram")
 MOST_PIXELS = 64
+WHOLE_ROW = 1 << 16  # pixels: more than any row has
 
 _CHOICES = {
     "strategy": STRATEGIES,
@@ -40,7 +41,8 @@ class PlanOptions:
     (`given`), or so that least is alive, where that makes the better plan (`best`). `objective`: the
     least of what: `cost`, or `ram`. Limits (None: the board's, or none): `ram` and `max_flash` in
     bytes, `max_f` on the work done over the network's own, `max_cost` on the estimated cost.
-    `hand_off`: the least pixels that go from operator to operator inside a group (None: 1).
+    `hand_off`: the least pixels that go from operator to operator inside a group (None: 1; "row": whole
+    rows only).
     `cmsis_nn`: a checkout of CMSIS-NN whose kernels are to be used, layer by layer (none: "").
     """
 
@@ -119,6 +121,8 @@ def _limit(name: str, value: object) -> float:
 
 def _pixels(value: object) -> int:
     text = str(value)
+    if text == "row":
+        return WHOLE_ROW
     if isinstance(value, bool) or not text.isdecimal() or not 1 <= int(text) <= MOST_PIXELS:
-        raise UsageError(f"hand-off cannot be '{value}'", hint=f"pixels, from 1 to {MOST_PIXELS}")
+        raise UsageError(f"hand-off cannot be '{value}'", hint=f"pixels, from 1 to {MOST_PIXELS}, or row")
     return int(text)

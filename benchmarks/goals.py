@@ -1,0 +1,108 @@
+"""Prints how little memory four networks run in: python benchmarks/goals.py [--board B ...] [--no-run]
+
+For each network, image and limit on F the plan with the least arena: emitted, compiled, run (natively or
+in QEMU), every tensor compared with the executor; the bytes are the arena's, in which everything is
+(image rows, rings, accumulators, kernel scratch, alignment), all of them touched. The goal beside it was
+found by a search whose plans counted neither scratch nor alignment, with hand-offs of four pixels.
+A second table, of plans alone, has the least arena by hand-off. --no-run: plans only. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from buildtool.service import handle
+
+MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
+IN_ZOO = {
+    "mbv2_w035_144_random": "mbv2_w035_144",
+    "mcunet_vww5": "mcunet_vww5",
+    "mcunet_320k_imagenet": "mcunet_320k",
+    "mobilenetv2_160": "mobilenetv2",
+}
+LIMITS = (("stream", 1.0), ("stream", 1.05), ("stream", 1.1), ("overwritable", 1.0))
+GOALS = {  # kB, by LIMITS
+    "mbv2_w035_144_random": (26.0, 18.0, 17.0, 68.0),
+    "mcunet_vww5": (15.5, 13.0, 12.0, 22.5),
+    "mcunet_320k_imagenet": (59.5, 48.0, 46.0, 100.0),
+    "mobilenetv2_160": (72.0, 54.0, 44.0, 111.0),
+}
+HAND_OFFS = {"1": 1, "4": 4, "8": 8, "row": "row"}
+BOARDS = ("host", "cortex-m4", "cortex-m55")
+
+
+def model(name: str) -> str:
+    """The trained file if it is there, else the zoo's network of the same topology."""
+    path = MODELS / f"{name}.tflite"
+    return str(path) if path.is_file() else IN_ZOO[name]
+
+
+def options(image: str, limit: float, **more: Any) -> dict[str, Any]:
+    """The least arena within a limit on F."""
+    return {"strategy": "best", "objective": "ram", "image": image, "max_f": limit, **more}
+
+
+def plan(name: str, board: str, chosen: dict[str, Any]) -> dict[str, Any]:
+    """The plan as JSON."""
+    found: dict[str, Any] = handle({"kind": "plan", "model": model(name), "board": board, "options": chosen})
+    return found
+
+
+def run(name: str, board: str, chosen: dict[str, Any]) -> str:
+    """Builds, runs and compares; what was touched of the arena. Stops if a byte differs."""
+    request = {"kind": "validate", "model": model(name), "board": board, "tensors": True, "options": chosen}
+    answer = handle(request)
+    if not answer["exact"]:
+        raise SystemExit(f"{name} on {board} differs: {answer['first_difference']}")
+    return f"{answer['arena_high_water']:,}"
+
+
+def goals(boards: list[str], runs: bool) -> Iterator[str]:
+    """The first table."""
+    heads = (f"{b}: arena | F | moved | touched" for b in boards)
+    yield "| network | image | F at most | goal, kB | " + " | ".join(heads) + " |"
+    yield "| --- | --- | ---: | ---: |" + " ---: |" * 4 * len(boards)
+    for name, wanted in GOALS.items():
+        for (image, limit), goal in zip(LIMITS, wanted, strict=True):
+            cells = [f"`{name}`", image, f"{limit:.2f}", f"{goal:g}"]
+            for board in boards:
+                chosen = options(image, limit)
+                found = plan(name, board, chosen)
+                moved = sum(found["buffers"][move["source"]]["size"] for move in found["moves"])
+                touched = run(name, board, chosen) if runs else "-"
+                cells += [f"{found['arena_bytes']:,}", f"{found['f']:.3f}", f"{moved:,}", touched]
+            yield "| " + " | ".join(cells) + " |"
+
+
+def by_hand_off(board: str) -> Iterator[str]:
+    """The second table: arena bytes, by the least pixels that go from operator to operator."""
+    yield f"| network | image | F at most | {' | '.join(f'{n} px' if n != 'row' else n for n in HAND_OFFS)} |"
+    yield "| --- | --- | ---: |" + " ---: |" * len(HAND_OFFS)
+    for name in GOALS:
+        for image, limit in LIMITS:
+            arenas = [
+                f"{plan(name, board, options(image, limit, hand_off=n))['arena_bytes']:,}"
+                for n in HAND_OFFS.values()
+            ]
+            yield f"| `{name}` | {image} | {limit:.2f} | {' | '.join(arenas)} |"
+
+
+def main() -> None:
+    """Prints both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--board", action="append", default=[], help="default: " + " ".join(BOARDS))
+    parser.add_argument("--no-run", action="store_true", help="plans only")
+    given = parser.parse_args()
+    boards = given.board or list(BOARDS)
+    for line in goals(boards, not given.no_run):
+        print(line, flush=True)
+    print(f"\nBy hand-off, {boards[0]}:\n")
+    for line in by_hand_off(boards[0]):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Streamed plans in little memory: run in the emulator, every tensor equal, no byte beyond the plan's."""
+
+from __future__ import annotations
+
+import pytest
+
+from buildtool.service import handle
+
+pytestmark = pytest.mark.slow
+
+
+def validated(model, board, **options):
+    answer = handle(
+        {
+            "kind": "validate",
+            "model": model,
+            "board": board,
+            "tensors": True,
+            "reference": "litert",
+            "options": {"image": "stream", **options},
+        }
+    )
+    assert answer["exact"], answer["first_difference"]
+    assert answer["arena_high_water"] <= answer["arena_bytes"]
+    return answer
+
+
+@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("model", ["mbv2_w035_144", "mcunet_vww5"])
+def test_a_network_runs_in_16_kilobytes(model, board):
+    """The first of them with its global pooling inside of a streamed region."""
+    assert validated(model, board, ram="16K")["arena_bytes"] <= 16 * 1024
+
+
+@pytest.mark.parametrize("board", ["host", "cortex-m4"])
+def test_a_network_whose_tensors_move_is_exact(board):
+    options = {"objective": "ram", "max_f": 1.05}
+    plan = handle(
+        {
+            "kind": "plan",
+            "model": "mcunet_320k",
+            "board": board,
+            "options": {"image": "stream", **options},
+        }
+    )
+    assert plan["moves"]
+    answer = validated("mcunet_320k", board, **options)
+    assert answer["arena_bytes"] == plan["arena_bytes"] <= 48_000
