@@ -14,7 +14,7 @@ from buildtool.emit.network import Network
 from buildtool.errors import UnsupportedError
 from buildtool.graph.types import TABLE_KINDS, ConvAttrs, OpKind, PoolAttrs
 from buildtool.plan.receptive import Axis, accumulates, axes, columns
-from buildtool.plan.schedule import Link, first_column, links
+from buildtool.plan.schedule import Link, column_ends, first_column, links
 from buildtool.plan.types import Group, Region
 
 _NAME_SHOWN = 50  # characters of a tensor's name behind its ring's size
@@ -157,9 +157,10 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
         return ["{", *("    " + line for line in _call(network, group.ops[0], window)), "}"]
     lines = _row_ranges(network, group, start, end)
     if not group.hand_off:
-        for position in group.ops:
-            window = f"{{low_{position}, high_{position}, 0, {columns(graph, graph.ops[position])}}}"
-            lines += ["{", *("    " + line for line in _call(network, position, window)), "}"]
+        for position, made in zip(group.ops, column_ends(group, graph, width), strict=True):
+            window = f"{{low_{position}, high_{position}, 0, {made}}}"
+            if made > 0:  # else the next one reads nothing but padding
+                lines += ["{", *("    " + line for line in _call(network, position, window)), "}"]
         return ["{", *("    " + line for line in lines), "}"]
     lines += ["/* Columns made by each operator. */", *_zeros(f"x_{p}" for p in group.ops)]
     first = first_column(group, graph)

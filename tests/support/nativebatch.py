@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,13 +33,15 @@ from buildtool.service.options import PlanOptions
 from buildtool.service.pipeline import make_plan
 from buildtool.service.validation import SANITIZERS
 from buildtool.target.registry import load_target, plugin
+from buildtool.target.types import Target
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
 # Small networks: -O1 compiles faster than the kernels run slower.
 FLAGS = ("-O1", "-DNN_TRACE", *SANITIZERS)
 TARGET = "host"
 LAYERWISE = PlanOptions(strategy="layerwise")
-TRACE, OUTPUT, INPUT = 0, 1, 2  # kinds of record
+TRACE, OUTPUT, INPUT, ARENA = 0, 1, 2, 3  # kinds of record
+JUNK = (0xA5, 0x5A)  # what an arena is full of before a run, by turns
 
 _HEAD = """\
 #include <stdio.h>
@@ -106,6 +108,7 @@ static void run_set(const network *net, void *arena, int set) {
     for (int i = 0; net->outputs[i] != 0; i++) {
         record(1, (uint32_t)i, 0, net->output(i), net->outputs[i]);
     }
+    record(3, 0, 0, arena, (uint32_t)net->arena_bytes);
     if (net->set_row_source != NULL) {
         fseek(in, image_start + (long)net->inputs[0], SEEK_SET); /* rows that nobody asked for */
         record(2, 0, 0, "", 0);
@@ -137,6 +140,9 @@ int main(void) {
 """
 
 
+Planner = Callable[[Graph, Target], Plan]
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """A network, planned and emitted, with the inputs it will get (one list a set)."""
@@ -151,10 +157,15 @@ class Job:
 
 @dataclass
 class Run:
-    """What one set of inputs gave: traced tensors and outputs by tensor index, inputs as they were left."""
+    """What one set of inputs gave: traced tensors and outputs by tensor index, inputs and arena as left.
+
+    `computed`: bytes traced of each tensor, as often as they were computed.
+    """
 
     tensors: dict[int, bytearray] = field(default_factory=dict)
     inputs_after: list[bytes] = field(default_factory=list)
+    arena: bytes = b""
+    computed: dict[int, int] = field(default_factory=dict)
     known: dict[int, bytearray] = field(default_factory=dict)  # 1 where a byte was computed
 
     def take(self, job: Job, tensor: int, offset: int, part: bytes) -> None:
@@ -177,13 +188,17 @@ def prepare(
     options: PlanOptions = LAYERWISE,
     seed: int = 0,
     patterns: Sequence[str] = ("random", "extremes"),
+    planner: Planner | None = None,
 ) -> Job:
-    """Writes, reads, rewrites, plans, checks and emits; a set of inputs for each pattern."""
+    """Writes, reads, rewrites, plans, checks and emits; a set of inputs for each pattern.
+
+    `planner`: makes the plan in place of what `options` ask for.
+    """
     model = write_model(graph)
     source = read_model(model)
     rewritten = rewrite(source)
     target = load_target(TARGET)
-    plan = make_plan(rewritten, target, options)
+    plan = planner(rewritten, target) if planner else make_plan(rewritten, target, options)
     check(plan, rewritten, target)
     inputs = [inputs_for(rewritten, seed + i, pattern) for i, pattern in enumerate(patterns)]
     return Job(model, source, rewritten, plan, emit(rewritten, plan, target, name), inputs)
@@ -266,7 +281,11 @@ def _records(jobs: Sequence[Job], data: bytes) -> list[list[Run]]:
             runs.append(Run())
         if kind == INPUT:
             runs[-1].inputs_after.append(value)
+        elif kind == ARENA:
+            runs[-1].arena = value
         else:
+            if kind == TRACE:
+                runs[-1].computed[index] = runs[-1].computed.get(index, 0) + size
             runs[-1].take(job, job.graph.outputs[index] if kind == OUTPUT else index, offset, value)
     return found
 
