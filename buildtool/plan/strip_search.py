@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from buildtool.errors import PlanError
 from buildtool.graph.liveness import LiveRange, live_ranges
@@ -71,10 +72,7 @@ def best_strips(
     """
     if ram is None and max_f is None:
         max_f = DEFAULT_F
-    plans = [
-        plan_strips(graph, target, segments, in_place=in_place, image=image)
-        for segments in promising(graph, target, in_place)
-    ]
+    plans = _plans(graph, target, in_place, image)
     kept = [p for p in plans if (ram is None or p.arena_bytes <= ram) and (max_f is None or p.f <= max_f)]
     if not kept:
         least = min(plans, key=lambda p: (p.arena_bytes, p.macs))
@@ -87,6 +85,14 @@ def best_strips(
     if ram is not None:
         return min(kept, key=lambda p: (p.macs, p.arena_bytes))
     return min(kept, key=lambda p: (p.arena_bytes, p.macs))
+
+
+@lru_cache(maxsize=2)  # one network is asked about under several limits
+def _plans(graph: Graph, target: Target, in_place: str, image: str) -> tuple[Plan, ...]:
+    return tuple(
+        plan_strips(graph, target, segments, in_place=in_place, image=image)
+        for segments in promising(graph, target, in_place)
+    )
 
 
 def promising(graph: Graph, target: Target, in_place: str = "rows") -> list[tuple[Segment, ...]]:

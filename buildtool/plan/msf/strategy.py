@@ -7,6 +7,7 @@ of the model's front becomes a plan, and limits and figures are those of the pla
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from buildtool.errors import PlanError, UsageError
@@ -39,13 +40,18 @@ def plan_msf(
     than `max_f` times the network's own (None: whatever it takes). Raises PlanError if none keeps the
     limits, UsageError for a network without a chain of convolutions.
     """
-    plans = [_executable(graph, target, fused, in_place, image) for fused in _fused(graph)]
+    plans = _plans(graph, target, in_place, image)
     kept = [p for p in plans if (ram is None or p.arena_bytes <= ram) and (max_f is None or p.f <= max_f)]
     if not kept:
         raise _refusal(plans, ram, max_f)
     if ram is not None:
         return min(kept, key=lambda p: (p.macs, p.arena_bytes))
     return min(kept, key=lambda p: (p.arena_bytes, p.macs))
+
+
+@lru_cache(maxsize=2)  # one network is asked about under several limits
+def _plans(graph: Graph, target: Target, in_place: str, image: str) -> tuple[Plan, ...]:
+    return tuple(_executable(graph, target, fused, in_place, image) for fused in _fused(graph))
 
 
 def _fused(graph: Graph) -> list[list[tuple[int, ...]]]:
