@@ -1,13 +1,15 @@
 """A streamed region's C: a loop over the rows of each group, the loops of its inputs inside.
 
 To make rows of a group, the loop of the group before it first makes the rows that they need; the
-innermost loop takes rows of the region's input, or asks for rows of a streamed image.
+innermost loop takes rows of the region's input, or asks for rows of a streamed image. Branches
+advance together (see `branches`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from buildtool.emit import branches
 from buildtool.emit.calls import convolution_geometry, initialiser, pool_geometry
 from buildtool.emit.names import operator_name
 from buildtool.emit.network import Network
@@ -28,10 +30,15 @@ def streamed_region(network: Network, region: Region) -> list[str]:
     source = _source_tensor(network, region)
     lines = [*_geometries(network, region), *_views(network, region)]
     counted = "Rows made by each group" if source is None else "Rows made by each group, rows of the image"
-    lines += [f"/* {counted}. */", *_zeros(f"row_{link.group.ops[-1]}" for link in chain)]
+    lines += [f"/* {counted}. */", *_zeros(name for link in chain for name in _counters(link))]
     lines += _zeros(["delivered"] if source is not None else [])
     lines.append("")
     return [*lines, *_loop(network, chain, len(chain) - 1, str(chain[-1].height), source)]
+
+
+def _counters(link: Link) -> list[str]:
+    """The names of what a group counts."""
+    return branches.counters(link.branches) if link.branches else [f"row_{link.group.ops[-1]}"]
 
 
 def _zeros(names: Iterable[str]) -> list[str]:
@@ -100,6 +107,8 @@ def _views(network: Network, region: Region) -> list[str]:
 
 def _operands(network: Network, position: int) -> tuple[int, ...]:
     op = network.graph.ops[position]
+    if op.kind is OpKind.CONCATENATION:
+        return op.inputs
     return op.inputs[:2] if op.kind in _TWO_OPERANDS else op.inputs[:1]
 
 
@@ -126,6 +135,13 @@ def _loop(network: Network, chain: Sequence[Link], index: int, need: str, source
         return _delivery(network, source, need) if source is not None else []
     link = chain[index]
     last = link.group.ops[-1]
+    if link.branches:
+        lines = branches.advance(
+            link.branches,
+            lambda rows: _loop(network, chain, index - 1, rows, source),
+            lambda position, y0, y1: _call(network, position, _whole_rows(network, position, y0, y1)),
+        )
+        return [f"while (row_{last} < {need}) {{", *("    " + line for line in lines), "}"]
     row, start, end = f"row_{last}", f"from_{last}", f"to_{last}"
     inner = f"nn_least({link.input_height}, {_linear(end, link.axis)})"
     body = [
@@ -136,6 +152,11 @@ def _loop(network: Network, chain: Sequence[Link], index: int, need: str, source
         f"{row} = {end};",
     ]
     return [f"while ({row} < {need}) {{", *("    " + line for line in body), "}"]
+
+
+def _whole_rows(network: Network, position: int, start: str, end: str) -> str:
+    """C of the window of some of an operator's rows."""
+    return f"{{{start}, {end}, 0, {columns(network.graph, network.graph.ops[position])}}}"
 
 
 def _delivery(network: Network, source: int, need: str) -> list[str]:
@@ -153,7 +174,7 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
     graph = network.graph
     width = columns(graph, graph.ops[group.ops[-1]])
     if len(group.ops) == 1 and not group.hand_off:
-        window = f"{{{start}, {end}, 0, {width}}}"
+        window = _whole_rows(network, group.ops[0], start, end)
         return ["{", *("    " + line for line in _call(network, group.ops[0], window)), "}"]
     lines = _row_ranges(network, group, start, end)
     if not group.hand_off:
@@ -224,8 +245,11 @@ def _call(network: Network, position: int, window: str) -> list[str]:
     assert kernel is not None  # aliases are in no region
     result = op.outputs[0]
     begin = [f"const nn_window window = {window};", f"NN_MARK_BEGIN({position});"]
+    trace = f"NN_TRACE_WINDOW({result}, &tensor_{result}, &window);"
     if accumulates(graph, op):
         return [*begin, *_accumulate(network, position), "NN_MARK_END();"]
+    if op.kind is OpKind.CONCATENATION:
+        return [*begin, *_joined(network, position), "NN_MARK_END();", trace]
     views = "".join(f"&tensor_{t}, " for t in _operands(network, position))
     constants, scratch = network.constants(position), network.scratch(position)
     if isinstance(op.attrs, ConvAttrs):
@@ -236,8 +260,18 @@ def _call(network: Network, position: int, window: str) -> list[str]:
         arguments = f"{constants}, {views}&tensor_{result}, &window"
     else:
         raise UnsupportedError(f"{op.kind} does not run row by row", operator=op.place)
-    trace = f"NN_TRACE_WINDOW({result}, &tensor_{result}, &window);"
     return [*begin, f"{kernel.symbol}({arguments});", "NN_MARK_END();", trace]
+
+
+def _joined(network: Network, position: int) -> list[str]:
+    """Copies what is concatenated, part by part."""
+    op = network.graph.ops[position]
+    widths = [network.graph.tensors[t].nhwc[3] for t in op.inputs]
+    starts = [sum(widths[:i]) for i in range(len(widths))]
+    return [
+        f"nn_concat_s8(&tensor_{t}, &tensor_{op.outputs[0]}, &window, {start});"
+        for t, start in zip(op.inputs, starts, strict=True)
+    ]
 
 
 def _accumulate(network: Network, position: int) -> list[str]:

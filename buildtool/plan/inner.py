@@ -7,12 +7,12 @@ along every path.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
-from buildtool.plan.receptive import Axis, accumulates, axes, streams
+from buildtool.plan.receptive import Axis, accumulates, axes, row_inputs, streams
 from buildtool.plan.types import Group
 
 Axes = tuple[Axis, Axis]  # rows, columns
@@ -38,7 +38,7 @@ def held_whole(graph: Graph, group: Group) -> frozenset[int]:
 
 
 def needs(graph: Graph, group: Group) -> dict[int, Axes]:
-    """Tensor (any that the group reads or makes) -> its axes to the group's output.
+    """Tensor (any that the group reads row by row, or makes) -> its axes to the group's output.
 
     Raises PlanError for a group with an operator that feeds none of the others, and where two paths
     from one tensor differ in their strides.
@@ -50,11 +50,10 @@ def needs(graph: Graph, group: Group) -> dict[int, Axes]:
         if op.outputs[0] not in found:
             raise PlanError("makes nothing that its group needs", operator=op.place)
         after, own = found[op.outputs[0]], axes(graph, op)
-        for t in op.inputs:
-            if t >= 0 and not graph.tensors[t].is_constant:
-                path = (after[0].after(own[0]), after[1].after(own[1]))
-                known = found.get(t)
-                found[t] = path if known is None else _joined(known, path, op.place)
+        for t in row_inputs(graph, op):
+            path = (after[0].after(own[0]), after[1].after(own[1]))
+            known = found.get(t)
+            found[t] = path if known is None else _joined(known, path, op.place)
     return found
 
 
@@ -70,9 +69,20 @@ def union(a: Axis, b: Axis) -> Axis:
     return Axis(max(a.kernel - a.pad, b.kernel - b.pad) + pad, a.stride, pad)
 
 
-def group_axis(graph: Graph, group: Group) -> Axis:
-    """The row axis from the group's main input (its first operator's) to its output."""
-    return needs(graph, group)[graph.ops[group.ops[0]].inputs[0]][0]
+def fed_by(graph: Graph, groups: Sequence[Group], index: int) -> int:
+    """The tensor that drives group `index`: the output of the group before it, or its first input."""
+    first = row_inputs(graph, graph.ops[groups[index].ops[0]])
+    before = graph.ops[groups[index - 1].ops[-1]].outputs[0] if index else -1
+    return before if before in first else first[0]
+
+
+def read_whole(graph: Graph, group: Group) -> frozenset[int]:
+    """What a group's operators need as a whole for every row."""
+    found: set[int] = set()
+    for op in (graph.ops[position] for position in group.ops):
+        by_row = row_inputs(graph, op)
+        found.update(t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant and t not in by_row)
+    return frozenset(found)
 
 
 def columns_kept(graph: Graph, group: Group, tensor: int, along: Mapping[int, Axes]) -> int:
@@ -87,7 +97,7 @@ def columns_kept(graph: Graph, group: Group, tensor: int, along: Mapping[int, Ax
     most = 0
     for position in group.ops:
         op = graph.ops[position]
-        if tensor in op.inputs:
+        if tensor in row_inputs(graph, op):
             own, after = axes(graph, op)[1], along[op.outputs[0]][1]
             ahead = group.hand_off * axis.stride + axis.kernel - axis.pad
             most = max(most, ahead - own.stride * (after.kernel - after.pad) + own.pad)
@@ -121,6 +131,8 @@ def objection(graph: Graph, ops: tuple[int, ...]) -> tuple[int, str] | None:
         along = needs(graph, group)
     except PlanError as error:
         return ops[-1], error.text
+    if not read_whole(graph, group).isdisjoint(made(graph, group)):
+        return ops[-1], "needs a tensor of its group as a whole"
     for t in sorted(held_whole(graph, group)):
         if any(axis.kernel < axis.stride or axis.pad < 0 for axis in along[t]) or not _complete(
             graph, ops, t

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from buildtool.errors import PlanError
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import Graph, Op
-from buildtool.plan.receptive import accumulates, axes, streams
+from buildtool.plan.receptive import accumulates, axes, row_inputs, streams
 from buildtool.plan.schedule import schedule
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Step
 from buildtool.target.types import Contract, KernelVariant
@@ -208,13 +208,14 @@ def _step(
         raise PlanError("writes over its scratch", operator=op.place)
 
 
-def _read(memory: Memory, op: Op, rows: Span, columns: Span) -> Iterator[Piece]:
-    """Checks what an operator reads for a window of its output; yields where that lies."""
+def _read(memory: Memory, op: Op, rows: Span, columns: Span) -> Iterator[tuple[int, Piece]]:
+    """Checks what an operator reads for a window of its output; yields the tensors and where that lies."""
     graph = memory.graph
+    by_row = row_inputs(graph, op) if streams(graph, op) and not accumulates(graph, op) else ()
     for t in dict.fromkeys(op.inputs):
         if t not in memory.roots:
             continue
-        if streams(graph, op) and not accumulates(graph, op):
+        if t in by_row:
             _, height, width, _ = graph.tensors[t].nhwc
             row_axis, column_axis = axes(graph, op)
             window = (
@@ -225,19 +226,26 @@ def _read(memory: Memory, op: Op, rows: Span, columns: Span) -> Iterator[Piece]:
             window = _whole(graph, t)
         if window[0][0] < window[0][1] and window[1][0] < window[1][1]:
             memory.require(t, *window, op.place)
-            yield from pieces(graph, memory.buffer(t), t, *window)
+            yield from ((t, piece) for piece in pieces(graph, memory.buffer(t), t, *window))
 
 
 def _refuse_collision(
-    memory: Memory, op: Op, rows: Span, columns: Span, read: Sequence[Piece], contract: Contract
+    memory: Memory,
+    op: Op,
+    rows: Span,
+    columns: Span,
+    read: Sequence[tuple[int, Piece]],
+    contract: Contract,
 ) -> None:
     """Within one step nothing is written over what the step reads, but by element-by-element kernels."""
     for t in op.outputs:
         for out in pieces(memory.graph, memory.buffer(t), t, rows, columns):
-            for piece in read:
+            for source, piece in read:
                 if out.address < piece.address + piece.size and piece.address < out.address + out.size:
                     # element i is read before it is written if the output lies no higher
-                    if contract is Contract.PIXEL and out.address - out.byte <= piece.address - piece.byte:
+                    alike = memory.graph.tensors[source].nhwc == memory.graph.tensors[t].nhwc
+                    lower = out.address - out.byte <= piece.address - piece.byte
+                    if contract is Contract.PIXEL and alike and lower:
                         continue
                     raise PlanError("writes over what it reads", operator=op.place)
 

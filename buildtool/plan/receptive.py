@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from buildtool.graph.types import (
     TABLE_KINDS,
+    AxisAttrs,
     ConvAttrs,
     Graph,
     MeanAttrs,
@@ -84,11 +85,23 @@ def accumulates(graph: Graph, op: Op) -> bool:
     )
 
 
+def row_inputs(graph: Graph, op: Op) -> tuple[int, ...]:
+    """The activations that an operator reads row by row (see `axes`), each once.
+
+    What else it reads it needs as a whole for every row: operands that are repeated over rows or columns.
+    """
+    if op.kind in WINDOWED or accumulates(graph, op):
+        return op.inputs[:1]
+    image = graph.tensors[op.outputs[0]].nhwc[:3]
+    found = (t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant)
+    return tuple(dict.fromkeys(t for t in found if graph.tensors[t].nhwc[:3] == image))
+
+
 def streams(graph: Graph, op: Op) -> bool:
     """Whether the operator can run row by row: images of batch 1, rows of output from rows of input.
 
-    Its activations have the output's rows and columns where it is not windowed; global poolings
-    count too.
+    Where it is not windowed, at least one of its activations has the output's rows and columns; global
+    poolings count too, concatenations of channels as well.
     """
     if accumulates(graph, op):
         return True
@@ -97,8 +110,9 @@ def streams(graph: Graph, op: Op) -> bool:
         return False
     if op.kind in WINDOWED:
         return True
-    activations = [graph.tensors[t] for t in op.inputs if not graph.tensors[t].is_constant]
-    return op.kind in ROW_BY_ROW and all(tensor.shape == result.shape for tensor in activations)
+    if op.kind is OpKind.CONCATENATION:
+        return op.attrs == AxisAttrs(3) and len(row_inputs(graph, op)) > 0
+    return op.kind in ROW_BY_ROW and len(row_inputs(graph, op)) > 0
 
 
 def rows(graph: Graph, op: Op) -> int:

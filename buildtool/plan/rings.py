@@ -1,20 +1,15 @@
-"""How much of a tensor a streamed region keeps: rows of rings, columns of windows, accumulators.
-
-Rows of a ring. A group that makes R rows in one go reads t = extent(R) rows of its input; the group
-before it makes R' rows in one go, so it may be up to R' - 1 rows ahead: t + R' - 1 rows. Where a
-residual addition reads the same tensor, it lags behind the main path by what that path needs ahead
-of the row being added; `leads` follows that path.
-"""
+"""How much of a tensor a streamed region keeps: rows of rings, columns of windows, accumulators."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from buildtool.graph.types import Graph
-from buildtool.plan.inner import columns_kept, group_axis, held_whole, made, needs
-from buildtool.plan.receptive import Axis, through
-from buildtool.plan.types import Group
+from buildtool.plan.inner import columns_kept, held_whole, made, needs, read_whole, readers
+from buildtool.plan.receptive import Axis, accumulates
+from buildtool.plan.schedule import advances
+from buildtool.plan.types import Group, Region, Scheme
 
 ACCUMULATOR_BYTES = 4
 
@@ -37,9 +32,9 @@ def _kept(graph: Graph, tensor: int, row_count: int, column_count: int) -> Kept:
 def windows(graph: Graph, group: Group) -> list[Kept]:
     """The windows of the tensors between the operators of a group, first to last.
 
-    A tensor that is read outside of the group as well is held whole, and has none.
+    A tensor that is read outside of the group as well is held whole, and has none; branches have rings.
     """
-    if len(group.ops) == 1:
+    if len(group.ops) == 1 or group.scheme is Scheme.BRANCHES:
         return []
     along, whole = needs(graph, group), held_whole(graph, group)
     found = []
@@ -53,52 +48,58 @@ def windows(graph: Graph, group: Group) -> list[Kept]:
     return found
 
 
-def main_input(graph: Graph, groups: Sequence[Group], index: int) -> int:
-    """The tensor through which a group is fed: the previous group's output, or its first input."""
-    first = graph.ops[groups[index].ops[0]]
-    if index:
-        before = graph.ops[groups[index - 1].ops[-1]].outputs[0]
-        if before in first.inputs:
-            return before
-    return first.inputs[0]
+def rings(graph: Graph, region: Region, image: str) -> list[Kept]:
+    """The rings of a streamed region: of the tensors that its groups hand on, and of a streamed image.
 
-
-def ring(graph: Graph, groups: Sequence[Group], index: int, ahead: int) -> Kept:
-    """The ring at the input of group `index`, filled `ahead` rows at a time."""
-    group = groups[index]
-    tensor = main_input(graph, groups, index)
-    _, height, width, _ = graph.tensors[tensor].nhwc
-    needed = group_axis(graph, group).extent(group.rows_per_step)
-    for lag in leads(graph, groups, index, tensor):
-        needed = max(needed, lag)
-    return _kept(graph, tensor, min(height, needed + ahead - 1), width)
-
-
-def leads(graph: Graph, groups: Sequence[Group], index: int, tensor: int) -> list[int]:
-    """Rows of `tensor` (the input of group `index`) made before a later addition is done with one."""
+    Tensors that something outside of the region reads, and the region's own output, have none.
+    """
+    rows = _rows_held(graph, region, image)
+    inside = set(region.ops)
     found = []
-    for later in range(index, len(groups)):
-        for place, position in enumerate(groups[later].ops):
-            op = graph.ops[position]
-            if tensor not in op.inputs or (later == index and place == 0):
-                continue
-            found.append(_lead(graph, groups, index, later, place))
+    for tensor, row_count in sorted(rows.items()):
+        if tensor not in graph.outputs and inside.issuperset(readers(graph).get(tensor, (-1,))):
+            found.append(_kept(graph, tensor, row_count, graph.tensors[tensor].nhwc[2]))
     return found
 
 
-def _lead(graph: Graph, groups: Sequence[Group], index: int, later: int, place: int) -> int:
-    """Follows the main path back from the addition at `place` of group `later` to group `index`."""
-    ops = groups[later].ops
-    made = through(graph, ops[place + 1 :]).extent(groups[later].rows_per_step)
-    ahead = _needed(through(graph, ops[: place + 1]), made)
-    for group in reversed(groups[index:later]):
-        ahead = _needed(through(graph, group.ops), ahead + group.rows_per_step - 1)
-    return ahead
+def _rows_held(graph: Graph, region: Region, image: str) -> dict[int, int]:
+    """Tensor -> the most rows of it that are there at once and not yet read for the last time.
+
+    The region's advances are gone through backwards: what is read after rows were made is known then.
+    """
+    reads = {key: tuple(_reads(graph, region, *key)) for key in _movers(region)}
+    lowest: dict[int, int] = {}  # tensor -> the lowest row that is still read
+    rows: dict[int, int] = {}
+    for advance in reversed(list(advances(region, graph, image))):
+        t = graph.inputs[0] if advance.group < 0 else graph.ops[advance.ops[-1]].outputs[0]
+        if advance.group < 0 or not accumulates(graph, graph.ops[advance.ops[-1]]):
+            kept = advance.y1 - min(advance.y0, lowest.get(t, advance.y0))
+            rows[t] = max(kept, rows.get(t, 0))
+        for u, axis in reads.get((advance.group, advance.ops), ()):
+            low = max(0, axis.low(advance.y0)) if axis else 0
+            lowest[u] = min(low, lowest.get(u, low))
+    return rows
 
 
-def _needed(axis: Axis, ahead: int) -> int:
-    """Rows of input that have to be there for `ahead` rows of output (of stride 1)."""
-    return ahead - 1 + axis.kernel - axis.pad
+def _movers(region: Region) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """(group, operators) of all that advances by itself."""
+    for index, group in enumerate(region.groups):
+        if group.scheme is Scheme.BRANCHES:
+            yield from ((index, (position,)) for position in group.ops)
+        else:
+            yield index, group.ops
+
+
+def _reads(
+    graph: Graph, region: Region, index: int, ops: tuple[int, ...]
+) -> Iterator[tuple[int, Axis | None]]:
+    """The tensors that some operators read from outside of them, and the row axis (None: as a whole)."""
+    group = replace(region.groups[index], ops=ops)
+    inside = {graph.ops[position].outputs[0] for position in ops}
+    for t, (axis, _) in needs(graph, group).items():
+        if t not in inside:
+            yield t, axis
+    yield from ((t, None) for t in read_whole(graph, group))
 
 
 def accumulator_bytes(graph: Graph, position: int) -> int:

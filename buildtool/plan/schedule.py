@@ -1,7 +1,8 @@
 """The one order of execution: what the checker, the counters and the emitted C all follow.
 
 A streamed region is pulled from its end: to make some rows, a group first has the group before it
-make the rows that it needs. The emitted C is the same loops, one inside the other.
+make the rows that it needs. The emitted C is the same loops, one inside the other. A group of
+branches asks for its input little by little (see `branches`).
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from buildtool.errors import PlanError
-from buildtool.graph.types import Graph, Op
-from buildtool.plan.inner import group_axis, made, needs
-from buildtool.plan.receptive import Axis, axes, columns, rows
+from buildtool.graph.types import Graph
+from buildtool.plan.branches import Branches, Progress, branches
+from buildtool.plan.inner import fed_by, made, needs
+from buildtool.plan.receptive import Axis, axes, columns, row_inputs, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 
 
@@ -56,51 +58,89 @@ def _operator_steps(group: Group, graph: Graph, image: str) -> tuple[Step, ...]:
 
 @dataclass(frozen=True)
 class Link:
-    """A group with what its loops need: the row axis from its input, its rows, its input's rows."""
+    """A group with what its loops need: the row axis from its `input`, its rows, its input's rows.
+
+    `branches`: of a group whose operators advance together, else None.
+    """
 
     group: Group
     axis: Axis
     height: int
+    input: int
     input_height: int
+    branches: Branches | None
+
+
+@dataclass(frozen=True)
+class Advance:
+    """Rows [y0, y1) that are made in one go inside a streamed region.
+
+    `group`: the group's place in the region, -1 where rows of the image are delivered; `ops`: the
+    operators that run for them, of which the last one has these rows.
+    """
+
+    group: int
+    ops: tuple[int, ...]
+    y0: int
+    y1: int
 
 
 def links(region: Region, graph: Graph) -> list[Link]:
     """The groups of a streamed region, in order."""
     found = []
-    for group in region.groups:
+    for index, group in enumerate(region.groups):
         if (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1:
             raise PlanError(f"a group of operators {list(group.ops)} cannot be '{group.scheme}'")
-        first, last = graph.ops[group.ops[0]], graph.ops[_position(group, graph)]
-        height = graph.tensors[first.inputs[0]].nhwc[1]
-        found.append(Link(group, group_axis(graph, group), rows(graph, last), height))
+        last = graph.ops[_position(group, graph)]
+        source = fed_by(graph, region.groups, index)
+        axis = needs(graph, group)[source][0]
+        lanes = branches(graph, group, source) if group.scheme is Scheme.BRANCHES else None
+        found.append(Link(group, axis, rows(graph, last), source, graph.tensors[source].nhwc[1], lanes))
     return found
 
 
-def _pulled(region: Region, graph: Graph, image: str) -> Iterator[Step]:
+def advances(region: Region, graph: Graph, image: str) -> Iterator[Advance]:
+    """How a streamed region's groups advance, in order."""
     chain = links(region, graph)
-    first = graph.ops[chain[0].group.ops[0]].inputs[0]
-    width = graph.tensors[first].nhwc[2]
-    from_source = image == "stream" and first == graph.inputs[0]
+    from_source = image == "stream" and chain[0].input == graph.inputs[0]
     done = [0] * len(chain)
+    moving = [link.branches and Progress(link.branches) for link in chain]
     delivered = 0
 
-    def pull(index: int, need: int) -> Iterator[Step]:
+    def pull(index: int, need: int) -> Iterator[Advance]:
         nonlocal delivered
         if index < 0:
-            if from_source:
-                for y in range(delivered, need):
-                    yield Step(SOURCE, y, y + 1, 0, width)
-                delivered = max(delivered, need)
+            if from_source and delivered < need:
+                start, delivered = delivered, need
+                yield Advance(-1, (SOURCE,), start, need)
             return
-        link = chain[index]
+        link, progress = chain[index], moving[index]
         while done[index] < need:
+            if progress:
+                yield from pull(index - 1, progress.ask())
+                for lane, y0, y1 in progress.advance():
+                    yield Advance(index, link.group.ops[lane : lane + 1], y0, y1)
+                done[index] = progress.made[-1]
+                continue
             y0 = done[index]
             y1 = min(y0 + link.group.rows_per_step, link.height)
             yield from pull(index - 1, max(0, min(link.input_height, link.axis.high(y1))))
-            yield from group_steps(link.group, graph, y0, y1)
+            yield Advance(index, link.group.ops, y0, y1)
             done[index] = y1
 
     yield from pull(len(chain) - 1, chain[-1].height)
+
+
+def _pulled(region: Region, graph: Graph, image: str) -> Iterator[Step]:
+    for advance in advances(region, graph, image):
+        if advance.group < 0:
+            width = graph.tensors[graph.inputs[0]].nhwc[2]
+            yield from (Step(SOURCE, y, y + 1, 0, width) for y in range(advance.y0, advance.y1))
+        elif region.groups[advance.group].scheme is Scheme.BRANCHES:
+            (position,) = advance.ops
+            yield Step(position, advance.y0, advance.y1, 0, columns(graph, graph.ops[position]))
+        else:
+            yield from group_steps(region.groups[advance.group], graph, advance.y0, advance.y1)
 
 
 def row_ranges(group: Group, graph: Graph, y0: int, y1: int) -> list[tuple[int, int]]:
@@ -112,16 +152,12 @@ def row_ranges(group: Group, graph: Graph, y0: int, y1: int) -> list[tuple[int, 
         low, high = wanted[op.outputs[0]]
         ranges.append((low, high))
         axis, _ = axes(graph, op)
-        for t in _activations(graph, op):
+        for t in row_inputs(graph, op):
             height = graph.tensors[t].nhwc[1]
             need = (max(0, axis.low(low)), min(height, axis.high(high)))
             known = wanted.get(t, need)
             wanted[t] = (min(known[0], need[0]), max(known[1], need[1]))
     return ranges[::-1]
-
-
-def _activations(graph: Graph, op: Op) -> list[int]:
-    return [t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant]
 
 
 def group_steps(group: Group, graph: Graph, y0: int, y1: int) -> Iterator[Step]:
@@ -175,7 +211,7 @@ def column_ends(group: Group, graph: Graph, end: int) -> list[int]:
         op = graph.ops[position]
         ends.append(wanted[op.outputs[0]])
         _, axis = axes(graph, op)
-        for t in _activations(graph, op):
+        for t in row_inputs(graph, op):
             need = min(graph.tensors[t].nhwc[2], axis.high(ends[-1]))
             wanted[t] = max(need, wanted.get(t, need))
     return ends[::-1]

@@ -19,8 +19,8 @@ from buildtool.graph.types import Graph, Op
 from buildtool.plan.assemble import accounting, place
 from buildtool.plan.moves import Parted, place_in_parts
 from buildtool.plan.overlap import permitted
-from buildtool.plan.receptive import accumulates, axes, streams
-from buildtool.plan.rings import Kept, accumulator_bytes, ring
+from buildtool.plan.receptive import accumulates, axes, row_inputs, streams
+from buildtool.plan.rings import Kept, accumulator_bytes, rings
 from buildtool.plan.schedule import schedule
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Overlap, Plan, Region, Step
 from buildtool.plan.workspace import Life, Workspace, workspace
@@ -210,19 +210,9 @@ def _lives(graph: Graph, steps: Sequence[Step], image: str) -> dict[int, Life]:
 
 
 def _rings(graph: Graph, regions: Sequence[Region], image: str) -> dict[int, Kept]:
-    """Tensor -> what is kept of it, for the tensors between groups and a streamed image."""
-    kept: dict[int, Kept] = {}
-    for region in regions:
-        if not region.is_streamed:
-            continue
-        for index in range(len(region.groups)):
-            before = region.groups[index - 1].rows_per_step if index else 1
-            found = ring(graph, region.groups, index, before)
-            streamed = image == "stream" and found.tensor == graph.inputs[0]
-            if index or streamed:
-                kept[found.tensor] = found
-
-    return kept
+    """Tensor -> what is kept of it, for the tensors that groups hand on and a streamed image."""
+    streamed = (region for region in regions if region.is_streamed)
+    return {kept.tensor: kept for region in streamed for kept in rings(graph, region, image)}
 
 
 def _tensors(
@@ -335,4 +325,6 @@ def _first_byte(graph: Graph, op: Op, tensor: int, step: Step) -> int:
     _, _, width, channels = graph.tensors[tensor].nhwc
     if not streams(graph, op) or accumulates(graph, op):
         return step.y0 * width * channels if accumulates(graph, op) else 0
+    if tensor not in row_inputs(graph, op):
+        return 0
     return max(0, axes(graph, op)[0].low(step.y0)) * width * channels

@@ -24,6 +24,7 @@ class Scheme(enum.StrEnum):
     OPERATOR = "operator"
     H_CACHED = "h-cached"  # columns are kept from hand-off to hand-off, rows are recomputed
     HALO = "halo"  # strips of whole rows, operator by operator; what strips share is recomputed
+    BRANCHES = "branches"  # operators keep the rows that are still read; nothing is recomputed
 
 
 SOURCE = -1  # Step.op of the row source: rows of the network's (streamed) input are delivered
@@ -46,10 +47,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Group:
-    """Operators (positions in Graph.ops) that run under one scheme, each the next one's input.
+    """Operators (positions in Graph.ops) that run under one scheme, in the graph's order.
 
-    `rows_per_step`: rows of the last operator's output made in one go (0: all of them);
-    `hand_off`: the pixels of such a row made in one go (0: the whole row).
+    What all but the last one make feeds others of them. `rows_per_step`: rows of the last operator's
+    output made in one go (0: all of them); `hand_off`: the pixels of such a row made in one go (0: the
+    whole row).
     """
 
     ops: tuple[int, ...]

@@ -173,6 +173,9 @@ typedef struct {
 
 void nn_copy_s8(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out);
 
+/* One part of a concatenation of channels: `out` gets in's channels from `channel` on. */
+void nn_concat_s8(const nn_view *in, const nn_view *out, const nn_window *window, int32_t channel);
+
 /* Constant padding is a fill (constants: nn_pad_constants) and an nn_copy_s8. */
 typedef struct {
     int32_t value;

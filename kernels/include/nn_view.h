@@ -32,4 +32,11 @@ static inline int8_t *nn_constant(const void *data) {
     return (int8_t *)(uintptr_t)data;
 }
 
+/* Rows of an output of `height` rows that can be made of the first `made` of `input_height` rows:
+ * row y reads the rows below y * stride + stride - offset. May be below 0. */
+static inline int32_t nn_ready(int32_t made, int32_t input_height, int32_t height, int32_t offset,
+                               int32_t stride) {
+    return made >= input_height ? height : (made + offset) / stride;
+}
+
 #endif

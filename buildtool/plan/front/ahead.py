@@ -7,11 +7,13 @@ and are known by their place.
 
 from __future__ import annotations
 
-from buildtool.plan.arena import round_up
-from buildtool.plan.front.tables import Entry, Tables
-from buildtool.plan.receptive import Axis, accumulates, through
+from collections.abc import Sequence
 
-NEVER = 1 << 60  # no byte is read any more
+from buildtool.plan.arena import round_up
+from buildtool.plan.front.sections import NEVER
+from buildtool.plan.front.tables import Entry, Tables
+from buildtool.plan.receptive import accumulates, through
+
 Mark = tuple[int, ...]
 
 
@@ -29,7 +31,7 @@ class Marks:
         self._places: dict[Mark, int] = {}
         self._made: dict[tuple[int, int, int], int] = {}
         self._asked: dict[tuple[int, int, int], int] = {}
-        self._reads: dict[tuple[int, int, int, int, int, bool], int] = {}
+        self._reads: dict[tuple[int, int, int, int, int, int, bool], int] = {}
         self._less: dict[tuple[int, int], bool] = {}
 
     def place(self, mark: Mark) -> int:
@@ -57,8 +59,12 @@ class Marks:
         key = (made, entry.first, entry.block.last)
         if key not in self._asked:
             axis, tall = entry.axis, self.t.rows[entry.first - 1][0]
-            asked = (min(tall, max(0, axis.high(n))) for n in self.marks[made])
-            self._asked[key] = self.place(tuple(asked))
+            section = entry.block.section
+            if section is None:
+                asked = tuple(min(tall, max(0, axis.high(n))) for n in self.marks[made])
+            else:
+                asked = tuple(section.lanes.wanted(n)[-1] for n in self.marks[made])
+            self._asked[key] = self.place(asked)
         return self._asked[key]
 
     def no_worse(self, a: int, b: int) -> bool:
@@ -83,16 +89,20 @@ class Marks:
         """
         final = entry.block.last + 1 == self.end
         late = final and element - entry.first in entry.form.late
-        key = (made, entry.first, entry.block.last, entry.step, element, late)
+        key = (made, entry.first, entry.block.last, entry.step, element, tensor, late)
         if key not in self._reads:
             _, _, width, channels = self.t.e.graph.tensors[tensor].nhwc
-            axis = through(self.t.e.graph, self.t.e.positions[element : entry.block.last + 1])
-            rows = self._next_rows(made, entry.step, axis, late)
+            rows = self._next_rows(made, entry, element, tensor, late)
             self._reads[key] = self.place(tuple(n if n == NEVER else n * width * channels for n in rows))
         return self._reads[key]
 
-    def _next_rows(self, made: int, step: int, axis: Axis, late: bool) -> list[int]:
-        mark = self.marks[made]
+    def _next_rows(self, made: int, entry: Entry, element: int, tensor: int, late: bool) -> Sequence[int]:
+        mark, step, section = self.marks[made], entry.step, entry.block.section
+        if tensor in self.t.e.read_whole[element]:
+            return [0 if late or n < mark[-1] else NEVER for n in mark]
+        if section is not None:
+            return section.read_from[: len(mark)] if late else [section.read_after[n] for n in mark]
+        axis = through(self.t.e.graph, self.t.e.positions[element : entry.block.last + 1])
         if late:
             return [max(0, axis.low(q // step * step)) for q in range(len(mark))]
         return [max(0, axis.low(n)) if n < mark[-1] else NEVER for n in mark]

@@ -1,19 +1,22 @@
 """Blocks of elements that can be one group of a streamed region, and the forms a block can run in.
 
-Each element of a block feeds the next one and nothing else. Forms differ in how many pixels go from
-operator to operator: the fewer, the less memory and the more calls.
+Each element of a block feeds the next one and nothing else, or the block is a section of branches.
+Forms differ in how many pixels go from operator to operator: the fewer, the less memory and the more
+calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.plan.arena import round_up
 from buildtool.plan.front.chain import Elements
+from buildtool.plan.front.sections import Section, section
 from buildtool.plan.inner import union
 from buildtool.plan.receptive import Axis, accumulates, streams, through
 from buildtool.plan.rings import accumulator_bytes
@@ -38,7 +41,8 @@ class Block:
 
     `axis`: from its input's rows to its output's; `need`: rows of its input for one step; `lags`: the
     rows by which tensors that its additions read besides have to be ahead; `sums`: aligned bytes of
-    its accumulators; `work`: multiply-accumulates of all its steps.
+    its accumulators, and of the rows that branches keep; `work`: multiply-accumulates of all its
+    steps; `beside`: (element, tensor) of what is read besides; `section`: of branches.
     """
 
     first: int
@@ -49,6 +53,8 @@ class Block:
     lags: Lags
     sums: int
     work: int
+    beside: tuple[tuple[int, int], ...] = ()
+    section: Section | None = None
 
 
 @dataclass(frozen=True)
@@ -70,8 +76,24 @@ class Blocks:
     e: Elements
     hand_offs: tuple[int, ...]
 
+    @cached_property
+    def sections(self) -> tuple[Section | None, ...]:
+        """Last element -> the section that ends there."""
+        return tuple(section(self.e, last) for last in range(len(self.e.positions)))
+
     def ending_at(self, last: int) -> Iterator[Block]:
         """The blocks with this last element: first elements and steps that may be worth a look."""
+        yield from self._chains(last)
+        found = self.sections[last]
+        if found is not None:
+            beside = tuple((e, t) for e in range(found.first, last + 1) for t in self.e.read_whole[e])
+            lags = dict.fromkeys((self.e.roots[t] for _, t in beside), WHOLE)
+            work = self._worked(self._section_pixels(found, self.e.heights[last]))
+            sums, whole = found.rings, tuple(sorted(lags.items()))
+            yield Block(found.first, last, 1, found.axis, found.need, whole, sums, work, beside, found)
+
+    def _chains(self, last: int) -> Iterator[Block]:
+        """The blocks of elements that feed each other."""
         op = self.e.op(last)
         if not streams(self.e.graph, op):
             return
@@ -86,8 +108,9 @@ class Blocks:
                     break
                 work = self.work(first, last, step, height)
                 if work <= MOST_REPETITION * once:
-                    lags = self._lags(first, last, step)
-                    yield Block(first, last, step, axis, axis.extent(step), lags, self._sums(last), work)
+                    lags, beside = self._lags(first, last, step), tuple(self.e.beside(first, last))
+                    need, sums = axis.extent(step), self._sums(last)
+                    yield Block(first, last, step, axis, need, lags, sums, work, beside)
 
     def _axis(self, first: int, last: int) -> Axis | None:
         """The row axis of a block; None if an addition reads the block's input at another stride."""
@@ -107,7 +130,7 @@ class Blocks:
             axis = through(self.e.graph, self.e.positions[first : e + 1])
             made = through(self.e.graph, self.e.positions[e + 1 : last + 1]).extent(step)
             root = self.e.roots[t]
-            plain = axis.stride == 1 and root == t
+            plain = axis.stride == 1 and root == t and t in self.e.rows_read[e]
             lag = made - 1 + axis.kernel - axis.pad if plain else WHOLE
             found[root] = max(found.get(root, 0), lag)
         return tuple(sorted(found.items()))
@@ -130,12 +153,26 @@ class Blocks:
         return round_up(accumulator_bytes(self.e.graph, position), self.e.alignment)
 
     def work(self, first: int, last: int, step: int, made: int) -> int:
+        """Multiply-accumulates of a chain's block that makes `made` rows."""
+        return self._worked(self.pixels_made(first, last, step, made))
+
+    def work_of(self, block: Block, made: int) -> int:
         """Multiply-accumulates of a block that makes `made` rows."""
+        return self._worked(self._pixels_of(block, made))
+
+    def _worked(self, pixels: Iterable[tuple[int, int]]) -> int:
         total = self.e.work_before
-        return sum(
-            (total[e + 1] - total[e]) * n // (self.e.heights[e] * self.e.widths[e])
-            for e, n in self.pixels_made(first, last, step, made)
-        )
+        return sum((total[e + 1] - total[e]) * n // (self.e.heights[e] * self.e.widths[e]) for e, n in pixels)
+
+    def _pixels_of(self, block: Block, made: int) -> Iterable[tuple[int, int]]:
+        """Per element of a block, the pixels it makes for the first `made` rows of its output."""
+        if block.section is not None:
+            return self._section_pixels(block.section, made)
+        return self.pixels_made(block.first, block.last, block.step, made)
+
+    def _section_pixels(self, section: Section, made: int) -> Iterator[tuple[int, int]]:
+        for e, rows in zip(range(section.first, section.last + 1), section.lanes.wanted(made), strict=False):
+            yield e, rows * self.e.widths[e]
 
     def pixels_made(self, first: int, last: int, step: int, made: int) -> Iterator[tuple[int, int]]:
         """Per element of a block, last to first, the pixels it makes in all steps, clipped at the borders.
@@ -187,6 +224,9 @@ class Blocks:
     def _groups(self, block: Block) -> Iterator[Group]:
         """A block by hand-off, whole rows last: so many pixels of its output, or of its input if wider."""
         ops = self.e.positions[block.first : block.last + 1]
+        if block.section is not None:
+            yield block.section.group
+            return
         if len(ops) == 1:
             yield Group(ops, Scheme.OPERATOR, block.step, ROW)
             return
@@ -200,6 +240,8 @@ class Blocks:
 
     def _late(self, block: Block, group: Group) -> frozenset[int]:
         """See Form; an operator whose columns are all made by then is not among them."""
+        if block.section is not None:
+            return frozenset(range(block.last - block.first + 1))
         width = self.e.widths[block.last]
         end, begun = width, min(width, group.hand_off or width)  # columns made at the end, at the first
         found = {block.last - block.first}
@@ -212,6 +254,8 @@ class Blocks:
 
     def _window(self, block: Block, group: Group) -> int:
         """Aligned bytes of a block's workspace (as `workspace` lays it out): windows and scratch."""
+        if block.section is not None:
+            return max(self.e.scratch[block.first : block.last + 1])
         if group.scheme is Scheme.HALO and self._rewrites(block):
             region = Region((group,))
             return workspace(self.e.graph, region, self.e.kernels, self.e.alignment, self.e.in_place).size
@@ -240,8 +284,11 @@ class Blocks:
         """The target's estimate for all steps of a block that makes `made` rows (None: all)."""
         height = self.e.heights[block.last]
         made = height if made is None else made
-        total = CALL_COST * self._calls(block, group.hand_off) * -(-made // block.step)
-        for e, n in self.pixels_made(block.first, block.last, block.step, made):
+        if block.section is not None:
+            total = CALL_COST * block.section.calls[made]
+        else:
+            total = CALL_COST * self._calls(block, group.hand_off) * -(-made // block.step)
+        for e, n in self._pixels_of(block, made):
             share = n / (self.e.heights[e] * self.e.widths[e]) if n else 1.0
             total += self.e.cost[e] * share
         return total

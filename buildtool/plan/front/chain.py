@@ -15,7 +15,7 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph, Op
 from buildtool.plan.arena import round_up
-from buildtool.plan.receptive import Axis, accumulates, axes, columns, rows, streams
+from buildtool.plan.receptive import Axis, accumulates, axes, columns, row_inputs, rows, streams
 from buildtool.target import catalogue
 from buildtool.target.types import KernelVariant
 
@@ -116,7 +116,7 @@ class Elements:
             streams(self.graph, here)
             and streams(self.graph, after)
             and not accumulates(self.graph, here)
-            and here.outputs[0] in after.inputs
+            and here.outputs[0] in self.rows_read[element + 1]
         )
 
     @cached_property
@@ -156,10 +156,23 @@ class Elements:
 
     def main(self, element: int) -> int:
         """The tensor that drives an element: what the element before it makes, or its first input."""
-        op = self.op(element)
-        if element and self.makes[element - 1] in op.inputs:
+        if element and self.makes[element - 1] in self.rows_read[element]:
             return self.makes[element - 1]
-        return op.inputs[0]
+        return self.rows_read[element][0] if self.rows_read[element] else self.op(element).inputs[0]
+
+    @cached_property
+    def rows_read(self) -> tuple[tuple[int, ...], ...]:
+        """Element -> the activations that it reads row by row, if it runs so."""
+        ops = (self.graph.ops[p] for p in self.positions)
+        return tuple(row_inputs(self.graph, op) if streams(self.graph, op) else () for op in ops)
+
+    @cached_property
+    def read_whole(self) -> tuple[frozenset[int], ...]:
+        """Element -> the activations that it needs as a whole for every row."""
+        return tuple(
+            frozenset(t for t in self.graph.ops[p].inputs if t in self.roots and t not in by_row)
+            for p, by_row in zip(self.positions, self.rows_read, strict=True)
+        )
 
     def beside(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """(element, tensor) of what the elements of a block read besides their main input."""

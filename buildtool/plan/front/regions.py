@@ -203,7 +203,7 @@ class RegionSearch:
             if b.tensor != tensor
         }
         lags = dict(entry.lags)
-        for element, t in self.t.e.beside(entry.first, entry.block.last):
+        for element, t in entry.block.beside:
             root = self.t.e.roots[t]
             lows = self.marks.reads(made, entry, element, t)
             known = found.get(root, Beside(root, 0, lows))

@@ -11,6 +11,7 @@ are left out that nothing needs.
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -19,6 +20,7 @@ from typing import NamedTuple
 from buildtool.plan.arena import round_up
 from buildtool.plan.front.blocks import Block, Blocks, Form, Lags
 from buildtool.plan.front.chain import Elements
+from buildtool.plan.front.sections import Section
 from buildtool.plan.overlap import distance
 from buildtool.plan.receptive import Axis
 from buildtool.plan.streamed import CALL_COST
@@ -132,7 +134,7 @@ class Tables:
             return round(self.blocks.block_cost(block, form.group, made) * COST_UNITS) - once
         if made == height:
             return block.work - once
-        return self.blocks.work(block.first, block.last, block.step, made) - once
+        return self.blocks.work_of(block, made) - once
 
     @cached_property
     def least_wanted(self) -> tuple[int, ...]:
@@ -142,7 +144,18 @@ class Tables:
             found[cut] = self.e.heights[cut - 1]
             if cut < self.count and self.feeds[cut - 1]:
                 found[cut] = min(found[cut], max(0, self.e.axes_of[cut][0].high(found[cut + 1])))
+                for section in self.sections_from.get(cut, ()):
+                    found[cut] = min(found[cut], section.lanes.wanted(found[section.last + 1])[-1])
         return tuple(found)
+
+    @cached_property
+    def sections_from(self) -> Mapping[int, tuple[Section, ...]]:
+        """First element -> the sections that begin there."""
+        found: dict[int, tuple[Section, ...]] = {}
+        for section in self.blocks.sections:
+            if section is not None:
+                found[section.first] = (*found.get(section.first, ()), section)
+        return found
 
     # ---- boundaries ------------------------------------------------------------------------------
 
@@ -178,7 +191,7 @@ class Tables:
         found = [1] * (self.count + 1)
         for cut in range(1, self.count):
             for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
-                if reader > cut:
+                if reader > cut and all(self.feeds[cut:reader]):  # else a section counts it
                     steps = (self.e.axes_of[e][0] for e in range(cut, reader + 1))
                     found[cut] = max(found[cut], 1 + sum(a.kernel - 1 - a.pad for a in steps))
         return tuple(found)
