@@ -2,9 +2,10 @@
 
 The board's kernels of its first family are counted over a spread of shapes (single.py), and each kernel's
 cost becomes the sum of terms (cost_terms.toml) with the least relative error, no coefficient negative.
-Printed: formula, shapes, and the largest and the mean error over them. With `--network MODEL ...` (a file or
-a name of the zoo) whole networks are predicted by the new formulas and counted. `--write` puts the
-formulas into the family's catalogue.toml.
+Printed: formula, shapes, and the largest and the mean error over them. With `--streamed MODEL ...` the layers
+of streamed plans are shapes too: a layer then is the sum of its calls, each with the rows and columns that it
+makes for oh and ow. With `--network MODEL ...` (a file or a name of the zoo) whole networks are predicted by the
+new formulas and counted. `--write` puts the formulas into the family's catalogue.toml.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ import argparse
 import dataclasses
 import itertools
 import re
+import tempfile
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import single
+import streamed
 
 from buildtool.graph.types import OpKind
+from buildtool.plan.receptive import accumulates
+from buildtool.plan.schedule import plan_steps
 from buildtool.service import handle
 from buildtool.service.models import load_model, read_graph
 from buildtool.target.catalogue import cost, features, select
@@ -33,39 +39,58 @@ DIGITS = 3  # of a coefficient
 
 
 def shapes() -> list[single.Single]:
-    """Layers as networks have them, from the first to the last, and a few that none has."""
+    """Layers as networks have them, from the first to the last, and a few that none has.
+
+    As there, an activation follows where channels grow, a depthwise layer, and a larger kernel.
+    """
     found = [
-        single.conv(side, side, cin, cout)
+        single.conv(side, side, cin, cout, relu=cout > cin)
         for side, cin, cout in [
             *[(48, 8, 16), (40, 16, 48), (24, 16, 96), (24, 32, 32), (20, 24, 72), (20, 96, 24)],
             *[(14, 64, 64), (12, 64, 128), (10, 64, 192), (10, 192, 32), (7, 160, 96), (6, 128, 128)],
             *[(5, 96, 320), (5, 320, 64), (3, 256, 128), (3, 64, 256), (1, 256, 64), (1, 64, 10), (9, 7, 5)],
+            *[(22, 40, 200), (22, 200, 40), (11, 96, 480), (11, 480, 96), (36, 8, 48), (36, 96, 8)],
+            *[(72, 16, 8), (40, 24, 16), (5, 160, 1280), (6, 192, 1152), (18, 48, 8), (25, 64, 64)],
         ]
     ]
     found += [single.conv(24, 24, 16, 32, 1, 2), single.conv(13, 13, 32, 16, 1, 2)]
     found += [
-        single.conv(*dimensions, kernel, stride)
+        single.conv(*dimensions, kernel, stride, relu=True)
         for *dimensions, kernel, stride in [
             *[(96, 96, 3, 8, 3, 2), (48, 48, 3, 16, 3, 2), (32, 32, 3, 16, 3, 1), (49, 10, 1, 64, 3, 2)],
             *[(48, 48, 1, 8, 3, 2), (24, 24, 3, 16, 5, 2), (16, 16, 16, 16, 3, 1), (16, 16, 16, 32, 3, 2)],
             *[(8, 8, 64, 64, 3, 1), (8, 8, 32, 64, 3, 2), (5, 5, 48, 24, 3, 1), (20, 20, 8, 8, 5, 1)],
             *[(12, 12, 10, 12, 3, 1), (28, 28, 6, 16, 5, 1), (14, 14, 4, 24, 7, 2), (6, 6, 32, 20, 3, 1)],
             *[(4, 4, 8, 8, 3, 1), (3, 3, 16, 16, 3, 1), (5, 6, 4, 6, 3, 1), (2, 9, 12, 4, 3, 2)],
+            *[(24, 24, 1, 32, 5, 1), (20, 20, 2, 40, 3, 1), (28, 28, 1, 64, 7, 1), (24, 24, 1, 64, 9, 1)],
+            *[(20, 20, 2, 64, 7, 2), (12, 12, 4, 16, 3, 1), (40, 40, 1, 64, 4, 2), (50, 50, 3, 16, 3, 2)],
+            *[(96, 96, 3, 32, 3, 2), (80, 80, 3, 16, 3, 2), (32, 32, 16, 16, 3, 1), (16, 16, 32, 32, 3, 1)],
         ]
     ]
     found += [
-        single.depthwise(side, side, channels, kernel, stride)
+        single.depthwise(side, side, channels, kernel, stride, relu=True)
         for kernel in (3, 5, 7)
         for side, channels, stride in [
             *[(48, 8, 1), (40, 16, 2), (24, 96, 1), (24, 96, 2), (20, 64, 1), (20, 48, 2), (14, 32, 2)],
             *[(12, 64, 1), (10, 96, 1), (10, 144, 2), (7, 160, 1), (6, 128, 1), (5, 192, 1), (3, 256, 1)],
-            *[(9, 6, 1), (80, 8, 1)],
+            *[(9, 6, 1), (80, 8, 1), (22, 120, 1), (11, 192, 1), (44, 24, 2), (25, 64, 1), (44, 16, 1)],
+            *[
+                (72, 8, 2),
+                (28, 32, 2),
+                (22, 80, 2),
+                (12, 96, 2),
+                (11, 48, 2),
+                (7, 64, 2),
+                (6, 160, 2),
+                (5, 24, 2),
+            ],
         ]
     ]
     found += [
         single.dense(*n)
-        for n in [(64, 10), (128, 128), (256, 1000), (1024, 128), (640, 128), (16, 2), (50, 33)]
+        for n in [(64, 10), (128, 128), (256, 1000), (1024, 128), (640, 128), (16, 2), (50, 33), (8, 128)]
     ]
+    found += [single.dense(128, 640), single.dense(1280, 100), single.dense(160, 2)]
     sizes = [(40, 40, 24), (20, 20, 32), (10, 10, 96), (5, 5, 160), (32, 32, 16), (7, 7, 10), (3, 3, 5)]
     found += [single.binary(kind, *size) for kind in (OpKind.ADD, OpKind.MUL) for size in sizes]
     found += [
@@ -121,29 +146,71 @@ def formula(terms: Sequence[str], coefficients: np.ndarray) -> str:
     return " + ".join(parts)
 
 
-def samples(target: Target, toolchain: str) -> dict[str, list[tuple[Mapping[str, int], int]]]:
-    """By kernel: each shape's variables and counted instructions."""
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """The variables of a layer's calls, how many there are of each, and counted instructions."""
+
+    calls: tuple[tuple[Mapping[str, int], int], ...]
+    instructions: int
+
+    def value(self, expression: str) -> float:
+        """The sum of an expression over the calls."""
+        return sum(float(evaluate(expression, known)) * times for known, times in self.calls)
+
+
+def samples(target: Target, toolchain: str) -> dict[str, list[Sample]]:
+    """By kernel: layers in one call."""
     singles = shapes()
     rows = single.count(singles, target.board.name, toolchain)
     operators = [(b.graph(), op) for b in single.images(singles) for op in b.graph().ops]
-    found: dict[str, list[tuple[Mapping[str, int], int]]] = {}
+    found: dict[str, list[Sample]] = {}
     for row, (graph, op) in zip(rows, operators, strict=True):
-        found.setdefault(row["kernel"], []).append((features(graph, op), row["instructions"]))
+        sample = Sample(((features(graph, op), 1),), row["instructions"])
+        found.setdefault(row["kernel"], []).append(sample)
     return found
 
 
-def fit(target: Target, toolchain: str) -> Iterator[tuple[KernelVariant, str, int, float, float]]:
+def windowed(target: Target, models: Sequence[str]) -> Iterator[tuple[str, Sample]]:
+    """(kernel, sample) of the layers of streamed plans that are made in several calls."""
+    with tempfile.TemporaryDirectory() as folder:
+        for model, pixels in itertools.product(models, streamed.HAND_OFFS.values()):
+            found = streamed.count(model, target.board.name, streamed.options(pixels), Path(folder))
+            steps = plan_steps(found.plan.regions, found.graph, found.plan.image)
+            calls: dict[int, Counter[tuple[int, int]]] = {}
+            for step in steps:
+                calls.setdefault(step.op, Counter())[step.y1 - step.y0, step.x1 - step.x0] += 1
+            for position, windows in calls.items():
+                op = found.graph.ops[position] if position >= 0 else None
+                if op is None or windows.total() < 2 or accumulates(found.graph, op):
+                    continue
+                whole = features(found.graph, op)
+                parts = tuple((_window(whole, *size), times) for size, times in windows.items())
+                yield found.plan.kernels[position], Sample(parts, found.by_operator[position])
+
+
+def _window(whole: Mapping[str, int], rows: int, columns: int) -> Mapping[str, int]:
+    """The variables of a call that makes so many rows and columns."""
+    pixels, part = whole["oh"] * whole["ow"], rows * columns
+    scaled = {name: whole[name] * part // pixels for name in ("inputs", "outputs", "macs")}
+    return {**whole, **scaled, "oh": rows, "ow": columns}
+
+
+def fit(
+    target: Target, toolchain: str, models: Sequence[str]
+) -> Iterator[tuple[KernelVariant, str, int, float, float]]:
     """(kernel, formula, shapes, largest error, mean error), relative, of the first family's kernels."""
     family = target.board.core.families[0]
     by_kernel = samples(target, toolchain)
+    for name, sample in windowed(target, models):
+        by_kernel.setdefault(name, []).append(sample)
     for kernel in target.kernels:
         terms, measured = terms_of(kernel), by_kernel.get(kernel.name, [])
         if not kernel.sources[0].startswith(family + "/") or len(measured) < 2 or not terms:
             continue
-        matrix = np.array([[float(evaluate(term, known)) for term in terms] for known, _ in measured])
-        counts = np.array([count for _, count in measured], np.float64)
+        matrix = np.array([[sample.value(term) for term in terms] for sample in measured])
+        counts = np.array([sample.instructions for sample in measured], np.float64)
         text = formula(terms, fitted(matrix, counts))
-        errors = np.array([abs(evaluate(text, known) / count - 1) for known, count in measured])
+        errors = np.array([abs(sample.value(text) / sample.instructions - 1) for sample in measured])
         yield kernel, text, len(counts), float(errors.max()), float(errors.mean())
 
 
@@ -179,11 +246,12 @@ def main() -> None:
     parser.add_argument("board")
     parser.add_argument("--toolchain", default="")
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--network", nargs="*", default=[])
+    parser.add_argument("--streamed", nargs="*", default=[], metavar="MODEL")
+    parser.add_argument("--network", nargs="*", default=[], metavar="MODEL")
     given = parser.parse_args()
     target = load_target(given.board)
     costs = {}
-    for kernel, text, count, largest, mean in fit(target, given.toolchain):
+    for kernel, text, count, largest, mean in fit(target, given.toolchain, given.streamed):
         costs[kernel.name] = text
         print(
             f"{kernel.name}: {text}\n    {count} shapes, error {mean:.1%} on average, {largest:.1%} at most"

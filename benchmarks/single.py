@@ -4,7 +4,7 @@
     rows[0]["instructions"]
 
 As the published figures that they are put beside: int8, per-channel weights, SAME padding, input zero point
--128 (an offset of 128), output zero point -5, no activation. Values are random with a fixed seed. Every
+-128 (an offset of 128), output zero point -5, no activation unless told otherwise. Values are random with a fixed seed. Every
 result is compared with the executor.
 """
 
@@ -113,26 +113,32 @@ def _sum_scale(taps: int) -> float:
     return SCALE / 127 * SPREAD * SPREAD * math.sqrt(taps) / 40
 
 
-def conv(height: int, width: int, cin: int, cout: int, kernel: int = 1, stride: int = 1) -> Single:
+def conv(
+    height: int, width: int, cin: int, cout: int, kernel: int = 1, stride: int = 1, relu: bool = False
+) -> Single:
     """CONV_2D."""
 
     def add(b: Builder) -> None:
         (oh, top, bottom), (ow, left, right) = (_same(n, kernel, stride) for n in (height, width))
         operands = (b.input((1, height, width, cin)), *b.weights((cout, kernel, kernel, cin), 0))
-        attrs = ConvAttrs((stride, stride), (1, 1), Pad(top, bottom, left, right), Activation.NONE)
+        activation = Activation.RELU if relu else Activation.NONE
+        attrs = ConvAttrs((stride, stride), (1, 1), Pad(top, bottom, left, right), activation)
         b.op(OpKind.CONV_2D, operands, (1, oh, ow, cout), _sum_scale(kernel * kernel * cin), attrs)
 
     return add
 
 
-def depthwise(height: int, width: int, channels: int, kernel: int = 3, stride: int = 1) -> Single:
+def depthwise(
+    height: int, width: int, channels: int, kernel: int = 3, stride: int = 1, relu: bool = False
+) -> Single:
     """DEPTHWISE_CONV_2D."""
 
     def add(b: Builder) -> None:
         (oh, top, bottom), (ow, left, right) = (_same(n, kernel, stride) for n in (height, width))
         operands = (b.input((1, height, width, channels)), *b.weights((1, kernel, kernel, channels), 3))
         pad = Pad(top, bottom, left, right)
-        attrs = DepthwiseAttrs((stride, stride), (1, 1), pad, Activation.NONE, 1)
+        activation = Activation.RELU if relu else Activation.NONE
+        attrs = DepthwiseAttrs((stride, stride), (1, 1), pad, activation, 1)
         b.op(OpKind.DEPTHWISE_CONV_2D, operands, (1, oh, ow, channels), _sum_scale(kernel * kernel), attrs)
 
     return add

@@ -23,6 +23,7 @@ import dataclasses
 import re
 import tomllib
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 
 from buildtool.errors import TargetError, UnsupportedError, did_you_mean
@@ -41,7 +42,10 @@ from buildtool.target.expression import check, evaluate
 from buildtool.target.types import Contract, Core, KernelVariant, Target
 
 _GEOMETRY = ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout")
-VARIABLES = frozenset({*_GEOMETRY, "batch", "groups", "multiplier", "inputs", "operands", "macs", "outputs"})
+_MET = ("rows_met", "rows_inside", "columns_met", "columns_inside")
+VARIABLES = frozenset(
+    {*_GEOMETRY, *_MET, "batch", "groups", "multiplier", "inputs", "operands", "macs", "outputs"}
+)
 VECTOR_BITS = "vector_bits"  # a variable of costs alone
 LEAST_VECTOR_BITS = 128
 _STRINGS = ("name", "symbol", "packing", "when", "scratch", "overlap", "cost")
@@ -144,7 +148,9 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     ih iw cin, oh ow cout, batch: of the first input and first output (Tensor.nhwc); kernel (kh kw),
     stride (sh sw), dilation (dh dw), pad above and left (pt pl); groups of input channels, depth
     multiplier; inputs and outputs: elements of the first input and of all outputs; operands: how many
-    activations go in; macs: as `op_macs`. A dense layer's rows are columns of a one-row image.
+    activations go in; macs: as `op_macs`. rows_met: rows of the window that lie in the input, all output
+    rows taken together; rows_inside: output rows whose whole window lies in it; likewise for columns. A
+    dense layer's rows are columns of a one-row image.
     """
     first, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     batch, ih, iw, cin = first.nhwc
@@ -169,7 +175,20 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
         outputs, inputs = graph.tensors[op.inputs[1]].shape
         rows = first.elements // max(inputs, 1)
         found |= {"batch": 1, "ih": 1, "iw": rows, "cin": inputs, "oh": 1, "ow": rows, "cout": outputs}
-    return found | {"pt": pad.top, "pl": pad.left}
+    found |= {"pt": pad.top, "pl": pad.left}
+    met = (count for axis in _AXES for count in _met(*(found[name] for name in axis)))
+    return found | dict(zip(_MET, met, strict=True))
+
+
+_AXES = (("oh", "ih", "kh", "sh", "dh", "pt"), ("ow", "iw", "kw", "sw", "dw", "pl"))
+
+
+@lru_cache(maxsize=4096)
+def _met(outputs: int, inputs: int, kernel: int, stride: int, dilation: int, pad: int) -> tuple[int, int]:
+    """Taps that meet an input along one axis, and outputs all of whose taps do."""
+    taps = range(0, kernel * dilation, dilation)
+    met = [sum(0 <= i * stride - pad + tap < inputs for tap in taps) for i in range(outputs)]
+    return sum(met), met.count(kernel)
 
 
 def _kernel_window(attrs: ConvAttrs, weights: Tensor, cin: int) -> dict[str, int]:

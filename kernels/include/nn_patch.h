@@ -152,19 +152,32 @@ static inline int nn_apart(const nn_view *a, const nn_view *b) {
            second + (uintptr_t)(b->ring_rows * b->row_stride) <= first;
 }
 
+/* Whether no tile of `most` pixels writes over inputs that it or a later one reads, where `pixels`
+ * lie one behind the other in both tensors. What is true of the first tile and of the last is true
+ * of those between. */
+static inline int nn_behind(const nn_view *in, const int8_t *from, const nn_view *out,
+                            const int8_t *to, int32_t pixels, int32_t most) {
+    const uintptr_t first = (uintptr_t)from,
+                    last = first + (uintptr_t)((pixels - most) * in->channels);
+    return (uintptr_t)to + (uintptr_t)(most * out->channels) <= first &&
+           (uintptr_t)to + (uintptr_t)(pixels * out->channels) <= last;
+}
+
 /* A kernel of 1 x 1, stride 1, no padding: rows that lie one behind the other are one row, unless
- * the output may lie over earlier rows of the input: a tile of two rows would write the second
- * while it still reads the first. */
+ * the output lies over earlier rows of the input so closely that a tile of two rows would write the
+ * second while it still reads the first. */
 static inline void nn_patch_1x1(const void *constants, const nn_view *in, const nn_view *out,
                                 const nn_window *window, nn_tile tile, int32_t most) {
     const int apart = nn_apart(in, out);
     for (int32_t y = window->y0; y < window->y1;) {
-        const int32_t rows =
-            apart ? nn_min(nn_joined_rows(in, window, y), nn_joined_rows(out, window, y)) : 1;
+        int32_t rows = nn_min(nn_joined_rows(in, window, y), nn_joined_rows(out, window, y));
         for (int32_t x = window->x0; x < window->x1;) {
             const int32_t run = nn_run(in, x, nn_run(out, x, window->x1 - x));
             const int8_t *from = nn_pixel(in, y, x);
             int8_t *to = nn_pixel(out, y, x);
+            if (!apart && !nn_behind(in, from, out, to, run * rows, most)) {
+                rows = 1;
+            }
             for (int32_t left = run * rows; left > 0;) {
                 const int32_t pixels = nn_min(left, most);
                 const nn_runs runs = {from, 1, in->channels, in->channels, 0, from + 1, 0};
