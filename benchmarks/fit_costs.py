@@ -1,11 +1,13 @@
-"""Fits a family's cost formulas to counted instructions: python benchmarks/fit_costs.py BOARD [--write]
+"""Fits a family's cost formulas to counted instructions: python benchmarks/fit_costs.py BOARD... [--write]
 
-The board's kernels of its first family are counted over a spread of shapes (single.py), and each kernel's
+The kernels of the boards' first family are counted over a spread of shapes (single.py), and each kernel's
 cost becomes the sum of terms (cost_terms.toml) with the least relative error, no coefficient negative.
-Printed: formula, shapes, and the largest and the mean error over them. With `--streamed MODEL ...` the layers
+Boards of one family that differ in the length of their vector registers are fitted together. Printed:
+formula, shapes, and the largest and the mean error over them. With `--streamed MODEL ...` the layers
 of streamed plans are shapes too: a layer then is the sum of its calls, each with the rows and columns that it
-makes for oh and ow. With `--network MODEL ...` (a file or a name of the zoo) whole networks are predicted by the
-new formulas and counted. `--write` puts the formulas into the family's catalogue.toml.
+makes for oh and ow. With `--network MODEL ...` (a file or a name of the zoo) whole networks are predicted
+by the new formulas and counted on the first board; network_costs.py has the table of all. `--write` puts the
+formulas into the family's catalogue.toml.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from buildtool.plan.receptive import accumulates
 from buildtool.plan.schedule import plan_steps
 from buildtool.service import handle
 from buildtool.service.models import load_model, read_graph
-from buildtool.target.catalogue import cost, features, select
+from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, cost, features, select
 from buildtool.target.expression import evaluate
 from buildtool.target.registry import kernels_root, load_target
 from buildtool.target.types import KernelVariant, Target
@@ -161,17 +163,19 @@ class Sample:
 def samples(target: Target, toolchain: str) -> dict[str, list[Sample]]:
     """By kernel: layers in one call."""
     singles = shapes()
+    bits = {VECTOR_BITS: target.board.core.vector_bits or LEAST_VECTOR_BITS}
     rows = single.count(singles, target.board.name, toolchain)
     operators = [(b.graph(), op) for b in single.images(singles) for op in b.graph().ops]
     found: dict[str, list[Sample]] = {}
     for row, (graph, op) in zip(rows, operators, strict=True):
-        sample = Sample(((features(graph, op), 1),), row["instructions"])
+        sample = Sample(((features(graph, op) | bits, 1),), row["instructions"])
         found.setdefault(row["kernel"], []).append(sample)
     return found
 
 
 def windowed(target: Target, models: Sequence[str]) -> Iterator[tuple[str, Sample]]:
     """(kernel, sample) of the layers of streamed plans that are made in several calls."""
+    bits = {VECTOR_BITS: target.board.core.vector_bits or LEAST_VECTOR_BITS}
     with tempfile.TemporaryDirectory() as folder:
         for model, pixels in itertools.product(models, streamed.HAND_OFFS.values()):
             found = streamed.count(model, target.board.name, streamed.options(pixels), Path(folder))
@@ -183,7 +187,7 @@ def windowed(target: Target, models: Sequence[str]) -> Iterator[tuple[str, Sampl
                 op = found.graph.ops[position] if position >= 0 else None
                 if op is None or windows.total() < 2 or accumulates(found.graph, op):
                     continue
-                whole = features(found.graph, op)
+                whole = features(found.graph, op) | bits
                 parts = tuple((_window(whole, *size), times) for size, times in windows.items())
                 yield found.plan.kernels[position], Sample(parts, found.by_operator[position])
 
@@ -192,18 +196,23 @@ def _window(whole: Mapping[str, int], rows: int, columns: int) -> Mapping[str, i
     """The variables of a call that makes so many rows and columns."""
     pixels, part = whole["oh"] * whole["ow"], rows * columns
     scaled = {name: whole[name] * part // pixels for name in ("inputs", "outputs", "macs")}
+    scaled |= {name: whole[name] * rows // whole["oh"] for name in ("rows_met", "rows_inside")}
+    scaled |= {name: whole[name] * columns // whole["ow"] for name in ("columns_met", "columns_inside")}
     return {**whole, **scaled, "oh": rows, "ow": columns}
 
 
 def fit(
-    target: Target, toolchain: str, models: Sequence[str]
+    targets: Sequence[Target], toolchain: str, models: Sequence[str]
 ) -> Iterator[tuple[KernelVariant, str, int, float, float]]:
     """(kernel, formula, shapes, largest error, mean error), relative, of the first family's kernels."""
-    family = target.board.core.families[0]
-    by_kernel = samples(target, toolchain)
-    for name, sample in windowed(target, models):
-        by_kernel.setdefault(name, []).append(sample)
-    for kernel in target.kernels:
+    family = targets[0].board.core.families[0]
+    by_kernel: dict[str, list[Sample]] = {}
+    for target in targets:
+        for name, some in samples(target, toolchain).items():
+            by_kernel.setdefault(name, []).extend(some)
+        for name, sample in windowed(target, models):
+            by_kernel.setdefault(name, []).append(sample)
+    for kernel in targets[0].kernels:
         terms, measured = terms_of(kernel), by_kernel.get(kernel.name, [])
         if not kernel.sources[0].startswith(family + "/") or len(measured) < 2 or not terms:
             continue
@@ -243,27 +252,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("board")
+    parser.add_argument("boards", nargs="+", metavar="BOARD")
     parser.add_argument("--toolchain", default="")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--streamed", nargs="*", default=[], metavar="MODEL")
     parser.add_argument("--network", nargs="*", default=[], metavar="MODEL")
     given = parser.parse_args()
-    target = load_target(given.board)
+    targets = [load_target(board) for board in given.boards]
+    if len({target.board.core.families[0] for target in targets}) > 1:
+        parser.error("the boards' first families differ")
     costs = {}
-    for kernel, text, count, largest, mean in fit(target, given.toolchain, given.streamed):
+    for kernel, text, count, largest, mean in fit(targets, given.toolchain, given.streamed):
         costs[kernel.name] = text
         print(
             f"{kernel.name}: {text}\n    {count} shapes, error {mean:.1%} on average, {largest:.1%} at most"
         )
     for model in given.network:
         options = {"strategy": "layerwise"}
-        request = {"kind": "profile", "model": model, "board": given.board, "toolchain": given.toolchain}
+        request = {"kind": "profile", "model": model, "board": given.boards[0], "toolchain": given.toolchain}
         counted = handle({**request, "options": options})["instructions"]
-        wanted = predicted(target, costs, model)
+        wanted = predicted(targets[0], costs, model)
         print(f"{model}: predicted {wanted:,.0f}, counted {counted:,}: {wanted / counted - 1:+.1%}")
     if given.write:
-        print(f"written: {write(target.board.core.families[0], costs)}")
+        print(f"written: {write(targets[0].board.core.families[0], costs)}")
 
 
 if __name__ == "__main__":

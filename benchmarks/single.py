@@ -4,8 +4,8 @@
     rows[0]["instructions"]
 
 As the published figures that they are put beside: int8, per-channel weights, SAME padding, input zero point
--128 (an offset of 128), output zero point -5, no activation unless told otherwise. Values are random with a fixed seed. Every
-result is compared with the executor.
+-128 (an offset of 128), output zero point -5, no activation unless told otherwise. Values are random with a
+fixed seed. Every result is compared with the executor.
 """
 
 from __future__ import annotations
