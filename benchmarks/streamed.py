@@ -68,9 +68,9 @@ class Counted:
     compiler: str
 
 
-def count(model: str, board: str, options: PlanOptions, folder: Path) -> Counted:
+def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
     """Plans, builds, runs once with both counting plugins; stops if the output is not exact."""
-    made = planned(model, board, options)
+    made = planned(model, board, how)
     sources = emit(made.graph, made.plan, made.target, made.model.name)
     plugin = find_plugin(made.target.board)
     work = Path(tempfile.mkdtemp(dir=folder))
@@ -94,12 +94,12 @@ def count(model: str, board: str, options: PlanOptions, folder: Path) -> Counted
 def _run(made: Planned, elf: Path, request: RunRequest, folder: Path) -> tuple[dict[str, bytes], str]:
     line = runner.command(made.target.board, elf)
     plugins = (counter.counting_plugin(), _address_plugin(folder))
-    options = [
+    loaded = [
         *("-plugin", f"./{plugins[0].name},isa=arm,out={counter.OUTPUT}"),
         *("-plugin", f"./{plugins[1].name},out=addresses.txt"),
     ]
     outputs = replace(request, outputs=(*request.outputs, counter.OUTPUT, "addresses.txt"))
-    return run_program([line[0], *options, *line[1:]], outputs, what="the firmware", links=plugins)
+    return run_program([line[0], *loaded, *line[1:]], outputs, what="the firmware", links=plugins)
 
 
 def _address_plugin(folder: Path) -> Path:
@@ -141,7 +141,8 @@ def _parts(functions: Counter[str], made: Planned, sources: Sources) -> dict[str
     return parts
 
 
-def _streamed(pixels: int) -> PlanOptions:
+def options(pixels: int) -> PlanOptions:
+    """Of a plan whose hand-offs are so many pixels at least."""
     return PlanOptions(image="stream", objective="ram", max_f=1.0, hand_off=pixels)
 
 
@@ -204,7 +205,7 @@ def tables(model: str, board: str, most: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         whole = count(model, board, LAYERWISE, folder)
-        counted = {name: count(model, board, _streamed(n), folder) for name, n in HAND_OFFS.items()}
+        counted = {name: count(model, board, options(n), folder) for name, n in HAND_OFFS.items()}
     yield f"`{Path(model).stem}` on `{board}` ({whole.compiler}):"
     yield ""
     yield from summary(counted, whole)
