@@ -170,6 +170,15 @@ def test_operators_on_quantised_integers():
     assert kinds(graph) == ["MAX_POOL_2D", "RESHAPE", "FULLY_CONNECTED", "RESHAPE"]
 
 
+def test_a_pad_of_quantised_integers():
+    net = Qdq((1, 3, 6, 6))
+    stored = net.quantize(net.x, 0.07, 100, "uint8")
+    y = net.node("Pad", [stored, net.const([0, 0, 1, 0, 0, 0, 1, 1]), net.const(100, np.uint8)])
+    graph = check(net, [net.q(net.conv(net.dq(y, 0.07, 100, "uint8"), 3, 4, pads=[0] * 4))])
+    assert kinds(graph) == ["QUANTIZE", "CONV_2D"]
+    assert attrs_of(graph, "CONV_2D")[0].pad == Pad(1, 1, 0, 1)
+
+
 def test_an_integer_output_is_shifted_to_int8():
     net = Qdq((1, 3, 6, 6), dtype="uint8", zero=100)
     y = net.quantize(net.conv(net.x, 3, 4), 0.05, 117, "uint8")

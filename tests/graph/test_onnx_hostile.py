@@ -15,6 +15,7 @@ from onnxnets import Qdq, read
 from zoo_networks import built
 
 from buildtool.errors import BuildtoolError, ModelError, ToolError, UnsupportedError
+from buildtool.graph.onnxqdq import build
 from buildtool.graph.onnxqdq.reader import read_qdq
 
 _settings = settings(derandomize=True, deadline=None, max_examples=150)
@@ -358,6 +359,17 @@ def test_operators_in_a_circle():
     assert refused(net.model([net.q(y)]), ModelError).tensor == "b"
     net.nodes = [*nodes, *net.nodes]
     assert refused(net.model([y]), ModelError).operator
+
+
+def test_weights_that_are_used_again_and_again(monkeypatch):
+    """A megabyte in the file that would become sixteen in memory, where ten are allowed."""
+    monkeypatch.setattr(build, "MOST_BYTES", 10 << 20)
+    net = Qdq((1, 1024))
+    data = net.const(np.zeros((1024, 1024), np.int8))
+    y = net.x
+    for _ in range(16):
+        y = net.q(net.node("MatMul", [y, net.dq(data, 0.01)]))
+    assert "bytes" in refused(net.model([y])).text
 
 
 def test_a_shape_that_asks_for_too_much():

@@ -17,7 +17,7 @@ from buildtool.graph.onnxqdq.layout import (
     transposed,
 )
 
-_settings = settings(derandomize=True, deadline=None, max_examples=300)
+_settings = settings(derandomize=True, deadline=None, max_examples=120)
 _sizes = st.lists(st.sampled_from([1, 1, 2, 2, 3, 4, 6]), min_size=1, max_size=5)
 
 

@@ -27,12 +27,8 @@ from buildtool.graph.types import (
 )
 
 _DTYPES = {"int8": DType.INT8, "int32": DType.INT32}
+MOST_BYTES = 1 << 30  # of constants made here: a small file may ask for many
 _LARGEST = (1 << 31) - 1  # bytes; of one tensor, as the kernels count
-
-
-def same_quant(a: Quantization, b: Quantization) -> bool:
-    """Whether both mean the same numbers."""
-    return same_quantization(a, b)
 
 
 def _label(name: str) -> str:
@@ -47,6 +43,7 @@ class Builder:
     def __init__(self, name: str) -> None:
         self.name = name
         self.index = -1
+        self.spent = 0
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
         self._moved: dict[tuple[int, Layout], int] = {}
@@ -56,6 +53,13 @@ class Builder:
         """The network. Tensors keep their numbers in a .tflite file that is written from it."""
         tensors = tuple(replace(t, source=Source(i)) for i, t in enumerate(self.tensors))
         return Graph(self.name, tensors, tuple(self.ops), tuple(inputs), tuple(outputs))
+
+    def spend(self, size: int) -> None:
+        """Accounts for `size` bytes of a constant that is not in the file as it is; refuses too many."""
+        self.spent += size
+        if self.spent > MOST_BYTES:
+            text = f"constants that are permuted or folded take more than {MOST_BYTES} bytes"
+            raise UnsupportedError(text, hint="simplify the model first (onnxsim)")
 
     # ---- tensors and operators ---------------------------------------------------------------------
 
@@ -68,6 +72,7 @@ class Builder:
 
     def constant(self, name: str, data: Array, quant: Quantization) -> int:
         """A new int8 or int32 constant."""
+        self.spend(data.nbytes)
         data = np.ascontiguousarray(data)
         data.setflags(write=False)
         self.tensors.append(Tensor(_label(name), data.shape, _DTYPES[data.dtype.name], quant, data))
@@ -99,11 +104,11 @@ class Builder:
 
     def kernel_name(self, name: str, own: Quantization, out: Quantization) -> str:
         """What the kernel's output is called where `name` is its requantisation from `own` to `out`."""
-        return name if same_quant(own, out) else f"{name}/kernel"
+        return name if same_quantization(own, out) else f"{name}/kernel"
 
     def requantized(self, x: Held, quant: Quantization, name: str) -> Held:
         """`x` in another quantisation."""
-        if same_quant(x.quant, quant):
+        if same_quantization(x.quant, quant):
             return x
         out = self.make(OpKind.QUANTIZE, [x.tensor], name, self.tensors[x.tensor].shape, quant)
         return Held(out, x.shape, x.layout, quant)

@@ -181,10 +181,12 @@ _MODES = {"reflect": PadMode.REFLECT, "edge": PadMode.SYMMETRIC}
 
 def pad(ctx: Context, node: Node) -> list[Value]:
     """Pad with a constant or mirrored; the edge repeated where that is one element."""
-    x = ctx.held(node)
+    x = ctx.held(node, integers=True)
     pairs = _pairs(ctx, node, len(x.shape))
     mode, value = node.text("mode", "constant"), 0
-    if mode == "constant":
+    if mode == "constant" and x.integers:
+        value = _stored_filling(ctx, node)
+    elif mode == "constant":
         real = ctx.scalar(node, 2, "the filling") if ctx.has(node, 2) else 0.0
         value = _filling(real, x.quant)
     elif mode not in _MODES or (mode == "edge" and any(max(p) > 1 for p in pairs)):
@@ -195,7 +197,17 @@ def pad(ctx: Context, node: Node) -> list[Value]:
     attrs = PadAttrs(tuple(pairs[d] for d in order), _MODES.get(mode, PadMode.CONSTANT), value)
     memory = [x.shape[d] + sum(pairs[d]) for d in order]
     made = ctx.build.make(kind, [tensor], node.outputs[0], memory, x.quant, attrs)
-    return [ctx.build.held(made, order)]
+    return [replace(ctx.build.held(made, order), integers=x.integers)]
+
+
+def _stored_filling(ctx: Context, node: Node) -> int:
+    """The filling of quantised integers, of their type."""
+    if not ctx.has(node, 2):
+        raise UnsupportedError("a Pad of quantised integers without a filling", hint="pad before quantising")
+    filling = ctx.array(node, 2, "the filling")
+    if filling.size != 1 or filling.dtype.name not in ("int8", "uint8"):
+        raise ModelError("the filling is not one number of the input's type")
+    return int(filling.reshape(-1)[0]) - (128 if filling.dtype == np.uint8 else 0)
 
 
 def _pairs(ctx: Context, node: Node, rank: int) -> list[tuple[int, int]]:

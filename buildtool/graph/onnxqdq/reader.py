@@ -16,7 +16,7 @@ from buildtool.errors import BuildtoolError, ModelError, UnsupportedError, did_y
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.onnxfile import shown
 from buildtool.graph.onnxqdq import scales
-from buildtool.graph.onnxqdq.context import QUANTISE, Context
+from buildtool.graph.onnxqdq.context import MOST_AHEAD, QUANTISE, Context
 from buildtool.graph.onnxqdq.file import Array, Interface, Node, QdqFile, read_file
 from buildtool.graph.onnxqdq.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnxqdq.layout import canonical
@@ -59,6 +59,7 @@ class _Reader:
         self.nodes = expanded(file)
         self.ctx = Context(file)
         self.ctx.link(self.nodes)
+        self.inputs = frozenset(interface.name for interface in file.inputs)
         self.named: set[int] = set()  # tensors of the network's interface
 
     def graph(self) -> Graph:
@@ -85,15 +86,12 @@ class _Reader:
             raise UnsupportedError(text, hint="quantise it to int8: onnxruntime.quantization.quantize_static")
         if not unknown:
             return
-        hint = (
-            did_you_mean(unknown[0].kind, RULES)
-            if len(unknown) == 1
-            else "use one of " + ", ".join(sorted(RULES))
-        )
-        if unknown[0].kind in _DYNAMIC:
+        first, hint = unknown[0], "use one of " + ", ".join(sorted(RULES))
+        if first.kind in _DYNAMIC:
             hint = "quantise statically, with scales known beforehand"
         if len(unknown) == 1:
-            raise UnsupportedError("the operator is not supported", operator=unknown[0].place, hint=hint)
+            hint = hint if first.kind in _DYNAMIC else did_you_mean(first.kind, RULES)
+            raise UnsupportedError("the operator is not supported", operator=first.place, hint=hint)
         named = ", ".join(node.place for node in unknown[:_SHOWN])
         more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
         raise UnsupportedError(f"{len(unknown)} operators are not supported: {named}{more}", hint=hint)
@@ -107,6 +105,9 @@ class _Reader:
             if name in self.ctx.values or name in self.file.initializers:
                 raise ModelError("makes a tensor that is there already", tensor=shown(name))
         made = self._results(node)
+        for value in made:
+            if isinstance(value, (Constant, Quantized)) and value.data.base is None:
+                self.ctx.build.spend(value.data.nbytes)
         self.ctx.values.update((n, v) for n, v in zip(node.outputs, made, strict=False) if n)
 
     def _results(self, node: Node) -> list[Value]:
@@ -146,7 +147,7 @@ class _Reader:
             value = ctx.settle(name, value, quant)
         if value.integers:
             raise ModelError("quantises what is quantised", tensor=shown(name))
-        if name in self._inputs() and not same_quantization(value.quant, quant):
+        if name in self.inputs and not same_quantization(value.quant, quant):
             text, hint = "a network input that is quantised in two ways", "quantise it once"
             raise UnsupportedError(text, tensor=shown(name), hint=hint)
         made = ctx.build.requantized(value, quant, node.outputs[0])
@@ -173,9 +174,6 @@ class _Reader:
         return Constant(data if node.kind == "Shape" else np.array(math.prod(shape), np.int64))
 
     # ---- the interface -------------------------------------------------------------------------------
-
-    def _inputs(self) -> frozenset[str]:
-        return frozenset(interface.name for interface in self.file.inputs)
 
     def _input(self, interface: Interface) -> int:
         """Makes a network input: int8, images channels last."""
@@ -207,6 +205,8 @@ class _Reader:
         found: list[Node] = []
         queue, seen = [name], {name}
         for current in queue:
+            if len(seen) > MOST_AHEAD:
+                break
             for node in self.ctx.readers.get(current, ()):
                 if node.kind not in _FOLLOWED:
                     found.append(node)
