@@ -23,8 +23,9 @@ def loads_weights(board: Board) -> bool:
 def plan_with_loads(planner: Planner, graph: Graph, target: Target, options: PlanOptions) -> Plan:
     """The planner's plan with buffers for constants, within the memory that the options allow.
 
-    A planner that keeps a limit is asked again with a lower one until both fit together. The plan
-    may be too large all the same, as the planner's own.
+    A planner that keeps a limit is asked again with a lower one until both fit together. What is least
+    without constants may not be with them: with the least memory as the objective, the plan layer by
+    layer is looked at as well. The plan may be too large all the same, as the planner's own.
     """
     from buildtool.plan.fit import available_bytes
 
@@ -44,6 +45,9 @@ def plan_with_loads(planner: Planner, graph: Graph, target: Target, options: Pla
         asked -= max(target.board.alignment, made.arena_bytes - limit)
         if asked <= 0:
             break
+    whole = _layer_by_layer(graph, target, options, limit)
+    if whole is not None and (found is None or whole.arena_bytes < found.arena_bytes):
+        found = whole
     if found is None:
         assert refused is not None
         raise refused
@@ -54,6 +58,17 @@ def plan_with_loads(planner: Planner, graph: Graph, target: Target, options: Pla
             hint=f"--ram {found.arena_bytes}",
         )
     return found
+
+
+def _layer_by_layer(graph: Graph, target: Target, options: PlanOptions, limit: int) -> Plan | None:
+    """Where the least memory is asked for: the plan of whole operators, if its cost is allowed."""
+    from buildtool.plan.layerwise import plan
+
+    if (options.strategy, options.objective) != ("best", "ram") or options.image == "stream":
+        return None
+    bare = plan(graph, target, in_place=options.in_place, image=options.image)
+    made = _loaded(bare, graph, target, options, limit)
+    return made if options.max_cost is None or made.cost <= options.max_cost else None
 
 
 def _loaded(bare: Plan, graph: Graph, target: Target, options: PlanOptions, limit: int) -> Plan:

@@ -1,0 +1,28 @@
+"""Boards that load weights: with the least memory asked for, constants count."""
+
+from __future__ import annotations
+
+import pytest
+
+from buildtool.service import handle
+
+
+def arena(**options):
+    answer = handle({"kind": "plan", "model": "ds_cnn", "board": "xcore", "options": options})
+    return answer["arena_bytes"], answer["f"], answer["cost"]
+
+
+@pytest.mark.parametrize("in_place", ["rows", "none"])
+def test_the_least_memory_is_no_more_than_layer_by_layer(in_place):
+    """One region needs all constants at once; operators by themselves one after the other."""
+    least, f, _ = arena(objective="ram", max_f=1.0, in_place=in_place)
+    whole, _, _ = arena(strategy="layerwise", in_place=in_place)
+    assert f <= 1.0
+    assert least <= whole
+
+
+def test_the_least_memory_is_refused_where_it_costs_too_much():
+    least, _, cost = arena(objective="ram")
+    within, _, lower = arena(objective="ram", max_cost=cost - 1)
+    assert lower < cost
+    assert within >= least
