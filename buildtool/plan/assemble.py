@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from buildtool.errors import UnsupportedError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import LiveRange, live_ranges
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.types import Graph
 from buildtool.plan import arena, greedy
 from buildtool.plan.bounds import bound
-from buildtool.plan.exact.solver import improve
+from buildtool.plan.exact.solver import decide, improve
 from buildtool.plan.overlap import permitted
 from buildtool.plan.schedule import plan_steps
 from buildtool.plan.types import Buffer, BufferKind, Overlap, Plan, Region, Step
@@ -20,6 +21,7 @@ from buildtool.target import catalogue
 from buildtool.target.registry import target_digest
 from buildtool.target.types import KernelVariant, Target
 
+QUICK_NODES = 2_000  # of the exact search for offsets that meet the bound
 SEARCH_NODES = 50_000  # of the exact search for lower offsets, where greedy orders leave a gap
 
 
@@ -129,9 +131,39 @@ class Placed:
 def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) -> Placed:
     """Offsets as low as found, with as few of the overlaps as that needs.
 
-    A placement without any overlap counts too, so that offering them never costs a byte.
+    A placement without any overlap counts too, so that offering them never costs a byte. First the
+    exact search has a short look at the bound itself; where that is not met, greedy orders find a
+    placement, and the search goes on from there.
     """
     least = bound(arena_problem(buffers, options, alignment)).bytes
+    needed = _needed(buffers, options, alignment, least)
+    for offered in dict.fromkeys(((), needed, tuple(options))):
+        met = _within(arena_problem(buffers, offered, alignment), least)
+        if met is not None:
+            return _placed(buffers, offered, met, least)
+    placed = _by_greedy_orders(buffers, options, alignment, least)
+    return placed if placed.height <= least else _searched(placed, options, alignment)
+
+
+def _within(problem: arena.Problem, capacity: int) -> arena.Solution | None:
+    """A placement within a capacity, if a short search finds one."""
+    try:
+        return decide(problem, capacity, QUICK_NODES).solution
+    except UnsupportedError:
+        return None
+
+
+def _placed(
+    buffers: Sequence[Buffer], offered: Sequence[Overlap], solution: arena.Solution, least: int
+) -> Placed:
+    placed = tuple(replace(b, offset=o) for b, o in zip(buffers, solution.offsets, strict=True))
+    used = tuple(o for o in offered if _touch(placed[o.input], placed[o.output]))
+    return Placed(placed, used, solution.height, least)
+
+
+def _by_greedy_orders(
+    buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, least: int
+) -> Placed:
     best: tuple[int, tuple[Overlap, ...], arena.Solution] | None = None
     elementwise = tuple(o for o in options if not o.distance)
     for offered in dict.fromkeys(((), elementwise, tuple(options))):
@@ -146,12 +178,8 @@ def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int)
     if len(needed) < len(offered):
         frugal = greedy.solve(arena_problem(buffers, needed, alignment))
         if frugal.height <= height:
-            height, offered, solution = frugal.height, needed, frugal
-    placed = tuple(replace(b, offset=o) for b, o in zip(buffers, solution.offsets, strict=True))
-    used = tuple(o for o in offered if _touch(placed[o.input], placed[o.output]))
-    if height > least:
-        return _searched(Placed(placed, used, height, least), options, alignment)
-    return Placed(placed, used, height, least)
+            offered, solution = needed, frugal
+    return _placed(buffers, offered, solution, least)
 
 
 def _searched(placed: Placed, options: Sequence[Overlap], alignment: int) -> Placed:
@@ -161,9 +189,7 @@ def _searched(placed: Placed, options: Sequence[Overlap], alignment: int) -> Pla
     found = improve(problem, start, SEARCH_NODES)
     if found.height >= placed.height:
         return placed
-    buffers = tuple(replace(b, offset=o) for b, o in zip(placed.buffers, found.offsets, strict=True))
-    used = tuple(o for o in options if _touch(buffers[o.input], buffers[o.output]))
-    return replace(placed, buffers=buffers, overlaps=used, height=found.height)
+    return _placed(placed.buffers, options, found, placed.bound)
 
 
 def arena_problem(buffers: Sequence[Buffer], overlaps: Sequence[Overlap], alignment: int) -> arena.Problem:

@@ -56,6 +56,10 @@ class _Stretch:
         """The stretch by itself."""
         return place(*self.numbered(), alignment)
 
+    def offsets(self, placed: Placed) -> dict[int, int]:
+        """Position -> offset."""
+        return {i: b.offset for i, b in zip(self.buffers, placed.buffers, strict=True)}
+
 
 class _Problem:
     """Buffers and overlaps, in stretches between the cuts at which nothing but tensors is alive."""
@@ -109,44 +113,42 @@ def place_in_parts(
     least = max(single.least(alignment) for single in singles)
     if len(singles) < 2 or least >= below:
         return None
-    height = max(single.placed(alignment).height for single in singles)
+    high = [single for single in singles if _pinned(single, alignment, least, {}) is None]
+    height = max([least, *(single.placed(alignment).height for single in high)])
     if height >= below:
         return None
     found = list(_stretches(problem, alignment, height))
-    offsets = [_offsets(found[0][0], found[0][1], alignment, height, {})]
-    for (before, _), (after, placed) in pairwise(found):
-        pins = {i: offsets[-1][i] for i in after.buffers if i in before.buffers}
-        offsets.append(_offsets(after, placed, alignment, height, pins))
+    offsets = [found[0][1]]
+    for (before, _), (after, anywhere) in pairwise(found):
+        wished = {i: offsets[-1][i] for i in after.buffers if i in before.buffers}
+        offsets.append(_offsets(after, anywhere, alignment, height, wished))
     return _parted([stretch for stretch, _ in found], offsets, Placed((), (), height, least))
 
 
-def _stretches(problem: _Problem, alignment: int, height: int) -> Iterator[tuple[_Stretch, Placed]]:
-    """From the first cut on, each as long as it can be placed within `height`."""
+def _stretches(problem: _Problem, alignment: int, height: int) -> Iterator[tuple[_Stretch, dict[int, int]]]:
+    """From the first cut on, each as long as it can be placed within `height`, with its offsets."""
     start, count = 0, len(problem.times) - 1
     while start < count:
-        low, high = start + 1, count + 1  # `low` can be placed, `high` cannot
-        best: tuple[_Stretch, Placed] | None = None
-        stop = count
-        while low < high:
+        low, high = start + 1, count + 1  # what ends at `low` can be placed, at `high` it cannot
+        best: tuple[_Stretch, dict[int, int]] | None = None
+        while high - low > 1 or best is None:
+            stop = (low + high) // 2 if high - low > 1 else low
             stretch = problem.stretch(start, stop)
-            placed = stretch.placed(alignment)
-            if placed.height <= height:
-                low, best = stop, (stretch, placed)
-            else:
+            offsets = _pinned(stretch, alignment, height, {})
+            if offsets is None and stop == start + 1:
+                offsets = stretch.offsets(stretch.placed(alignment))
+            if offsets is None:
                 high = stop
-            if high - low <= 1 and best is not None:
-                break
-            stop = (low + high) // 2
-        assert best is not None
+            else:
+                low, best = stop, (stretch, offsets)
         yield best
         start = low
 
 
 def _offsets(
-    stretch: _Stretch, placed: Placed, alignment: int, height: int, wished: dict[int, int]
+    stretch: _Stretch, offsets: dict[int, int], alignment: int, height: int, wished: dict[int, int]
 ) -> dict[int, int]:
     """Position -> offset in a stretch; as many as can be of the largest buffers lie where it is wished."""
-    offsets = {i: b.offset for i, b in zip(stretch.buffers, placed.buffers, strict=True)}
     pins: dict[int, int] = {}
     for i in sorted(wished, key=lambda i: (-stretch.buffers[i].size, i)):
         tried = pins | {i: wished[i]}

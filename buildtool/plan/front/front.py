@@ -20,7 +20,7 @@ points, groups make more rows in one go only where that saves work.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from buildtool.errors import UsageError
 from buildtool.graph.types import ALIAS_KINDS, Graph
@@ -33,7 +33,7 @@ from buildtool.plan.receptive import streams
 from buildtool.plan.streamed import assemble_streamed
 from buildtool.plan.types import Plan, Region
 from buildtool.target import catalogue
-from buildtool.target.types import Target
+from buildtool.target.types import KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
@@ -73,19 +73,17 @@ class Point:
     way: Way
 
 
-@dataclass(frozen=True)
-class Front:
-    """All ways that no other beats in memory and in work, least memory first."""
+@dataclass(frozen=True, eq=False)
+class Space:
+    """What ways are searched in: the same for all boards with the same kernels and alignment."""
 
-    graph: Graph
-    target: Target
-    settings: Settings
     elements: Elements
+    hand_offs: tuple[int, ...]
 
     @cached_property
     def blocks(self) -> Blocks:
         """The blocks that ways are made of."""
-        return Blocks(self.elements, self.settings.hand_offs)
+        return Blocks(self.elements, self.hand_offs)
 
     @cached_property
     def tables(self) -> Tables:
@@ -98,11 +96,62 @@ class Front:
         return Tables(self.elements, self.blocks, Objective.COST)
 
     @cached_property
+    def _ways(self) -> dict[float, tuple[Way, ...]]:
+        return {}
+
+    def ways(self, max_f: float) -> tuple[Way, ...]:
+        """The undominated ways with at most this F, least memory first."""
+        if max_f not in self._ways:
+            extra = int(self.tables.before[-1] * (max_f - 1.0))
+            self._ways[max_f] = tuple(Search(self.tables, extra).falling())[::-1]
+        return self._ways[max_f]
+
+
+@lru_cache(maxsize=8)
+def _space(
+    graph: Graph,
+    kernels: tuple[KernelVariant | None, ...],
+    alignment: int,
+    image: str,
+    in_place: str,
+    hand_offs: tuple[int, ...],
+) -> Space:
+    return Space(Elements(graph, kernels, alignment, image, in_place), hand_offs)
+
+
+@dataclass(frozen=True)
+class Front:
+    """All ways that no other beats in memory and in work, least memory first."""
+
+    graph: Graph
+    target: Target
+    settings: Settings
+    space: Space
+
+    @property
+    def elements(self) -> Elements:
+        """The graph as the search sees it."""
+        return self.space.elements
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks that ways are made of."""
+        return self.space.blocks
+
+    @property
+    def tables(self) -> Tables:
+        """What the search for the least work adds up."""
+        return self.space.tables
+
+    @property
+    def cost_tables(self) -> Tables:
+        """What the search for the least cost adds up."""
+        return self.space.cost_tables
+
+    @cached_property
     def points(self) -> tuple[Point, ...]:
         """The points; each needs more memory and does less work than the one before it."""
-        extra = int(self.tables.before[-1] * (self.settings.max_f - 1.0))
-        ways = list(Search(self.tables, extra).falling())
-        return tuple(self.point(way) for way in reversed(ways))
+        return tuple(map(self.point, self.space.ways(self.settings.max_f)))
 
     def point(self, way: Way) -> Point:
         """A way found for the least work, as a point."""
@@ -162,9 +211,8 @@ def front(graph: Graph, target: Target, settings: Settings) -> Front:
         None if op.kind in ALIAS_KINDS else catalogue.select(target, graph, op) for op in graph.ops
     )
     alignment = target.board.alignment
-    return Front(
-        graph, target, settings, Elements(graph, kernels, alignment, settings.image, settings.in_place)
-    )
+    space = _space(graph, kernels, alignment, settings.image, settings.in_place, settings.hand_offs)
+    return Front(graph, target, settings, space)
 
 
 def refuse_unstreamable(graph: Graph) -> None:
