@@ -117,6 +117,13 @@ def test_a_softmax_over_rows_moves_them_last():
     assert [kind for kind in kinds(graph) if kind != "RESHAPE"] == ["TRANSPOSE", "SOFTMAX", "TRANSPOSE"]
 
 
+def test_float_slopes_are_rounded_to_int8():
+    net = Qdq((1, 6, 5, 4))
+    y = net.node("PRelu", [net.x, net.const(net.rng.uniform(-0.2, 0.5, (6, 1, 1)), np.float32)])
+    graph = check(net, [net.q(y, 0.05, -60)], equal=0.8)
+    assert kinds(graph) == ["PRELU"]
+
+
 # ---- where the quantisation stands ----------------------------------------------------------------------
 
 
@@ -534,13 +541,17 @@ def test_the_type_may_follow_from_an_attribute_alone():
 # ---- batch normalisation --------------------------------------------------------------------------------
 
 
-def _normalised(net, x, channels):
-    """With a factor of 0, and negative ones."""
+def _normalised(net, x, channels, quantised=False):
+    """With a factor of 0, and negative ones; `quantised`: the factors are, as onnxruntime does it."""
     scale = net.rng.normal(size=channels)
     scale[1] = 0
     parameters = [scale, net.rng.normal(size=channels), net.rng.normal(size=channels) * 0.1]
     parameters.append(net.rng.uniform(0.5, 2, channels))
-    return net.node("BatchNormalization", [x, *(net.const(p, np.float32) for p in parameters)])
+    names = [net.const(p, np.float32) for p in parameters]
+    if quantised:
+        steps = np.rint(scale / 0.03).astype(np.int8)
+        names[0] = net.dq(net.const(steps), 0.03, 0)
+    return net.node("BatchNormalization", [x, *names])
 
 
 @pytest.mark.parametrize("form", ["Conv", "depthwise", "Conv without bias", "MatMul", "ConvTranspose"])
@@ -561,10 +572,12 @@ def test_a_normalisation_is_part_of_the_weights(form):
     assert graph.ops[0].attrs.activation == Activation.RELU
 
 
-@pytest.mark.parametrize("shape", [(1, 6, 5, 4), (1, 6, 20)])
-def test_a_normalisation_alone_is_a_depthwise_convolution_of_one_tap(shape):
+@pytest.mark.parametrize(
+    ("shape", "quantised"), [((1, 6, 5, 4), False), ((1, 6, 5, 4), True), ((1, 6, 20), False)]
+)
+def test_a_normalisation_alone_is_a_depthwise_convolution_of_one_tap(shape, quantised):
     net = Qdq(shape)
-    graph = check(net, [net.q(_normalised(net, net.x, 6), 0.06, -10)])
+    graph = check(net, [net.q(_normalised(net, net.x, 6, quantised), 0.06, -10)])
     assert [kind for kind in kinds(graph) if kind not in ("RESHAPE", "TRANSPOSE")] == ["DEPTHWISE_CONV_2D"]
 
 

@@ -130,16 +130,18 @@ def leaky_relu(ctx: Context, node: Node) -> list[Value]:
 
 
 def prelu(ctx: Context, node: Node) -> list[Value]:
-    """PRelu: slopes quantised to int8, or one float slope for all."""
+    """PRelu: slopes in int8, as they are or rounded to it; one float slope for all is LEAKY_RELU."""
     x, slope = ctx.held(node), ctx.value(node.input(1))
-    if isinstance(slope, Constant) and slope.data.dtype.kind == "f" and np.unique(slope.data).size == 1:
-        alpha = float(np.float32(slope.data.reshape(-1)[0]))
-        return [_table(ctx, OpKind.LEAKY_RELU, x, LeakyReluAttrs(alpha))]
-    operand = ctx.operand(node, 1)
+    if isinstance(slope, Constant) and slope.data.dtype.kind == "f" and slope.data.size:
+        if np.unique(slope.data).size == 1:
+            alpha = float(np.float32(slope.data.reshape(-1)[0]))
+            return [_table(ctx, OpKind.LEAKY_RELU, x, LeakyReluAttrs(alpha))]
+        operand: Held | Quantized = scales.rounded(slope.data, node.input(1))
+    else:
+        operand = ctx.operand(node, 1)
     if not isinstance(operand, Quantized):
-        raise UnsupportedError(
-            "a PRelu whose slopes are not constant", hint="only constant slopes have kernels"
-        )
+        text, hint = "a PRelu whose slopes are not constant", "only constant slopes have kernels"
+        raise UnsupportedError(text, hint=hint)
     if operand.data.ndim > len(x.shape):
         raise ModelError(f"slopes {list(operand.data.shape)} for an input of {list(x.shape)}")
     tensor, order = ctx.build.natural(x)

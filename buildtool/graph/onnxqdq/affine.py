@@ -9,7 +9,7 @@ import numpy as np
 from buildtool.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxqdq.context import Context
 from buildtool.graph.onnxqdq.file import Array, Node
-from buildtool.graph.onnxqdq.values import NO_CLAMP, Constant, Pending, Value
+from buildtool.graph.onnxqdq.values import NO_CLAMP, Constant, Pending, Quantized, Value
 from buildtool.graph.onnxqdq.weighted import as_image, depthwise_one, spatial
 
 _WEIGHT = 127  # of a tap: the more, the finer the steps of the bias
@@ -45,7 +45,10 @@ def batch_normalization(ctx: Context, node: Node) -> list[Value]:
 
 
 def _floats(ctx: Context, node: Node, position: int) -> Array:
-    """A parameter: floats, one a channel."""
+    """A parameter: floats, one a channel; some quantisers quantise them like weights."""
+    value = ctx.value(node.input(position))
+    if isinstance(value, Quantized) and len(value.quant.scales) == 1:
+        return (value.data.reshape(-1).astype(np.float64) - value.quant.zero_point) * value.quant.scale
     data = ctx.array(node, position, "a parameter")
     if data.dtype.kind != "f" or data.ndim != 1 or not np.isfinite(data).all():
         raise ModelError("a parameter that is no vector of finite numbers")

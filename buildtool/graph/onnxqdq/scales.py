@@ -151,6 +151,16 @@ def exact_scalar(data: Array | np.float32, name: str) -> Quantized:
     return Quantized(steps, Quantization((abs(value) or 1.0,), (0,)))
 
 
+def rounded(data: Array, name: str) -> Quantized:
+    """Float constants in int8 steps of a 127th of the largest."""
+    largest = float(np.abs(data).max(initial=0))
+    if not math.isfinite(largest) or not largest:
+        raise ModelError("constants that are not finite", tensor=shown(name))
+    scale = float(np.float32(largest / 127))
+    steps = np.clip(np.rint(data / scale), -127, 127).astype(np.int8)
+    return Quantized(steps, Quantization((scale,), (0,)))
+
+
 def clamp_limits(clamp: Clamp, quant: Quantization) -> tuple[int, int]:
     """Least and greatest int8 value of outputs cut to `clamp`; halves to even, as QuantizeLinear rounds."""
 
