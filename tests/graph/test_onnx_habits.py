@@ -98,6 +98,22 @@ def test_an_output_in_another_scale_than_the_kernel_s_is_quantised_again(kind):
     assert kinds(graph)[-1] == "QUANTIZE"
 
 
+@pytest.mark.parametrize(("scale", "zero"), [(1 / 255, -128), (1 / 127, 0)])
+def test_a_gate_is_multiplied_in_the_kernel_s_own_scale(scale, zero):
+    """As networks with squeeze and excite, or SiLU, have it."""
+    net = Qdq((1, 4, 6, 5), scale=0.03)
+    gate = net.q(net.node("Sigmoid", [net.x]), scale, zero)
+    graph = check(net, [net.q(net.node("Mul", [net.x, gate]), 0.02, -80)], equal=0.7)
+    assert kinds(graph) == ["LOGISTIC", "MUL"]
+
+
+def test_a_gate_that_its_scale_cuts_off_is_rounded_as_the_file_says():
+    net = Qdq((1, 4, 6, 5), scale=0.03)
+    gate = net.q(net.node("Sigmoid", [net.x]), 0.5 / 255, -128)
+    graph = check(net, [net.q(net.node("Mul", [net.x, gate]), 0.02, -20)], equal=0.8)
+    assert kinds(graph) == ["LOGISTIC", "QUANTIZE", "MUL"]
+
+
 def test_a_softmax_at_the_end_may_stay_float():
     net = Qdq((2, 20), scale=0.02)
     graph = check(net, [net.node("Softmax", [net.x], axis=1)])

@@ -161,7 +161,7 @@ def _table(ctx: Context, kind: OpKind, x: Held, attrs: Attrs) -> Pending:
         own = _demanded(kind, out)
         memory, inner = ctx.build.tensors[x.tensor].shape, ctx.build.kernel_name(name, own, out)
         made = ctx.build.make(kind, [x.tensor], inner, memory, own, attrs)
-        return ctx.build.requantized(Held(made, x.shape, x.layout, own), out, name)
+        return ctx.build.requantized_kernel(Held(made, x.shape, x.layout, own), out, name)
 
     return Pending(x.shape, make, natural=_NATURAL.get(kind))
 
@@ -186,6 +186,6 @@ def softmax(ctx: Context, node: Node) -> list[Value]:
         own = _demanded(OpKind.SOFTMAX, out)
         inner = ctx.build.kernel_name(name, own, out)
         made = ctx.build.make(OpKind.SOFTMAX, [tensor], inner, memory, own, SoftmaxAttrs())
-        return ctx.build.requantized(ctx.build.held(made, order), out, name)
+        return ctx.build.requantized_kernel(ctx.build.held(made, order), out, name)
 
     return [Pending(x.shape, make, natural=_NATURAL[OpKind.SOFTMAX])]

@@ -37,6 +37,15 @@ def _label(name: str) -> str:
     return shown(head + "".join(part for part in tail.partition("/")[1:]))
 
 
+def _covers(wide: Quantization, narrow: Quantization) -> bool:
+    """Whether all that `narrow` can say lies within a step of what `wide` can."""
+    for end in (-128, 127):
+        value = (end - narrow.zero_point) * narrow.scale / wide.scale + wide.zero_point
+        if not -129 <= value <= 128:
+            return False
+    return True
+
+
 class Builder:
     """A graph being made; `index` is the place in the file of the operator being read."""
 
@@ -46,6 +55,7 @@ class Builder:
         self.spent = 0
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
+        self._kernels: dict[int, Held] = {}
         self._moved: dict[tuple[int, Layout], int] = {}
         self._viewed: dict[tuple[int, tuple[int, ...]], int] = {}
 
@@ -112,6 +122,21 @@ class Builder:
             return x
         out = self.make(OpKind.QUANTIZE, [x.tensor], name, self.tensors[x.tensor].shape, quant)
         return Held(out, x.shape, x.layout, quant)
+
+    def requantized_kernel(self, x: Held, quant: Quantization, name: str) -> Held:
+        """`x`, whose quantisation is its kernel's own, in another; remembers where it came from."""
+        made = self.requantized(x, quant, name)
+        if made is not x and _covers(quant, x.quant):
+            self._kernels[made.tensor] = x
+        return made
+
+    def unrounded(self, x: Held) -> Held:
+        """`x` as its kernel made it, before it was rounded again; x itself where there is no such thing.
+
+        The bytes lie alike, and every value is as near or nearer to what was computed.
+        """
+        before = self._kernels.get(x.tensor)
+        return x if before is None else replace(x, tensor=before.tensor, quant=before.quant)
 
     # ---- orders of dimensions ----------------------------------------------------------------------
 

@@ -80,7 +80,11 @@ def _flat(constant: Constant | Quantized) -> Constant | Quantized:
 
 
 def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
-    """ADD, SUB or MUL in the order in which the larger operand lies."""
+    """ADD, SUB or MUL in the order in which the larger operand lies.
+
+    Operands may have any scale, so a LOGISTIC's is its kernel's own.
+    """
+    a, b = (ctx.build.unrounded(x) if isinstance(x, Held) else x for x in (a, b))
     shapes = [x.shape if isinstance(x, Held) else x.data.shape for x in (a, b)]
     try:
         shape = tuple(int(n) for n in np.broadcast_shapes(*shapes))
