@@ -8,6 +8,8 @@ from buildtool.graph.flow import Flow, Life, lives, peak, reordered
 from buildtool.graph.order import Order, least_peak_order
 from buildtool.plan import greedy
 from buildtool.plan.arena import Item, Problem, validate
+from buildtool.plan.assemble import SEARCH_NODES
+from buildtool.plan.exact.solver import improve
 
 WEIGHTS = ("flash", "load")
 MOST_PLACED = 2048  # buffers; above, placing them takes long
@@ -56,7 +58,7 @@ def _placed(kept: tuple[Life, ...]) -> int | None:
     if len(kept) > MOST_PLACED:
         return None
     problem = Problem(tuple(Item(life.first, life.last + 1, life.size) for life in kept))
-    solution = greedy.solve(problem)
+    solution = improve(problem, greedy.solve(problem), SEARCH_NODES)
     validate(problem, solution.offsets)
     return solution.height
 

@@ -18,7 +18,9 @@ from buildtool.graph.tflite.flat import FlatFile, RawTensor
 from buildtool.graph.tflite.offline import with_offsets
 from buildtool.plan import greedy
 from buildtool.plan.arena import Item, Problem, round_up, validate
+from buildtool.plan.assemble import SEARCH_NODES
 from buildtool.plan.bounds import bound
+from buildtool.plan.exact.solver import improve
 
 ALIGNMENT = 16  # bytes, TFLM's
 ITEM_BYTES = {
@@ -97,7 +99,7 @@ def _allocate(file: FlatFile) -> Allocation:
             places.append(t)
             items.append(Item(first, last + 1, round_up(size, ALIGNMENT), ALIGNMENT))
     problem = Problem(tuple(items))
-    solution = greedy.solve(problem)
+    solution = improve(problem, greedy.solve(problem), SEARCH_NODES)
     validate(problem, solution.offsets)
     if solution.height > MOST_BYTES:
         raise UnsupportedError(f"an arena of {solution.height} bytes; offsets have 31 bits")

@@ -1,0 +1,122 @@
+"""The functions of the network's interface, and the state that they share with its regions."""
+
+from __future__ import annotations
+
+from buildtool.emit import loading
+from buildtool.emit.layout import numbers
+from buildtool.emit.network import Network
+
+_HOOK = """
+/* Lets the application in, if it asked for that. */
+static void between_regions(void) {
+    if (yield_hook != NULL) {
+        yield_hook(yield_context);
+    }
+}
+"""
+
+
+_ROW_SOURCE = """\
+static void (*row_source)(void *context, int32_t row, int8_t *data);
+static void *row_context;
+"""
+
+NO_SOURCE = (
+    "    if (row_source == NULL) {",
+    "        return NN_ERROR_NO_ROW_SOURCE;",
+    "    }",
+)
+
+
+def state(network: Network) -> str:
+    """What the functions share: the arena, the weights, the hooks."""
+    digest = "\n".join(numbers(f"0x{b:02X}" for b in network.image.layout))
+    return f"""\
+/* Of the weight image that this code was made for; another one is refused. */
+static const uint8_t layout[NN_IMAGE_DIGEST_BYTES] = {{
+{digest}}};
+
+static int8_t *arena; /* NULL: not initialised */
+static const uint8_t *weights;
+static void (*yield_hook)(void *context);
+static void *yield_context;
+{_ROW_SOURCE if network.is_streamed else ""}{_HOOK if len(network.plan.regions) > 1 else ""}"""
+
+
+def interface(network: Network) -> str:
+    """All functions of the interface but the invoke."""
+    net, macro, graph = network.net, network.macro, network.graph
+    held = () if network.is_streamed else graph.inputs  # of a streamed image there is no whole
+    inputs = "".join(f"    case {i}:\n        return {network.address(t)};\n" for i, t in enumerate(held))
+    ended = network.after(network.plan.moves)
+    outputs = "".join(
+        f"    case {i}:\n        return {ended.address(t)};\n" for i, t in enumerate(graph.outputs)
+    )
+    return f"""\
+nn_status {net}_init(void *memory, size_t memory_bytes, const void *image) {{
+    arena = NULL;
+    if (memory == NULL || memory_bytes < {macro}_ARENA_BYTES) {{
+        return NN_ERROR_ARENA;
+    }}
+    if ((uintptr_t)memory % {macro}_ARENA_ALIGNMENT != 0) {{
+        return NN_ERROR_ARENA;
+    }}
+    const uint32_t payload_bytes = {macro}_WEIGHTS_BYTES - sizeof(nn_image_header);
+{loading.check_image(network)}
+    if (status == NN_OK) {{
+        arena = memory;
+        weights = image;
+    }}
+    return status;
+}}
+
+int8_t *{net}_input(int index) {{
+    if (arena == NULL) {{
+        return NULL;
+    }}
+    switch (index) {{
+{inputs}    default:
+        return NULL;
+    }}
+}}
+
+const int8_t *{net}_output(int index) {{
+    if (arena == NULL) {{
+        return NULL;
+    }}
+    switch (index) {{
+{outputs}    default:
+        return NULL;
+    }}
+}}
+
+static nn_quantization quantization(int index, int first, int count) {{
+    const nn_quantization none = {{0.0f, 0}};
+    if (arena == NULL || index < 0 || index >= count) {{
+        return none;
+    }}
+{loading.read_quantization(network)}
+}}
+
+nn_quantization {net}_input_quantization(int index) {{
+    return quantization(index, 0, {macro}_INPUTS);
+}}
+
+nn_quantization {net}_output_quantization(int index) {{
+    return quantization(index, {macro}_INPUTS, {macro}_OUTPUTS);
+}}
+
+void {net}_set_yield(void (*hook)(void *context), void *context) {{
+    yield_hook = hook;
+    yield_context = context;
+}}
+{_set_row_source(net) if network.is_streamed else ""}{loading.set_loader(network)}"""
+
+
+def _set_row_source(net: str) -> str:
+    return f"""
+void {net}_set_row_source(void (*deliver)(void *context, int32_t row, int8_t *data), void *context) {{
+    row_source = deliver;
+    row_context = context;
+}}
+"""
