@@ -1,0 +1,41 @@
+"""The catalogues' costs predict what whole networks execute, on every family of kernels."""
+
+import pytest
+
+from buildtool.graph.types import ALIAS_KINDS
+from buildtool.service import handle
+from buildtool.service.models import load_model, read_graph
+from buildtool.target.catalogue import cost, select
+from buildtool.target.registry import load_target
+
+COMPILER = "clang 22."  # the catalogues' counts are of its code
+BOARDS = ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "qemu-virt-rv32v256")
+FAST = {("qemu-virt-rv32", "ds_cnn"), ("qemu-virt-rv32v", "ds_cnn")}
+
+
+def predicted(board, model):
+    target = load_target(board)
+    _, graph = read_graph(load_model(model))
+    return sum(cost(select(target, graph, op), graph, op) for op in graph.ops if op.kind not in ALIAS_KINDS)
+
+
+@pytest.mark.parametrize(
+    ("board", "model"),
+    [
+        pytest.param(board, model, marks=[] if (board, model) in FAST else [pytest.mark.slow])
+        for board in BOARDS
+        for model in ("ds_cnn", "mobilenetv1_025_96", "mcunet_vww5")
+    ],
+)
+def test_a_network_s_instructions_are_predicted_within_five_percent(board, model):
+    request = {"kind": "profile", "model": model, "board": board, "options": {"strategy": "layerwise"}}
+    answer = handle(request)
+    assert answer["exact"]
+    if not answer["compiler"].startswith(COMPILER):
+        pytest.skip(f"{board}'s costs are of code of {COMPILER}x, and this is {answer['compiler']}")
+    assert predicted(board, model) == pytest.approx(answer["instructions"], rel=0.05)
+
+
+def test_costs_of_vector_kernels_depend_on_the_registers_length():
+    short, long = (predicted(board, "mobilenetv1_025_96") for board in BOARDS[-2:])
+    assert long < 0.8 * short
