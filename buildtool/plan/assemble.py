@@ -22,7 +22,7 @@ from buildtool.target.registry import target_digest
 from buildtool.target.types import KernelVariant, Target
 
 QUICK_NODES = 2_000  # of the exact search for offsets that meet the bound
-SEARCH_NODES = 50_000  # of the exact search for lower offsets, where greedy orders leave a gap
+SEARCH_NODES = 20_000  # of the exact search for lower offsets, where greedy orders leave a gap
 
 
 def assemble(

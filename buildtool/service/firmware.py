@@ -124,7 +124,10 @@ def arena_map(net: str, plan: Plan, graph: Graph) -> dict[str, bytes]:
     """`net`_arena.json: what lies where in the arena, and in which steps."""
     described = to_json(plan, graph)
     text = json.dumps(
-        {key: described[key] for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads")},
+        {
+            key: described[key]
+            for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
+        },
         indent=1,
         sort_keys=True,
     )
