@@ -613,3 +613,39 @@ def test_clipped_integers_of_weights_and_of_activations():
 
 def _params(net):
     return [net.const(0.02, np.float32), net.const(0, np.int8)]
+
+
+# ---- older opsets -----------------------------------------------------------------------------------------
+
+
+def _parts(opset):
+    """Operators whose parameters were attributes before opset 13."""
+    net = Qdq((1, 6, 5), scale=0.02, opset=opset)
+    old = opset < 13
+
+    def parameter(name, values):
+        return ([], {name: values}) if old else ([net.const(values)], {})
+
+    inputs, more = parameter("split", [2, 4])
+    a, b = net.node("Split", [net.x, *inputs], 2, axis=1, **more)
+    inputs, more = parameter("axes", [1])
+    wide = net.node("Unsqueeze", [b, *inputs], **more)
+    inputs, more = parameter("axes", [0, 1])
+    flat = net.node("Squeeze", [wide, *inputs], **more)
+    y = net.q(net.node("Softmax", [flat], **({} if old else {"axis": 1})), 1 / 256, -128)
+    return read(net.model([a, y]))
+
+
+@pytest.mark.parametrize("opset", [11, 12])
+def test_parameters_that_are_attributes(opset):
+    old, new = _parts(opset), _parts(13)
+    assert kinds(old) == kinds(new) == ["SLICE", "SLICE", "RESHAPE", "SOFTMAX"]
+    assert [op.attrs for op in old.ops] == [op.attrs for op in new.ops]
+    shapes = [[graph.tensors[t].shape for t in graph.outputs] for graph in (old, new)]
+    assert shapes[0] == shapes[1] == [(1, 2, 5), (4, 5)]
+
+
+def test_an_old_softmax_over_several_dimensions_is_refused():
+    net = Qdq((1, 6, 5), scale=0.02, opset=12)
+    with pytest.raises(UnsupportedError, match="several dimensions"):
+        read(net.model([net.q(net.node("Softmax", [net.x]), 1 / 256, -128)]))

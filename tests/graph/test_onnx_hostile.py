@@ -173,12 +173,12 @@ def test_an_average_whose_padding_counts_and_whose_windows_reach_further():
     assert "ceil_mode" in refused(net.model([net.q(y, 0.05, 3)])).text
 
 
-@pytest.mark.parametrize("opset", [10, 12, 99])
+@pytest.mark.parametrize("opset", [1, 10, 99])
 def test_opsets_that_are_not_read(opset):
     net = Qdq((1, 12), opset=opset)
     error = refused(net.model([net.q(net.node("Relu", [net.x]))]))
     assert f"opset {opset}" in error.text
-    assert "13" in error.hint
+    assert "11 to 25" in error.hint
 
 
 def test_an_open_dimension():

@@ -176,7 +176,13 @@ def _demanded(kind: OpKind, out: Quantization) -> Quantization:
 def softmax(ctx: Context, node: Node) -> list[Value]:
     """Softmax over any dimension, which lies last afterwards."""
     x = ctx.held(node)
-    (axis,) = axes_of((node.integer("axis", -1),), len(x.shape))
+    old = node.integer("opset", ctx.file.opset) < 13
+    (axis,) = axes_of((node.integer("axis", 1 if old else -1),), len(x.shape))
+    if old and math.prod(x.shape[axis + 1 :]) != 1:  # it ran over all of these together
+        text = "a Softmax of an opset before 13 over several dimensions"
+        raise UnsupportedError(
+            text, hint="convert the model: onnx.version_converter.convert_version(model, 17)"
+        )
     _, order = ctx.build.natural(x)
     order = (*(d for d in order if d != axis), axis)
     tensor = ctx.build.ordered(x, order)

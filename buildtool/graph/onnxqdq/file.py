@@ -16,7 +16,7 @@ from buildtool.graph.onnxfile import MAX_NODES, MAX_RANK, Proto, check_names, pa
 Array = npt.NDArray[Any]
 Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
 
-LEAST_OPSET, MOST_OPSET = 13, 25
+LEAST_OPSET, MOST_OPSET = 11, 25
 MAX_LIST = 4096  # elements of an attribute
 _DOMAINS = ("", "ai.onnx", "com.microsoft")
 _EXTERNAL = 1  # TensorProto.DataLocation

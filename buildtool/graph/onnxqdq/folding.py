@@ -85,11 +85,12 @@ def moved(node: Node, shape: Sequence[int], parameters: list[Array]) -> tuple[in
         case "Flatten":
             return flattened(shape, node.integer("axis", 1))
         case "Squeeze":
-            return squeezed(shape, ints[0] if ints else None)
+            return squeezed(shape, ints[0] if ints else node.integers("axes"))
         case "Unsqueeze":
-            if not ints:
+            axes = ints[0] if ints else node.integers("axes")  # an attribute before opset 13
+            if axes is None:
                 raise ModelError("the axes are missing")
-            return unsqueezed(shape, ints[0])
+            return unsqueezed(shape, axes)
         case "Identity" | "Dropout":
             return tuple(shape)
     return None

@@ -126,7 +126,7 @@ def split(ctx: Context, node: Node) -> list[Value]:
     x = ctx.held(node, integers=True)
     (axis,) = axes_of((node.integer("axis", 0),), len(x.shape))
     count, size = len(node.outputs), x.shape[axis]
-    sizes = ctx.ints(node, 1, "the parts") if ctx.has(node, 1) else None
+    sizes = ctx.ints(node, 1, "the parts") if ctx.has(node, 1) else node.integers("split")
     if sizes is None:
         if node.integer("num_outputs", count) != count or count < 1:
             raise ModelError(f"{node.integer('num_outputs', 0)} parts, {count} outputs")

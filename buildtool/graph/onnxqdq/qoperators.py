@@ -75,7 +75,7 @@ def _written_out(node: Node, form: _Form) -> list[Node]:
     names = [n.outputs[0] for n in before]
     if form.bias >= 0 and node.input(form.bias):
         names.append(node.input(form.bias))
-    attributes: dict[str, Attribute] = {k: v for k, v in node.attributes.items() if k != "opset"}
+    attributes: dict[str, Attribute] = dict(node.attributes)
     if attributes.pop("channels_last", 0):
         raise ModelError("an operator with channels_last", operator=node.place)
     middle = f"{node.outputs[0] if node.outputs else ''}\0{node.index}"
