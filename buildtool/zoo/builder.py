@@ -17,6 +17,8 @@ import numpy.typing as npt
 from buildtool.graph.reference import execute
 from buildtool.graph.types import (
     Activation,
+    Attrs,
+    AxisAttrs,
     ConvAttrs,
     DepthwiseAttrs,
     DType,
@@ -90,6 +92,10 @@ class Builder:
         """The shape of a tensor, batch included."""
         return self._tensors[tensor].shape
 
+    def name(self, tensor: int) -> str:
+        """The name of a tensor."""
+        return self._tensors[tensor].name
+
     def values(self, tensor: int) -> Int8s:
         """What a tensor holds on the calibration input: (samples, ...)."""
         return self._values[tensor]
@@ -107,14 +113,33 @@ class Builder:
         name: str,
         *,
         spread: Spread | None = None,
+        like: int | None = None,
     ) -> int:
-        """CONV_2D; `spread`: what its outputs should look like."""
+        """CONV_2D; `spread`: what its outputs should look like; `like`: the tensor that has their scale."""
+        layer = self._conv_layer(x, channels, window, activation, name, spread)
+        quant = None if like is None else self._quant(like)
+        return self._weighted(x, layer, (1, *window.output(*self.shape(x)[1:3]), channels), name, quant)
+
+    def convs(
+        self, x: int, channels: int, branches: Sequence[tuple[Window, str]], activation: Activation
+    ) -> list[int]:
+        """CONV_2D side by side, one a window and name, all outputs with one quantisation."""
+        layers = [self._conv_layer(x, channels, window, activation, name, None) for window, name in branches]
+        made = [self._affine(x, layer, name)[1] for layer, (_, name) in zip(layers, branches, strict=True)]
+        quant = calibrate.quantization(np.concatenate([values.ravel() for values in made]))
+        return [
+            self._weighted(x, layer, (1, *window.output(*self.shape(x)[1:3]), channels), name, quant)
+            for layer, (window, name) in zip(layers, branches, strict=True)
+        ]
+
+    def _conv_layer(
+        self, x: int, channels: int, window: Window, activation: Activation, name: str, spread: Spread | None
+    ) -> _Layer:
         filters = self._weights(name, (channels, *window.kernel, self.shape(x)[3]))
         attrs = ConvAttrs(stride=window.stride, pad=window.pad, activation=activation)
         accumulators = calibrate.convolution(self._values[x], self._quant(x).zero_point, filters, attrs)
         spread = spread or calibrate.spread_for(activation)
-        layer = _Layer(OpKind.CONV_2D, attrs, activation, filters, 0, accumulators, spread)
-        return self._weighted(x, layer, (1, *window.output(*self.shape(x)[1:3]), channels), name)
+        return _Layer(OpKind.CONV_2D, attrs, activation, filters, 0, accumulators, spread)
 
     def depthwise(self, x: int, window: Window, activation: Activation, name: str) -> int:
         """DEPTHWISE_CONV_2D with depth multiplier 1."""
@@ -145,6 +170,42 @@ class Builder:
         op = Op(OpKind.ADD, (a, b), (), ElementwiseAttrs(activation))
         return self._append(op, self.shape(a), quant, name)
 
+    def multiply(self, a: int, b: int, name: str) -> int:
+        """MUL of a tensor and one that is repeated over its rows and columns."""
+        product = self._real(a) * self._real(b)
+        quant = calibrate.quantization(product, _headroom(self.shape(a)))
+        return self._append(Op(OpKind.MUL, (a, b), (), ElementwiseAttrs()), self.shape(a), quant, name)
+
+    def hard_swish(self, x: int, name: str) -> int:
+        """HARD_SWISH: x * min(max(x + 3, 0), 6) / 6."""
+        values = self._real(x)
+        quant = calibrate.quantization(
+            values * np.clip(values + 3.0, 0.0, 6.0) / 6.0, _headroom(self.shape(x))
+        )
+        return self._append(Op(OpKind.HARD_SWISH, (x,), (), Attrs()), self.shape(x), quant, name)
+
+    def hard_sigmoid(self, x: int, name: str) -> int:
+        """ADD of 3 with RELU6, MUL by 1/6, as converters write it."""
+        constants = []
+        for value, label in ((3.0, "three"), (1.0 / 6.0, "sixth")):
+            scale = Quantization((calibrate.float32(value / 127.0),), (0,))
+            constants.append(self._constant(f"{name}/{label}", np.full((1,), 127, dtype=np.int8), scale))
+        shifted, shape = ElementwiseAttrs(Activation.RELU6), self.shape(x)
+        six = Quantization((calibrate.float32(6.0 / 255.0),), (-128,))
+        y = self._append(Op(OpKind.ADD, (x, constants[0]), (), shifted), shape, six, f"{name}/shifted")
+        one = Quantization((calibrate.float32(1.0 / 255.0),), (-128,))
+        return self._append(Op(OpKind.MUL, (y, constants[1]), (), ElementwiseAttrs()), shape, one, name)
+
+    def concat(self, parts: Sequence[int], name: str) -> int:
+        """CONCATENATION of channels; all parts have one quantisation, as TFLite demands."""
+        shape = (*self.shape(parts[0])[:3], sum(self.shape(part)[3] for part in parts))
+        op = Op(OpKind.CONCATENATION, tuple(parts), (), AxisAttrs(3))
+        return self._append(op, shape, self._quant(parts[0]), name)
+
+    def max_pool(self, x: int, window: Window, name: str) -> int:
+        """MAX_POOL_2D."""
+        return self._pool(OpKind.MAX_POOL_2D, x, window, name)
+
     def pad(self, x: int, pad: Pad, name: str) -> int:
         """PAD of rows and columns with the zero point."""
         n, rows, columns, channels = self.shape(x)
@@ -154,20 +215,27 @@ class Builder:
         op = Op(OpKind.PAD, (x,), (), PadAttrs(paddings, value=quant.zero_point))
         return self._append(op, shape, quant, name)
 
-    def mean(self, x: int, axes: tuple[int, ...], name: str) -> int:
-        """MEAN over `axes`, which vanish."""
+    def mean(self, x: int, axes: tuple[int, ...], name: str, *, keep_dims: bool = False) -> int:
+        """MEAN over `axes`, which vanish unless `keep_dims`."""
         shape = tuple(n for axis, n in enumerate(self.shape(x)) if axis not in axes)
         sums = self._values[x].sum(axis=axes, dtype=np.int64).astype(np.float64)
         count = self._tensors[x].elements // math.prod(shape)
         values = (sums / count - self._quant(x).zero_point) * self._quant(x).scale
         quant = calibrate.quantization(values, _headroom(shape))
-        return self._append(Op(OpKind.MEAN, (x,), (), MeanAttrs(axes)), shape, quant, name)
+        if keep_dims:
+            shape = tuple(1 if axis in axes else n for axis, n in enumerate(self.shape(x)))
+        return self._append(Op(OpKind.MEAN, (x,), (), MeanAttrs(axes, keep_dims)), shape, quant, name)
 
-    def average_pool(self, x: int, name: str) -> int:
-        """AVERAGE_POOL_2D of all rows and columns; the quantisation stays, as TFLite demands."""
+    def average_pool(self, x: int, name: str, window: Window | None = None) -> int:
+        """AVERAGE_POOL_2D, of all rows and columns unless told otherwise."""
+        whole = self.shape(x)[1], self.shape(x)[2]
+        return self._pool(OpKind.AVERAGE_POOL_2D, x, window or Window(whole, whole), name)
+
+    def _pool(self, kind: OpKind, x: int, window: Window, name: str) -> int:
+        """The quantisation stays, as TFLite demands."""
         n, rows, columns, channels = self.shape(x)
-        op = Op(OpKind.AVERAGE_POOL_2D, (x,), (), PoolAttrs((rows, columns), (rows, columns)))
-        return self._append(op, (n, 1, 1, channels), self._quant(x), name)
+        op = Op(kind, (x,), (), PoolAttrs(window.kernel, window.stride, window.pad))
+        return self._append(op, (n, *window.output(rows, columns), channels), self._quant(x), name)
 
     def transpose(self, x: int, perm: tuple[int, ...], name: str) -> int:
         """TRANSPOSE."""
@@ -191,17 +259,28 @@ class Builder:
     def _weights(self, name: str, shape: tuple[int, ...]) -> Int8s:
         return seeded.bell(f"{self._seed}/{name}", shape)
 
-    def _weighted(self, x: int, layer: _Layer, shape: tuple[int, ...], name: str) -> int:
-        """Adds an operator with a filter and a bias."""
+    def _real(self, tensor: int) -> Floats:
+        return calibrate.real(self._values[tensor], self._quant(tensor))
+
+    def _affine(self, x: int, layer: _Layer, name: str) -> tuple[calibrate.Affine, Floats]:
+        """Scales and biases of a layer, and the real values that it then makes of the calibration input."""
         channels = layer.accumulators.shape[-1]
         offsets = seeded.uniform(f"{self._seed}/{name}/offset", channels, *layer.spread.offset)
         deviations = seeded.uniform(f"{self._seed}/{name}/deviation", channels, *layer.spread.deviation)
         scale = self._quant(x).scale
         per_channel = layer.axis is not None
         affine = calibrate.affine(layer.accumulators, scale, offsets, deviations, per_channel)
-        bias_scales = tuple(calibrate.float32(scale * s) for s in affine.weight_scales)
-        values = (layer.accumulators + affine.biases) * np.array(bias_scales)
-        quant = calibrate.quantization(calibrate.activated(values, layer.activation), _headroom(shape))
+        scales = np.array([calibrate.float32(scale * s) for s in affine.weight_scales])
+        values = (layer.accumulators + affine.biases) * scales
+        return affine, calibrate.activated(values, layer.activation)
+
+    def _weighted(
+        self, x: int, layer: _Layer, shape: tuple[int, ...], name: str, quant: Quantization | None = None
+    ) -> int:
+        """Adds an operator with a filter and a bias; `quant`: its output's, else from what it makes."""
+        affine, values = self._affine(x, layer, name)
+        bias_scales = tuple(calibrate.float32(self._quant(x).scale * s) for s in affine.weight_scales)
+        quant = quant or calibrate.quantization(values, _headroom(shape))
         zeros = (0,) * len(bias_scales)
         weight_quant = Quantization(affine.weight_scales, zeros, layer.axis or 0)
         weights = (

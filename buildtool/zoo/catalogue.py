@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from buildtool.errors import UsageError, did_you_mean
-from buildtool.zoo import tables
-from buildtool.zoo.tables import Table
+from buildtool.zoo import branching, tables
+from buildtool.zoo.branching import Table
 
 Value = int | Fraction
 
@@ -87,10 +87,17 @@ def _mobilenet_v2(values: Mapping[str, Value]) -> Table:
     return tables.mobilenet_v2(int(values["size"]), Fraction(values["alpha"]), int(values["classes"]))
 
 
+def _sized(make: Callable[[int, int], Table]) -> Callable[[Mapping[str, Value]], Table]:
+    return lambda values: make(int(values["size"]), int(values["classes"]))
+
+
 _NETWORKS = {
     "autoencoder": Network(
         "dense autoencoder, 640 features, ten layers (MLPerf Tiny anomaly detection)",
         _fixed(tables.AUTOENCODER),
+    ),
+    "densenet": Network(
+        "DenseNet-BC, 40 layers of growth 12, 32x32x3, 10 classes", _fixed(branching.DENSENET)
     ),
     "ds_cnn": Network("DS-CNN, 49x10x1, 12 classes (MLPerf Tiny keyword spotting)", _fixed(tables.DS_CNN)),
     "mbv2_w035_144": Network(
@@ -115,8 +122,24 @@ _NETWORKS = {
             Option("classes", 1000, 2, 10_000, "outputs"),
         ),
     ),
+    "mobilenetv3_small": Network(
+        "MobileNet V3 small, 224x224x3, 1000 classes unless told otherwise",
+        _sized(branching.mobilenet_v3_small),
+        (
+            Option("size", 224, 32, 320, "rows and columns of the image"),
+            Option("classes", 1000, 2, 10_000, "outputs"),
+        ),
+    ),
     "resnet8": Network(
         "ResNet8, 32x32x3, 10 classes (MLPerf Tiny image classification)", _fixed(tables.RESNET8)
+    ),
+    "squeezenet": Network(
+        "SqueezeNet v1.1, 224x224x3, 1000 classes unless told otherwise",
+        _sized(branching.squeezenet),
+        (
+            Option("size", 224, 32, 320, "rows and columns of the image"),
+            Option("classes", 1000, 2, 10_000, "outputs"),
+        ),
     ),
 }
 

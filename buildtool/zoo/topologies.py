@@ -9,6 +9,14 @@ import numpy as np
 
 from buildtool.graph.types import Activation, Graph, Pad, Quantization
 from buildtool.zoo import seeded
+from buildtool.zoo.branching import (
+    DenseBlocks,
+    Fires,
+    GatedBottleneck,
+    GatedBottlenecks,
+    Table,
+    gate_channels,
+)
 from buildtool.zoo.builder import Builder, Window
 from buildtool.zoo.calibrate import Int8s, Spread, float32, spread_before_pooling
 from buildtool.zoo.tables import (
@@ -21,9 +29,9 @@ from buildtool.zoo.tables import (
     Separables,
     Stack,
     Stacks,
-    Table,
 )
 
+_GATE = Spread((-0.5, 1.0), (0.3, 0.5))  # hard sigmoids are flat beyond 3
 NONE, RELU, RELU6 = Activation.NONE, Activation.RELU, Activation.RELU6
 
 
@@ -41,6 +49,12 @@ def network(table: Table, name: str, seed: str) -> Graph:
             output = _stacks(builder, table)
         case Perceptron():
             output = _perceptron(builder, table)
+        case Fires():
+            output = _fires(builder, table)
+        case GatedBottlenecks():
+            output = _gated_bottlenecks(builder, table)
+        case DenseBlocks():
+            output = _dense_blocks(builder, table)
     return builder.graph([output])
 
 
@@ -132,6 +146,67 @@ def _perceptron(b: Builder, table: Perceptron) -> int:
     for number, width in enumerate(table.widths, 1):
         x = b.dense(x, width, RELU if number < len(table.widths) else NONE, f"dense{number}")
     return x
+
+
+def _fires(b: Builder, table: Fires) -> int:
+    x = b.conv(b.input, table.stem, Window((3, 3), (2, 2)), RELU, "stem")
+    for number, fire in enumerate(table.blocks, 2):  # the paper's numbers
+        name = f"fire{number}"
+        if fire.pooled:
+            x = b.max_pool(x, Window((3, 3), (2, 2)), f"{name}/pool")
+        x = b.conv(x, fire.squeeze, Window(), RELU, f"{name}/squeeze")
+        wide = _same(b, x, (3, 3), 1)
+        branches = [(Window(), f"{name}/expand1x1"), (wide, f"{name}/expand3x3")]
+        x = b.concat(b.convs(x, fire.expand, branches, RELU), f"{name}/concat")
+    x = b.conv(x, table.classes, Window(), RELU, "classifier", spread=spread_before_pooling(RELU))
+    x = b.average_pool(x, "pool")
+    return b.softmax(b.reshape(x, (1, table.classes), "logits"), "probabilities")
+
+
+def _gated_bottlenecks(b: Builder, table: GatedBottlenecks) -> int:
+    x = b.hard_swish(b.conv(b.input, table.stem, _same(b, b.input, (3, 3), 2), NONE, "stem"), "stem/swish")
+    for number, block in enumerate(table.blocks, 1):
+        x = _gated_bottleneck(b, x, block, f"block{number}")
+    x = b.conv(x, table.last, Window(), NONE, "last", spread=spread_before_pooling(NONE))
+    x = b.mean(b.hard_swish(x, "last/swish"), (1, 2), "features", keep_dims=True)
+    x = b.hard_swish(b.conv(x, table.hidden, Window(), NONE, "hidden"), "hidden/swish")
+    x = b.conv(x, table.classes, Window(), NONE, "classifier", spread=_logits(table.classes))
+    return b.softmax(b.reshape(x, (1, table.classes), "logits"), "probabilities")
+
+
+def _gated_bottleneck(b: Builder, x: int, block: GatedBottleneck, name: str) -> int:
+    activation, y = NONE if block.swish else RELU, x
+
+    def activated(made: int) -> int:
+        return b.hard_swish(made, f"{b.name(made)}/swish") if block.swish else made
+
+    if block.expanded != b.shape(x)[3]:
+        y = activated(b.conv(y, block.expanded, Window(), activation, f"{name}/expand"))
+    window = _same(b, y, (block.kernel, block.kernel), block.stride)
+    y = activated(b.depthwise(y, window, activation, f"{name}/depthwise"))
+    if block.gated:
+        z = b.mean(y, (1, 2), f"{name}/squeeze", keep_dims=True)
+        z = b.conv(z, gate_channels(block.expanded), Window(), RELU, f"{name}/reduce")
+        z = b.conv(z, block.expanded, Window(), NONE, f"{name}/gate", spread=_GATE)
+        y = b.multiply(y, b.hard_sigmoid(z, f"{name}/sigmoid"), f"{name}/excite")
+    y = b.conv(y, block.channels, Window(), NONE, f"{name}/project")
+    return b.add(x, y, NONE, f"{name}/add") if b.shape(x) == b.shape(y) else y
+
+
+def _dense_blocks(b: Builder, table: DenseBlocks) -> int:
+    x = b.conv(b.input, 2 * table.growth, _same(b, b.input, (3, 3), 1), RELU, "stem")
+    for number, layers in enumerate(table.blocks, 1):
+        spread = _before_pooling(number == len(table.blocks), RELU)
+        if number > 1:
+            name = f"transition{number - 1}"
+            x = b.conv(x, b.shape(x)[3] // 2, Window(), RELU, name, spread=spread)
+            x = b.average_pool(x, f"{name}/pool", Window((2, 2), (2, 2)))
+        for layer in range(1, layers + 1):
+            name = f"block{number}/layer{layer}"
+            y = b.conv(x, 4 * table.growth, Window(), RELU, f"{name}/bottleneck")
+            y = b.conv(y, table.growth, _same(b, y, (3, 3), 1), RELU, name, spread=spread, like=x)
+            x = b.concat([x, y], f"{name}/concat")
+    return _head(b, x, Head.POOL_DENSE_SOFTMAX, table.classes)
 
 
 def _head(b: Builder, x: int, head: Head, classes: int) -> int:

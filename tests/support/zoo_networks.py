@@ -18,8 +18,15 @@ SMALL = (
     "mobilenetv1_025_96",
     "mobilenetv2:size=32,alpha=0.35,classes=10",
     "resnet8",
+    "squeezenet:size=48,classes=10",
 )
-LARGE = ("mbv2_w035_144", "mcunet_320k", "mobilenetv2")
+LARGE = (
+    "densenet",
+    "mbv2_w035_144",
+    "mcunet_320k",
+    "mobilenetv2",
+    "mobilenetv3_small:size=128,classes=10",
+)
 ALL = (*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE))
 
 

@@ -13,13 +13,16 @@ from buildtool.errors import UsageError
 def test_the_networks_are_named_in_order():
     assert zoo.names() == [
         "autoencoder",
+        "densenet",
         "ds_cnn",
         "mbv2_w035_144",
         "mcunet_320k",
         "mcunet_vww5",
         "mobilenetv1_025_96",
         "mobilenetv2",
+        "mobilenetv3_small",
         "resnet8",
+        "squeezenet",
     ]
 
 

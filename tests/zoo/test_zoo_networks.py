@@ -36,10 +36,14 @@ def test_the_file_reads_back_with_the_same_weights(name):
             assert a.data is None or np.array_equal(a.data, b.data), a.name
 
 
-def saturated(values, quant):
-    """The share of values at the ends of int8; zeros of a ReLU (or an image's black) do not count."""
+def saturated(values, quant, kind):
+    """The share of values at the ends of int8; zeros of a ReLU (or an image's black) do not count.
+
+    Nor does the least value of a hard swish, which it takes for a whole range around it.
+    """
     top = np.mean(values == 127)
-    return top if quant.zero_point == -128 else top + np.mean(values == -128)
+    ends_below = quant.zero_point == -128 or kind is OpKind.HARD_SWISH
+    return top if ends_below else top + np.mean(values == -128)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -51,9 +55,11 @@ def test_activations_spread_over_int8_without_saturating(name):
         values = np.concatenate([made[op.outputs[0]].ravel() for made in runs]).astype(int)
         if op.kind in (OpKind.SOFTMAX, OpKind.PAD) or tensor.elements < 64:
             continue  # few values say nothing about a spread, and a border is all zeros
-        assert saturated(values, tensor.quant) < 0.02, tensor.name
+        assert saturated(values, tensor.quant, op.kind) < 0.02, tensor.name
         assert values.max() - values.min() >= 96, tensor.name
-        assert values.std() >= 12, tensor.name
+        # products have longer tails than their factors
+        product = op.kind in (OpKind.MUL, OpKind.HARD_SWISH)
+        assert values.std() >= (8 if product else 12), tensor.name
         assert np.mean(values == tensor.quant.zero_point) < 0.7, tensor.name
 
 
@@ -65,7 +71,7 @@ def test_both_operands_of_an_addition_matter(name):
         if op.kind is not OpKind.ADD:
             continue
         step = graph.tensors[op.outputs[0]].quant.scale
-        for operand in op.inputs:
+        for operand in (t for t in op.inputs if t in made):
             quant = graph.tensors[operand].quant
             contribution = (made[operand].astype(float) - quant.zero_point) * quant.scale / step
             assert contribution.std() > 4, graph.tensors[op.outputs[0]].name

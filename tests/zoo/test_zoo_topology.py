@@ -141,6 +141,32 @@ def test_mobilenetv1_has_the_published_macs():
     assert round((total_macs(graph) - colours) / 1e4) == 716  # 7.16 M for a grey image
 
 
+@slow
+def test_squeezenet_has_the_published_size():
+    graph = built("squeezenet")
+    assert parameters(graph) == 1_235_496
+    assert round(total_macs(graph) / 1e6) == 349
+
+
+@slow
+def test_mobilenetv3_has_the_published_size():
+    graph = built("mobilenetv3_small")
+    assert round(total_macs(graph) / 1e6) == 57  # 56.5 M
+    convolutions = [op for op in graph.ops if op.kind in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)]
+    made = [graph.tensors[op.outputs[0]] for op in convolutions]
+    # torchvision: 2,542,856 with two numbers a channel of batch normalisation, which fold into one
+    # bias; ours has two numbers more for each of the nine gates, which are written out.
+    normalised = sum(t.shape[3] for t in made if t.shape[1] > 1)
+    assert parameters(graph) == 2_542_856 - normalised + 2 * 9
+
+
+def test_dense_blocks_add_their_growth():
+    graph = built("densenet")
+    joined = [t for t in graph.tensors if t.name.endswith("/concat")]
+    assert [t.shape[3] for t in joined[:6]] == [36, 48, 60, 72, 84, 96]
+    assert [joined[i].shape[1:] for i in (5, 11, 17)] == [(32, 32, 96), (16, 16, 120), (8, 8, 132)]
+
+
 @pytest.mark.parametrize(
     ("alpha", "stem", "channels", "last"),
     [
