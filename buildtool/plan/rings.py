@@ -73,7 +73,8 @@ def _rows_held(graph: Graph, region: Region, image: str) -> dict[int, int]:
     for advance in reversed(list(advances(region, graph, image))):
         t = graph.inputs[0] if advance.group < 0 else graph.ops[advance.ops[-1]].outputs[0]
         if advance.group < 0 or not accumulates(graph, graph.ops[advance.ops[-1]]):
-            kept = advance.y1 - min(advance.y0, lowest.get(t, advance.y0))
+            begin = advance.y1 - 1 if advance.group < 0 else advance.y0  # an image comes row by row
+            kept = advance.y1 - min(begin, lowest.get(t, begin))
             rows[t] = max(kept, rows.get(t, 0))
         for u, axis in reads.get((advance.group, advance.ops), ()):
             low = max(0, axis.low(advance.y0)) if axis else 0

@@ -233,7 +233,8 @@ class Twin:
         """Aligned live bytes: all that a region holds at any time, less what output and input share."""
         plan, steps = self.plan(region, first), self.steps(region)
         begin = sum(len(schedule(r, self.graph, self.image)) for r in plan.regions[:first])
-        windows = {self.graph.ops[p].outputs[0] for g in region.groups for p in g.ops[:-1]}
+        chains = [g for g in region.groups if g.scheme is not Scheme.BRANCHES]
+        windows = {self.graph.ops[p].outputs[0] for g in chains for p in g.ops[:-1]}
         whole, total = set(), 0
         for b in plan.buffers:
             if b.last < begin or b.first >= begin + len(steps) or b.kind is BufferKind.SCRATCH:

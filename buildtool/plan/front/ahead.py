@@ -1,8 +1,9 @@
 """How far a region has got when it writes each row of its output, and what the output may then lie on.
 
 A mark has a number for every row of a region's output (of a pooling's: one for all): rows of a tensor
-that are there by then, or the first byte of one that is still to be read. Marks are kept once each
-and are known by their place.
+that are there by then, or the first byte of one that is still to be read. Other marks have a number for
+every row of a tensor inside: the lowest row of it, or of another one, that is still read while this row
+is made. Marks are kept once each and are known by their place.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 
 from buildtool.plan.arena import round_up
 from buildtool.plan.front.sections import NEVER
+from buildtool.plan.front.stands import Stand, held
 from buildtool.plan.front.tables import Entry, Tables
 from buildtool.plan.receptive import accumulates, through
 
@@ -33,6 +35,8 @@ class Marks:
         self._asked: dict[tuple[int, int, int], int] = {}
         self._reads: dict[tuple[int, int, int, int, int, int, bool], int] = {}
         self._less: dict[tuple[int, int], bool] = {}
+        self._held: dict[tuple[int, int, int], int] = {}
+        self._moved: dict[tuple[int, int, int, int], int] = {}
 
     def place(self, mark: Mark) -> int:
         """Where a mark is kept."""
@@ -112,3 +116,26 @@ class Marks:
         _, row = self.t.rows[self.end - 1]
         apart = max(0, *((q + 1) * row - low for q, low in enumerate(self.marks[lows])))
         return max(0, min(source, result - round_up(apart, self.t.e.alignment)))
+
+    def held(self, low: int, step: int, asked: int) -> int:
+        """Rows of a ring: see stands.held."""
+        key = (low, step, asked)
+        if key not in self._held:
+            self._held[key] = held(self.marks[low], step, asked)
+        return self._held[key]
+
+    def moved(self, low: int, entry: Entry, stand: Stand) -> int:
+        """A mark by row of a block's output, by row of its input."""
+        key = (low, entry.first, entry.block.last, entry.step)
+        if key not in self._moved:
+            mark = (*self.marks[low], NEVER)
+            self._moved[key] = self.place(tuple(mark[n] for n in stand.made))
+        return self._moved[key]
+
+    def added(self, entry: Entry, element: int, stand: Stand) -> int:
+        """By row of a block's input, the row that an element of it is at; it reads it of another tensor."""
+        key = (-1 - element, entry.first, entry.block.last, entry.step)
+        if key not in self._moved:
+            axis = through(self.t.e.graph, self.t.e.positions[element : entry.block.last + 1])
+            self._moved[key] = self.place(tuple(max(0, axis.low(n)) for n in stand.made))
+        return self._moved[key]

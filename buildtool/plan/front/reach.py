@@ -4,7 +4,7 @@ For every cut inside a region: the least weight with which everything before the
 bytes that the part of the region before the cut needs, the ring at the cut included. Three things are
 left out, so that the bounds are below the truth: how far open residuals lag (they lag at least as far
 as single rows make them), that windows on both sides of the cut share their memory (each side's is
-counted alone), and where the height of a tensor cuts its ring short, how many rows go in at a time.
+counted alone), and how many rows go into a ring at a time beyond what that does to the shortest one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from buildtool.plan.arena import round_up
 from buildtool.plan.front.blocks import WHOLE
+from buildtool.plan.front.stands import Stands
 from buildtool.plan.front.tables import Entry, Tables
 
 INFINITE = 1 << 62
@@ -85,39 +86,58 @@ class Reach:
         self.version = [0] * (tables.count + 2)  # cut -> when `best` of any cut before it last rose
         self._made: list[list[Reached]] = [[] for _ in range(tables.count + 1)]
         self._made_at = [-1] * (tables.count + 1)
-        self._rings: dict[tuple[int, int], tuple[int, int]] = {}
+        self.stands = Stands(tables)
+        self._growths: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._blocks: dict[int, tuple[list[Begun], list[Continued]]] = {}
-        self._steps = [max((entry.step for entry in ending), default=1) for ending in tables.entries]
+        self._steps = [sorted({entry.step for entry in ending}) for ending in tables.entries]
+        self._readers: dict[int, dict[tuple[int, int], Entry]] = {}  # cut -> blocks that begin there
+        for ending in tables.entries:
+            for entry in ending:
+                self._readers.setdefault(entry.first, {})[entry.block.last, entry.step] = entry
+        self._bases: dict[int, dict[int, int]] = {}
 
-    def least(self, cut: int, rows: int, rings: int, window: int, result: int, held: int) -> int:
-        """Least weight of everything before a cut inside a region that needs so much after it.
+    def least(self, entry: Entry, rings: int, window: int, result: int, held: int) -> int:
+        """Least weight of everything before a block inside a region that needs so much from there on.
 
-        `rows`: needed of the tensor at the cut; `rings`, `window`: bytes after the cut; `result`: of
-        the region's output; `held`: of all that is whole at its end. INFINITE where nothing keeps the
-        limit.
+        `rings`, `window`: bytes after the cut before the block; `result`: of the region's output;
+        `held`: of all that is whole at its end. INFINITE where nothing keeps the limit.
         """
-        known = self._rings.get((cut, rows))
-        if known is None:
-            ring = self.t.ring(cut, max(rows, self.t.least_rows[cut]), 1)
-            known = self._rings[cut, rows] = ring, self._more(cut, rows)
-        ring, more = known
+        ring, more = self._growth(entry)
         within = self.most_bytes - rings - more
         best = INFINITE
         if self.most_bytes - rings - ring < window + held:
             return INFINITE
-        for reached in self._reached(cut):
+        for reached in self._reached(entry.first):
             room = within - result if reached.apart else within
             at = max(bisect_left(reached.plain, window - room), bisect_left(reached.windowed, -room))
             if at < len(reached.weight) and reached.weight[at] < best:
                 best = reached.weight[at]
         return best
 
-    def _more(self, cut: int, rows: int) -> int:
-        """Bytes by which a ring grows at the least when so many rows are needed, not the least ones."""
-        height, row = self.t.rows[cut - 1]
-        ahead, least = self._steps[cut - 1] - 1, self.t.least_rows[cut]
-        grown = min(height, max(rows, least) + ahead) - min(height, least + ahead)
-        return grown * row // self.t.e.alignment * self.t.e.alignment
+    def _growth(self, entry: Entry) -> tuple[int, int]:
+        """Least bytes of the ring that a block reads, and by how much at the least they exceed the base's."""
+        key = (entry.first, entry.block.last, entry.step)
+        if key not in self._growths:
+            bases = self._base(entry.first)
+            ring = {step: self._ring(entry, step) for step in bases}
+            self._growths[key] = min(ring.values()), min(ring[step] - bases[step] for step in bases)
+        return self._growths[key]
+
+    def _ring(self, entry: Entry, step: int) -> int:
+        """Least bytes of the ring at a block's input, filled `step` rows at a time."""
+        height, row = self.t.rows[entry.first - 1]
+        rows = max(self.stands.least_rows(entry, step), min(height, self.t.least_rows[entry.first]))
+        return round_up(rows * row, self.t.e.alignment)
+
+    def _base(self, cut: int) -> dict[int, int]:
+        """By rows in one go: least bytes of the ring at a cut, whatever block reads it."""
+        if cut not in self._bases:
+            readers = self._readers.get(cut, {}).values()
+            self._bases[cut] = {
+                step: min((self._ring(reader, step) for reader in readers), default=0)
+                for step in self._steps[cut - 1]
+            }
+        return self._bases[cut]
 
     def _reached(self, cut: int) -> list[Reached]:
         if self._made_at[cut] < self.version[cut]:
@@ -148,19 +168,15 @@ class Reach:
         if kept.any():
             found.setdefault(apart, []).append(Stairs(*(part[kept] for part in stairs)))
 
-    def _ring(self, entry: Entry) -> int:
-        """Bytes of the ring that a block fills, of the least rows."""
-        cut = entry.block.last + 1
-        return self.t.ring(cut, self.t.least_rows[cut], entry.step)
-
     def _begun(self, cut: int) -> list[Begun]:
         rows: dict[bool, list[tuple[int, int, int, int]]] = {}
+        base = self._base(cut)
         for entry in self.t.entries[cut - 1]:
             source = self.t.sources[entry.first]
             held = source.size
             if source.streamed:
-                held = round_up(min(source.rows, entry.need) * source.row, self.t.e.alignment)
-            plain = self.t.live[entry.first] - source.size + held + entry.sums + self._ring(entry)
+                held = round_up(self.stands.least_rows(entry, 1) * source.row, self.t.e.alignment)
+            plain = self.t.live[entry.first] - source.size + held + entry.sums + base[entry.step]
             apart = source.streamed or self.t.e.in_place != "rows" or source.last >= self.t.count
             row = (entry.first, entry.least_extra, plain, plain + entry.window)
             rows.setdefault(apart, []).append(row)
@@ -168,13 +184,13 @@ class Reach:
 
     def _continued(self, cut: int) -> list[Continued]:
         rows: dict[int, list[tuple[int, int, int]]] = {}
+        base = self._base(cut)
         for entry in self.t.entries[cut - 1]:
             if not entry.first or not self.t.feeds[entry.first - 1]:
                 continue
             tensor = self.t.e.makes[entry.first - 1]
-            needed = max(entry.need, *(lag for t, lag in entry.lags if t == tensor), 0)
-            if needed < WHOLE:
-                more = self._more(entry.first, needed) + entry.sums + self._ring(entry)
+            if all(t != tensor or lag < WHOLE for t, lag in entry.lags):
+                more = self._growth(entry)[1] + entry.sums + base[entry.step]
                 rows.setdefault(entry.first, []).append((entry.least_extra, more, entry.window))
         return [Continued(first, *np.array(found, np.int64).T) for first, found in rows.items()]
 

@@ -2,10 +2,10 @@
 
 A label is a partial region, from some boundary to its end: bytes of the rings so far, the largest of
 the blocks' windows, the weight so far. What it asks of what comes before it: rows of the boundary's
-tensor, and how far open residuals lag. Labels that ask the same compete: one that is no better in
-anything than another is dropped. The next label to be continued is the one whose weight, with the
-least that everything before it can cost (`Reach`), is least; so the first region that is no dearer
-than all labels left is the best.
+tensor, and which of them, and of what residuals read, it still has to read when each is made. Labels
+that ask the same compete: one that is no better in anything than another is dropped. The next label to
+be continued is the one whose weight, with the least that everything before it can cost (`Reach`), is
+least; so the first region that is no dearer than all labels left is the best.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 from typing import NamedTuple
 
+from buildtool.plan.arena import round_up
 from buildtool.plan.front.ahead import Marks
 from buildtool.plan.front.blocks import WHOLE
 from buildtool.plan.front.chain import Elements
@@ -56,11 +57,16 @@ class Candidate(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """A tensor that a partial region reads besides: rows it has to lead by, mark of what is still read."""
+    """A tensor that a partial region reads besides its input.
+
+    `whole`: no ring can be kept of it; `lows`: mark of the first byte of it still to be read, by row of
+    the region's output; `at`: of its lowest row still to be read, by row of the boundary's tensor.
+    """
 
     tensor: int
-    lag: int
+    whole: bool
     lows: int
+    at: int
 
 
 class Label(NamedTuple):
@@ -70,7 +76,7 @@ class Label(NamedTuple):
     weight: int
     rings: int
     window: int
-    need: int  # rows of the tensor at the boundary for one step
+    low: int  # mark of the lowest row of the boundary's tensor that is still read, by its rows
     wanted: int  # rows of it in all
     asked: int  # mark of the rows that are there when a row of the region's output is written
     beside: tuple[Beside, ...]  # by tensor
@@ -101,7 +107,7 @@ class RegionSearch:
         if self.weight <= enough:
             return
         asked = self.marks.at_the_end()
-        self._expand(Label(self.end, 0, 0, 0, 0, self.t.e.heights[alone], asked, (), None))
+        self._expand(Label(self.end, 0, 0, 0, -1, self.t.e.heights[alone], asked, (), None))
         while self._heap and self.weight > enough:
             least, _, _, _, label = heapq.heappop(self._heap)
             if least >= self.weight:
@@ -115,14 +121,13 @@ class RegionSearch:
         most, limit = self.reach.most_bytes, self.reach.limit
         lowest = self.t.lowest_first[self.end]
         height = self.t.e.heights[label.boundary - 1]
-        tensor = self.t.e.makes[label.boundary - 1]
-        rows = max(label.need, *(beside.lag for beside in label.beside if beside.tensor == tensor), 0)
+        rings_by_step: dict[int, int] = {}
         for entry in self.t.entries[label.boundary - 1]:
             if entry.first < lowest:
                 continue
-            rings = label.rings + entry.sums
-            if label.boundary < self.end:
-                rings += self.t.ring(label.boundary, rows, entry.step)
+            if entry.step not in rings_by_step:
+                rings_by_step[entry.step] = label.rings + self._ring(label, entry.step)
+            rings = rings_by_step[entry.step] + entry.sums
             window = max(label.window, entry.window)
             extra = entry.extra
             if label.wanted < height:
@@ -131,20 +136,31 @@ class RegionSearch:
             if rings + window + self.held > most or weight > limit:
                 continue
             links = Links(entry, label.links)
-            links = Links(entry, label.links)
             grown = label._replace(
                 boundary=entry.first, weight=weight, rings=rings, window=window, links=links
             )
             self._complete(entry, label, grown)
             self._continue(entry, label, grown)
 
+    def _ring(self, label: Label, step: int) -> int:
+        """Aligned bytes of the ring at a label's boundary, filled `step` rows at a time."""
+        if label.boundary == self.end:
+            return 0
+        tensor, low = self.t.e.makes[label.boundary - 1], label.low
+        for beside in label.beside:
+            if beside.tensor == tensor:
+                low = self.marks.lower(low, beside.at)
+        _, row = self.t.rows[label.boundary - 1]
+        return round_up(self.marks.held(low, step, label.wanted) * row, self.t.e.alignment)
+
     def _complete(self, entry: Entry, after: Label, grown: Label) -> None:
         """The region that begins with this block, if it is the best so far."""
         total = self.reach.best[entry.first] + grown.weight
         if total >= self.weight or total > self.reach.limit:
             return
-        size = grown.rings + grown.window + self.t.around(entry.first, entry.need, self.end)
         source = self.t.sources[entry.first]
+        need = self._delivered(entry, after) if source.streamed else 0
+        size = grown.rings + grown.window + self.t.around(entry.first, need, self.end)
         if self.marks.follows and not source.streamed and source.last < self.end:
             if size - min(source.size, self.result) > self.reach.most_bytes:
                 return
@@ -152,6 +168,12 @@ class RegionSearch:
         if size <= self.reach.most_bytes:
             self.weight = total
             self.best = Candidate(entry.first, self.end, size, grown.weight, grown.links)
+
+    def _delivered(self, entry: Entry, after: Label) -> int:
+        """Rows held of a streamed image, which comes row by row, by a region that begins with this block."""
+        made = self.marks.marks[self.marks.made(after.asked, entry)][-1]
+        low = self.marks.place(self.reach.stands.of(entry).low)
+        return self.marks.held(low, 1, self.reach.stands.asked(entry, made))
 
     def _overlap(self, entry: Entry, after: Label) -> int:
         """Bytes of the region's output that may lie on its input, if the region begins with this block."""
@@ -171,21 +193,17 @@ class RegionSearch:
         first = entry.first
         if not first or not self.t.feeds[first - 1] or self.t.last_reader[first - 1] >= self.end:
             return
-        tall, tensor = self.t.rows[first - 1][0], self.t.e.makes[first - 1]
-        need = rows = min(entry.need, tall)
-        for t, lag in entry.lags:
-            if t == tensor:
-                rows = max(rows, lag)
-        least = self.reach.least(first, rows, grown.rings, grown.window, self.result, self.held)
+        least = self.reach.least(entry, grown.rings, grown.window, self.result, self.held)
         if least >= INFINITE or grown.weight + least >= self.weight:
             return
         made = self.marks.made(after.asked, entry)
         beside = self._beside(entry, after, made)
-        if any(b.tensor == tensor and b.lag >= WHOLE for b in beside):
+        if any(b.whole and b.tensor == self.t.e.makes[first - 1] for b in beside):
             return
         asked = self.marks.asked(made, entry)
         wanted = self.marks.marks[asked][-1]
-        grown = grown._replace(need=need, wanted=wanted, asked=asked, beside=beside)
+        low = self.marks.place(self.reach.stands.of(entry).low)
+        grown = grown._replace(low=low, wanted=wanted, asked=asked, beside=beside)
         if self._keep(grown):
             self._serial += 1
             inside = grown.rings + grown.window
@@ -195,19 +213,21 @@ class RegionSearch:
         """What is read besides by a block that has made rows as marked, and by those after it."""
         if not entry.lags and not after.beside:
             return ()
-        tensor, plain = self.t.e.makes[entry.block.last], entry.axis.stride == 1
-        more = entry.step - 2 + entry.axis.kernel - entry.axis.pad
+        tensor, strided = self.t.e.makes[entry.block.last], entry.axis.stride != 1
+        stand = self.reach.stands.of(entry)
         found = {
-            b.tensor: b._replace(lag=min(WHOLE, b.lag + more) if plain else WHOLE)
+            b.tensor: b._replace(whole=b.whole or strided, at=self.marks.moved(b.at, entry, stand))
             for b in after.beside
             if b.tensor != tensor
         }
         lags = dict(entry.lags)
         for element, t in entry.block.beside:
             root = self.t.e.roots[t]
-            lows = self.marks.reads(made, entry, element, t)
-            known = found.get(root, Beside(root, 0, lows))
-            found[root] = Beside(root, max(known.lag, lags[root]), self.marks.lower(known.lows, lows))
+            lows, at = self.marks.reads(made, entry, element, t), self.marks.added(entry, element, stand)
+            known = found.get(root, Beside(root, False, lows, at))
+            whole = known.whole or lags[root] >= WHOLE
+            lows, at = self.marks.lower(known.lows, lows), self.marks.lower(known.at, at)
+            found[root] = Beside(root, whole, lows, at)
         return tuple(sorted(found.values()))
 
     def _rivals(self, label: Label) -> list[Label]:
@@ -229,10 +249,10 @@ class RegionSearch:
             a.weight <= b.weight
             and a.rings <= b.rings
             and a.window <= b.window
-            and a.need <= b.need
+            and self.marks.no_worse(a.low, b.low)
             and self.marks.no_worse(a.asked, b.asked)
             and all(
-                x.lag <= y.lag and self.marks.no_worse(x.lows, y.lows)
+                x.whole <= y.whole and self.marks.no_worse(x.lows, y.lows) and self.marks.no_worse(x.at, y.at)
                 for x, y in zip(a.beside, b.beside, strict=True)
             )
         )
