@@ -8,6 +8,9 @@ from buildtool.service import handle
 
 pytestmark = pytest.mark.slow
 
+SMALL = 16 * 1024
+GLOBALS = 256  # bytes of the firmware's other data
+
 
 def validated(model, board, **options):
     answer = handle(
@@ -27,9 +30,14 @@ def validated(model, board, **options):
 
 @pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55"])
 @pytest.mark.parametrize("model", ["mbv2_w035_144", "mcunet_vww5"])
-def test_a_network_runs_in_16_kilobytes(model, board):
+def test_a_network_runs_in_16_kilobytes_beside_the_stack(model, board):
     """The first of them with its global pooling inside of a streamed region."""
-    assert validated(model, board, ram="16K")["arena_bytes"] <= 16 * 1024
+    options = {"image": "stream", "ram": SMALL - GLOBALS}
+    assert validated(model, board, **options)["arena_bytes"] <= SMALL - GLOBALS
+    request = {"kind": "build", "model": model, "board": board, "options": options}
+    memories = handle(request)["sizes"]
+    used = {part["name"]: part["bytes"] for memory in memories for part in memory["sections"]}
+    assert used[".nn_arena"] + used.get(".data", 0) + used.get(".bss", 0) <= SMALL
 
 
 @pytest.mark.parametrize("board", ["host", "cortex-m4"])
