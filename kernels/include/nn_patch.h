@@ -24,9 +24,9 @@ static inline const int8_t *nn_next_run(const nn_runs *runs, const int8_t *run) 
     return run >= runs->end ? run - runs->ring : run;
 }
 
-/* What a tile is computed with, and the greatest number of pixels in one. */
-typedef void (*nn_tile)(const void *constants, const nn_runs *runs, int32_t pixels, int8_t *out,
-                        int32_t channels);
+/* What computes all output channels of a tile. A kernel has one for each number of pixels from 1
+ * on: tiles[pixels - 1]. */
+typedef void nn_tile(const void *constants, const nn_runs *runs, int8_t *out, int32_t channels);
 
 /* One row of output. */
 typedef struct {
@@ -167,7 +167,7 @@ static inline int nn_behind(const nn_view *in, const int8_t *from, const nn_view
  * the output lies over earlier rows of the input so closely that a tile of two rows would write the
  * second while it still reads the first. */
 static inline void nn_patch_1x1(const void *constants, const nn_view *in, const nn_view *out,
-                                const nn_window *window, nn_tile tile, int32_t most) {
+                                const nn_window *window, nn_tile *const *tiles, int32_t most) {
     const int apart = nn_apart(in, out);
     for (int32_t y = window->y0; y < window->y1;) {
         int32_t rows = nn_min(nn_joined_rows(in, window, y), nn_joined_rows(out, window, y));
@@ -181,7 +181,7 @@ static inline void nn_patch_1x1(const void *constants, const nn_view *in, const 
             for (int32_t left = run * rows; left > 0;) {
                 const int32_t pixels = nn_min(left, most);
                 const nn_runs runs = {from, 1, in->channels, in->channels, 0, from + 1, 0};
-                tile(constants, &runs, pixels, to, out->channels);
+                tiles[pixels - 1](constants, &runs, to, out->channels);
                 from += pixels * in->channels;
                 to += pixels * out->channels;
                 left -= pixels;
@@ -209,10 +209,11 @@ static inline int32_t nn_patch_bytes(const nn_conv_geometry *g, const nn_view *i
 /* Any convolution of one group, in tiles of at most `most` pixels; `patch` has room for as many. */
 static inline void nn_patch_walk(const nn_conv_geometry *g, const void *constants,
                                  const nn_view *in, const nn_view *out, const nn_window *window,
-                                 int8_t *patch, nn_tile tile, int32_t most, int32_t shortest) {
+                                 int8_t *patch, nn_tile *const *tiles, int32_t most,
+                                 int32_t shortest) {
     nn_patch_row r;
     if (nn_patch_is_1x1(g, in, out)) {
-        nn_patch_1x1(constants, in, out, window, tile, most);
+        nn_patch_1x1(constants, in, out, window, tiles, most);
         return;
     }
     r.geometry = g;
@@ -231,7 +232,7 @@ static inline void nn_patch_walk(const nn_conv_geometry *g, const void *constant
             const int32_t pixels = nn_run(out, x, nn_min(window->x1 - x, most));
             const nn_runs runs =
                 nn_patch_runs(&r, patch, pixels, x * g->stride_w - g->pad_left, shortest);
-            tile(constants, &runs, pixels, nn_pixel(out, y, x), out->channels);
+            tiles[pixels - 1](constants, &runs, nn_pixel(out, y, x), out->channels);
             x += pixels;
         }
     }

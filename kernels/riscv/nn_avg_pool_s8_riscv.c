@@ -14,14 +14,7 @@ static inline __attribute__((always_inline)) void block(const nn_area *area,
 }
 
 static void compute(const nn_area *area, const nn_pool_constants *constants, int8_t *out) {
-    const int32_t channels = area->in->channels;
-    int32_t c = 0;
-    for (; c + NN_RISCV_WIDE <= channels; c += NN_RISCV_WIDE) {
-        block(area, constants, out, c, NN_RISCV_WIDE);
-    }
-    for (; c < channels; c++) {
-        block(area, constants, out, c, 1);
-    }
+    nn_riscv_for_blocks(block, area, constants, out);
 }
 
 void nn_avg_pool_s8_riscv(const nn_pool_geometry *geometry, const void *constants,

@@ -222,8 +222,9 @@ static inline __attribute__((always_inline)) void compute(const nn_runs *runs, i
 
 /* `pixels` of all output channels. */
 #define TILE(name, pixels)                                                                         \
-    NN_OUTLINE void name(const nn_riscv_head *head, const nn_runs *runs, int8_t *out,              \
+    NN_OUTLINE void name(const void *constants, const nn_runs *runs, int8_t *out,                  \
                          int32_t channels) {                                                       \
+        const nn_riscv_head *head = (const nn_riscv_head *)constants;                              \
         const nn_riscv_channel *channel = nn_riscv_channels(head);                                 \
         const int32_t blocks = (channels + CHANNELS - 1) / CHANNELS;                               \
         const int8_t *weights = (const int8_t *)(channel + CHANNELS * blocks);                     \
@@ -240,23 +241,10 @@ TILE(tile3, 3)
 TILE(tile2, 2)
 TILE(tile1, 1)
 
-static void tile(const void *constants, const nn_runs *runs, int32_t pixels, int8_t *out,
-                 int32_t channels) {
-    const nn_riscv_head *head = (const nn_riscv_head *)constants;
-    if (pixels == 4) {
-        tile4(head, runs, out, channels);
-    } else if (pixels == 3) {
-        tile3(head, runs, out, channels);
-    } else if (pixels == 2) {
-        tile2(head, runs, out, channels);
-    } else {
-        tile1(head, runs, out, channels);
-    }
-}
-
 void nn_conv2d_s8_riscv(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window, void *scratch) {
-    nn_patch_walk(geometry, constants, in, out, window, (int8_t *)scratch, tile, PIXELS,
+    static nn_tile *const tiles[PIXELS] = {tile1, tile2, tile3, tile4};
+    nn_patch_walk(geometry, constants, in, out, window, (int8_t *)scratch, tiles, PIXELS,
                   SHORTEST_RUN);
 }
 

@@ -44,4 +44,22 @@ static inline __attribute__((always_inline)) void nn_riscv_take_area(int32_t tot
     }
 }
 
+/* Computes `wide` channels of a pixel from c on. */
+typedef void nn_riscv_pool_block(const nn_area *area, const nn_pool_constants *constants,
+                                 int8_t *out, int32_t c, int32_t wide);
+
+/* Has all channels of a pixel computed. */
+static inline __attribute__((always_inline)) void
+nn_riscv_for_blocks(nn_riscv_pool_block *compute, const nn_area *area,
+                    const nn_pool_constants *constants, int8_t *out) {
+    const int32_t channels = area->in->channels;
+    int32_t c = 0;
+    for (; c + NN_RISCV_WIDE <= channels; c += NN_RISCV_WIDE) {
+        compute(area, constants, out, c, NN_RISCV_WIDE);
+    }
+    for (; c < channels; c++) {
+        compute(area, constants, out, c, 1);
+    }
+}
+
 #endif

@@ -76,22 +76,10 @@ TILE(tile3, 3)
 TILE(tile2, 2)
 TILE(tile1, 1)
 
-static void tile(const void *constants, const nn_runs *runs, int32_t pixels, int8_t *out,
-                 int32_t channels) {
-    if (pixels == 4) {
-        tile4(constants, runs, out, channels);
-    } else if (pixels == 3) {
-        tile3(constants, runs, out, channels);
-    } else if (pixels == 2) {
-        tile2(constants, runs, out, channels);
-    } else {
-        tile1(constants, runs, out, channels);
-    }
-}
-
 void nn_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch) {
-    nn_patch_walk(geometry, constants, in, out, window, (int8_t *)scratch, tile, PIXELS,
+    static nn_tile *const tiles[PIXELS] = {tile1, tile2, tile3, tile4};
+    nn_patch_walk(geometry, constants, in, out, window, (int8_t *)scratch, tiles, PIXELS,
                   SHORTEST_RUN);
 }
 
