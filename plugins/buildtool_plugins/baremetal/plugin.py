@@ -1,0 +1,120 @@
+"""What families of bare-metal boards have in common: compilers and flags, linker script, harness, QEMU."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtool.errors import ToolError, did_you_mean
+from buildtool.target.plugin import Harness
+from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
+from buildtool_plugins import baremetal, harness
+from buildtool_plugins.baremetal.linker import STACK_GUARD_BYTES, linker_script
+
+if TYPE_CHECKING:
+    from buildtool_plugins.tools.find import Compiler
+
+CFLAGS = (
+    *("-std=gnu99", "-O3"),
+    "-ffp-contract=off",  # fused multiply-adds would round otherwise than the reference
+    *("-ffunction-sections", "-fdata-sections", "-fno-common"),
+    *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
+)
+LDFLAGS = (
+    "-nostdlib",
+    "-static",
+    "-Wl,--gc-sections",
+    "-Wl,-z,max-page-size=16",  # segments lie as close in the file, and at load, as the script puts them
+    "-Wl,-z,noexecstack",
+    "-Wl,--build-id=none",
+)
+
+
+@dataclass(frozen=True)
+class Tools:
+    """A compiler with the flags that make it one for the family."""
+
+    compiler: Compiler
+    cflags: tuple[str, ...]
+    ldflags: tuple[str, ...]
+
+
+def clang(target: str) -> Tools:
+    """Clang with its lld for a target triple.
+
+    No C library, whatever is installed: baremetal/include/ has what freestanding code may use.
+    """
+    from buildtool_plugins.tools.find import find_clang, find_lld
+
+    compiler = find_clang()
+    select = f"--target={target}"
+    return Tools(compiler, (select, "-nostdlibinc"), (select, f"--ld-path={find_lld(compiler)}"))
+
+
+class BaremetalPlugin(ABC):
+    """See buildtool.target.plugin.TargetPlugin.
+
+    `root`: the family's folder, with its boards; `toolchains`: the ones it knows; `cross`: what its
+    archiver's name begins with; `cflags`: of the family, for every compiler; `startup`: its sources in
+    `root` that every firmware has.
+    """
+
+    name: str
+    root: Path
+    toolchains: tuple[str, ...]
+    cross: str
+    cflags: tuple[str, ...]
+    startup: tuple[str, ...]
+
+    @abstractmethod
+    def tools(self, name: str) -> Tools:
+        """The compiler of a toolchain that the family knows; ToolError where it is not installed."""
+
+    def guard_bytes(self, board: Board) -> int:
+        """Bytes below the stack that nothing may touch."""
+        return STACK_GUARD_BYTES
+
+    def board_files(self) -> tuple[Path, ...]:
+        """The .toml files of the boards it knows."""
+        return tuple(sorted((self.root / "boards").glob("*.toml")))
+
+    def toolchain(self, board: Board, name: str, work: Path) -> Toolchain:
+        """The compiler `name` ("" for the board's default), with a linker script written to `work`."""
+        from buildtool_plugins.tools.find import find_ar
+
+        known = [t for t in board.toolchains or self.toolchains if t in self.toolchains]
+        chosen = name or next(iter(known), self.toolchains[0])
+        if chosen not in known:
+            hint = did_you_mean(chosen, known)
+            raise ToolError(f"board '{board.name}' has no toolchain '{chosen}'", hint=hint)
+        tools = self.tools(chosen)
+        script = work / f"{board.name}.ld"
+        script.write_text(linker_script(board, guard_bytes=self.guard_bytes(board)), encoding="utf-8")
+        include = ("-isystem", str(baremetal.ROOT / "include"))
+        defines = (f"-D{define}" for define in board.core.defines)
+        shared = (baremetal.ROOT / "memory.c", baremetal.ROOT / "semihosting.c")
+        return Toolchain(
+            name=chosen,
+            identity=tools.compiler.identity,
+            cc=tools.compiler.path,
+            cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *board.core.cflags, *defines),
+            ldflags=(*board.core.cflags, *LDFLAGS, f"-Wl,-T,{script}", *tools.ldflags),
+            ar=find_ar(tools.compiler, self.cross),
+            objects=(*(str(self.root / file) for file in self.startup), *map(str, shared)),
+            includes=(str(baremetal.ROOT),),
+        )
+
+    def harness(self, board: Board) -> Harness:
+        """The test firmware's sources; files and text go through semihosting."""
+        return Harness(
+            sources=(harness.ROOT / "harness.c", baremetal.ROOT / "harness_io.c"),
+            includes=(harness.ROOT, baremetal.ROOT),
+        )
+
+    def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
+        """Runs the image in QEMU; raises ToolError if it is missing or if the firmware fails."""
+        from buildtool_plugins.qemu.runner import run
+
+        return run(board, image, request)
