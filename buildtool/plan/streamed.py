@@ -83,7 +83,7 @@ def assemble_streamed(
         arena_bound_bytes=placed.bound,
         macs=sum(pixel_macs(graph, graph.ops[p], n) for p, n in executed.items()),
         macs_layerwise=total_macs(graph),
-        cost=_cost(graph, kernels, executed, len(steps)) + _moving_cost(parted),
+        cost=_cost(graph, kernels, executed, sum(step.op != SOURCE for step in steps)) + _moving_cost(parted),
         accounting=accounting(target, image, in_place),
         moves=parted.moves,
     )

@@ -6,20 +6,21 @@ smaller way is tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass, replace
 
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.graph.types import Graph
 from buildtool.plan.binding import binding
 from buildtool.plan.front.front import Front, Settings, front
+from buildtool.plan.front.priced import SCALE, priced
 from buildtool.plan.front.search import Search
 from buildtool.plan.front.tables import COST_UNITS
 from buildtool.plan.layerwise import plan as plan_layerwise
 from buildtool.plan.types import Plan
 from buildtool.target.types import Target
 
-ATTEMPTS = 12  # at placing ways of ever less live bytes within a limit
+PRICES = 12  # of work that are tried where limits are on both cost and work
 
 
 @dataclass(frozen=True)
@@ -77,33 +78,53 @@ def _choose(
 
 
 def cheapest(found: Front, limits: Limits) -> list[Plan]:
-    """The plan of least cost within the memory; where it does too much work, also those of least work.
+    """The plan of least cost within the memory; where it does too much work, also cheap ones that do not.
 
-    The least cost is exact over live bytes; with a limit on work that it breaks, the cheapest of the
-    front's points is taken.
+    The least cost is exact over live bytes. With a limit on work that it breaks, what is found is
+    exact on the lower convex hull of cost over work, and never dearer than the plan of least work.
     """
-    extra = None if limits.f is None else int(found.tables.before[-1] * (limits.f - 1.0))
+    plans = _placed(found, Search(found.cost_tables), limits.ram)
+    if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
+        return plans
+    dear = plans[-1]  # with too much work, but cheap
+    extra = int(found.tables.before[-1] * (limits.f - 1.0))
+    least = _placed(found, Search(found.tables, extra), limits.ram)
+    plans += least
+    if least and least[-1].arena_bytes <= limits.ram:
+        plans += _between(found, limits, dear, least[-1])
+    return plans
+
+
+def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan]:
+    """Plans of less cost than `under`, and less work than `over`, which does more than is allowed."""
     plans: list[Plan] = []
-    for search in (Search(found.cost_tables), Search(found.tables, extra)):
-        for plan in _fitting(found, search, limits.ram):
-            plans.append(plan)
-            if plan.arena_bytes <= limits.ram:
-                break
-        if any(limits.allow(plan) for plan in plans):
+    for _ in range(PRICES):
+        dearer, more = (under.cost - over.cost) * COST_UNITS, over.macs - under.macs
+        if dearer <= 0 or more <= 0:
+            break
+        tables = priced(found.cost_tables, math.ceil(SCALE * dearer / more))
+        plans += (made := _placed(found, Search(tables), limits.ram))
+        if not made or made[-1].arena_bytes > limits.ram:
+            break
+        if limits.allow_work(made[-1]) and made[-1].cost < under.cost:
+            under = made[-1]
+        elif not limits.allow_work(made[-1]) and made[-1].macs < over.macs:
+            over = made[-1]
+        else:
             break
     return plans
 
 
-def _fitting(found: Front, search: Search, ram: int) -> Iterator[Plan]:
-    """Placed plans of the best ways within ever less live bytes, from the limit down."""
+def _placed(found: Front, search: Search, ram: int) -> list[Plan]:
+    """Placed plans of the best ways within ever less live bytes, up to the first that keeps the limit."""
+    plans: list[Plan] = []
     most = ram
-    for _ in range(ATTEMPTS):
-        way = search.least(most)
-        if way is None:
-            return
-        plan = found.cheap(way)
-        yield plan
+    while (way := search.least(most)) is not None:
+        plans.append(found.cheap(way))
+        if plans[-1].arena_bytes <= ram:
+            break
         most = way.bytes - 1
+    return plans
 
 
 def smallest(found: Front, limits: Limits) -> list[Plan]:
@@ -122,19 +143,26 @@ def smallest(found: Front, limits: Limits) -> list[Plan]:
 
 
 def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
-    """The least live bytes with which the cost can be kept, by halving; plans near it."""
+    """Plans near the least live bytes with which the cost (and the work) can be kept, by halving.
+
+    With a limit on work besides, as exact as `cheapest` is.
+    """
     assert limits.cost is not None
-    tables = found.cost_tables
-    extra = int(limits.cost * COST_UNITS) - tables.before[-1]
-    low, high = 0, max(tables.wholes, default=0)
+    extra = int(limits.cost * COST_UNITS) - found.cost_tables.before[-1]
+    ways = list(Search(found.cost_tables, extra).falling()) if extra >= 0 else []
+    if limits.f is None:
+        return [found.lean(way) for way in ways[-3:]]  # moves in the first may cost too much
+    sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
     plans: list[Plan] = []
-    while low <= high and extra >= 0:
-        way = Search(tables, extra).least((low + high) // 2)
-        if way is None:
-            low = (low + high) // 2 + 1
-            continue
-        high = way.bytes - 1
-        plans.append(found.lean(way))
+    low, high = 0, len(sizes) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        made = cheapest(found, replace(limits, ram=sizes[middle]))
+        plans += made
+        if any(limits.allow_work(plan) and plan.arena_bytes <= sizes[middle] for plan in made):
+            high = middle - 1
+        else:
+            low = middle + 1
     return plans
 
 
@@ -176,9 +204,8 @@ def _ways_out(found: Front, limits: Limits) -> list[str]:
             other = found if image == found.settings.image else front(found.graph, found.target, changed)
         except BuildtoolError:
             continue  # this network's image cannot be streamed
-        for plan in _fitting(other, Search(other.tables), limits.ram):
+        for plan in _placed(other, Search(other.tables), limits.ram)[-1:]:
             if plan.arena_bytes <= limits.ram:
                 named = "" if image == found.settings.image else f"image {image}, "
                 ways.append(f"{named}ram {plan.arena_bytes} with F {plan.f:.3f} and cost {plan.cost:,.0f}")
-                break
     return ways or ["a board with more RAM, a smaller image or fewer channels"]
