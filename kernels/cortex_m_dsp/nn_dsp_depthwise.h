@@ -77,17 +77,24 @@ static inline void nn_dsp_sum_columns(int32_t sums[NN_DSP_BLOCK], const uint32_t
     sums[3] = s3;
 }
 
+/* Four outputs of general channels, clamped. */
+NN_OUTLINE void nn_dsp_put_general(int8_t *out, const int32_t sums[NN_DSP_BLOCK],
+                                   const nn_dsp_channel *channels,
+                                   const nn_conv_constants *common) {
+    for (int32_t i = 0; i < NN_DSP_BLOCK; i++) {
+        out[i] = nn_dsp_general_output(sums[i], channels + i, common);
+    }
+}
+
 /* A run whose channels are general; clamped. */
-static inline void nn_dsp_general_run(const nn_dsp_run *run, int32_t size,
-                                      const nn_conv_constants *common) {
+NN_OUTLINE void nn_dsp_general_run(const nn_dsp_run *run, int32_t size,
+                                   const nn_conv_constants *common) {
     const int32_t words = nn_dsp_column_words(size) * size + run->advance / 4;
     const uint32_t *x = run->x;
     for (int8_t *out = run->out; out != run->end; out += run->step, x += words) {
         int32_t sums[NN_DSP_BLOCK];
         nn_dsp_sum_columns(sums, x, run->taps, size);
-        for (int32_t i = 0; i < NN_DSP_BLOCK; i++) {
-            out[i] = nn_dsp_general_output(sums[i], run->channels + i, common);
-        }
+        nn_dsp_put_general(out, sums, run->channels, common);
     }
 }
 
@@ -446,10 +453,11 @@ static inline void nn_dsp_compute_one(const nn_dsp_depthwise *d, int32_t left, i
         block += NN_DSP_BLOCK * sizeof(nn_dsp_channel);
         nn_dsp_sum_inputs(sums, d->rows, columns, c, block, size);
         block += NN_DSP_BLOCK * size * size;
-        for (int32_t i = 0; i < NN_DSP_BLOCK; i++) {
-            out[c + i] = general
-                             ? nn_dsp_general_output(sums[i], channel + i, &d->constants->common)
-                             : (int8_t)nn_dsp_output(sums[i], channel + i);
+        for (int32_t i = 0; i < NN_DSP_BLOCK && !general; i++) {
+            out[c + i] = (int8_t)nn_dsp_output(sums[i], channel + i);
+        }
+        if (general) {
+            nn_dsp_put_general(out + c, sums, channel, &d->constants->common);
         }
     }
     nn_dsp_clamp(out, channels, d->constants->common.clamp_min, d->constants->common.clamp_max);
