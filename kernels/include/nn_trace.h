@@ -10,11 +10,13 @@
 /* `bytes` bytes of tensor number `tensor`, from its byte `offset` on. */
 void nn_trace(uint32_t tensor, uint32_t offset, const void *data, uint32_t bytes);
 
-/* The window of a tensor that was just computed, row by row, column by column. */
+/* The window of a tensor that was just computed, row by row, column by column. Where a ring is
+ * shorter than the window, what nothing reads has been written over already. */
 static inline void nn_trace_window(uint32_t tensor, const nn_view *view, const nn_window *window) {
-    for (int32_t y = window->y0; y < window->y1; y++) {
+    const int32_t left = window->x1 - view->ring_cols, top = window->y1 - view->ring_rows;
+    for (int32_t y = top > window->y0 ? top : window->y0; y < window->y1; y++) {
         const int8_t *row = view->data + y % view->ring_rows * view->row_stride;
-        for (int32_t x = window->x0; x < window->x1; x++) {
+        for (int32_t x = left > window->x0 ? left : window->x0; x < window->x1; x++) {
             const uint32_t offset = (uint32_t)((y * view->width + x) * view->channels);
             nn_trace(tensor, offset, row + x % view->ring_cols * view->channels,
                      (uint32_t)view->channels);

@@ -18,6 +18,7 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.check import check
 from buildtool.plan.front.front import Settings, front
+from buildtool.service import handle
 from buildtool.target.registry import load_target
 
 _batches = settings(
@@ -69,3 +70,26 @@ def test_branching_networks_are_exact(drawn, tmp_path_factory):
 @given(drawn=st.lists(_chosen(), min_size=12, max_size=12))
 def test_many_branching_networks_are_exact(drawn, tmp_path_factory):
     _check(drawn, tmp_path_factory.mktemp("batch"))
+
+
+ZOO = ("squeezenet:size=48,classes=10", "mobilenetv3_small:size=32,classes=10", "densenet", "resnet8")
+
+
+def _validate(name, board, image):
+    options = {"strategy": "best", "objective": "ram", "image": image}
+    request = {"model": name, "board": board, "reference": "litert", "tensors": True, "seed": 20}
+    answer = handle({"kind": "validate", **request, "inputs": 1, "options": options})
+    assert answer["exact"], answer["first_difference"]
+    assert answer["arena_high_water"] <= answer["arena_bytes"]
+
+
+def test_fire_modules_are_exact_row_by_row():
+    _validate(ZOO[0], "host", "stream")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("image", ["stream", "overwritable"])
+@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("name", ZOO)
+def test_networks_of_branches_are_exact_on_emulated_boards(name, board, image):
+    _validate(name, board, image)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from branch_twin import BranchTwin
 from branchnets import branching_networks
+from front_twin import Space, Twin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from netbuilder import NetBuilder
@@ -14,8 +16,12 @@ from plan_nets import make_target
 from buildtool.errors import PlanError
 from buildtool.graph.types import OpKind
 from buildtool.plan.check import check
+from buildtool.plan.front import blocks
+from buildtool.plan.front import front as fronts
 from buildtool.plan.front.front import Settings, front
+from buildtool.plan.front.search import Search
 from buildtool.plan.memory import replay
+from buildtool.plan.overlap import IN_PLACE
 from buildtool.plan.types import BufferKind
 
 _many = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
@@ -136,3 +142,47 @@ def test_a_gate_is_applied_row_by_row():
     check(plan, graph, found.target)
     assert plan.regions[-1].ops == (len(graph.ops) - 2, len(graph.ops) - 1)
     assert plan.arena_bytes < 16 * 16 * 16 + 16 * 16 * 4
+
+
+@st.composite
+def _modules(draw):
+    """A few modules of two or three short branches, convolutions between them."""
+    net = NetBuilder(draw(st.integers(0, 9)))
+    side = st.integers(4, 9)
+    x = net.conv(net.input((1, draw(side), draw(side), 2)), draw(st.integers(1, 6)), kernel=(3, 3), same=True)
+    for _ in range(draw(st.integers(1, 2))):
+        stride = draw(st.sampled_from([(1, 1), (1, 1), (2, 2)]))
+        parts = []
+        for _ in range(draw(st.integers(2, 3))):
+            y = net.conv(x, draw(st.integers(1, 6))) if draw(st.booleans()) else x
+            kernel = draw(st.sampled_from([(1, 1), (3, 3)]))
+            parts.append(net.conv(y, draw(st.integers(1, 6)), kernel=kernel, stride=stride, same=True))
+        x = net.concat(parts)
+        if draw(st.booleans()):
+            x = net.conv(x, draw(st.integers(1, 4)), kernel=(3, 3), same=True)
+    return net.graph([x])
+
+
+def _compare(graph, image, in_place, space):
+    target = make_target(scratch="3 * cin")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "STEPS", space.steps)
+        patch.setattr(fronts, "HAND_OFFS", space.hand_offs)
+        found = front(graph, target, Settings(image=image, in_place=in_place, max_f=1e9))
+        twin = BranchTwin(graph, target, image, in_place, space)
+        for tables, weight in ((found.tables, Twin.work), (found.cost_tables, Twin.cost)):
+            ways = sorted((way.bytes, way.weight) for way in Search(tables).falling())
+            assert ways == twin.front(weight), weight.__name__
+
+
+@settings(_many, max_examples=5)
+@given(_modules(), st.sampled_from(["overwritable", "stream"]), st.sampled_from(["rows", "none"]))
+def test_the_front_of_small_networks_of_branches_is_exact(graph, image, in_place):
+    _compare(graph, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))
+
+
+@pytest.mark.slow
+@settings(_many, max_examples=20)
+@given(_modules(), st.sampled_from(["overwritable", "resident", "stream"]), st.sampled_from(IN_PLACE))
+def test_the_front_of_networks_of_branches_is_exact(graph, image, in_place):
+    _compare(graph, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))
