@@ -14,7 +14,9 @@ groups that feed each other row by row; what is made inside a region is not read
 read again further on inside it across a stride is whole. A group of several operators has at most
 MOST_OPERATORS, none of whose tensors but the last is read by another than the next, makes STEPS rows
 in one go, of HAND_OFFS pixels or whole rows, and repeats at most MOST_REPETITION of its work. Of the
-points, groups make more rows in one go only where that saves work.
+points, groups make more rows in one go only where that saves work. Branches between a fork and the join
+of all that it feeds are one group (see `sections`); where a later block leaves out rows of such a group,
+the bytes inside of it are those of a group that makes all.
 """
 
 from __future__ import annotations
