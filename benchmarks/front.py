@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from buildtool import zoo
+from buildtool.errors import UsageError
 from buildtool.graph.types import (
     Activation,
     ConvAttrs,
@@ -123,10 +124,13 @@ def graph_of(name: str) -> Graph:
 
 
 def measure(name: str, image: str) -> dict[str, float]:
-    """In this process: points, seconds, peak memory."""
+    """In this process: points, seconds, peak memory; nothing where there is no such front."""
     graph, target = graph_of(name), load_target(BOARD)
     begun = time.process_time()
-    points = front(graph, target, Settings(image=image)).points
+    try:
+        points = front(graph, target, Settings(image=image)).points
+    except UsageError:  # its image cannot be streamed
+        return {}
     seconds = time.process_time() - begun
     status = Path("/proc/self/status").read_text()  # getrusage would count what the parent had
     peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
@@ -167,6 +171,8 @@ def main() -> None:
         for name in names:
             for image in args.images:
                 found = fresh(name, image, Path(folder))
+                if not found:
+                    continue
                 cells = f"{found['operators']} | {image} | {found['points']} | {found['seconds']:.2f}"
                 print(f"| {Path(name).stem} | {cells} | {found['MB']:.0f} |", flush=True)
 
