@@ -265,7 +265,7 @@ def _add_planning(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--hand-off",
         metavar="PIXELS",
-        help="the least that go from operator to operator in a group (default: 1; 4, 8, rows are tried too)",
+        help="the least that go between operators of a group (default: 1; more are tried too), or row",
     )
 
 
