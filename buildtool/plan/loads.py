@@ -36,6 +36,16 @@ class Constants:
     factors: int = 0
     weights: int = 0
 
+    def least_bytes(self, output: tuple[int, int, int, int]) -> int:
+        """The least that an operator with this output (NHWC) needs of the arena while it runs alone."""
+        if self.channels < 2:
+            return round_up(self.size, HEAD)
+        pixels = output[1] * output[2]
+        beside = (
+            round_up(pixels, HEAD) if pixels > 1 else 0
+        )  # a channel's outputs, before they go to their places
+        return min(round_up(self.size, HEAD), self.slice_bytes(1) + beside)
+
     def slice_bytes(self, channels: int) -> int:
         """Bytes of the block for so many of the channels."""
         return round_up(HEAD + self.factors * channels, HEAD) + round_up(self.weights * channels, HEAD)
@@ -59,10 +69,12 @@ def with_loads(
     constants: Mapping[int, Constants],
     limit: int,
     in_place: str,
+    moving: bool = True,
 ) -> Plan:
     """`plan` with all `constants` (by operator) in the arena, within `limit` bytes if that can be.
 
     Of what fits, what takes the least time: whole blocks before slices, and as early as possible.
+    `moving`: whether tensors may move between regions.
     """
     if target.board.alignment % HEAD:
         raise TargetError(
@@ -73,7 +85,7 @@ def with_loads(
     asked = limit
     best: Plan | None = None
     for _ in range(ATTEMPTS):
-        made = _Loader(plan, graph, target, tuple(kernels), constants, asked, in_place).plan()
+        made = _Loader(plan, graph, target, tuple(kernels), constants, asked, in_place, moving).plan()
         if best is None or made.arena_bytes < best.arena_bytes:
             best = made
         if made.arena_bytes <= limit:
@@ -92,6 +104,7 @@ class _Loader:
     constants: Mapping[int, Constants]
     limit: int
     in_place: str
+    moving: bool
 
     def plan(self) -> Plan:
         """Chooses, and places everything again."""
@@ -111,6 +124,7 @@ class _Loader:
             image=self.plan_without.image,
             extra=extra,
             apart=apart,
+            moving=self.moving,
         )
         base = len(placed.buffers) - len(extra)
         return replace(

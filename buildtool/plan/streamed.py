@@ -43,11 +43,12 @@ def assemble_streamed(
     image: str,
     extra: Sequence[Buffer] = (),
     apart: Container[int] = (),
+    moving: bool = True,
 ) -> Plan:
     """The plan that runs `regions` with `kernels` (one an operator, None for aliases), placed.
 
     `extra`: buffers of other use, placed with the rest and last in the plan; `apart`: operators
-    whose output must not lie on their input.
+    whose output must not lie on their input; `moving`: whether tensors may move between regions.
     """
     alignment = target.board.alignment
     runs = [schedule(region, graph, image) for region in regions]
@@ -61,8 +62,10 @@ def assemble_streamed(
     options = [
         o for o in _overlaps(graph, regions, runs, kernels, buffers, in_place, image) if o.op not in apart
     ]
-    kept_image = graph.inputs if image == "resident" else ()
-    parted = _placed([*buffers, *extra], options, alignment, _Clock(runs, blocks), kept_image)
+    fixed: Container[int] = graph.inputs if image == "resident" else ()
+    if not moving:
+        fixed = range(len(graph.tensors))
+    parted = _placed([*buffers, *extra], options, alignment, _Clock(runs, blocks), fixed)
     placed, known = parted.placed, len(buffers) + len(extra)
     laid = [b for b, i in zip(placed.buffers, parted.origin, strict=True) if i < len(buffers)]
     loaded = [b for b, i in zip(placed.buffers, parted.origin, strict=True) if len(buffers) <= i < known]
@@ -132,17 +135,17 @@ def _placed(
     options: Sequence[Overlap],
     alignment: int,
     clock: _Clock,
-    image: Container[int],
+    still: Container[int],
 ) -> Parted:
     """The buffers where they lie, and behind them the workspaces' pieces; with moves where they help.
 
-    Only tensors move, and none of `image`. Lives are in steps, those of the pieces mean nothing.
+    Only tensors move, and none of `still`. Lives are in steps, those of the pieces mean nothing.
     """
     timed = [*map(clock.timed, buffers), *clock.pieces()]
     placed = place(timed, options, alignment)
-    still = Parted(placed, tuple(range(len(timed))), ())
-    fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR or b.tensors[0] in image}
-    parted = place_in_parts(timed, options, alignment, clock.ticks, fixed, placed.height) or still
+    unmoved = Parted(placed, tuple(range(len(timed))), ())
+    fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR or b.tensors[0] in still}
+    parted = place_in_parts(timed, options, alignment, clock.ticks, fixed, placed.height) or unmoved
     lived = tuple(
         clock.lived(b, buffers[i]) if i < len(buffers) else b
         for b, i in zip(parted.placed.buffers, parted.origin, strict=True)

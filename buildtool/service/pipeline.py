@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,7 +130,10 @@ def _layerwise(graph: Graph, target: Target, options: PlanOptions) -> Plan:
 def _best(graph: Graph, target: Target, options: PlanOptions) -> Plan:
     from buildtool.plan.front.choose import best_plan
 
-    return best_plan(graph, target, settings(options), limits(target, options))
+    chosen = settings(options)
+    if slow_weights.loads_weights(target.board):
+        chosen = replace(chosen, loaded=slow_weights.loaded(graph, target))
+    return best_plan(graph, target, chosen, limits(target, options))
 
 
 def limits(target: Target, options: PlanOptions) -> Limits:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
 from buildtool.service.options import PlanOptions
-from buildtool.target.types import Board, Target
+from buildtool.target.types import Board, KernelVariant, Target
+
+if TYPE_CHECKING:
+    from buildtool.plan.loads import Constants
 
 ATTEMPTS = 8
 Planner = Callable[[Graph, Target, PlanOptions], Plan]
@@ -18,6 +22,33 @@ Planner = Callable[[Graph, Target, PlanOptions], Plan]
 def loads_weights(board: Board) -> bool:
     """Whether constants have to be brought into the arena before kernels read them."""
     return board.memory(board.weights).bandwidth > 0
+
+
+def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
+    """By operator: bytes of its constants, and the least of them that it needs while it runs alone."""
+    from buildtool.graph.types import ALIAS_KINDS
+    from buildtool.plan.arena import round_up
+    from buildtool.target import catalogue
+
+    kernels = tuple(
+        None if op.kind in ALIAS_KINDS else catalogue.select(target, graph, op) for op in graph.ops
+    )
+    blocks = _constants(graph, kernels)
+    alignment = target.board.alignment
+    found = []
+    for position, op in enumerate(graph.ops):
+        block = blocks.get(position)
+        whole = round_up(block.size, alignment) if block else 0
+        alone = block.least_bytes(graph.tensors[op.outputs[0]].nhwc) if block else 0
+        found.append((whole, round_up(alone, alignment)))
+    return tuple(found)
+
+
+def _constants(graph: Graph, kernels: tuple[KernelVariant | None, ...]) -> dict[int, Constants]:
+    from buildtool.emit.image import weight_image
+    from buildtool.emit.loading import constants
+
+    return constants(graph, kernels, weight_image(graph, kernels))
 
 
 def plan_with_loads(planner: Planner, graph: Graph, target: Target, options: PlanOptions) -> Plan:
@@ -72,12 +103,13 @@ def _layer_by_layer(graph: Graph, target: Target, options: PlanOptions, limit: i
 
 
 def _loaded(bare: Plan, graph: Graph, target: Target, options: PlanOptions, limit: int) -> Plan:
-    from buildtool.emit.image import weight_image
-    from buildtool.emit.loading import constants
     from buildtool.emit.sources import plan_kernels
     from buildtool.plan.loads import with_loads
 
     kernels = plan_kernels(bare, target)
-    blocks = constants(graph, kernels, weight_image(graph, kernels))
+    blocks = _constants(graph, kernels)
     goal = bare.arena_bytes if options.objective == "ram" else limit
-    return with_loads(bare, graph, target, kernels, blocks, goal, options.in_place)
+    made = with_loads(bare, graph, target, kernels, blocks, goal, options.in_place)
+    if made.moves and options.max_cost is not None and made.cost > options.max_cost:
+        return with_loads(bare, graph, target, kernels, blocks, goal, options.in_place, moving=False)
+    return made

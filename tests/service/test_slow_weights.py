@@ -7,8 +7,8 @@ import pytest
 from buildtool.service import handle
 
 
-def arena(**options):
-    answer = handle({"kind": "plan", "model": "ds_cnn", "board": "xcore", "options": options})
+def arena(model="ds_cnn", **options):
+    answer = handle({"kind": "plan", "model": model, "board": "xcore", "options": options})
     return answer["arena_bytes"], answer["f"], answer["cost"]
 
 
@@ -26,3 +26,11 @@ def test_the_least_memory_is_refused_where_it_costs_too_much():
     within, _, lower = arena(objective="ram", max_cost=cost - 1)
     assert lower < cost
     assert within >= least
+
+
+@pytest.mark.parametrize("model", ["resnet8", "mcunet_vww5"])
+def test_an_image_by_rows_needs_no_more_than_a_whole_one(model):
+    """Streamed regions, which hold all their constants at once, are chosen only where that pays."""
+    by_rows, _, _ = arena(model, objective="ram", image="stream")
+    whole, _, _ = arena(model, objective="ram")
+    assert by_rows <= whole

@@ -24,7 +24,9 @@ from buildtool.target.types import KernelVariant
 class Elements:
     """A graph as the search sees it; everything by element, tensors by their root.
 
-    `image`, `in_place`: as in PlanOptions.
+    `image`, `in_place`: as in PlanOptions. `loaded`: by operator, where weights are brought into the
+    arena: bytes of its constants in a streamed region, which holds all of them throughout, and the
+    least when it runs alone (its output channels in slices); empty where they are read in place.
     """
 
     graph: Graph
@@ -32,6 +34,7 @@ class Elements:
     alignment: int
     image: str = "overwritable"
     in_place: str = "rows"
+    loaded: tuple[tuple[int, int], ...] = ()
 
     @cached_property
     def positions(self) -> tuple[int, ...]:
@@ -106,6 +109,14 @@ class Elements:
     @cached_property
     def _sizes(self) -> tuple[int, ...]:
         return tuple(round_up(t.size, self.alignment) for t in self.graph.tensors)
+
+    def constants(self, first: int, last: int) -> int:
+        """Bytes of the arena for the constants of elements of a streamed region."""
+        return sum(self.loaded[p][0] for p in self.positions[first : last + 1]) if self.loaded else 0
+
+    def constants_alone(self, element: int) -> int:
+        """The least bytes of the arena for an element's constants while it runs alone."""
+        return self.loaded[self.positions[element]][1] if self.loaded else 0
 
     def feeds(self, element: int) -> bool:
         """Whether an element's output goes straight into the next element, row by row."""

@@ -46,13 +46,15 @@ class Settings:
     """What a front depends on besides the graph and the target.
 
     `hand_off`: least pixels that go from operator to operator inside a group; `max_f`: ways that do
-    more than this times the network's own work are left out.
+    more than this times the network's own work are left out. `loaded`: for boards that bring weights
+    into the arena, by operator: see `Elements.loaded`.
     """
 
     in_place: str = "rows"
     image: str = "overwritable"
     hand_off: int | None = None
     max_f: float = 2.0
+    loaded: tuple[tuple[int, int], ...] = ()
 
     @property
     def hand_offs(self) -> tuple[int, ...]:
@@ -117,8 +119,9 @@ def _space(
     image: str,
     in_place: str,
     hand_offs: tuple[int, ...],
+    loaded: tuple[tuple[int, int], ...],
 ) -> Space:
-    return Space(Elements(graph, kernels, alignment, image, in_place), hand_offs)
+    return Space(Elements(graph, kernels, alignment, image, in_place, loaded), hand_offs)
 
 
 @dataclass(frozen=True)
@@ -213,7 +216,8 @@ def front(graph: Graph, target: Target, settings: Settings) -> Front:
         None if op.kind in ALIAS_KINDS else catalogue.select(target, graph, op) for op in graph.ops
     )
     alignment = target.board.alignment
-    space = _space(graph, kernels, alignment, settings.image, settings.in_place, settings.hand_offs)
+    given = (settings.image, settings.in_place, settings.hand_offs, settings.loaded)
+    space = _space(graph, kernels, alignment, *given)
     return Front(graph, target, settings, space)
 
 

@@ -116,7 +116,7 @@ class Tables:
             block.step,
             block.need,
             form.window,
-            block.sums,
+            block.sums + self.e.constants(block.first, block.last),
             extra,
             least,
             block.axis,
@@ -241,7 +241,8 @@ class Tables:
     def _whole(self, element: int) -> int:
         made = [self.e.roots[t] for t in self.e.op(element).outputs]
         held = self.e.live[element] | frozenset(made)
-        return sum(self.e.size(t) for t in held) + self.e.scratch[element] - self._saved(element)
+        beside = self.e.scratch[element] + self.e.constants_alone(element)
+        return sum(self.e.size(t) for t in held) + beside - self._saved(element)
 
     def _saved(self, element: int) -> int:
         """Bytes that a kernel over whole tensors may save by writing over its input."""
