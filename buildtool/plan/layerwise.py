@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from buildtool.errors import UsageError, did_you_mean
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.types import Graph
 from buildtool.plan.assemble import assemble
 from buildtool.plan.overlap import IN_PLACE
 from buildtool.plan.types import Group, Plan, Region
@@ -25,9 +25,7 @@ def plan(graph: Graph, target: Target, *, in_place: str = "rows", image: str = "
     for name, value, known in (("in_place", in_place, IN_PLACE), ("image", image, IMAGES)):
         if value not in known:
             raise UsageError(f"{name} cannot be '{value}'", hint=did_you_mean(value, known))
-    kernels = tuple(
-        None if op.kind in ALIAS_KINDS else catalogue.select(target, graph, op) for op in graph.ops
-    )
+    kernels = catalogue.select_all(target, graph)
     regions = tuple(
         Region((Group((position,)),)) for position, kernel in enumerate(kernels) if kernel is not None
     )

@@ -148,9 +148,7 @@ class _Search:
     @staticmethod
     def of(graph: Graph, target: Target, in_place: str) -> _Search:
         running = tuple(i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS)
-        kernels = tuple(
-            None if op.kind in ALIAS_KINDS else catalogue.select(target, graph, op) for op in graph.ops
-        )
+        kernels = catalogue.select_all(target, graph)
         return _Search(graph, kernels, target.board.alignment, in_place, running, live_ranges(graph))
 
     def size(self, r: LiveRange) -> int:

@@ -65,9 +65,7 @@ def plan_strips(
 
     Raises UsageError for a segment that cannot run in strips, naming the operator.
     """
-    kernels = tuple(
-        None if op.kind in ALIAS_KINDS else catalogue.select(target, graph, op) for op in graph.ops
-    )
+    kernels = catalogue.select_all(target, graph)
     groups: dict[int, Group] = {}
     for segment in segments:
         group = segment_group(graph, segment)

@@ -26,13 +26,10 @@ def loads_weights(board: Board) -> bool:
 
 def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
     """By operator: bytes of its constants, and the least of them that it needs while it runs alone."""
-    from buildtool.graph.types import ALIAS_KINDS
     from buildtool.plan.arena import round_up
     from buildtool.target import catalogue
 
-    kernels = tuple(
-        None if op.kind in ALIAS_KINDS else catalogue.select(target, graph, op) for op in graph.ops
-    )
+    kernels = catalogue.select_all(target, graph)
     blocks = _constants(graph, kernels)
     alignment = target.board.alignment
     found = []

@@ -29,6 +29,7 @@ from pathlib import Path
 from buildtool.errors import TargetError, UnsupportedError, did_you_mean
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import (
+    ALIAS_KINDS,
     ConvAttrs,
     DepthwiseAttrs,
     Graph,
@@ -220,6 +221,11 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
         hint=f"the operator has {shape}; kernels need "
         + "; or ".join(f"{variant.when} ({variant.name})" for variant in candidates),
     )
+
+
+def select_all(target: Target, graph: Graph) -> tuple[KernelVariant | None, ...]:
+    """The kernel of every operator, None for aliases; UnsupportedError as `select`."""
+    return tuple(None if op.kind in ALIAS_KINDS else select(target, graph, op) for op in graph.ops)
 
 
 def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | None = None) -> int:

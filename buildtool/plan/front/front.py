@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from buildtool.errors import UsageError
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.types import Graph
 from buildtool.plan.front.blocks import Blocks
 from buildtool.plan.front.chain import Elements
 from buildtool.plan.front.regions import Candidate
@@ -212,9 +212,7 @@ def front(graph: Graph, target: Target, settings: Settings) -> Front:
     """The front of `graph` on `target`; UsageError where its image cannot be streamed."""
     if settings.image == "stream":
         refuse_unstreamable(graph)
-    kernels = tuple(
-        None if op.kind in ALIAS_KINDS else catalogue.select(target, graph, op) for op in graph.ops
-    )
+    kernels = catalogue.select_all(target, graph)
     alignment = target.board.alignment
     given = (settings.image, settings.in_place, settings.hand_offs, settings.loaded)
     space = _space(graph, kernels, alignment, *given)

@@ -84,9 +84,7 @@ def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 def _executable(
     graph: Graph, target: Target, fused: Sequence[tuple[int, ...]], in_place: str, image: str
 ) -> Plan:
-    kernels = tuple(
-        None if op.kind in ALIAS_KINDS else catalogue.select(target, graph, op) for op in graph.ops
-    )
+    kernels = catalogue.select_all(target, graph)
     groups = {ops[0]: Group(ops, Scheme.H_CACHED, 1, 1) for ops in fused}
     covered = {p for ops in fused for p in ops[1:]}
     regions = tuple(
