@@ -2,9 +2,10 @@
 
 For each network, image and limit on F the plan with the least arena: emitted, compiled, run (natively or
 in QEMU), every tensor compared with the executor; the bytes are the arena's, in which everything is
-(image rows, rings, accumulators, kernel scratch, alignment), all of them touched. The goal beside it was
-found by a search whose plans counted neither scratch nor alignment, with hand-offs of four pixels.
-A second table, of plans alone, has the least arena by hand-off. --no-run: plans only. Nothing is written.
+(image rows, rings, accumulators, kernel scratch, alignment); touched is what the run wrote to. The goal
+beside it was found by a search whose plans counted neither scratch nor alignment, with hand-offs of four
+pixels. A second table, of plans alone, has the least arena by hand-off. --no-run: plans only. Nothing is
+written.
 """
 
 from __future__ import annotations
