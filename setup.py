@@ -16,8 +16,8 @@ setup(
     ],
     ext_modules=[
         Extension(
-            "buildtool.plan.exact._search",
-            ["buildtool/plan/exact/search.c"],
+            "buildtool.plan.place._search",
+            ["buildtool/plan/place/search.c"],
             extra_compile_args=["-std=c99", "-O3"],
             optional=True,
         )

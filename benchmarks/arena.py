@@ -9,12 +9,12 @@ import argparse
 import time
 from pathlib import Path
 
-from buildtool.plan.arena import validate
-from buildtool.plan.exact.csvfile import read_problem
-from buildtool.plan.exact.native import library
-from buildtool.plan.exact.solver import Result, decide, solve
+from buildtool.plan.place.arena import validate
+from buildtool.plan.place.csvfile import read_problem
+from buildtool.plan.place.native import library
+from buildtool.plan.place.solver import Result, decide, solve
 from buildtool.report.table import table
-from buildtool.service.arena import COMMON_NODES
+from buildtool.service.answers.arena import COMMON_NODES
 
 CAPACITY = 1_048_576
 FILES = Path(__file__).resolve().parents[1] / "../shared/minimalloc"

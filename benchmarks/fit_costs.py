@@ -27,10 +27,10 @@ import single
 import streamed
 
 from buildtool.graph.types import OpKind
-from buildtool.plan.receptive import accumulates
-from buildtool.plan.schedule import plan_steps
+from buildtool.plan.schedule.receptive import accumulates
+from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.service import handle
-from buildtool.service.models import load_model, read_graph
+from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, cost, features, select
 from buildtool.target.expression import evaluate
 from buildtool.target.registry import kernels_root, load_target

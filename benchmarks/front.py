@@ -33,8 +33,8 @@ from buildtool.graph.types import (
     Quantization,
     Tensor,
 )
-from buildtool.plan.front.front import Settings, front
-from buildtool.service.models import load_model, read_graph
+from buildtool.plan.search.front import Settings, front
+from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.registry import load_target
 
 MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"

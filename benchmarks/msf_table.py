@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from buildtool.emit.sources import plan_kernels
-from buildtool.plan.check import check
-from buildtool.plan.front.front import Front, Settings, front
-from buildtool.plan.msf.strategy import plan_msf
-from buildtool.plan.summary import summarize
+from buildtool.plan.baselines.msf_strategy import plan_msf
+from buildtool.plan.check.check import check
+from buildtool.plan.search.front import Front, Settings, front
+from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import Plan
 from buildtool.report.table import Cell, layer, table
-from buildtool.service.models import load_model, read_graph
+from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.registry import load_target
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -33,14 +33,14 @@ from elftools.elf.sections import SymbolTableSection
 
 from buildtool.emit.sources import Sources, emit
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule import plan_steps
+from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import Plan
-from buildtool.service.compare import difference, reference
-from buildtool.service.execute import read_outcome
-from buildtool.service.firmware import build_firmware
-from buildtool.service.options import PlanOptions
-from buildtool.service.pipeline import Planned, planned
-from buildtool.service.validation import inputs_of
+from buildtool.service.emulation.compare import difference, reference
+from buildtool.service.emulation.execute import read_outcome
+from buildtool.service.emulation.validation import inputs_of
+from buildtool.service.firmware.firmware import build_firmware
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import Planned, planned
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import RunRequest, RunResult
 

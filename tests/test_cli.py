@@ -194,7 +194,7 @@ def test_validate_takes_a_users_input_and_tells_a_difference(
     assert cli.run([*words, "--tensors"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "EQUAL to the bit"
 
-    from buildtool.service import validation
+    from buildtool.service.emulation import validation
 
     original = validation.reference
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from buildtool.plan.branches import INPUT, Branches, Lane, Read
-from buildtool.plan.receptive import Axis
+from buildtool.plan.schedule.branches import INPUT, Branches, Lane, Read
+from buildtool.plan.schedule.receptive import Axis
 
 Lines = list[str]
 

@@ -11,8 +11,8 @@ from buildtool.emit.image import WeightImage, pieces
 from buildtool.emit.network import Network
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph, OpKind
-from buildtool.plan.loads import Constants, can_be_cut
-from buildtool.plan.schedule import schedule
+from buildtool.plan.assemble.loads import Constants, can_be_cut
+from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import Load
 from buildtool.target.types import KernelVariant
 

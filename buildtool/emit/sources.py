@@ -18,7 +18,7 @@ from buildtool.emit.network import Network
 from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph, Op
-from buildtool.plan.schedule import schedule
+from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
 from buildtool.target.types import KernelVariant, Target
 

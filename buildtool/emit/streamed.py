@@ -15,8 +15,8 @@ from buildtool.emit.names import operator_name
 from buildtool.emit.network import Network
 from buildtool.errors import UnsupportedError
 from buildtool.graph.types import TABLE_KINDS, ConvAttrs, OpKind, PoolAttrs
-from buildtool.plan.receptive import Axis, accumulates, axes, columns
-from buildtool.plan.schedule import Link, column_ends, first_column, links
+from buildtool.plan.schedule.receptive import Axis, accumulates, axes, columns
+from buildtool.plan.schedule.schedule import Link, column_ends, first_column, links
 from buildtool.plan.types import Group, Region
 
 _NAME_SHOWN = 50  # characters of a tensor's name behind its ring's size

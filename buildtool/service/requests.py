@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from buildtool.errors import ToolError, UsageError
-from buildtool.service.options import PlanOptions, plan_options
+from buildtool.service.pipeline.options import PlanOptions, plan_options
 
 SCHEMA = 1
 Request = Mapping[str, Any]
@@ -91,7 +91,7 @@ def boards(_request: Request) -> Answer:
 def zoo(request: Request) -> Answer:
     """The networks that buildtool can build by name; with `model`, that one's file."""
     from buildtool import zoo as networks
-    from buildtool.service.models import spec_name
+    from buildtool.service.pipeline.models import spec_name
 
     spec = _text(request, "model", "")
     if spec:
@@ -106,10 +106,11 @@ def plan(request: Request) -> Answer:
     """How a model will run on a board; refuses a plan that does not fit."""
     from buildtool.emit.image import weight_image
     from buildtool.emit.sources import plan_kernels
-    from buildtool.plan.codec import to_bytes, to_json
-    from buildtool.service.estimate import facts
-    from buildtool.service.pipeline import planned, refuse_unless_fits
-    from buildtool.service.planreport import beside, described
+    from buildtool.plan.codec import to_bytes
+    from buildtool.plan.summary.view import to_json
+    from buildtool.service.answers.estimate import facts
+    from buildtool.service.answers.planreport import beside, described
+    from buildtool.service.pipeline.pipeline import planned, refuse_unless_fits
 
     options, compare = _options(request), _flag(request, "compare")
     made = planned(_text(request, "model"), _text(request, "board"), options)
@@ -131,7 +132,7 @@ def plan(request: Request) -> Answer:
 
 def front(request: Request) -> Answer:
     """All plans of a model for a board that no other beats in memory and work."""
-    from buildtool.service.fronts import front_of
+    from buildtool.service.answers.fronts import front_of
 
     peers = _flag(request, "peers")
     found = front_of(_text(request, "model"), _text(request, "board"), _options(request), peers)
@@ -140,8 +141,13 @@ def front(request: Request) -> Answer:
 
 def analyze(request: Request) -> Answer:
     """Whether a model fits each board, what binds and by how much; what ONNX and Darknet files need."""
-    from buildtool.service.analysis import analysis
-    from buildtool.service.networks import is_network, network_analysis, network_options, refuse_for_boards
+    from buildtool.service.answers.analysis import analysis
+    from buildtool.service.answers.networks import (
+        is_network,
+        network_analysis,
+        network_options,
+        refuse_for_boards,
+    )
 
     names = request.get("boards") or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -159,8 +165,8 @@ def emit(request: Request) -> Answer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
-    from buildtool.service.firmware import arena_map, include_folder, kernel_sources
-    from buildtool.service.pipeline import planned, refuse_unless_fits
+    from buildtool.service.firmware.firmware import arena_map, include_folder, kernel_sources
+    from buildtool.service.pipeline.pipeline import planned, refuse_unless_fits
 
     made = planned(_text(request, "model"), _text(request, "board"), _options(request))
     sources = emit_sources(made.graph, made.plan, made.target, request.get("name") or made.model.name)
@@ -182,11 +188,11 @@ def emit(request: Request) -> Answer:
 def toolchain(request: Request) -> Answer:
     """The compiler and flags for a board; linker scripts are written below `work`."""
     from buildtool.emit.names import identifier
-    from buildtool.service.cmsis_nn import with_library
-    from buildtool.service.firmware import all_kernel_sources, include_folder
-    from buildtool.service.models import model_name
-    from buildtool.service.pipeline import load
-    from buildtool.service.sizes import binary_suffixes
+    from buildtool.service.firmware.firmware import all_kernel_sources, include_folder
+    from buildtool.service.firmware.sizes import binary_suffixes
+    from buildtool.service.pipeline.cmsis_nn import with_library
+    from buildtool.service.pipeline.models import model_name
+    from buildtool.service.pipeline.pipeline import load
     from buildtool.target.registry import plugin
 
     options = _options(request)  # a build learns of a mistake in them before it starts
@@ -219,10 +225,10 @@ def toolchain(request: Request) -> Answer:
 def build(request: Request) -> Answer:
     """The test firmware of a network: sources, image, .bin, size report."""
     from buildtool.emit.sources import emit as emit_sources
-    from buildtool.service.estimate import facts
-    from buildtool.service.firmware import arena_map, build_firmware, for_other_tools
-    from buildtool.service.pipeline import planned, refuse_unless_fits
-    from buildtool.service.sizes import binaries, size_report
+    from buildtool.service.answers.estimate import facts
+    from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools
+    from buildtool.service.firmware.sizes import binaries, size_report
+    from buildtool.service.pipeline.pipeline import planned, refuse_unless_fits
     from buildtool.target.registry import plugin
 
     made = planned(_text(request, "model"), _text(request, "board"), _options(request))
@@ -256,7 +262,7 @@ def build(request: Request) -> Answer:
 
 def sizes(request: Request) -> Answer:
     """What a linked image takes of each of the board's memories, and its .bin files."""
-    from buildtool.service.sizes import binaries, size_report
+    from buildtool.service.firmware.sizes import binaries, size_report
     from buildtool.target.registry import load_board
 
     board = load_board(_text(request, "board"))
@@ -276,22 +282,22 @@ def sizes(request: Request) -> Answer:
 
 def validate(request: Request) -> Answer:
     """Runs a network and compares it with the reference."""
-    from buildtool.service.validation import validation
+    from buildtool.service.emulation.validation import validation
 
     return {"schema": SCHEMA, **validation(request, _options(request))}
 
 
 def profile(request: Request) -> Answer:
     """Counts the instructions of every operator."""
-    from buildtool.service.profiling import profiling
+    from buildtool.service.emulation.profiling import profiling
 
     return {"schema": SCHEMA, **profiling(request, _options(request))}
 
 
 def tflm(request: Request) -> Answer:
     """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
-    from buildtool.plan.tflm import planned_file
-    from buildtool.service.models import load_model, tflite_file
+    from buildtool.plan.others.tflm import planned_file
+    from buildtool.service.pipeline.models import load_model, tflite_file
 
     if request.get("options"):
         raise UsageError("planning options have no effect on a plan for TFLM", hint="leave them out")
@@ -310,7 +316,7 @@ def tflm(request: Request) -> Answer:
 
 def arena(request: Request) -> Answer:
     """Solves an arena problem from a file."""
-    from buildtool.service import arena as problems
+    from buildtool.service.answers import arena as problems
 
     capacity = _number(request, "capacity", 0, most=problems.MOST_CAPACITY) if "capacity" in request else None
     budget = _number(request, "budget", 1, 1, problems.MOST_NODES) if "budget" in request else None

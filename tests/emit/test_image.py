@@ -14,7 +14,7 @@ from buildtool.emit.image import HEADER_BYTES, weight_image
 from buildtool.emit.sources import emit, plan_kernels
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph
-from buildtool.plan.layerwise import plan
+from buildtool.plan.assemble.layerwise import plan
 from buildtool.target.registry import load_target
 
 TARGET = load_target("cortex-m4")

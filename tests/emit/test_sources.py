@@ -16,10 +16,10 @@ from netbuilder import NetBuilder
 from buildtool.emit.sources import emit
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
-from buildtool.plan.layerwise import plan
-from buildtool.service.firmware import include_folder, write_files
-from buildtool.service.options import PlanOptions
-from buildtool.service.pipeline import make_plan
+from buildtool.plan.assemble.layerwise import plan
+from buildtool.service.firmware.firmware import include_folder, write_files
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import make_plan
 from buildtool.target.registry import load_target
 from buildtool.zoo import build
 
@@ -166,7 +166,7 @@ def test_no_set_or_hash_order_gets_into_a_file():
         "from buildtool.emit.sources import emit\n"
         "from buildtool.graph.rewrite import rewrite\n"
         "from buildtool.plan.codec import to_bytes\n"
-        "from buildtool.plan.layerwise import plan\n"
+        "from buildtool.plan.assemble.layerwise import plan\n"
         "from buildtool.target.registry import load_target\n"
         "graph, target = rewrite(every_operator()), load_target('cortex-m55')\n"
         "made = plan(graph, target)\n"

@@ -16,8 +16,8 @@ from buildtool.emit.sources import emit
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.plan.check import check
-from buildtool.plan.front.front import Settings, front
+from buildtool.plan.check.check import check
+from buildtool.plan.search.front import Settings, front
 from buildtool.service import handle
 from buildtool.target.registry import load_target
 

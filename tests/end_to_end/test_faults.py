@@ -11,9 +11,11 @@ import pytest
 from buildtool.emit.image import HEADER_BYTES
 from buildtool.errors import ToolError
 from buildtool.graph.types import OpKind
-from buildtool.service import firmware, handle, validation
-from buildtool.service.options import PlanOptions
-from buildtool.service.pipeline import planned
+from buildtool.service import handle
+from buildtool.service.emulation import validation
+from buildtool.service.firmware import firmware
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import planned
 
 MODEL = "resnet8"
 REQUEST = {

@@ -5,8 +5,8 @@ import pytest
 
 from buildtool.errors import UsageError
 from buildtool.service import handle
-from buildtool.service.inputs import from_file, seeded
-from buildtool.service.models import load_model, read_graph
+from buildtool.service.emulation.inputs import from_file, seeded
+from buildtool.service.pipeline.models import load_model, read_graph
 
 MODEL = "ds_cnn"
 SHAPE = (1, 49, 10, 1)

@@ -15,8 +15,8 @@ from spread import spread
 
 from buildtool.errors import UsageError
 from buildtool.graph.types import OpKind
-from buildtool.plan.overlap import IN_PLACE
-from buildtool.service.options import PlanOptions
+from buildtool.plan.schedule.overlap import IN_PLACE
+from buildtool.service.pipeline.options import PlanOptions
 
 _batches = settings(
     derandomize=True,

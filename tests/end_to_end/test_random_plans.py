@@ -16,10 +16,10 @@ from nativebatch import JUNK, differences, prepare, run
 
 from buildtool.errors import UsageError
 from buildtool.graph.macs import pixel_macs
-from buildtool.plan.arena import round_up
-from buildtool.plan.front.front import Settings, front
-from buildtool.plan.front.search import Search
-from buildtool.plan.overlap import IN_PLACE
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.overlap import IN_PLACE
+from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.paths import Search
 
 GAP = 64  # bytes of guard between buffers
 

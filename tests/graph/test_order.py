@@ -11,8 +11,8 @@ from wired import wired_net
 from buildtool.graph.flow import Flow, FlowOp, Value, flow_of, lives, peak, reordered
 from buildtool.graph.liveness import live_sum_bound
 from buildtool.graph.order import least_peak_order, reorder
-from buildtool.plan import layerwise
-from buildtool.plan.check import check
+from buildtool.plan.assemble import layerwise
+from buildtool.plan.check.check import check
 
 
 @st.composite

@@ -17,7 +17,7 @@ from kernelboard import Call, Firmware, Memory
 from buildtool.errors import UsageError
 from buildtool.graph.tflite.writer import write_model
 from buildtool.service import handle
-from buildtool.service.cmsis_nn import FAMILIES, with_adapters, with_library
+from buildtool.service.pipeline.cmsis_nn import FAMILIES, with_adapters, with_library
 from buildtool.target.catalogue import load_catalogue
 from buildtool.target.expression import evaluate
 from buildtool.target.registry import kernels_root, load_board

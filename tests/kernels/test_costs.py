@@ -4,7 +4,7 @@ import pytest
 
 from buildtool.graph.types import ALIAS_KINDS
 from buildtool.service import handle
-from buildtool.service.models import load_model, read_graph
+from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.catalogue import cost, select
 from buildtool.target.registry import load_target
 

@@ -19,7 +19,7 @@ from vectorcases import large_factors
 from buildtool.emit.packing import pack
 from buildtool.emit.strided import reduction
 from buildtool.errors import ToolError
-from buildtool.plan.overlap import distance
+from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import select
 from buildtool.target.types import Contract
 

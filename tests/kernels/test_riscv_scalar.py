@@ -17,7 +17,7 @@ from placement import run_over, run_pieces, run_whole
 from riscvcases import depthwise_3x3, depthwise_rows, wide
 
 from buildtool.emit.packing import pack
-from buildtool.plan.overlap import distance
+from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import features, load_catalogue, scratch_bytes
 from buildtool.target.expression import evaluate
 from buildtool.target.types import Contract

@@ -9,7 +9,7 @@ from kernelcases import windowed
 from litert import run_graph
 from placement import run_over, run_pieces, run_whole
 
-from buildtool.plan.overlap import distance
+from buildtool.plan.schedule.overlap import distance
 from buildtool.target.types import Contract
 
 EXAMPLES = settings(max_examples=50, derandomize=True, deadline=None)

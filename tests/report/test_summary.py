@@ -11,16 +11,16 @@ from plan_nets import Net, graphs, make_target, residual_net
 
 from buildtool.emit.sources import plan_kernels
 from buildtool.graph.macs import op_macs
-from buildtool.plan.front.front import Settings, front
-from buildtool.plan.layerwise import plan as plan_layerwise
-from buildtool.plan.msf.strategy import plan_msf
-from buildtool.plan.schedule import plan_steps, schedule
-from buildtool.plan.streamed import assemble_streamed
-from buildtool.plan.strips import parse_segments, plan_strips
-from buildtool.plan.summary import Use, move_cost, summarize
+from buildtool.plan.assemble.layerwise import plan as plan_layerwise
+from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.baselines.msf_strategy import plan_msf
+from buildtool.plan.baselines.strips import parse_segments, plan_strips
+from buildtool.plan.schedule.schedule import plan_steps, schedule
+from buildtool.plan.search.front import Settings, front
+from buildtool.plan.summary.summary import Use, move_cost, summarize
 from buildtool.plan.types import SOURCE, BufferKind, Group, Region, Scheme
-from buildtool.service.options import plan_options
-from buildtool.service.pipeline import planned
+from buildtool.service.pipeline.options import plan_options
+from buildtool.service.pipeline.pipeline import planned
 from buildtool.target import catalogue
 
 VWW5 = "mcunet_vww5"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from buildtool.graph.types import ALIAS_KINDS, ConvAttrs, PoolAttrs
-from buildtool.plan.schedule import plan_steps
+from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import BufferKind
 from buildtool.target.catalogue import scratch_bytes
 from buildtool.target.types import Contract

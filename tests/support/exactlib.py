@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from buildtool.plan.arena import Problem
-from buildtool.plan.exact import native
+from buildtool.plan.place import native
+from buildtool.plan.place.arena import Problem
 
 SOURCE = Path(native.__file__).with_name("search.c")
 FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror", "-shared", "-fPIC"]

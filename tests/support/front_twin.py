@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
-from buildtool.plan.arena import round_up
-from buildtool.plan.overlap import distance
-from buildtool.plan.receptive import accumulates, axes, streams, through
-from buildtool.plan.schedule import schedule
-from buildtool.plan.streamed import CALL_COST, assemble_streamed, region_distance
+from buildtool.plan.assemble.streamed import CALL_COST, assemble_streamed, region_distance
+from buildtool.plan.assemble.workspace import workspace
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.overlap import distance
+from buildtool.plan.schedule.receptive import accumulates, axes, streams, through
+from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import SOURCE, BufferKind, Group, Plan, Region, Scheme, Step
-from buildtool.plan.workspace import workspace
 from buildtool.target import catalogue
 from buildtool.target.types import Contract, Target
 

@@ -24,14 +24,14 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
-from buildtool.plan.check import check
+from buildtool.plan.check.check import check
 from buildtool.plan.types import Plan
-from buildtool.service.compare import difference, reference
-from buildtool.service.firmware import include_folder, kernel_sources, link, write_files
-from buildtool.service.objects import Compiler, Unit, compile_all
-from buildtool.service.options import PlanOptions
-from buildtool.service.pipeline import make_plan
-from buildtool.service.validation import SANITIZERS
+from buildtool.service.emulation.compare import difference, reference
+from buildtool.service.emulation.validation import SANITIZERS
+from buildtool.service.firmware.firmware import include_folder, kernel_sources, link, write_files
+from buildtool.service.firmware.objects import Compiler, Unit, compile_all
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import make_plan
 from buildtool.target.registry import load_target, plugin
 from buildtool.target.types import Target
 

@@ -14,7 +14,7 @@ from ckernels import View, compute, whole
 from kernelcases import Case
 
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, OpKind, PoolAttrs, ResizeAttrs
-from buildtool.plan.overlap import distance
+from buildtool.plan.schedule.overlap import distance
 from buildtool.target.types import Contract
 
 GUARD = 64  # bytes before and after

@@ -13,7 +13,7 @@ import pytest
 from buildtool import cli
 from buildtool.errors import PlanError
 from buildtool.service import handle
-from buildtool.service.models import load_model, read_graph
+from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.registry import load_board
 
 NETWORK = "mobilenetv2:size=64,alpha=0.35,classes=10"

@@ -1,0 +1,32 @@
+"""Plans that run one operator after the other, each over its whole output."""
+
+from __future__ import annotations
+
+from buildtool.errors import UsageError, did_you_mean
+from buildtool.graph.types import Graph
+from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.schedule.overlap import IN_PLACE
+from buildtool.plan.types import Group, Plan, Region
+from buildtool.target import catalogue
+from buildtool.target.types import Target
+
+IMAGES = ("overwritable", "resident")
+
+
+def plan(graph: Graph, target: Target, *, in_place: str = "rows", image: str = "overwritable") -> Plan:
+    """One region an operator, in the graph's order; aliases run no code and have none.
+
+    `in_place`: which outputs may lie on their dying inputs: of kernels that work row by row or
+    element by element ("rows"), of the latter only ("elementwise"), or "none". `image`: whether the
+    network's inputs survive the invoke ("resident"). The plan may be larger than the board's
+    memory (see `fit`). Raises UnsupportedError where the target has no kernel, UsageError for
+    unknown options.
+    """
+    for name, value, known in (("in_place", in_place, IN_PLACE), ("image", image, IMAGES)):
+        if value not in known:
+            raise UsageError(f"{name} cannot be '{value}'", hint=did_you_mean(value, known))
+    kernels = catalogue.select_all(target, graph)
+    regions = tuple(
+        Region((Group((position,)),)) for position, kernel in enumerate(kernels) if kernel is not None
+    )
+    return assemble(graph, target, regions, kernels, strategy="layerwise", in_place=in_place, image=image)

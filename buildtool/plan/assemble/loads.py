@@ -1,0 +1,243 @@
+"""Weights in slow memory: which constants are brought into the arena, when, and how many at a time.
+
+Constants of a region are there before it begins. Those of an operator that runs alone may come in
+slices of its output channels, each of which it computes over its whole output. Where there is room,
+they come while the region before computes, and a slice while the one before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from buildtool.errors import TargetError
+from buildtool.graph.types import Graph, OpKind
+from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.schedule import schedule
+from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Region
+from buildtool.target.types import KernelVariant, Target
+
+ATTEMPTS = 8  # at keeping a limit, by asking for less than what came out too large
+HEAD = 16  # bytes in front of the channels' constants; both parts are rounded up to this
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What an operator's kernel reads besides its inputs, in bytes.
+
+    `channels` output channels of `factors` and `weights` bytes each, in this order behind a head;
+    0 channels: the block cannot be cut.
+    """
+
+    size: int
+    channels: int = 0
+    factors: int = 0
+    weights: int = 0
+
+    def least_bytes(self, output: tuple[int, int, int, int]) -> int:
+        """The least that an operator with this output (NHWC) needs of the arena while it runs alone."""
+        if self.channels < 2:
+            return round_up(self.size, HEAD)
+        pixels = output[1] * output[2]
+        beside = (
+            round_up(pixels, HEAD) if pixels > 1 else 0
+        )  # a channel's outputs, before they go to their places
+        return min(round_up(self.size, HEAD), self.slice_bytes(1) + beside)
+
+    def slice_bytes(self, channels: int) -> int:
+        """Bytes of the block for so many of the channels."""
+        return round_up(HEAD + self.factors * channels, HEAD) + round_up(self.weights * channels, HEAD)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How one operator's constants come: see Load."""
+
+    channels: int
+    slots: int
+    bytes: int  # of the buffer
+    beside: int  # bytes for a slice of the output, before it goes to its place
+
+
+def with_loads(
+    plan: Plan,
+    graph: Graph,
+    target: Target,
+    kernels: Sequence[KernelVariant | None],
+    constants: Mapping[int, Constants],
+    limit: int,
+    in_place: str,
+    moving: bool = True,
+) -> Plan:
+    """`plan` with all `constants` (by operator) in the arena, within `limit` bytes if that can be.
+
+    Of what fits, what takes the least time: whole blocks before slices, and as early as possible.
+    `moving`: whether tensors may move between regions.
+    """
+    if target.board.alignment % HEAD:
+        raise TargetError(
+            f"board '{target.board.name}' aligns buffers to {target.board.alignment} bytes, constants in the "
+            f"arena need {HEAD}",
+            hint=f"alignment = {HEAD} in the board's file",
+        )
+    asked = limit
+    best: Plan | None = None
+    for _ in range(ATTEMPTS):
+        made = _Loader(plan, graph, target, tuple(kernels), constants, asked, in_place, moving).plan()
+        if best is None or made.arena_bytes < best.arena_bytes:
+            best = made
+        if made.arena_bytes <= limit:
+            return made
+        asked -= max(target.board.alignment, made.arena_bytes - limit)
+    assert best is not None
+    return best
+
+
+@dataclass(frozen=True)
+class _Loader:
+    plan_without: Plan
+    graph: Graph
+    target: Target
+    kernels: tuple[KernelVariant | None, ...]
+    constants: Mapping[int, Constants]
+    limit: int
+    in_place: str
+    moving: bool
+
+    def plan(self) -> Plan:
+        """Chooses, and places everything again."""
+        regions = self.plan_without.regions
+        spans = _spans(regions, self.graph, self.plan_without.image)
+        held = [self._live(span) for span in spans]
+        ways = [self._ways(region, used) for region, used in zip(regions, held, strict=True)]
+        early = self._early(regions, held, ways)
+        extra, loads, apart = self._buffers(regions, spans, ways, early)
+        placed = assemble_streamed(
+            self.graph,
+            self.target,
+            regions,
+            self.kernels,
+            strategy=self.plan_without.strategy,
+            in_place=self.in_place,
+            image=self.plan_without.image,
+            extra=extra,
+            apart=apart,
+            moving=self.moving,
+        )
+        base = len(placed.buffers) - len(extra)
+        return replace(
+            placed,
+            loads=tuple(replace(load, buffer=base + load.buffer) for load in loads),
+            accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
+        )
+
+    def _live(self, span: tuple[int, int]) -> int:
+        """Bytes of the arena that are in use in some step of a region, without any constants."""
+        places = sorted(
+            (b.offset, b.offset + b.size)
+            for b in self.plan_without.buffers
+            if b.first <= span[1] and span[0] <= b.last
+        )
+        total = reached = 0
+        for start, end in places:
+            total += max(0, end - max(start, reached))
+            reached = max(reached, end)
+        return round_up(total, self.target.board.alignment)
+
+    def _ways(self, region: Region, held: int) -> dict[int, _Way]:
+        """Per operator of a region, how its constants come."""
+        found = {op: _Way(0, 1, self.constants[op].size, 0) for op in region.ops if op in self.constants}
+        if len(region.ops) > 1 or region.is_streamed or not found:
+            return found
+        op = region.ops[0]
+        if held + found[op].bytes > self.limit and self.constants[op].channels > 1:
+            found[op] = self._sliced(op, held)
+        return found
+
+    def _sliced(self, op: int, held: int) -> _Way:
+        """The widest slices that fit, two of them if possible; single channels if nothing does."""
+        block = self.constants[op]
+        for slots in (2, 1):
+            low, high = 0, block.channels - 1
+            while low < high:  # the most channels that fit
+                middle = (low + high + 1) // 2
+                way = self._slice(op, middle, slots)
+                if held + way.bytes + way.beside <= self.limit:
+                    low = middle
+                else:
+                    high = middle - 1
+            if low:
+                return self._slice(op, -(-block.channels // -(-block.channels // low)), slots)
+        return self._slice(op, 1, 1)
+
+    def _slice(self, op: int, channels: int, slots: int) -> _Way:
+        _, rows, columns, _ = self.graph.tensors[self.graph.ops[op].outputs[0]].nhwc
+        beside = rows * columns * channels if rows * columns > 1 else 0
+        return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels), beside)
+
+    def _early(
+        self, regions: Sequence[Region], held: Sequence[int], ways: Sequence[Mapping[int, _Way]]
+    ) -> set[int]:
+        """Regions whose constants come while the region before computes: all for which there is room."""
+
+        def needs(index: int) -> int:
+            return sum(way.bytes + way.beside for way in ways[index].values())
+
+        found: set[int] = set()
+        for before, index in pairwise(range(len(regions))):
+            # a slice comes early as well: the buffer is there then
+            if ways[index] and held[before] + needs(before) + needs(index) <= self.limit:
+                found.add(index)
+        return found
+
+    def _buffers(
+        self,
+        regions: Sequence[Region],
+        spans: Sequence[tuple[int, int]],
+        ways: Sequence[Mapping[int, _Way]],
+        early: set[int],
+    ) -> tuple[list[Buffer], list[Load], set[int]]:
+        """Buffers with their lives, the loads into them, and the operators that run in slices."""
+        extra: list[Buffer] = []
+        loads: list[Load] = []
+        sliced: set[int] = set()
+        for index, span in enumerate(spans):
+            first = spans[index - 1][0] if index in early else span[0]
+            for op, way in ways[index].items():
+                loads.append(Load(op, len(extra), self.constants[op].size, way.channels, way.slots))
+                name = f"operator {op} constants"
+                extra.append(Buffer(BufferKind.WEIGHTS, name, (), way.bytes, first, span[1], op=op))
+                if way.beside:
+                    name = f"operator {op} slice"
+                    extra.append(Buffer(BufferKind.SCRATCH, name, (), way.beside, *span, op=op))
+                if way.channels:
+                    sliced.add(op)
+        return extra, loads, sliced
+
+
+_COUNTED = "weights are in the arena while their operator runs, and while they come"
+_NOT_COUNTED = "stack and the application's memory are not in the arena"
+
+
+def _spans(regions: Sequence[Region], graph: Graph, image: str) -> list[tuple[int, int]]:
+    """First and last step of every region."""
+    spans, number = [], 0
+    for region in regions:
+        steps = len(schedule(region, graph, image))
+        spans.append((number, number + steps - 1))
+        number += steps
+    return spans
+
+
+def can_be_cut(graph: Graph, op: int, kernel: KernelVariant) -> bool:
+    """Whether an operator can compute some of its output channels as if there were no others."""
+    kind, inputs = graph.ops[op].kind, graph.ops[op].inputs
+    if kernel.scratch != "0" or graph.tensors[graph.ops[op].outputs[0]].nhwc[0] != 1:
+        return False
+    if kind is OpKind.FULLY_CONNECTED:
+        return kernel.packing == "fully_connected_plain"
+    if kind is not OpKind.CONV_2D or kernel.packing != "conv_plain":
+        return False
+    return graph.tensors[inputs[1]].shape[3] == graph.tensors[inputs[0]].shape[3]  # one group

@@ -1,0 +1,149 @@
+"""A region's workspace: the column windows of its groups, and the scratch of their kernels.
+
+The groups of a region never need theirs at the same time, and scratch is needed only while its
+operator runs; in a group that runs in strips of whole rows, a window only from its maker to its last
+reader. So a region's time is divided into slots, each with what is needed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from buildtool.graph.types import Graph
+from buildtool.plan.place import arena, greedy
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.inner import columns_per_call
+from buildtool.plan.schedule.rings import Kept, windows
+from buildtool.plan.types import Buffer, BufferKind, Group, Region, Scheme
+from buildtool.target import catalogue
+from buildtool.target.types import Contract, KernelVariant
+
+
+@dataclass(frozen=True)
+class Life:
+    """First and last step in which something is touched."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Memory that a region needs from slot `first` to slot `last`: `size` bytes at one place.
+
+    `windows` and `scratch` (operator, bytes) lie in it, each at the last number from its start.
+    """
+
+    first: int
+    last: int
+    size: int
+    windows: tuple[tuple[Kept, int], ...] = ()
+    scratch: tuple[tuple[int, int, int], ...] = ()
+
+    def buffers(self, base: int, lives: Mapping[int, Life]) -> list[Buffer]:
+        """What lies in it, once the piece lies at `base`."""
+        found = []
+        for k, offset in self.windows:
+            life = lives[k.tensor]
+            found.append(
+                Buffer(
+                    BufferKind.RING,
+                    f"tensor {k.tensor} window",
+                    (k.tensor,),
+                    k.size,
+                    life.first,
+                    life.last,
+                    base + offset,
+                    k.rows,
+                    k.columns,
+                )
+            )
+        for position, size, offset in self.scratch:
+            life = lives[-2 - position]
+            name = f"operator {position} scratch"
+            found.append(
+                Buffer(BufferKind.SCRATCH, name, (), size, life.first, life.last, base + offset, op=position)
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Windows and scratch of a region's groups, by slots; `size`: most bytes of any slot."""
+
+    slots: int
+    pieces: tuple[Piece, ...]
+    size: int
+
+
+def workspace(
+    graph: Graph,
+    region: Region,
+    kernels: Sequence[KernelVariant | None],
+    alignment: int,
+    in_place: str,
+) -> Workspace:
+    """What each group needs while it runs, group after group."""
+    pieces: list[Piece] = []
+    slots = size = 0
+    for group in region.groups:
+        own = windows(graph, group) if region.is_streamed else []
+        wanted = _scratch(graph, group, kernels)
+        if group.scheme is Scheme.HALO and own:
+            height, offsets = _strip(graph, group, kernels, own, wanted, alignment, in_place)
+            laid = zip(wanted, offsets[len(own) :], strict=True)
+            scratch = tuple((p, n, at) for (p, n), at in laid)
+            pieces.append(Piece(slots, slots, height, tuple(zip(own, offsets, strict=False)), scratch))
+            size, slots = max(size, height), slots + 1
+            continue
+        end = slots + (max(len(wanted), 1) if own or wanted else 0)
+        # windows that keep columns between hand-offs are never free
+        pieces += [Piece(slots, end - 1, k.size, ((k, 0),)) for k in own]
+        pieces += [Piece(slots + i, slots + i, n, (), ((p, n, 0),)) for i, (p, n) in enumerate(wanted)]
+        held = sum(round_up(k.size, alignment) for k in own)
+        size, slots = max(size, held + max((round_up(n, alignment) for _, n in wanted), default=0)), end
+    return Workspace(max(slots, 1), tuple(pieces), size)
+
+
+def _scratch(graph: Graph, group: Group, kernels: Sequence[KernelVariant | None]) -> list[tuple[int, int]]:
+    """(operator, bytes) of those of a group whose kernels want scratch."""
+    found = []
+    columns = columns_per_call(graph, group)
+    for position in group.ops:
+        kernel, op = kernels[position], graph.ops[position]
+        wanted = catalogue.scratch_bytes(kernel, graph, op, columns.get(position)) if kernel else 0
+        if wanted:
+            found.append((position, wanted))
+    return found
+
+
+def _strip(
+    graph: Graph,
+    group: Group,
+    kernels: Sequence[KernelVariant | None],
+    own: Sequence[Kept],
+    scratch: Sequence[tuple[int, int]],
+    alignment: int,
+    in_place: str,
+) -> tuple[int, list[int]]:
+    """Operators run one after the other within a strip: a window lives from its maker to its last reader."""
+    ops = group.ops
+    items = []
+    for k in own:
+        made = next(i for i, p in enumerate(ops) if k.tensor in graph.ops[p].outputs)
+        read = max(i for i, p in enumerate(ops) if k.tensor in graph.ops[p].inputs)
+        items.append(arena.Item(made, read + 1, k.size, alignment))
+    items += [arena.Item(ops.index(p), ops.index(p) + 1, wanted, alignment) for p, wanted in scratch]
+    found = []
+    for i, k in enumerate(own):
+        op, kernel = graph.ops[ops[items[i].lower]], kernels[ops[items[i].lower]]
+        if in_place == "none" or kernel is None or kernel.overlap is not Contract.PIXEL:
+            continue
+        for j, other in enumerate(own):
+            # rows lie at their number modulo the window's rows: of equal windows, at the same place
+            same = (other.rows, other.columns, other.size) == (k.rows, k.columns, k.size)
+            if same and op.inputs.count(other.tensor) == 1 and items[j].upper == items[i].lower + 1:
+                found.append(arena.Permission(i, j, 0))
+    solution = greedy.solve(arena.Problem(tuple(items), tuple(found)))
+    return round_up(solution.height, alignment), list(solution.offsets)

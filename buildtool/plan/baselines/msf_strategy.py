@@ -1,0 +1,114 @@
+"""msf-CNN's choice as an executable plan: each block a region of one H-cached group, all else one by one.
+
+The model does not see residuals, and neither the network's input nor its last output. So each choice
+of the model's front becomes a plan, and limits and figures are those of the plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+from buildtool.errors import PlanError, UsageError
+from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.baselines.msf_blocks import all_blocks
+from buildtool.plan.baselines.msf_layers import chain, layer
+from buildtool.plan.baselines.msf_solve import front
+from buildtool.plan.schedule.inner import objection
+from buildtool.plan.types import Group, Plan, Region, Scheme
+from buildtool.target import catalogue
+from buildtool.target.types import Target
+
+STRATEGY = "msf-cnn"
+
+
+def plan_msf(
+    graph: Graph,
+    target: Target,
+    *,
+    ram: int | None = None,
+    max_f: float | None = None,
+    in_place: str = "rows",
+    image: str = "overwritable",
+) -> Plan:
+    """The plan of msf-CNN's choice.
+
+    Of the choices on the model's front: with `ram` (bytes of the arena; the second problem) the one
+    of the least work that fits, else (the first problem) the one of the least arena with no more work
+    than `max_f` times the network's own (None: whatever it takes). Raises PlanError if none keeps the
+    limits, UsageError for a network without a chain of convolutions.
+    """
+    plans = _plans(graph, target, in_place, image)
+    kept = [p for p in plans if (ram is None or p.arena_bytes <= ram) and (max_f is None or p.f <= max_f)]
+    if not kept:
+        raise _refusal(plans, ram, max_f)
+    if ram is not None:
+        return min(kept, key=lambda p: (p.macs, p.arena_bytes))
+    return min(kept, key=lambda p: (p.arena_bytes, p.macs))
+
+
+@lru_cache(maxsize=2)  # one network is asked about under several limits
+def _plans(graph: Graph, target: Target, in_place: str, image: str) -> tuple[Plan, ...]:
+    return tuple(_executable(graph, target, fused, in_place, image) for fused in _fused(graph))
+
+
+def _fused(graph: Graph) -> list[list[tuple[int, ...]]]:
+    """Of each choice on the model's front, the operators of its blocks of several layers."""
+    layers = chain(graph)
+    if not layers:
+        raise UsageError(
+            "msf-cnn plans chains of convolutions, and the network begins with none",
+            hint="strategy=best serves every network",
+        )
+    owned = [  # a layer and the additions that follow it
+        tuple(p for p in range(start, end) if graph.ops[p].kind not in ALIAS_KINDS)
+        for start, end in pairwise([*layers, layers[-1] + 1])
+    ]
+    possible = {
+        (m, n): cost
+        for (m, n), cost in all_blocks([layer(graph, graph.ops[p]) for p in layers]).items()
+        if n - m == 1 or objection(graph, _joined(owned[m:n])) is None
+    }
+    return [
+        [_joined(owned[m:n]) for m, n in choice.blocks if n - m > 1]
+        for choice in front(possible, len(layers))
+    ]
+
+
+def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(position for part in parts for position in part)
+
+
+def _executable(
+    graph: Graph, target: Target, fused: Sequence[tuple[int, ...]], in_place: str, image: str
+) -> Plan:
+    kernels = catalogue.select_all(target, graph)
+    groups = {ops[0]: Group(ops, Scheme.H_CACHED, 1, 1) for ops in fused}
+    covered = {p for ops in fused for p in ops[1:]}
+    regions = tuple(
+        Region((groups.get(position, Group((position,))),))
+        for position, kernel in enumerate(kernels)
+        if kernel is not None and position not in covered
+    )
+    return assemble_streamed(
+        graph, target, regions, kernels, strategy=STRATEGY, in_place=in_place, image=image
+    )
+
+
+def _refusal(tried: Sequence[Plan], ram: int | None, max_f: float | None) -> PlanError:
+    """What none of the choices kept, and the nearest limits that one would."""
+    allowed = [p for p in tried if max_f is None or p.f <= max_f] or tried
+    nearest = min(allowed, key=lambda p: (p.arena_bytes, p.macs))
+    if ram is not None and nearest.arena_bytes > ram:
+        return PlanError(
+            f"msf-cnn needs an arena of {nearest.arena_bytes} bytes, {ram} are allowed: "
+            f"{nearest.arena_bytes - ram} too many",
+            hint=f"--ram {nearest.arena_bytes}, or strategy=best",
+        )
+    least = min(tried, key=lambda p: (p.f, p.arena_bytes))
+    return PlanError(
+        f"msf-cnn multiplies the work by {least.f:.3f} at least, {max_f} is allowed",
+        hint=f"--max-f {least.f:.3f}, or strategy=best",
+    )

@@ -1,0 +1,1 @@
+"""Proves a plan legal without trusting who made it: replay on tagged memory, lifetimes, contracts."""

@@ -1,0 +1,275 @@
+"""Proves a plan legal for a graph and a target, without trusting who made it.
+
+Lifetimes are replayed from the schedule, overlaps row by row from the kernels' contracts. Nothing of
+what the planner computed is used, and none of its code but the lower bound's, on which no safety rests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from buildtool.errors import PlanError, TargetError
+from buildtool.graph.digest import topology_digest
+from buildtool.graph.macs import pixel_macs, total_macs
+from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.plan.assemble.assemble import arena_problem
+from buildtool.plan.check.hazard import unsafe
+from buildtool.plan.check.memory import replay
+from buildtool.plan.check.replay import Life, alias_groups, check_coverage, lives_in_steps
+from buildtool.plan.place.bounds import bound
+from buildtool.plan.schedule.schedule import plan_steps
+from buildtool.plan.types import Buffer, BufferKind, Plan, Step
+from buildtool.target.catalogue import features, scratch_bytes
+from buildtool.target.expression import evaluate
+from buildtool.target.registry import target_digest
+from buildtool.target.types import KernelVariant, Target
+
+_IMAGES = ("overwritable", "resident", "stream")
+
+
+def check(plan: Plan, graph: Graph, target: Target) -> None:
+    """Raises PlanError, naming operator or tensor, unless `plan` is legal.
+
+    Plans of whole operators are checked by lifetimes and contracts, streamed ones, and those in which
+    tensors move, by a replay on a model of their memory.
+    """
+    _check_identity(plan, graph, target)
+    kernels = _check_kernels(plan, graph, target)
+    _check_loads(plan, graph)
+    if plan.moves or plan.image == "stream" or any(region.is_streamed for region in plan.regions):
+        _check_streamed(plan, graph, target, kernels)
+        return
+    steps = plan_steps(plan.regions, graph)
+    check_coverage(steps, graph)
+    groups = alias_groups(graph)
+    lives = lives_in_steps(steps, graph, groups, plan.image)
+    holders = _check_tensor_buffers(plan, graph, groups, lives)
+    _check_scratch(plan, graph, kernels, steps)
+    _check_placement(plan, target)
+    allowed = _check_overlaps(plan, graph, kernels, steps, lives, holders)
+    _check_conflicts(plan, allowed)
+    _check_totals(plan, graph, steps)
+
+
+def _check_loads(plan: Plan, graph: Graph) -> None:
+    """Every load has a buffer of its own, which lives while its operator runs."""
+    steps = plan_steps(plan.regions, graph, plan.image) if plan.loads else ()
+    runs: dict[int, tuple[int, int]] = {}
+    for number, step in enumerate(steps):
+        runs[step.op] = (runs.get(step.op, (number, 0))[0], number)
+    taken: set[int] = set()
+    for load in plan.loads:
+        if load.op not in runs or not 0 <= load.buffer < len(plan.buffers) or load.buffer in taken:
+            raise PlanError(f"a load for operator {load.op} into buffer {load.buffer}")
+        taken.add(load.buffer)
+        buffer, place = plan.buffers[load.buffer], graph.ops[load.op].place
+        if buffer.kind is not BufferKind.WEIGHTS or buffer.op != load.op:
+            raise PlanError(f"its constants are loaded into buffer '{buffer.name}'", operator=place)
+        if buffer.first > runs[load.op][0] or buffer.last < runs[load.op][1]:
+            raise PlanError("its constants do not live as long as it runs", operator=place)
+        if load.slots not in (1, 2) or (not load.channels and (load.slots > 1 or buffer.size < load.size)):
+            raise PlanError(f"{buffer.size} bytes for constants of {load.size}", operator=place)
+        if load.channels < 0 or (load.channels and runs[load.op][0] != runs[load.op][1]):
+            raise PlanError("slices of its channels in more than one step", operator=place)
+        if load.channels and any(o.op == load.op for o in plan.overlaps):
+            raise PlanError("writes over its input, which it reads for every slice", operator=place)
+
+
+def _check_streamed(
+    plan: Plan, graph: Graph, target: Target, kernels: Sequence[KernelVariant | None]
+) -> None:
+    """Every operator runs once in some region, in order, and the replay reads only what is there."""
+    listed = [op for region in plan.regions for op in region.ops]
+    running = [i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS]
+    if listed != running:
+        raise PlanError("the regions do not hold every operator once, in the graph's order")
+    _check_placement(plan, target, exact=False)
+    columns: dict[int, int] = {}  # operator -> the most of a call
+    for step in plan_steps(plan.regions, graph, plan.image):
+        columns[step.op] = max(columns.get(step.op, 0), step.x1 - step.x0)
+    for position, kernel in enumerate(kernels):
+        op = graph.ops[position]
+        needed = scratch_bytes(kernel, graph, op, columns.get(position)) if kernel else 0
+        held = [b.size for b in plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position]
+        if needed and (len(held) != 1 or held[0] < needed):
+            place = graph.ops[position].place
+            raise PlanError(f"scratch of {held} bytes where {needed} are needed", operator=place)
+    computed = replay(plan, graph, kernels)
+    macs = sum(pixel_macs(graph, graph.ops[op], pixels) for op, pixels in computed.items())
+    if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
+        raise PlanError(f"{plan.macs} MACs declared, {macs} executed ({total_macs(graph)} layer by layer)")
+
+
+def _check_identity(plan: Plan, graph: Graph, target: Target) -> None:
+    """The plan is of this graph, this target."""
+    if plan.topology != topology_digest(graph):
+        raise PlanError("the plan is for a network of another topology", hint="plan again")
+    if plan.target != target_digest(target):
+        raise PlanError("the plan is for another board or other kernels", hint="plan again")
+    if plan.image not in _IMAGES:
+        raise PlanError(f"image mode '{plan.image}' is unknown", hint="known: " + ", ".join(_IMAGES))
+    if plan.alignment < 1 or plan.alignment % target.board.alignment:
+        raise PlanError(f"alignment {plan.alignment} does not suit the board's {target.board.alignment}")
+
+
+def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVariant | None]:
+    """Every operator has a kernel that serves it; aliases have none."""
+    if len(plan.kernels) != len(graph.ops):
+        raise PlanError(f"{len(plan.kernels)} kernels for {len(graph.ops)} operators")
+    known = {(variant.op, variant.name): variant for variant in target.kernels}
+    chosen: list[KernelVariant | None] = []
+    for op, name in zip(graph.ops, plan.kernels, strict=True):
+        if op.kind in ALIAS_KINDS:
+            if name:
+                raise PlanError(f"an alias has kernel '{name}'", operator=op.place)
+            chosen.append(None)
+            continue
+        variant = known.get((str(op.kind), name))
+        if variant is None:
+            raise PlanError(f"the target has no kernel '{name}' for {op.kind}", operator=op.place)
+        if not evaluate(variant.when, features(graph, op)):
+            raise PlanError(f"kernel '{name}' does not serve this shape", operator=op.place)
+        chosen.append(variant)
+    return chosen
+
+
+def _check_tensor_buffers(
+    plan: Plan, graph: Graph, groups: Mapping[int, int], lives: Mapping[int, Life]
+) -> dict[int, int]:
+    """Every activation has one buffer, long and large enough, shared with its aliases alone.
+
+    Returns group -> its buffer's position.
+    """
+    holder: dict[int, int] = {}
+    for index, buffer in enumerate(plan.buffers):
+        for t in buffer.tensors:
+            if t not in groups:
+                raise PlanError(f"buffer '{buffer.name}' holds tensor {t}, which is no activation")
+            if t in holder:
+                raise PlanError("a tensor has two buffers", tensor=graph.tensors[t].name)
+            if buffer.kind is not BufferKind.TENSOR or groups[t] != groups[buffer.tensors[0]]:
+                raise PlanError(f"buffer '{buffer.name}' holds different tensors")
+            holder[t] = index
+    for t, group in groups.items():
+        tensor = graph.tensors[t]
+        if t not in holder or holder[t] != holder.get(group):
+            raise PlanError("a tensor has no buffer with the tensor it aliases", tensor=tensor.name)
+        buffer, (first, last) = plan.buffers[holder[t]], lives[group]
+        if buffer.size < tensor.size:
+            raise PlanError(f"the buffer has {buffer.size} of {tensor.size} bytes", tensor=tensor.name)
+        if buffer.first > first or buffer.last < last:
+            raise PlanError(
+                f"the buffer lives from step {buffer.first} to {buffer.last}, needed from {first} to {last}",
+                tensor=tensor.name,
+            )
+    return {group: holder[group] for group in groups.values()}
+
+
+def _check_scratch(
+    plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None], steps: Sequence[Step]
+) -> None:
+    """In each step whose kernel wants scratch exactly one scratch buffer is live, and large enough."""
+    live: list[list[Buffer]] = [[] for _ in steps]
+    for buffer in plan.buffers:
+        if buffer.kind is BufferKind.SCRATCH:
+            for number in range(max(buffer.first, 0), min(buffer.last + 1, len(steps))):
+                live[number].append(buffer)
+    for number, step in enumerate(steps):
+        op, kernel = graph.ops[step.op], kernels[step.op]
+        needed = scratch_bytes(kernel, graph, op) if kernel else 0
+        if needed and (len(live[number]) != 1 or live[number][0].size < needed):
+            found = [b.size for b in live[number]]
+            raise PlanError(f"scratch of {found} bytes where {needed} are needed", operator=op.place)
+
+
+def _check_placement(plan: Plan, target: Target, exact: bool = True) -> None:
+    """Offsets are aligned, the arena is (`exact`ly) as high as its buffers, and fits its memory."""
+    top = 0
+    for buffer in plan.buffers:
+        if buffer.size < 0 or buffer.first < 0 or buffer.last < buffer.first:
+            raise PlanError(f"buffer '{buffer.name}' has size {buffer.size} and no life")
+        if buffer.offset < 0 or buffer.offset % plan.alignment:
+            raise PlanError(
+                f"buffer '{buffer.name}' lies at {buffer.offset}, not aligned to {plan.alignment}"
+            )
+        top = max(top, buffer.offset + buffer.size)
+    needed = -(-top // plan.alignment) * plan.alignment
+    if plan.arena_bytes < needed or (exact and plan.arena_bytes != needed):
+        raise PlanError(f"an arena of {plan.arena_bytes} bytes for buffers that end at {top}")
+    try:
+        memory = target.board.memory(target.board.arena)
+    except KeyError:
+        raise TargetError(f"board '{target.board.name}' has no memory '{target.board.arena}'") from None
+    if plan.arena_bytes > memory.size:
+        raise PlanError(
+            f"an arena of {plan.arena_bytes} bytes in memory '{memory.name}' of {memory.size}",
+            hint="see the limits that `fit` reports",
+        )
+
+
+def _check_overlaps(
+    plan: Plan,
+    graph: Graph,
+    kernels: Sequence[KernelVariant | None],
+    steps: Sequence[Step],
+    lives: Mapping[int, Life],
+    holders: Mapping[int, int],
+) -> set[tuple[int, int]]:
+    """Each declared overlap is true to the kernel's contract, and kept; pairs (output, input) of buffers."""
+    groups = alias_groups(graph)
+    allowed = set()
+    for overlap in plan.overlaps:
+        if not 0 <= overlap.op < len(graph.ops):
+            raise PlanError(f"an overlap of operator {overlap.op}, of {len(graph.ops)}")
+        op, kernel = graph.ops[overlap.op], kernels[overlap.op]
+        operands = [t for t in op.inputs if t in groups and holders[groups[t]] == overlap.input]
+        if len(operands) != 1 or holders[groups[op.outputs[0]]] != overlap.output or kernel is None:
+            raise PlanError("an overlap of buffers that are not its output and one input", operator=op.place)
+        group = groups[operands[0]]
+        mine = [number for number, step in enumerate(steps) if step.op == overlap.op]
+        kept = {groups[t] for t in graph.outputs if t in groups}
+        if plan.image == "resident":
+            kept |= set(graph.inputs)
+        if lives[group][1] != mine[-1] or group in kept:
+            raise PlanError(
+                "an overlap with an input that is read later",
+                operator=op.place,
+                tensor=graph.tensors[operands[0]].name,
+            )
+        output, source = plan.buffers[overlap.output], plan.buffers[overlap.input]
+        shift = source.offset - output.offset
+        for bytes_apart in (overlap.distance, max(shift, overlap.distance)):
+            why = unsafe(graph, op, operands[0], kernel.overlap, bytes_apart)
+            if why:
+                raise PlanError(f"at a distance of {bytes_apart} bytes {why}", operator=op.place)
+        together = set(range(max(output.first, source.first), min(output.last, source.last) + 1))
+        if shift >= overlap.distance and together <= set(mine):
+            allowed.add((overlap.output, overlap.input))
+    return allowed
+
+
+def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
+    """No two live buffers share a byte, but for proven overlaps."""
+    order = sorted((i for i, b in enumerate(plan.buffers) if b.size), key=lambda i: plan.buffers[i].first)
+    for place, i in enumerate(order):
+        a = plan.buffers[i]
+        for j in order[place + 1 :]:
+            b = plan.buffers[j]
+            if b.first > a.last:
+                break
+            apart = a.offset + a.size <= b.offset or b.offset + b.size <= a.offset
+            if not apart and (i, j) not in allowed and (j, i) not in allowed:
+                raise PlanError(
+                    f"buffers '{a.name}' and '{b.name}' overlap in step {max(a.first, b.first)}",
+                    hint="the plan is damaged; plan again",
+                )
+
+
+def _check_totals(plan: Plan, graph: Graph, steps: Sequence[Step]) -> None:
+    """Multiply-accumulates are those of the schedule, and the bound is one."""
+    macs = sum(pixel_macs(graph, graph.ops[s.op], (s.y1 - s.y0) * (s.x1 - s.x0)) for s in steps)
+    if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
+        raise PlanError(f"{plan.macs} MACs declared, {macs} executed ({total_macs(graph)} layer by layer)")
+    most = min(bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment)).bytes, plan.arena_bytes)
+    if not 0 <= plan.arena_bound_bytes <= most:
+        raise PlanError(f"a bound of {plan.arena_bound_bytes} bytes is declared, {most} is one")

@@ -1,1 +1,0 @@
-"""Exact placement of arena items: branch and bound in C, with a readable twin in Python."""

@@ -1,0 +1,77 @@
+"""Memory of a network that is only analysed: sums, the live-sum bound, and a placement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from buildtool.graph.flow import Flow, Life, lives, peak, reordered
+from buildtool.graph.order import Order, least_peak_order
+from buildtool.plan.assemble.assemble import SEARCH_NODES
+from buildtool.plan.place import greedy
+from buildtool.plan.place.arena import Item, Problem, validate
+from buildtool.plan.place.solver import improve
+
+WEIGHTS = ("flash", "load")
+MOST_PLACED = 2048  # buffers; above, placing them takes long
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """In bytes: `activations` and `weights` are sums over all of them.
+
+    `bound`: the largest sum of what is live at once, with weights `load` from the first operator that
+    reads them to the last, with `flash` never in memory. `planned`: a placement's height (None: too
+    many to place). `total`: what the ratio is of, all that would be in memory if nothing were shared.
+    `fullest`: the first operator at which the bound is reached.
+    """
+
+    activations: int
+    weights: int
+    total: int
+    bound: int
+    planned: int | None
+    fullest: int
+    order: Order | None  # None: the file's order was kept without a search
+
+
+def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tuple[Flow, Footprint]:
+    """The flow in the order that was asked for (graph.order.ORDERS), and what it takes."""
+    found = least_peak_order(flow) if order == "best" else None
+    if found is not None and found.peak < found.given_peak:
+        flow = _no_worse(flow, reordered(flow, found.order), weights)
+    kept = lives(flow, weights=weights == "load")
+    activations = sum(flow.values[v].size for v in flow.activations())
+    held = sum(flow.values[v].size for v in flow.weights())
+    total = activations + (held if weights == "load" else 0)
+    bound = peak(kept)
+    return flow, Footprint(activations, held, total, bound, _placed(kept), _fullest(kept, bound), found)
+
+
+def _no_worse(flow: Flow, other: Flow, weights: str) -> Flow:
+    """The order is the best for activations alone; weights that are loaded may turn that round."""
+    with_weights = weights == "load"
+    before, after = (peak(lives(f, weights=with_weights)) for f in (flow, other))
+    return other if after < before else flow
+
+
+def _placed(kept: tuple[Life, ...]) -> int | None:
+    if len(kept) > MOST_PLACED:
+        return None
+    problem = Problem(tuple(Item(life.first, life.last + 1, life.size) for life in kept))
+    solution = improve(problem, greedy.solve(problem), SEARCH_NODES)
+    validate(problem, solution.offsets)
+    return solution.height
+
+
+def _fullest(kept: tuple[Life, ...], bound: int) -> int:
+    """The first operator at which `bound` bytes are live."""
+    change: dict[int, int] = {}
+    for life in kept:
+        change[life.first] = change.get(life.first, 0) + life.size
+        change[life.last + 1] = change.get(life.last + 1, 0) - life.size
+    live = 0
+    for position in sorted(change):
+        live += change[position]
+        if live == bound:
+            return position
+    return 0

@@ -1,0 +1,133 @@
+"""Arena offsets for TensorFlow Lite Micro: a .tflite as the file has it, with TFLM's own rules.
+
+Every tensor that is not constant has bytes of its own (reshaped ones too), no output lies on its
+input, offsets and sizes are multiples of 16. Kernels' scratch is not known here: TFLM places it
+around these tensors, and what it adds comes on top.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.graph.tflite.flat import FlatFile, RawTensor
+from buildtool.graph.tflite.offline import with_offsets
+from buildtool.plan.assemble.assemble import SEARCH_NODES
+from buildtool.plan.place import greedy
+from buildtool.plan.place.arena import Item, Problem, round_up, validate
+from buildtool.plan.place.bounds import bound
+from buildtool.plan.place.solver import improve
+
+ALIGNMENT = 16  # bytes, TFLM's
+ITEM_BYTES = {
+    "int8": 1,
+    "uint8": 1,
+    "bool": 1,
+    "int16": 2,
+    "uint16": 2,
+    "float16": 2,
+    "bfloat16": 2,
+    "int32": 4,
+    "uint32": 4,
+    "float32": 4,
+    "int64": 8,
+    "uint64": 8,
+    "float64": 8,
+    "complex64": 8,
+    "complex128": 16,
+}
+MOST_BYTES = (1 << 31) - 1  # offsets are int32
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """`offsets`: one a tensor of the file, -1 for those without; `height`: bytes of all of them.
+
+    `bound`: no placement needs less; `tensors`: how many are placed.
+    """
+
+    offsets: tuple[int, ...]
+    height: int
+    bound: int
+    tensors: int
+
+
+def allocate(data: bytes, *, path: str = "") -> Allocation:
+    """Offsets for the network in the .tflite file `data`.
+
+    ModelError if the bytes are no well-formed model; UnsupportedError for several subgraphs and for
+    tensors whose size the file does not fix.
+    """
+    with _names_the_file(path):
+        file = FlatFile(data)
+        if file.subgraphs != 1:
+            raise UnsupportedError(f"{file.subgraphs} subgraphs", hint="unroll loops and conditions")
+        return _allocate(file)
+
+
+def planned_file(data: bytes, *, path: str = "") -> tuple[bytes, Allocation]:
+    """The same file with offsets for TFLM in its metadata."""
+    allocation = allocate(data, path=path)
+    with _names_the_file(path):
+        return with_offsets(data, allocation.offsets), allocation
+
+
+@contextmanager
+def _names_the_file(path: str) -> Iterator[None]:
+    """Errors get the file's path; what the accessors of the schema raise is the file's fault."""
+    try:
+        yield
+    except BuildtoolError as error:
+        raise error.at(path=path) from None
+    except (struct.error, IndexError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise ModelError("the file's structure is damaged", path=path) from error
+
+
+def _allocate(file: FlatFile) -> Allocation:
+    lives = _lives(file)
+    items, places = [], []
+    for t, (first, last) in lives.items():
+        tensor = file.tensor(t)
+        if tensor.is_constant or tensor.variable:
+            continue
+        size = _size(tensor)
+        if size:
+            places.append(t)
+            items.append(Item(first, last + 1, round_up(size, ALIGNMENT), ALIGNMENT))
+    problem = Problem(tuple(items))
+    solution = improve(problem, greedy.solve(problem), SEARCH_NODES)
+    validate(problem, solution.offsets)
+    if solution.height > MOST_BYTES:
+        raise UnsupportedError(f"an arena of {solution.height} bytes; offsets have 31 bits")
+    offsets = [-1] * file.tensor_count
+    for t, offset in zip(places, solution.offsets, strict=True):
+        offsets[t] = offset
+    return Allocation(tuple(offsets), solution.height, bound(problem).bytes, len(places))
+
+
+def _lives(file: FlatFile) -> dict[int, tuple[int, int]]:
+    """Tensor -> first and last operator it is kept for; constants that are read are among them."""
+    first = dict.fromkeys(file.inputs, 0)
+    last = dict(first)
+    for position, op in enumerate(file.operators):
+        for t in (*op.outputs, *op.inputs):
+            if t >= 0:
+                first.setdefault(t, position)
+                last[t] = position
+    for t in file.outputs:
+        first.setdefault(t, 0)
+        last[t] = max(len(file.operators) - 1, 0)
+    return {t: (first[t], last[t]) for t in first}
+
+
+def _size(tensor: RawTensor) -> int:
+    if tensor.dtype not in ITEM_BYTES:
+        raise UnsupportedError(f"a tensor of type {tensor.dtype}", tensor=tensor.name)
+    if tensor.dynamic:
+        hint = "re-export with a fixed input shape"
+        raise UnsupportedError("its shape is only known at run time", tensor=tensor.name, hint=hint)
+    return math.prod(tensor.shape) * ITEM_BYTES[tensor.dtype]

@@ -1,0 +1,1 @@
+"""The arena problem by itself: offsets for buffers with lifetimes, bounds, greedy orders, exact search."""

@@ -1,0 +1,116 @@
+"""Arena problems as tables: id, lower, upper, size, and where wanted alignment and offset.
+
+The format of minimalloc's benchmark files: a line with the columns' names, then one a buffer, live from
+`lower` until before `upper`, `size` bytes large. An `offset` says where a buffer has to lie, and may be
+empty. A solution is the same table with all offsets.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from buildtool.errors import ModelError
+from buildtool.plan.place.arena import Item, Problem
+from buildtool.plan.place.instance import MOST_ITEMS
+
+MOST_BYTES = 1 << 20  # of a file
+_NEEDED = ("id", "lower", "upper", "size")
+_KNOWN = (*_NEEDED, "alignment", "offset")
+_NUMBER = re.compile(r"-?[0-9]{1,15}")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A problem with its buffers' names, in the file's order."""
+
+    names: tuple[str, ...]
+    problem: Problem
+
+
+def read_problem(data: bytes, *, path: str = "") -> Table:
+    """The problem in a file's bytes; ModelError with `path` and line."""
+    if len(data) > MOST_BYTES:
+        raise ModelError(f"the file has more than {MOST_BYTES} bytes", path=path)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ModelError("not a text file", path=f"{path}:{line}") from None
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    names: list[str] = []
+    items: list[Item] = []
+    seen: set[str] = set()
+    try:
+        columns = _columns(next(rows, []))
+        for row in rows:
+            if not row:
+                continue
+            if len(row) != len(columns):
+                raise ModelError(f"{len(row)} values for {len(columns)} columns")
+            values = {column: value.strip() for column, value in zip(columns, row, strict=True)}
+            if values["id"] in seen:
+                raise ModelError(f"a second buffer with the id '{values['id']}'")
+            if len(items) == MOST_ITEMS:
+                raise ModelError(f"more than {MOST_ITEMS} buffers")
+            names.append(values["id"])
+            seen.add(values["id"])
+            items.append(_item(values))
+    except csv.Error as error:
+        raise ModelError(f"not a table: {error}", path=f"{path}:{rows.line_num}") from None
+    except ModelError as error:
+        raise error.at(path=f"{path}:{max(rows.line_num, 1)}") from None
+    return Table(tuple(names), Problem(tuple(items)))
+
+
+def _columns(row: Sequence[str]) -> list[str]:
+    columns = [name.strip().lower() for name in row]
+    hint = f"the first line names the columns: {', '.join(_NEEDED)}, and if wanted alignment, offset"
+    for name in _NEEDED:
+        if name not in columns:
+            raise ModelError(f"no column '{name}'", hint=hint)
+    for name in columns:
+        if name not in _KNOWN:
+            raise ModelError(f"a column '{name}', which has no meaning here", hint=hint)
+        if columns.count(name) > 1:
+            raise ModelError(f"the column '{name}' twice", hint=hint)
+    return columns
+
+
+def _item(values: dict[str, str]) -> Item:
+    lower, upper, size = (_number(values, name) for name in ("lower", "upper", "size"))
+    alignment = _number(values, "alignment") if "alignment" in values else 1
+    offset = _number(values, "offset") if values.get("offset") else None
+    if lower >= upper:
+        raise ModelError(f"a life from {lower} until before {upper} is none")
+    if size < 0:
+        raise ModelError(f"a size of {size} bytes")
+    if alignment < 1:
+        raise ModelError(f"an alignment of {alignment} bytes")
+    if offset is not None and (offset < 0 or offset % alignment):
+        raise ModelError(f"an offset of {offset}, which is no multiple of {alignment} from 0 on")
+    return Item(lower, upper, size, alignment, offset)
+
+
+def _number(values: dict[str, str], name: str) -> int:
+    if not _NUMBER.fullmatch(values[name]):
+        raise ModelError(
+            f"'{values[name][:40]}' as {name}, which has to be a whole number of up to 15 digits"
+        )
+    return int(values[name])
+
+
+def write_solution(table: Table, offsets: Sequence[int]) -> bytes:
+    """The table with every buffer's offset; `alignment` only where one is not 1."""
+    items = table.problem.items
+    aligned = any(item.alignment != 1 for item in items)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_NEEDED, *(["alignment"] if aligned else []), "offset"])
+    for name, item, offset in zip(table.names, items, offsets, strict=True):
+        alignment = [item.alignment] if aligned else []
+        writer.writerow([name, item.lower, item.upper, item.size, *alignment, offset])
+    return text.getvalue().encode()

@@ -1,0 +1,224 @@
+"""Arena problems as the search wants them: whole units, sections of time, neighbours with distances.
+
+A section is a stretch of time at which more is live than just before and just after it: what fits
+there fits everywhere. Items that are never live or have no size are left out; nothing collides with
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+from math import gcd
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.errors import UnsupportedError
+from buildtool.plan.place.arena import Permission, Problem, round_up
+
+Int32s = npt.NDArray[np.int32]
+
+MOST_ITEMS = 1024  # neighbours and work grow with the square
+MOST_UNITS = 1 << 29  # what all items and alignments add up to, so that sums stay in 32 bits
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A problem in units of `unit` bytes; arrays are indexed by item unless said otherwise.
+
+    `items`: positions in Problem.items. `first`, `last`: sections, half-open. `pinned`: where the item
+    has to lie, or -1. `floor`: the lowest offset at which it does not collide with pinned items.
+    `low`: no neighbour that lies above it is nearer than that. `loose`: 1 if it has a permission.
+    `twin`: the previous item that is the same in everything, or -1. Item i's neighbours are at
+    start[i] to start[i + 1] of `neighbour`; one that lies above i is at least `above` away from it,
+    and if i lies above, then at least `below`. Arrays `share_*` are indexed by permission: both items,
+    the sections both are live in, and how many units they can share. `capped`: some permissions are not
+    used in full (negative distances count as 0; of items that may lie at one offset because each is
+    the next one's output in a circle, not all will), so that finding no placement proves nothing.
+    """
+
+    unit: int
+    items: tuple[int, ...]
+    capped: bool
+    sections: int
+    first: Int32s
+    last: Int32s
+    size: Int32s
+    alignment: Int32s
+    pinned: Int32s
+    floor: Int32s
+    low: Int32s
+    loose: Int32s
+    twin: Int32s
+    start: Int32s
+    neighbour: Int32s
+    above: Int32s
+    below: Int32s
+    share_output: Int32s
+    share_input: Int32s
+    share_first: Int32s
+    share_last: Int32s
+    share_units: Int32s
+
+
+def compile_problem(problem: Problem) -> Instance:
+    """The instance of a problem; UnsupportedError if it has too many items or too large sizes."""
+    live = tuple(i for i, x in enumerate(problem.items) if x.lower < x.upper and problem.sizes[i] > 0)
+    if len(live) > MOST_ITEMS:
+        raise UnsupportedError(f"{len(live)} items, the exact search takes {MOST_ITEMS}")
+    index = {item: position for position, item in enumerate(live)}
+    shares = _shares(problem, index)
+    unit, coarse = _unit(problem, live, shares)
+    sizes = [problem.sizes[i] // unit for i in live]
+    ends = sum(sizes) + sum(1 if coarse else problem.items[i].alignment // unit for i in live)
+    if ends + max((problem.items[i].offset or 0 for i in live), default=0) // unit >= MOST_UNITS:
+        raise UnsupportedError(f"sizes and offsets of {MOST_UNITS:,} units of {unit} bytes or more")
+    alignments = [1 if coarse else problem.items[i].alignment // unit for i in live]
+    pins = [-1 if (at := problem.items[i].offset) is None else at // unit for i in live]
+    first, last, sections = _sections([(problem.items[i].lower, problem.items[i].upper) for i in live])
+    distance = {(index[p.output], index[p.input]): p.distance // unit for p in shares}
+    start, neighbour = _neighbours(first, last)
+    owner = [i for i in range(len(live)) for _ in range(start[i], start[i + 1])]
+    pairs = list(zip(owner, neighbour.tolist(), strict=True))
+    above = [min(sizes[i], distance.get((i, n), sizes[i])) for i, n in pairs]
+    below = [min(sizes[n], distance.get((n, i), sizes[n])) for i, n in pairs]
+    low = list(sizes)
+    for (i, _), away in zip(pairs, above, strict=True):
+        low[i] = min(low[i], away)
+    loose = {i for pair in distance for i in pair}
+    savings = [max(0, min(sizes[n], sizes[o] - away)) for (o, n), away in distance.items()]
+    floors = _floors(sizes, alignments, pins, start, pairs, above, below)
+    return Instance(
+        unit=unit,
+        items=live,
+        capped=_is_capped(problem, index, shares),
+        sections=sections,
+        first=first,
+        last=last,
+        size=_ints(sizes),
+        alignment=_ints(alignments),
+        pinned=_ints(pins),
+        floor=_ints(floors),
+        low=_ints(low),
+        loose=_ints([int(i in loose) for i in range(len(live))]),
+        twin=_ints(_twins(list(zip(first, last, sizes, alignments, strict=True)), pins, loose)),
+        start=start,
+        neighbour=neighbour,
+        above=_ints(above),
+        below=_ints(below),
+        share_output=_ints([o for o, _ in distance]),
+        share_input=_ints([n for _, n in distance]),
+        share_first=_ints([max(first[o], first[n]) for o, n in distance]),
+        share_last=_ints([min(last[o], last[n]) for o, n in distance]),
+        share_units=_ints(savings),
+    )
+
+
+def _ints(values: Sequence[int]) -> Int32s:
+    return np.array(values, dtype=np.int32)
+
+
+def _shares(problem: Problem, index: Mapping[int, int]) -> list[Permission]:
+    """Permissions of items that are live together; distances are multiples of the granule, at least 0."""
+    found = []
+    for p in problem.permissions:
+        if p.output in index and p.input in index:
+            a, b = problem.items[p.output], problem.items[p.input]
+            if a.lower < b.upper and b.lower < a.upper:
+                found.append(Permission(p.output, p.input, round_up(max(0, p.distance), problem.granule)))
+    return found
+
+
+def _is_capped(problem: Problem, index: Mapping[int, int], shares: Sequence[Permission]) -> bool:
+    """Whether the search may miss placements; never with the permissions of a network's operators."""
+    if any(p.distance < 0 for p in problem.permissions if p.output in index and p.input in index):
+        return True
+    sorter: TopologicalSorter[int] = TopologicalSorter()
+    for p in shares:
+        if p.distance == 0:
+            sorter.add(p.input, p.output)
+    try:
+        sorter.prepare()
+    except CycleError:
+        return True
+    return False
+
+
+def _unit(problem: Problem, live: Sequence[int], shares: Sequence[Permission]) -> tuple[int, bool]:
+    """What all offsets are multiples of, in bytes, and whether that alone keeps every alignment.
+
+    Items that lie as low as they can lie on others, so their offsets are sums of sizes, distances
+    and fixed offsets, rounded up to alignments.
+    """
+    unit = gcd(
+        *(problem.sizes[i] for i in live),
+        *(problem.items[i].offset or 0 for i in live),
+        *(p.distance for p in shares),
+    )
+    alignments = [problem.items[i].alignment for i in live]
+    if all(unit % alignment == 0 for alignment in alignments):
+        return unit or 1, True
+    return gcd(unit, *alignments), False
+
+
+def _sections(lives: Sequence[tuple[int, int]]) -> tuple[Int32s, Int32s, int]:
+    """The sections that each item is live in (half-open), and how many there are."""
+    births, deaths = {lower for lower, _ in lives}, {upper for _, upper in lives}
+    times = sorted(births | deaths)
+    # The stretch from times[k] is a section if something is born as it begins and dies as it ends.
+    count = [0]
+    for begin, end in pairwise(times):
+        count.append(count[-1] + int(begin in births and end in deaths))
+    position = {time: k for k, time in enumerate(times)}
+    first = _ints([count[position[lower]] for lower, _ in lives])
+    last = _ints([count[position[upper]] for _, upper in lives])
+    return first, last, count[-1]
+
+
+def _neighbours(first: Int32s, last: Int32s) -> tuple[Int32s, Int32s]:
+    """Who is live together, as rows of one array: `start` has one entry more than there are items."""
+    together = (first[:, None] < last[None, :]) & (first[None, :] < last[:, None])
+    np.fill_diagonal(together, False)
+    start = np.concatenate([[0], np.cumsum(together.sum(axis=1))]).astype(np.int32)
+    return start, np.nonzero(together)[1].astype(np.int32)
+
+
+def _twins(kinds: Sequence[tuple[int, int, int, int]], pins: Sequence[int], loose: set[int]) -> list[int]:
+    """For every item the one before it that could take its place, -1 if there is none."""
+    latest: dict[tuple[int, int, int, int], int] = {}
+    twins = []
+    for i, kind in enumerate(kinds):
+        if pins[i] >= 0 or i in loose:
+            twins.append(-1)
+            continue
+        twins.append(latest.get(kind, -1))
+        latest[kind] = i
+    return twins
+
+
+def _floors(
+    sizes: Sequence[int],
+    alignments: Sequence[int],
+    pins: Sequence[int],
+    start: Int32s,
+    pairs: Sequence[tuple[int, int]],
+    above: Sequence[int],
+    below: Sequence[int],
+) -> list[int]:
+    """The lowest offset of every item among the pinned ones alone; a pinned one's own."""
+    floors = []
+    for i in range(len(sizes)):
+        if pins[i] >= 0:
+            floors.append(pins[i])
+            continue
+        links = range(int(start[i]), int(start[i + 1]))
+        fixed = ((pins[pairs[k][1]], k) for k in links if pins[pairs[k][1]] >= 0)
+        floor = 0
+        for pin, k in sorted(fixed):
+            if floor + above[k] > pin:
+                floor = max(floor, round_up(pin + below[k], alignments[i]))
+        floors.append(floor)
+    return floors

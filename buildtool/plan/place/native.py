@@ -1,0 +1,96 @@
+"""The search in C: found beside this file where the package was built, and called without copies."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import numpy as np
+
+from buildtool.plan.place.instance import Instance
+from buildtool.plan.place.outcome import Outcome, Verdict
+
+ABI = 1  # of search.c; a library of another one is not used
+
+_ARRAYS = (
+    *("first", "last", "size", "alignment", "pinned", "floor", "low", "loose", "twin"),
+    *("start", "neighbour", "above", "below"),
+    *("share_output", "share_input", "share_first", "share_last", "share_units"),
+)
+
+
+class _Problem(ctypes.Structure):
+    """struct exact_problem."""
+
+    _fields_ = (
+        *(
+            (name, ctypes.c_int32)
+            for name in ("items", "sections", "links", "shares", "capacity", "table_bits")
+        ),
+        *((name, ctypes.c_void_p) for name in _ARRAYS),
+        ("table", ctypes.c_void_p),
+    )
+
+
+@cache
+def library(path: Path | None = None) -> ctypes.CDLL | None:
+    """The compiled search.c at `path`, by default the one built with the package; None if there is none."""
+    here = Path(__file__).with_name("_search")
+    for candidate in [path] if path else [here.with_name(here.name + s) for s in EXTENSION_SUFFIXES]:
+        try:
+            found = ctypes.CDLL(str(candidate))
+            if found.exact_abi() != ABI:
+                continue
+        except (OSError, AttributeError):  # not there, not loadable here, or not this library
+            continue
+        found.exact_memory.restype = ctypes.c_size_t
+        found.exact_memory.argtypes = [ctypes.POINTER(_Problem)]
+        found.exact_run.restype = ctypes.c_int32
+        found.exact_run.argtypes = [
+            ctypes.POINTER(_Problem),
+            ctypes.c_void_p,
+            ctypes.c_int64,
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_int64),
+        ]
+        return found
+    return None
+
+
+class NativeSearch:
+    """Runs on one instance at one capacity (in units); what is known to fail is kept from run to run."""
+
+    def __init__(self, lib: ctypes.CDLL, instance: Instance, capacity: int, table_bits: int) -> None:
+        self._lib, self._count = lib, len(instance.items)
+        self._arrays = {name: np.ascontiguousarray(getattr(instance, name)) for name in _ARRAYS}
+        self._table = np.zeros(2 << table_bits, dtype=np.uint64)
+        self._problem = _Problem(
+            items=self._count,
+            sections=instance.sections,
+            links=len(instance.neighbour),
+            shares=len(instance.share_output),
+            capacity=capacity,
+            table_bits=table_bits,
+            table=self._table.ctypes.data,
+            **{name: array.ctypes.data for name, array in self._arrays.items()},
+        )
+        self._memory = np.empty(lib.exact_memory(ctypes.byref(self._problem)) // 8, dtype=np.uint64)
+
+    def run(self, order: Sequence[int], limit: int) -> Outcome:
+        """One run with items in this order of preference, ended after `limit` nodes."""
+        order_array = np.array(order, dtype=np.int32)
+        offsets = np.zeros(self._count, dtype=np.int32)
+        nodes = ctypes.c_int64(0)
+        verdict = self._lib.exact_run(
+            ctypes.byref(self._problem),
+            order_array.ctypes.data,
+            limit,
+            self._memory.ctypes.data,
+            offsets.ctypes.data,
+            ctypes.byref(nodes),
+        )
+        return Outcome(Verdict(verdict), tuple(offsets.tolist()), nodes.value)

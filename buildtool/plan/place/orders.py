@@ -1,0 +1,85 @@
+"""In which order the search tries items that could lie equally low: a few good orders, and noise.
+
+A depth-first search that starts wrongly stays wrong for long, so it is restarted with other orders
+and growing limits. Nothing is left to chance: the noise comes from a fixed generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from buildtool.plan.place.arena import Problem
+from buildtool.plan.place.instance import Instance
+
+FIRST_LIMIT = 1000  # nodes of the runs of the first round; doubles from round to round
+NOISY = 4  # runs with noise in a round
+SEED = 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the search: the order of items, and how many nodes it may visit."""
+
+    order: tuple[int, ...]
+    limit: int
+
+
+@dataclass(frozen=True)
+class _Measures:
+    """Of every item: the most that is live during its life, its life's length, both with its size."""
+
+    crowd: Sequence[int]
+    length: Sequence[int]
+    area: Sequence[int]
+
+
+def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
+    """Runs without end, the more promising ones first."""
+    m = _measures(problem, instance)
+    count = range(len(instance.items))
+    fixed = (
+        [(m.area[i], m.crowd[i], m.length[i]) for i in count],
+        [(m.crowd[i], m.length[i], m.area[i]) for i in count],
+        [(m.crowd[i], m.area[i], m.length[i]) for i in count],
+        [(m.length[i], m.area[i], m.crowd[i]) for i in count],
+    )
+    state, limit = SEED, FIRST_LIMIT
+    while True:
+        for keys in fixed:
+            yield Run(_order(keys, instance), limit)
+        for _ in range(NOISY):
+            keys = []
+            for i in count:
+                state = (state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+                keys.append((m.area[i] * (768 + (state >> 33) % 512), m.crowd[i], m.length[i]))
+            yield Run(_order(keys, instance), limit)
+        limit *= 2
+
+
+def _measures(problem: Problem, instance: Instance) -> _Measures:
+    live = [0] * instance.sections
+    spans = list(zip(instance.first.tolist(), instance.last.tolist(), strict=True))
+    sizes = instance.size.tolist()
+    for (first, last), size in zip(spans, sizes, strict=True):
+        for section in range(first, last):
+            live[section] += size
+    length = [problem.items[i].upper - problem.items[i].lower for i in instance.items]
+    return _Measures(
+        [max(live[first:last]) for first, last in spans],
+        length,
+        [size * time for size, time in zip(sizes, length, strict=True)],
+    )
+
+
+def _order(keys: Sequence[tuple[int, int, int]], instance: Instance) -> tuple[int, ...]:
+    """Items by descending key; ties, and twins among each other, by position."""
+    order = sorted(range(len(keys)), key=lambda i: (*(-k for k in keys[i]), i))
+    twin = instance.twin.tolist()
+    families: dict[int, list[int]] = {}
+    head: list[int] = []  # of every item, the first of its twins
+    for i, previous in enumerate(twin):
+        head.append(i if previous < 0 else head[previous])
+        families.setdefault(head[i], []).append(i)
+    waiting = {first: iter(members) for first, members in families.items()}
+    return tuple(next(waiting[head[i]]) for i in order)

@@ -1,0 +1,146 @@
+"""Operators that advance together over rows: a group whose branches fork from one tensor and join again.
+
+Every operator keeps the rows of its output that others of the group still read. To make rows of the
+last operator the group asks for its input a few rows at a time (as many as one step of the last one
+goes down it); whenever it has got them, every operator, in the graph's order, makes what it can of
+what the last one's rows need, and nothing more. So a short branch lags behind the longest one, and
+nothing is computed twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from buildtool.errors import PlanError
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule.receptive import Axis, axes, row_inputs, rows
+from buildtool.plan.types import Group
+
+INPUT = -1  # Read.lane: the group's input
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a lane reads row by row: what `lane` makes (INPUT: the group's input), `height` rows of it."""
+
+    lane: int
+    tensor: int
+    axis: Axis
+    height: int
+
+    def ready(self, made: int, height: int) -> int:
+        """Of `height` rows, those that can be made of the first `made` rows of this; may be below 0."""
+        if made >= self.height:
+            return height
+        return (made + self.axis.pad - self.axis.kernel) // self.axis.stride + 1
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One operator (its position in Graph.ops), the rows of its output, and what it reads."""
+
+    position: int
+    height: int
+    reads: tuple[Read, ...]
+
+
+@dataclass(frozen=True)
+class Branches:
+    """A group of Scheme.BRANCHES: a lane an operator, in the graph's order.
+
+    `pace`: rows of its input (`height` in all) that it asks for at a time; `step`: rows of its output
+    that it makes in one go.
+    """
+
+    lanes: tuple[Lane, ...]
+    height: int
+    pace: int
+    step: int
+
+    def wanted(self, rows_out: int) -> list[int]:
+        """Per lane, the rows needed for the first `rows_out` rows of the last one; then of the input."""
+        need = [0] * (len(self.lanes) + 1)
+        need[-2] = rows_out
+        for index in range(len(self.lanes) - 1, -1, -1):
+            for read in self.lanes[index].reads:
+                more = min(read.height, max(0, read.axis.high(need[index])))
+                need[read.lane] = max(need[read.lane], more)
+        return need
+
+
+class Progress:
+    """How far the lanes of a group have come: `made` rows each, of the input `goal` rows asked for."""
+
+    def __init__(self, branches: Branches) -> None:
+        self.branches = branches
+        self.made = [0] * len(branches.lanes)
+        self.goal = 0
+        self._target = 0
+        self._wanted: list[int] = []
+
+    def lowest(self, lane: int, otherwise: int) -> int:
+        """The lowest row that is still to be read of what a lane makes (INPUT: of the input)."""
+        low = [
+            max(0, read.axis.low(made))
+            for reader, made in zip(self.branches.lanes, self.made, strict=True)
+            for read in reader.reads
+            if read.lane == lane and made < reader.height
+        ]
+        return min(low, default=otherwise)
+
+    def ask(self) -> int:
+        """Rows of the input that have to be there before the group can go on."""
+        target = min(self.branches.lanes[-1].height, self.made[-1] + self.branches.step)
+        if target != self._target or not self._wanted:
+            self._target, self._wanted = target, self.branches.wanted(target)
+        self.goal = max(self.goal, min(self._wanted[-1], self.goal + self.branches.pace))
+        return self.goal
+
+    def advance(self) -> Iterator[tuple[int, int, int]]:
+        """(lane, rows from, rows to) of what is made now, in order; after `ask`."""
+        for index, lane in enumerate(self.branches.lanes):
+            end = self._wanted[index]
+            for read in lane.reads:
+                made = self.goal if read.lane == INPUT else self.made[read.lane]
+                end = min(end, read.ready(made, lane.height))
+            if end > self.made[index]:
+                start, self.made[index] = self.made[index], end
+                yield index, start, end
+
+
+@lru_cache(maxsize=64)
+def branches(graph: Graph, group: Group, tensor: int) -> Branches:
+    """The lanes of a group that is fed through `tensor`.
+
+    Raises PlanError where an operator feeds none of the others, and where ways from one tensor to the
+    group's output differ in their strides.
+    """
+    made = {graph.ops[p].outputs[0]: i for i, p in enumerate(group.ops)}
+    lanes = []
+    for position in group.ops:
+        op = graph.ops[position]
+        axis = axes(graph, op)[0]
+        reads = tuple(
+            Read(made.get(t, INPUT), t, axis, graph.tensors[t].nhwc[1])
+            for t in row_inputs(graph, op)
+            if t in made or t == tensor
+        )
+        lanes.append(Lane(position, rows(graph, op), reads))
+    pace = _stride(graph, lanes) * group.rows_per_step
+    return Branches(tuple(lanes), graph.tensors[tensor].nhwc[1], pace, group.rows_per_step)
+
+
+def _stride(graph: Graph, lanes: list[Lane]) -> int:
+    """Rows of the input that one row of the output goes down, the same along every way."""
+    strides: dict[int, int] = {len(lanes) - 1: 1}
+    for index in range(len(lanes) - 1, -1, -1):
+        place = graph.ops[lanes[index].position].place
+        if index not in strides:
+            raise PlanError("makes nothing that its group needs", operator=place)
+        for read in lanes[index].reads:
+            stride = strides[index] * read.axis.stride
+            if strides.setdefault(read.lane, stride) != stride:
+                raise PlanError("two ways from one tensor to it have different strides", operator=place)
+    return strides.get(INPUT, 1)

@@ -1,0 +1,151 @@
+"""What the operators of one group need of each other: who reads what, and how many pixels of it.
+
+A group is mostly a chain, but may contain whole residuals: a tensor of it may have several readers
+in it. What one pixel of the group's output needs of a tensor is then the union of what it needs
+along every path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from buildtool.errors import PlanError
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule.receptive import Axis, accumulates, axes, row_inputs, streams
+from buildtool.plan.types import Group
+
+Axes = tuple[Axis, Axis]  # rows, columns
+
+
+@lru_cache(maxsize=16)
+def readers(graph: Graph) -> Mapping[int, tuple[int, ...]]:
+    """Graph.consumers, remembered."""
+    return graph.consumers()
+
+
+def made(graph: Graph, group: Group) -> tuple[int, ...]:
+    """The tensors between a group's operators, in order: all its outputs but the last."""
+    return tuple(graph.ops[position].outputs[0] for position in group.ops[:-1])
+
+
+def held_whole(graph: Graph, group: Group) -> frozenset[int]:
+    """Of the tensors between a group's operators, those that something outside reads later."""
+    inside = set(group.ops)
+    return frozenset(
+        t for t in made(graph, group) if t in graph.outputs or not inside.issuperset(readers(graph)[t])
+    )
+
+
+def needs(graph: Graph, group: Group) -> dict[int, Axes]:
+    """Tensor (any that the group reads row by row, or makes) -> its axes to the group's output.
+
+    Raises PlanError for a group with an operator that feeds none of the others, and where two paths
+    from one tensor differ in their strides.
+    """
+    last = graph.ops[group.ops[-1]]
+    found: dict[int, Axes] = {last.outputs[0]: (Axis(), Axis())}
+    for position in reversed(group.ops):
+        op = graph.ops[position]
+        if op.outputs[0] not in found:
+            raise PlanError("makes nothing that its group needs", operator=op.place)
+        after, own = found[op.outputs[0]], axes(graph, op)
+        for t in row_inputs(graph, op):
+            path = (after[0].after(own[0]), after[1].after(own[1]))
+            known = found.get(t)
+            found[t] = path if known is None else _joined(known, path, op.place)
+    return found
+
+
+def _joined(a: Axes, b: Axes, place: str) -> Axes:
+    if (a[0].stride, a[1].stride) != (b[0].stride, b[1].stride):
+        raise PlanError("two ways from one tensor to it have different strides", operator=place)
+    return union(a[0], b[0]), union(a[1], b[1])
+
+
+def union(a: Axis, b: Axis) -> Axis:
+    """What either needs; both have one stride."""
+    pad = max(a.pad, b.pad)
+    return Axis(max(a.kernel - a.pad, b.kernel - b.pad) + pad, a.stride, pad)
+
+
+def fed_by(graph: Graph, groups: Sequence[Group], index: int) -> int:
+    """The tensor that drives group `index`: the output of the group before it, or its first input."""
+    first = row_inputs(graph, graph.ops[groups[index].ops[0]])
+    before = graph.ops[groups[index - 1].ops[-1]].outputs[0] if index else -1
+    return before if before in first else first[0]
+
+
+def read_whole(graph: Graph, group: Group) -> frozenset[int]:
+    """What a group's operators need as a whole for every row."""
+    found: set[int] = set()
+    for op in (graph.ops[position] for position in group.ops):
+        by_row = row_inputs(graph, op)
+        found.update(t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant and t not in by_row)
+    return frozenset(found)
+
+
+def columns_kept(graph: Graph, group: Group, tensor: int, along: Mapping[int, Axes]) -> int:
+    """Columns that a window of `tensor` needs so that none is lost before its last reader had it.
+
+    When the group has made x columns, a tensor with the axis (K, S, P) to the output is made up to
+    column (x - 1) * S - P + K. So its reader c (stride s, padding p, and of its output the axis
+    (K', S', P')) goes on at s * ((x - 1) * S' - P' + K') - p, while the tensor is made up to
+    (x + hand_off - 1) * S - P + K, with S = s * S'.
+    """
+    axis = along[tensor][1]
+    most = 0
+    for position in group.ops:
+        op = graph.ops[position]
+        if tensor in row_inputs(graph, op):
+            own, after = axes(graph, op)[1], along[op.outputs[0]][1]
+            ahead = group.hand_off * axis.stride + axis.kernel - axis.pad
+            most = max(most, ahead - own.stride * (after.kernel - after.pad) + own.pad)
+    return most
+
+
+def columns_per_call(graph: Graph, group: Group) -> dict[int, int]:
+    """Operator -> the most columns of its output that one call makes; empty where calls make whole rows."""
+    if not group.hand_off:
+        return {}
+    along = needs(graph, group)
+    strides = {position: along[graph.ops[position].outputs[0]][1].stride for position in group.ops}
+    return {position: group.hand_off * stride for position, stride in strides.items()}
+
+
+def objection(graph: Graph, ops: tuple[int, ...]) -> tuple[int, str] | None:
+    """Why `ops` cannot be a group of several operators: the operator's position and what is wrong with it.
+
+    A group's operators follow each other in the graph, run row by row, and feed each other. What else
+    reads their tensors does not matter (see `held_whole`), as long as every row of such a tensor is
+    made.
+    """
+    for position in ops:
+        op = graph.ops[position]
+        if not streams(graph, op):
+            return position, "does not run row by row"
+        if accumulates(graph, op) and position != ops[-1]:
+            return position, "needs all rows before it has any"
+    group = Group(ops)
+    try:
+        along = needs(graph, group)
+    except PlanError as error:
+        return ops[-1], error.text
+    if not read_whole(graph, group).isdisjoint(made(graph, group)):
+        return ops[-1], "needs a tensor of its group as a whole"
+    for t in sorted(held_whole(graph, group)):
+        if any(axis.kernel < axis.stride or axis.pad < 0 for axis in along[t]) or not _complete(
+            graph, ops, t
+        ):
+            return ops[-1], f"leaves out rows of '{graph.tensors[t].name}', which is read elsewhere"
+    return None
+
+
+def _complete(graph: Graph, ops: tuple[int, ...], tensor: int) -> bool:
+    """Whether a group reaches the last row and column of one of its tensors."""
+    along = needs(graph, Group(ops))[tensor]
+    result = graph.ops[ops[-1]].outputs[0]
+    source, end = graph.tensors[tensor].nhwc, graph.tensors[result].nhwc
+    if accumulates(graph, graph.ops[ops[-1]]):
+        end = graph.tensors[graph.ops[ops[-1]].inputs[0]].nhwc
+    return all(axis.high(end[1 + i]) >= source[1 + i] for i, axis in enumerate(along))

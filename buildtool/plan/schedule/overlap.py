@@ -1,0 +1,150 @@
+"""How far an operator's output may lie on its dying input, from the kernel's overlap contract.
+
+With the output at address o and the input at i, `distance` is the least d such that every i >= o + d
+is safe. Writing output row q touches at most [o, o + (q + 1) * out_row); the rows that the contract
+`row` still lets the kernel read from row q on begin at i + max(0, q * stride - pad) * in_row, and
+there are none once q * stride - pad is beyond the input. So
+
+    d = max over q of (q + 1) * out_row - max(0, q * stride - pad) * in_row.
+
+A tap's dilation only moves it further up. Under the contract `pixel`, element e is written when all
+elements up to e have been read: d = max over all e but the last of (e + 1) * (bytes of an output
+element - bytes of an input element), which is 0 where they are of one size.
+
+Under the contract `parts` the output is m lines of S bytes, n of each from this part, s of them from
+parts before it. Writing its line q ends below its lines from q + 1 on as long as
+i + (q + 1) * n >= o + q * S + s + n, and writing the parts before it ends at o + (m - 1) * S + s:
+
+    d = (m - 1) * (S - n) + s for the first part, (m - 1) * S + s for the others,
+
+so that with one line (parts below each other) each part may lie where it goes to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from buildtool.graph.liveness import LiveRange
+from buildtool.graph.types import (
+    ALIAS_KINDS,
+    AxisAttrs,
+    ConvAttrs,
+    Graph,
+    Op,
+    OpKind,
+    PoolAttrs,
+    Tensor,
+)
+from buildtool.plan.schedule.receptive import ROW_BY_ROW, WINDOWED
+from buildtool.plan.types import Overlap
+from buildtool.target.types import Contract, KernelVariant
+
+IN_PLACE = ("rows", "elementwise", "none")  # the contracts that may be used: all, `pixel` only, none
+
+
+def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | None:
+    """Bytes from the output's start to the lowest safe start of input tensor `operand`; None: no overlap.
+
+    Only what the kernel's contract and the shapes say; whether the operand dies here is up to the caller.
+    """
+    if len(op.outputs) != 1:
+        return None
+    source, result = graph.tensors[operand], graph.tensors[op.outputs[0]]
+    if contract is Contract.PIXEL:
+        if source.shape != result.shape:
+            return None  # a broadcast operand is read again and again
+        return max(0, (result.elements - 1) * (result.dtype.size - source.dtype.size))
+    if contract is Contract.ROW:
+        rows = _row_steps(op)
+        if rows is None or result.nhwc[0] != 1 or source.nhwc[0] != 1:
+            return None  # in a batch, the next image's rows are not below this one's
+        if op.kind in ROW_BY_ROW and source.shape != result.shape:
+            return None  # a broadcast operand is read again and again
+        if op.kind in WINDOWED and operand != op.inputs[0]:
+            return None
+        return _row_distance(rows, source, result)
+    if contract is Contract.PARTS and op.kind is OpKind.CONCATENATION:
+        return _part_distance(graph, op, operand)
+    return None
+
+
+def _part_distance(graph: Graph, op: Op, operand: int) -> int | None:
+    """The formula for parts, in bytes; a part that goes to several places stays."""
+    if op.inputs.count(operand) != 1 or not isinstance(op.attrs, AxisAttrs):
+        return None
+    result = graph.tensors[op.outputs[0]]
+    lines = math.prod(result.shape[: op.attrs.axis])
+    before = op.inputs[: op.inputs.index(operand)]
+    offset = sum(graph.tensors[t].size for t in before) // lines
+    own = graph.tensors[operand].size // lines if not before else 0
+    return (lines - 1) * (result.size // lines - own) + offset
+
+
+def _row_steps(op: Op) -> tuple[int, int] | None:
+    """(stride, rows padded above): output row q reads no input row below q * stride - pad."""
+    if op.kind in WINDOWED and isinstance(op.attrs, ConvAttrs | PoolAttrs):
+        return op.attrs.stride[0], op.attrs.pad.top
+    return (1, 0) if op.kind in ROW_BY_ROW else None
+
+
+def _row_distance(steps: tuple[int, int], source: Tensor, result: Tensor) -> int:
+    """The formula above, in bytes. It is linear in q but for one bend, so its pieces' ends are enough."""
+    stride, pad = steps
+    in_rows, out_rows = source.nhwc[1], result.nhwc[1]
+    in_row, out_row = source.size // max(in_rows, 1), result.size // max(out_rows, 1)
+    reading = min(out_rows, -(-(in_rows + pad) // stride))  # output rows whose window begins in the input
+    bend = -(-pad // stride)  # the first whose window does not begin above it
+    ends = {0, bend - 1, bend, reading - 1} & set(range(reading))
+    return max(((q + 1) * out_row - max(0, q * stride - pad) * in_row for q in ends), default=0)
+
+
+def permitted(
+    graph: Graph,
+    ranges: Sequence[LiveRange],
+    kernels: Sequence[KernelVariant | None],
+    in_place: str,
+    resident: bool,
+    *,
+    parts: bool = False,
+) -> tuple[Overlap, ...]:
+    """Every overlap that the kernels' contracts allow, with range indices as buffers.
+
+    `parts`: also those of concatenations, which plans of whole operators can have.
+
+    An input qualifies that dies at the operator, is read by it once, and is neither a network
+    output nor (if the image is resident) a network input. Overlaps that save nothing are left out.
+    """
+    contracts = {
+        "rows": {Contract.ROW, Contract.PIXEL},
+        "elementwise": {Contract.PIXEL},
+        "none": set(),
+    }[in_place]
+    if parts and in_place == "rows":
+        contracts.add(Contract.PARTS)
+    holder = {t: index for index, r in enumerate(ranges) for t in r.tensors}
+    found = []
+    for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):
+        if kernel is None or kernel.overlap not in contracts or op.kind in ALIAS_KINDS:
+            continue
+        for operand in _dying(op, position, ranges, holder, resident):
+            apart = distance(graph, op, operand, kernel.overlap)
+            if apart is not None and apart < graph.tensors[op.outputs[0]].size:
+                found.append(Overlap(position, holder[operand], holder[op.outputs[0]], apart))
+    return tuple(found)
+
+
+def _dying(
+    op: Op, position: int, ranges: Sequence[LiveRange], holder: Mapping[int, int], resident: bool
+) -> list[int]:
+    """Operands whose memory is free once `op` has read them."""
+    read = [holder[t] for t in op.inputs if t in holder]
+    return [
+        t
+        for t in op.inputs
+        if t in holder
+        and read.count(holder[t]) == 1
+        and ranges[holder[t]].last == position
+        and not ranges[holder[t]].is_output
+        and not (resident and ranges[holder[t]].is_input)
+    ]

@@ -1,0 +1,108 @@
+"""How much of a tensor a streamed region keeps: rows of rings, columns of windows, accumulators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule.inner import columns_kept, held_whole, made, needs, read_whole, readers
+from buildtool.plan.schedule.receptive import Axis, accumulates
+from buildtool.plan.schedule.schedule import advances
+from buildtool.plan.types import Group, Region, Scheme
+
+ACCUMULATOR_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of a tensor: `rows` rows of `columns` columns; `size` in bytes."""
+
+    tensor: int
+    rows: int
+    columns: int
+    size: int
+
+
+def _kept(graph: Graph, tensor: int, row_count: int, column_count: int) -> Kept:
+    _, _, _, channels = graph.tensors[tensor].nhwc
+    return Kept(tensor, row_count, column_count, row_count * column_count * channels)
+
+
+def windows(graph: Graph, group: Group) -> list[Kept]:
+    """The windows of the tensors between the operators of a group, first to last.
+
+    A tensor that is read outside of the group as well is held whole, and has none; branches have rings.
+    """
+    if len(group.ops) == 1 or group.scheme is Scheme.BRANCHES:
+        return []
+    along, whole = needs(graph, group), held_whole(graph, group)
+    found = []
+    for tensor in made(graph, group):
+        if tensor in whole:
+            continue
+        _, height, width, _ = graph.tensors[tensor].nhwc
+        row_count = min(height, along[tensor][0].extent(group.rows_per_step))
+        column_count = columns_kept(graph, group, tensor, along) if group.hand_off else width
+        found.append(_kept(graph, tensor, row_count, min(width, column_count)))
+    return found
+
+
+def rings(graph: Graph, region: Region, image: str) -> list[Kept]:
+    """The rings of a streamed region: of the tensors that its groups hand on, and of a streamed image.
+
+    Tensors that something outside of the region reads, and the region's own output, have none.
+    """
+    rows = _rows_held(graph, region, image)
+    inside = set(region.ops)
+    found = []
+    for tensor, row_count in sorted(rows.items()):
+        if tensor not in graph.outputs and inside.issuperset(readers(graph).get(tensor, (-1,))):
+            found.append(_kept(graph, tensor, row_count, graph.tensors[tensor].nhwc[2]))
+    return found
+
+
+def _rows_held(graph: Graph, region: Region, image: str) -> dict[int, int]:
+    """Tensor -> the most rows of it that are there at once and not yet read for the last time.
+
+    The region's advances are gone through backwards: what is read after rows were made is known then.
+    """
+    reads = {key: tuple(_reads(graph, region, *key)) for key in _movers(region)}
+    lowest: dict[int, int] = {}  # tensor -> the lowest row that is still read
+    rows: dict[int, int] = {}
+    for advance in reversed(list(advances(region, graph, image))):
+        t = graph.inputs[0] if advance.group < 0 else graph.ops[advance.ops[-1]].outputs[0]
+        if advance.group < 0 or not accumulates(graph, graph.ops[advance.ops[-1]]):
+            begin = advance.y1 - 1 if advance.group < 0 else advance.y0  # an image comes row by row
+            kept = advance.y1 - min(begin, lowest.get(t, begin))
+            rows[t] = max(kept, rows.get(t, 0))
+        for u, axis in reads.get((advance.group, advance.ops), ()):
+            low = max(0, axis.low(advance.y0)) if axis else 0
+            lowest[u] = min(low, lowest.get(u, low))
+    return rows
+
+
+def _movers(region: Region) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """(group, operators) of all that advances by itself."""
+    for index, group in enumerate(region.groups):
+        if group.scheme is Scheme.BRANCHES:
+            yield from ((index, (position,)) for position in group.ops)
+        else:
+            yield index, group.ops
+
+
+def _reads(
+    graph: Graph, region: Region, index: int, ops: tuple[int, ...]
+) -> Iterator[tuple[int, Axis | None]]:
+    """The tensors that some operators read from outside of them, and the row axis (None: as a whole)."""
+    group = replace(region.groups[index], ops=ops)
+    inside = {graph.ops[position].outputs[0] for position in ops}
+    for t, (axis, _) in needs(graph, group).items():
+        if t not in inside:
+            yield t, axis
+    yield from ((t, None) for t in read_whole(graph, group))
+
+
+def accumulator_bytes(graph: Graph, position: int) -> int:
+    """Bytes of the sums of a global pooling in a streamed region."""
+    return ACCUMULATOR_BYTES * graph.tensors[graph.ops[position].inputs[0]].nhwc[3]

@@ -1,0 +1,314 @@
+"""Blocks of elements that can be one group of a streamed region, and the forms a block can run in.
+
+Each element of a block feeds the next one and nothing else, or the block is a section of branches.
+Forms differ in how many pixels go from operator to operator: the fewer, the less memory and the more
+calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.plan.assemble.streamed import CALL_COST
+from buildtool.plan.assemble.workspace import workspace
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.inner import union
+from buildtool.plan.schedule.receptive import Axis, accumulates, streams, through
+from buildtool.plan.schedule.rings import accumulator_bytes
+from buildtool.plan.search.chain import Elements
+from buildtool.plan.search.sections import Section, section
+from buildtool.plan.types import Group, Region, Scheme
+from buildtool.target.types import Contract
+
+MOST_OPERATORS = 10  # in one block
+STEPS = (1, 2, 3, 4, 6, 8)  # rows a block may make in one go
+MOST_REPETITION = 6.0  # a block that multiplies its own work by more is not worth a look
+ROW = 0  # Group.hand_off: a whole row
+WHOLE = 1 << 40  # a lag that no ring keeps: the tensor has to be whole when the region begins
+
+Lags = tuple[tuple[int, int], ...]  # (tensor, rows it has to lead by, or WHOLE), by tensor
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Elements [first, last] as one group that makes `step` rows in one go.
+
+    `axis`: from its input's rows to its output's; `need`: rows of its input for one step; `lags`: the
+    rows by which tensors that its additions read besides have to be ahead; `sums`: aligned bytes of
+    its accumulators, and of the rows that branches keep; `work`: multiply-accumulates of all its
+    steps; `beside`: (element, tensor) of what is read besides; `section`: of branches.
+    """
+
+    first: int
+    last: int
+    step: int
+    axis: Axis
+    need: int
+    lags: Lags
+    sums: int
+    work: int
+    beside: tuple[tuple[int, int], ...] = ()
+    section: Section | None = None
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a block runs: its group, and aligned bytes of windows and scratch.
+
+    `late`: places in the block of the operators that still run when a row's first pixels are made.
+    """
+
+    group: Group
+    window: int
+    late: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """All blocks of a graph; `hand_offs`: the pixels that may go from operator to operator, ascending."""
+
+    e: Elements
+    hand_offs: tuple[int, ...]
+
+    @cached_property
+    def sections(self) -> tuple[Section | None, ...]:
+        """Last element -> the section that ends there."""
+        return tuple(section(self.e, last) for last in range(len(self.e.positions)))
+
+    def ending_at(self, last: int) -> Iterator[Block]:
+        """The blocks with this last element: first elements and steps that may be worth a look."""
+        yield from self._chains(last)
+        found = self.sections[last]
+        if found is not None:
+            beside = tuple((e, t) for e in range(found.first, last + 1) for t in self.e.read_whole[e])
+            lags = dict.fromkeys((self.e.roots[t] for _, t in beside), WHOLE)
+            work = self._worked(self._section_pixels(found, self.e.heights[last]))
+            sums, whole = found.rings, tuple(sorted(lags.items()))
+            yield Block(found.first, last, 1, found.axis, found.need, whole, sums, work, beside, found)
+
+    def _chains(self, last: int) -> Iterator[Block]:
+        """The blocks of elements that feed each other."""
+        op = self.e.op(last)
+        if not streams(self.e.graph, op):
+            return
+        height = self.e.heights[last]
+        for first in self._firsts(last):
+            once = self.e.work_before[last + 1] - self.e.work_before[first]
+            axis = self._axis(first, last)
+            if axis is None:
+                continue
+            for step in STEPS if first < last else STEPS[:1]:
+                if step > 1 and step >= 2 * height:
+                    break
+                work = self.work(first, last, step, height)
+                if work <= MOST_REPETITION * once:
+                    lags, beside = self._lags(first, last, step), tuple(self.e.beside(first, last))
+                    need, sums = axis.extent(step), self._sums(last)
+                    yield Block(first, last, step, axis, need, lags, sums, work, beside)
+
+    def _axis(self, first: int, last: int) -> Axis | None:
+        """The row axis of a block; None if an addition reads the block's input at another stride."""
+        axis = through(self.e.graph, self.e.positions[first : last + 1])
+        for e, t in self.e.beside(first, last):
+            if t == self.e.main(first):
+                after = through(self.e.graph, self.e.positions[e : last + 1])
+                if after.stride != axis.stride:
+                    return None
+                axis = union(axis, after)
+        return axis
+
+    def _lags(self, first: int, last: int, step: int) -> Lags:
+        """See Block: only a path of stride 1 can be followed in a ring."""
+        found: dict[int, int] = {}
+        for e, t in self.e.beside(first, last):
+            axis = through(self.e.graph, self.e.positions[first : e + 1])
+            made = through(self.e.graph, self.e.positions[e + 1 : last + 1]).extent(step)
+            root = self.e.roots[t]
+            plain = axis.stride == 1 and root == t and t in self.e.rows_read[e]
+            lag = made - 1 + axis.kernel - axis.pad if plain else WHOLE
+            found[root] = max(found.get(root, 0), lag)
+        return tuple(sorted(found.items()))
+
+    def _firsts(self, last: int) -> Iterator[int]:
+        """First elements of the blocks that end at `last`."""
+        first = last
+        yield first
+        while first and self.e.feeds(first - 1) and last - first + 1 < MOST_OPERATORS:
+            inner = self.e.makes[first - 1]
+            if self.e.readers[inner] != (first,) or inner in self.e.outputs:
+                return
+            first -= 1
+            yield first
+
+    def _sums(self, last: int) -> int:
+        position = self.e.positions[last]
+        if not accumulates(self.e.graph, self.e.graph.ops[position]):
+            return 0
+        return round_up(accumulator_bytes(self.e.graph, position), self.e.alignment)
+
+    def work(self, first: int, last: int, step: int, made: int) -> int:
+        """Multiply-accumulates of a chain's block that makes `made` rows."""
+        return self._worked(self.pixels_made(first, last, step, made))
+
+    def work_of(self, block: Block, made: int) -> int:
+        """Multiply-accumulates of a block that makes `made` rows."""
+        return self._worked(self._pixels_of(block, made))
+
+    def _worked(self, pixels: Iterable[tuple[int, int]]) -> int:
+        total = self.e.work_before
+        return sum((total[e + 1] - total[e]) * n // (self.e.heights[e] * self.e.widths[e]) for e, n in pixels)
+
+    def _pixels_of(self, block: Block, made: int) -> Iterable[tuple[int, int]]:
+        """Per element of a block, the pixels it makes for the first `made` rows of its output."""
+        if block.section is not None:
+            return self._section_pixels(block.section, made)
+        return self.pixels_made(block.first, block.last, block.step, made)
+
+    def _section_pixels(self, section: Section, made: int) -> Iterator[tuple[int, int]]:
+        for e, rows in zip(range(section.first, section.last + 1), section.lanes.wanted(made), strict=False):
+            yield e, rows * self.e.widths[e]
+
+    def pixels_made(self, first: int, last: int, step: int, made: int) -> Iterator[tuple[int, int]]:
+        """Per element of a block, last to first, the pixels it makes in all steps, clipped at the borders.
+
+        A global pooling makes none until the end. Columns that the next element steps over are not made.
+        """
+        low: Rows = np.arange(0, made, step)
+        high: Rows = np.minimum(low + step, made)
+        columns = self.e.widths[last]
+        for e in range(last, first - 1, -1):
+            pooling = accumulates(self.e.graph, self.e.op(e))
+            yield e, 0 if pooling else int((high - low).sum()) * columns
+            if e > first:
+                vertical, horizontal = self.e.axes_of[e]
+                low = np.maximum(0, low * vertical.stride - vertical.pad)
+                high = np.minimum(
+                    self.e.heights[e - 1], (high - 1) * vertical.stride - vertical.pad + vertical.kernel
+                )
+                columns = max(0, min(self.e.widths[e - 1], horizontal.high(columns)))
+
+    # ---- forms -----------------------------------------------------------------------------------
+
+    def lean(self, block: Block) -> tuple[Form, ...]:
+        """The forms with the least memory; of those that end a row alike, the one with the least."""
+        *cached, rows = self._groups(block)
+        strip = Form(rows, self._window(block, rows), self._late(block, rows))
+        kept = [strip]
+        for group in cached:  # each with larger windows than the one before it
+            late = self._late(block, group)
+            if len(kept) > 1 and kept[-1].late == late:
+                continue
+            form = Form(group, self._window(block, group), late)
+            if form.window < strip.window:
+                kept.append(form)
+            if form.window < strip.window and form.late <= strip.late:
+                return tuple(kept[1:])
+        return tuple(kept)
+
+    def forms(self, block: Block) -> tuple[tuple[Form, float], ...]:
+        """All forms that no other is as good as in both memory and cost, by memory, ascending."""
+        kept: list[tuple[Form, float]] = []
+        made = (Form(g, self._window(block, g), self._late(block, g)) for g in self._groups(block))
+        costed = [(form, self.block_cost(block, form.group)) for form in made]
+        for form, cost in sorted(costed, key=lambda found: (found[0].window, found[1])):
+            if not any(other.late <= form.late and less <= cost for other, less in kept):
+                kept.append((form, cost))
+        return tuple(kept)
+
+    def _groups(self, block: Block) -> Iterator[Group]:
+        """A block by hand-off, whole rows last: so many pixels of its output, or of its input if wider."""
+        ops = self.e.positions[block.first : block.last + 1]
+        if block.section is not None:
+            yield block.section.group
+            return
+        if len(ops) == 1:
+            yield Group(ops, Scheme.OPERATOR, block.step, ROW)
+            return
+        width, stride = self.e.widths[block.last], 1
+        for e in range(block.first + 1, block.last + 1):
+            stride *= self.e.axes_of[e][1].stride
+        for n in dict.fromkeys(max(1, n // stride) for n in self.hand_offs):
+            if n < width:
+                yield Group(ops, Scheme.H_CACHED, block.step, n)
+        yield Group(ops, Scheme.HALO, block.step, ROW)
+
+    def _late(self, block: Block, group: Group) -> frozenset[int]:
+        """See Form; an operator whose columns are all made by then is not among them."""
+        if block.section is not None:
+            return frozenset(range(block.last - block.first + 1))
+        width = self.e.widths[block.last]
+        end, begun = width, min(width, group.hand_off or width)  # columns made at the end, at the first
+        found = {block.last - block.first}
+        for e in range(block.last, block.first, -1):
+            axis, most = self.e.axes_of[e][1], self.e.widths[e - 1]
+            end, begun = min(most, axis.high(end)), min(most, axis.high(begun))
+            if begun < end:
+                found.add(e - 1 - block.first)
+        return frozenset(found)
+
+    def _window(self, block: Block, group: Group) -> int:
+        """Aligned bytes of a block's workspace (as `workspace` lays it out): windows and scratch."""
+        if block.section is not None:
+            return max(self.e.scratch[block.first : block.last + 1])
+        if group.scheme is Scheme.HALO and self._rewrites(block):
+            region = Region((group,))
+            return workspace(self.e.graph, region, self.e.kernels, self.e.alignment, self.e.in_place).size
+        held: list[int] = []  # windows between the operators, last to first
+        extent, pixels = block.step, group.hand_off
+        scratch = [self.e.scratch_for(block.last, pixels or self.e.widths[block.last])]
+        for e in range(block.last, block.first, -1):
+            vertical, horizontal = self.e.axes_of[e]
+            _, height, width, channels = self.e.graph.tensors[self.e.makes[e - 1]].nhwc
+            extent, pixels = vertical.extent(extent), pixels * horizontal.stride
+            kept = pixels + horizontal.kernel - horizontal.stride if pixels else width
+            held.append(round_up(min(height, extent) * min(width, kept) * channels, self.e.alignment))
+            scratch.append(self.e.scratch_for(e - 1, min(width, pixels) if pixels else width))
+        if group.scheme is not Scheme.HALO:
+            return sum(held) + max(scratch)
+        # an operator of a strip needs the windows before and after it
+        after, before = [0, *held], [*held, 0]
+        return max(a + b + c for a, b, c in zip(after, before, scratch, strict=True))
+
+    def _rewrites(self, block: Block) -> bool:
+        """Whether an operator inside a block may write over the window it reads."""
+        kernels = (self.e.kernels[p] for p in self.e.positions[block.first + 1 : block.last])
+        return self.e.in_place != "none" and any(k and k.overlap is Contract.PIXEL for k in kernels)
+
+    def block_cost(self, block: Block, group: Group, made: int | None = None) -> float:
+        """The target's estimate for all steps of a block that makes `made` rows (None: all)."""
+        height = self.e.heights[block.last]
+        made = height if made is None else made
+        if block.section is not None:
+            total = CALL_COST * block.section.calls[made]
+        else:
+            total = CALL_COST * self._calls(block, group.hand_off) * -(-made // block.step)
+        for e, n in self._pixels_of(block, made):
+            share = n / (self.e.heights[e] * self.e.widths[e]) if n else 1.0
+            total += self.e.cost[e] * share
+        return total
+
+    def _calls(self, block: Block, pixels: int) -> int:
+        """Kernel calls of one step of a block: see schedule.hand_offs, which this foresees."""
+        width = self.e.widths[block.last]
+        if pixels == ROW:
+            return block.last - block.first + 1
+        before, stride, reach = 0, 1, 0  # `reach`: columns made when the last operator has made none
+        for e in range(block.last, block.first, -1):
+            axis = self.e.axes_of[e][1]
+            stride, reach = stride * axis.stride, axis.high(reach)
+            before = max(before, -(-reach // (stride * pixels)))
+        ends: Rows = np.minimum(np.arange(-before * pixels, width, pixels) + pixels, width)
+        calls = 0
+        for e in range(block.last, block.first - 1, -1):
+            done = np.maximum.accumulate(np.maximum(ends, 0))
+            calls += int(np.count_nonzero(np.diff(done, prepend=0)))
+            if e > block.first:
+                axis = self.e.axes_of[e][1]
+                ends = np.minimum(self.e.widths[e - 1], (ends - 1) * axis.stride - axis.pad + axis.kernel)
+        return calls

@@ -1,0 +1,208 @@
+"""A graph as the search sees it: elements, the cuts between them, and what is live at each.
+
+Elements are the operators that run (aliases do not), in the graph's order. A cut before element c
+leaves some tensors whole in the arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from buildtool.graph.liveness import alias_roots
+from buildtool.graph.macs import op_macs
+from buildtool.graph.types import ALIAS_KINDS, Graph, Op
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.receptive import Axis, accumulates, axes, columns, row_inputs, rows, streams
+from buildtool.target import catalogue
+from buildtool.target.types import KernelVariant
+
+
+@dataclass(frozen=True)
+class Elements:
+    """A graph as the search sees it; everything by element, tensors by their root.
+
+    `image`, `in_place`: as in PlanOptions. `loaded`: by operator, where weights are brought into the
+    arena: bytes of its constants in a streamed region, which holds all of them throughout, and the
+    least when it runs alone (its output channels in slices); empty where they are read in place.
+    """
+
+    graph: Graph
+    kernels: tuple[KernelVariant | None, ...]
+    alignment: int
+    image: str = "overwritable"
+    in_place: str = "rows"
+    loaded: tuple[tuple[int, int], ...] = ()
+
+    @cached_property
+    def positions(self) -> tuple[int, ...]:
+        """Element -> position in Graph.ops."""
+        return tuple(i for i, op in enumerate(self.graph.ops) if op.kind not in ALIAS_KINDS)
+
+    def op(self, element: int) -> Op:
+        """The operator."""
+        return self.graph.ops[self.positions[element]]
+
+    @cached_property
+    def roots(self) -> Mapping[int, int]:
+        """Activation -> the tensor whose bytes it is."""
+        return alias_roots(self.graph)
+
+    @cached_property
+    def reads(self) -> tuple[tuple[int, ...], ...]:
+        """Element -> the activations (roots) it reads."""
+        return tuple(
+            tuple(dict.fromkeys(self.roots[t] for t in self.graph.ops[p].inputs if t in self.roots))
+            for p in self.positions
+        )
+
+    @cached_property
+    def makes(self) -> tuple[int, ...]:
+        """Element -> its first output."""
+        return tuple(self.graph.ops[p].outputs[0] for p in self.positions)
+
+    @cached_property
+    def readers(self) -> Mapping[int, tuple[int, ...]]:
+        """Root -> the elements that read it."""
+        found: dict[int, list[int]] = {}
+        for element, tensors in enumerate(self.reads):
+            for t in tensors:
+                found.setdefault(t, []).append(element)
+        return {t: tuple(found[t]) for t in found}
+
+    @cached_property
+    def outputs(self) -> frozenset[int]:
+        """Roots of the network's outputs."""
+        return frozenset(self.roots[t] for t in self.graph.outputs if t in self.roots)
+
+    @cached_property
+    def made_at(self) -> Mapping[int, int]:
+        """Root -> the element that makes it, -1 for the network's inputs."""
+        found = dict.fromkeys(self.graph.inputs, -1)
+        for element, position in enumerate(self.positions):
+            found.update((t, element) for t in self.graph.ops[position].outputs)
+        return found
+
+    @cached_property
+    def last_read(self) -> Mapping[int, int]:
+        """Root -> the last element that needs it, or one past the last of all."""
+        found = {t: max(self.readers.get(t, (made,))) for t, made in self.made_at.items()}
+        kept = self.outputs | (frozenset(self.graph.inputs) if self.image == "resident" else frozenset())
+        found.update((t, len(self.positions)) for t in kept)
+        return found
+
+    @cached_property
+    def live(self) -> tuple[frozenset[int], ...]:
+        """Cut -> the roots that have to be whole there; cut c is before element c."""
+        held: list[set[int]] = [set() for _ in range(len(self.positions) + 1)]
+        for t, made in self.made_at.items():
+            for cut in range(made + 1, self.last_read[t] + 1):
+                held[cut].add(t)
+        return tuple(map(frozenset, held))
+
+    def size(self, tensor: int) -> int:
+        """Aligned bytes of a whole tensor."""
+        return self._sizes[tensor]
+
+    @cached_property
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(round_up(t.size, self.alignment) for t in self.graph.tensors)
+
+    def constants(self, first: int, last: int) -> int:
+        """Bytes of the arena for the constants of elements of a streamed region."""
+        return sum(self.loaded[p][0] for p in self.positions[first : last + 1]) if self.loaded else 0
+
+    def constants_alone(self, element: int) -> int:
+        """The least bytes of the arena for an element's constants while it runs alone."""
+        return self.loaded[self.positions[element]][1] if self.loaded else 0
+
+    def feeds(self, element: int) -> bool:
+        """Whether an element's output goes straight into the next element, row by row."""
+        if element + 1 >= len(self.positions):
+            return False
+        here, after = self.op(element), self.op(element + 1)
+        return (
+            streams(self.graph, here)
+            and streams(self.graph, after)
+            and not accumulates(self.graph, here)
+            and here.outputs[0] in self.rows_read[element + 1]
+        )
+
+    @cached_property
+    def work_before(self) -> tuple[int, ...]:
+        """Cut -> multiply-accumulates of all elements before it, run once."""
+        return (0, *accumulate(op_macs(self.graph, self.graph.ops[p]) for p in self.positions))
+
+    @cached_property
+    def scratch(self) -> tuple[int, ...]:
+        """Element -> aligned bytes of scratch of its kernel, for calls of whole rows."""
+        return tuple(
+            self.scratch_for(element, self.widths[element]) for element in range(len(self.positions))
+        )
+
+    def scratch_for(self, element: int, columns: int) -> int:
+        """Aligned bytes of scratch of an element's kernel, for calls of so many columns at most."""
+        known = self._scratch.get((element, columns))
+        if known is None:
+            position = self.positions[element]
+            kernel, op = self.kernels[position], self.graph.ops[position]
+            wanted = catalogue.scratch_bytes(kernel, self.graph, op, columns) if kernel else 0
+            known = self._scratch[element, columns] = round_up(wanted, self.alignment)
+        return known
+
+    @cached_property
+    def _scratch(self) -> dict[tuple[int, int], int]:
+        return {}
+
+    @cached_property
+    def cost(self) -> tuple[float, ...]:
+        """Element -> the target's estimate for its kernel over the whole output, without the call."""
+        kernels = (self.kernels[position] for position in self.positions)
+        return tuple(
+            catalogue.cost(kernel, self.graph, self.graph.ops[position]) if kernel else 0.0
+            for position, kernel in zip(self.positions, kernels, strict=True)
+        )
+
+    def main(self, element: int) -> int:
+        """The tensor that drives an element: what the element before it makes, or its first input."""
+        if element and self.makes[element - 1] in self.rows_read[element]:
+            return self.makes[element - 1]
+        return self.rows_read[element][0] if self.rows_read[element] else self.op(element).inputs[0]
+
+    @cached_property
+    def rows_read(self) -> tuple[tuple[int, ...], ...]:
+        """Element -> the activations that it reads row by row, if it runs so."""
+        ops = (self.graph.ops[p] for p in self.positions)
+        return tuple(row_inputs(self.graph, op) if streams(self.graph, op) else () for op in ops)
+
+    @cached_property
+    def read_whole(self) -> tuple[frozenset[int], ...]:
+        """Element -> the activations that it needs as a whole for every row."""
+        return tuple(
+            frozenset(t for t in self.graph.ops[p].inputs if t in self.roots and t not in by_row)
+            for p, by_row in zip(self.positions, self.rows_read, strict=True)
+        )
+
+    def beside(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """(element, tensor) of what the elements of a block read besides their main input."""
+        for e in range(first, last + 1):
+            for t in self.op(e).inputs:
+                if t in self.roots and t != self.main(e):
+                    yield e, t
+
+    @cached_property
+    def axes_of(self) -> tuple[tuple[Axis, Axis], ...]:
+        """Element -> its rows and columns."""
+        return tuple(axes(self.graph, self.graph.ops[p]) for p in self.positions)
+
+    @cached_property
+    def heights(self) -> tuple[int, ...]:
+        """Element -> rows in which it is driven."""
+        return tuple(rows(self.graph, self.graph.ops[p]) for p in self.positions)
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """Element -> columns in which it is driven."""
+        return tuple(columns(self.graph, self.graph.ops[p]) for p in self.positions)

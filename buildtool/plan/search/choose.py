@@ -1,0 +1,211 @@
+"""The choice of one plan: the least of something under limits on the rest.
+
+Limits on memory are kept by placed plans; where placing one needs more than its live bytes, the next
+smaller way is tried.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from buildtool.errors import BuildtoolError, PlanError
+from buildtool.graph.types import Graph
+from buildtool.plan.assemble.layerwise import plan as plan_layerwise
+from buildtool.plan.search.front import Front, Settings, front
+from buildtool.plan.search.paths import Search
+from buildtool.plan.search.priced import SCALE, priced
+from buildtool.plan.search.tables import COST_UNITS
+from buildtool.plan.summary.binding import binding
+from buildtool.plan.types import Plan
+from buildtool.target.types import Target
+
+PRICES = 12  # of work that are tried where limits are on both cost and work
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`ram`: bytes the arena may have; `f`, `cost`: most of each; `objective`: "cost" or "ram"."""
+
+    ram: int
+    f: float | None = None
+    cost: float | None = None
+    objective: str = "cost"
+
+    def allow(self, plan: Plan) -> bool:
+        """Whether a plan is within all limits."""
+        return plan.arena_bytes <= self.ram and self.allow_work(plan)
+
+    def allow_work(self, plan: Plan) -> bool:
+        """Whether a plan is within the limits on work and cost."""
+        return (self.f is None or plan.f <= self.f + 1e-9) and (self.cost is None or plan.cost <= self.cost)
+
+
+def best_plan(graph: Graph, target: Target, settings: Settings, limits: Limits) -> Plan:
+    """The plan with the least cost (or memory) within the limits; never worse than layer by layer.
+
+    PlanError where there is none, with what the nearest plans need.
+    """
+    chosen, found, candidates = _choose(graph, target, settings, limits)
+    if chosen is None:
+        raise refusal(found, candidates, limits)
+    return chosen
+
+
+def plan_within(graph: Graph, target: Target, settings: Settings, limits: Limits) -> Plan | None:
+    """As `best_plan`; None where there is none."""
+    return _choose(graph, target, settings, limits)[0]
+
+
+def _choose(
+    graph: Graph, target: Target, settings: Settings, limits: Limits
+) -> tuple[Plan | None, Front, list[Plan]]:
+    """The best plan if there is one, the front, and all the plans that were looked at."""
+    candidates: list[Plan] = []
+    found = front(graph, target, settings)
+    if settings.image != "stream":
+        whole = plan_layerwise(graph, target, in_place=settings.in_place, image=settings.image)
+        if limits.objective == "cost" and limits.allow(whole):
+            return whole, found, [whole]  # nothing is cheaper than one call an operator
+        candidates.append(whole)
+    candidates += smallest(found, limits) if limits.objective == "ram" else cheapest(found, limits)
+    allowed = [plan for plan in candidates if limits.allow(plan)]
+    if limits.objective == "ram":
+        chosen = min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost), default=None)
+    else:
+        chosen = min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
+    return chosen, found, candidates
+
+
+def cheapest(found: Front, limits: Limits) -> list[Plan]:
+    """The plan of least cost within the memory; where it does too much work, also cheap ones that do not.
+
+    The least cost is exact over live bytes. With a limit on work that it breaks, what is found is
+    exact on the lower convex hull of cost over work, and never dearer than the plan of least work.
+    """
+    plans = _placed(found, Search(found.cost_tables), limits.ram)
+    if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
+        return plans
+    dear = plans[-1]  # with too much work, but cheap
+    extra = int(found.tables.before[-1] * (limits.f - 1.0))
+    least = _placed(found, Search(found.tables, extra), limits.ram)
+    plans += least
+    if least and least[-1].arena_bytes <= limits.ram:
+        plans += _between(found, limits, dear, least[-1])
+    return plans
+
+
+def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan]:
+    """Plans of less cost than `under`, and less work than `over`, which does more than is allowed."""
+    plans: list[Plan] = []
+    for _ in range(PRICES):
+        dearer, more = (under.cost - over.cost) * COST_UNITS, over.macs - under.macs
+        if dearer <= 0 or more <= 0:
+            break
+        tables = priced(found.cost_tables, math.ceil(SCALE * dearer / more))
+        plans += (made := _placed(found, Search(tables), limits.ram))
+        if not made or made[-1].arena_bytes > limits.ram:
+            break
+        if limits.allow_work(made[-1]) and made[-1].cost < under.cost:
+            under = made[-1]
+        elif not limits.allow_work(made[-1]) and made[-1].macs < over.macs:
+            over = made[-1]
+        else:
+            break
+    return plans
+
+
+def _placed(found: Front, search: Search, ram: int) -> list[Plan]:
+    """Placed plans of the best ways within ever less live bytes, up to the first that keeps the limit."""
+    plans: list[Plan] = []
+    most = ram
+    while (way := search.least(most)) is not None:
+        plans.append(found.cheap(way))
+        if plans[-1].arena_bytes <= ram:
+            break
+        most = way.bytes - 1
+    return plans
+
+
+def smallest(found: Front, limits: Limits) -> list[Plan]:
+    """Plans among which the least arena is: by live bytes, ascending, until no later one can be smaller."""
+    if limits.cost is not None:
+        return _smallest_by_cost(found, limits)
+    plans: list[Plan] = []
+    best: int | None = None
+    for i, point in enumerate(found.points):
+        if best is not None and point.live_bytes >= best:
+            break
+        if limits.f is None or point.f <= limits.f + 1e-9:
+            plans.append(found.plan(i))
+            best = plans[-1].arena_bytes if best is None else min(best, plans[-1].arena_bytes)
+    return plans
+
+
+def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
+    """Plans near the least live bytes with which the cost (and the work) can be kept, by halving.
+
+    With a limit on work besides, as exact as `cheapest` is.
+    """
+    assert limits.cost is not None
+    extra = int(limits.cost * COST_UNITS) - found.cost_tables.before[-1]
+    ways = list(Search(found.cost_tables, extra).falling()) if extra >= 0 else []
+    if limits.f is None:
+        return [found.lean(way) for way in ways[-3:]]  # moves in the first may cost too much
+    sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
+    plans: list[Plan] = []
+    low, high = 0, len(sizes) - 1
+    while low <= high:
+        middle = (low + high) // 2
+        made = cheapest(found, replace(limits, ram=sizes[middle]))
+        plans += made
+        if any(limits.allow_work(plan) and plan.arena_bytes <= sizes[middle] for plan in made):
+            high = middle - 1
+        else:
+            low = middle + 1
+    return plans
+
+
+def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
+    """Required, available, excess, what binds, and the nearest settings that would do."""
+    within = [plan for plan in tried if limits.allow_work(plan)]
+    if not any(plan.arena_bytes > limits.ram for plan in within):
+        within += [plan for plan in smallest(found, limits) if limits.allow_work(plan)]
+    board = found.target.board.name
+    if not within or min(plan.arena_bytes for plan in within) <= limits.ram:
+        return _too_much_work(found, limits)
+    nearest = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
+    least = min([nearest, *smallest(found, replace(limits, ram=1 << 62))], key=lambda plan: plan.arena_bytes)
+    at = binding(least, found.graph)
+    hints = [f"ram {least.arena_bytes} with F {least.f:.3f}", *_ways_out(found, limits)]
+    return PlanError(
+        f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board}': "
+        f"{least.arena_bytes - limits.ram} too many",
+        operator=at.place,
+        hint="nearest: " + "; ".join(hints),
+    )
+
+
+def _too_much_work(found: Front, limits: Limits) -> PlanError:
+    """Memory would suffice, but for a limit on work or cost."""
+    asked = f"F of at most {limits.f}" if limits.cost is None else f"a cost of at most {limits.cost:,.0f}"
+    hints = _ways_out(found, limits)
+    return PlanError(
+        f"no plan of at most {limits.ram} bytes has {asked}", hint="nearest: " + "; ".join(hints)
+    )
+
+
+def _ways_out(found: Front, limits: Limits) -> list[str]:
+    """Settings that would do: more work, or an image that is delivered row by row."""
+    ways = []
+    for image in dict.fromkeys((found.settings.image, "overwritable", "stream")):
+        changed = replace(found.settings, image=image)
+        try:
+            other = found if image == found.settings.image else front(found.graph, found.target, changed)
+        except BuildtoolError:
+            continue  # this network's image cannot be streamed
+        for plan in _placed(other, Search(other.tables), limits.ram)[-1:]:
+            if plan.arena_bytes <= limits.ram:
+                named = "" if image == found.settings.image else f"image {image}, "
+                ways.append(f"{named}ram {plan.arena_bytes} with F {plan.f:.3f} and cost {plan.cost:,.0f}")
+    return ways or ["a board with more RAM, a smaller image or fewer channels"]

@@ -1,0 +1,232 @@
+"""The front as the rest of the product sees it: points, each of which can be made into a plan.
+
+It is exact: every way in the space below, each assembled into a plan and measured, none of them beats a
+point in both numbers (tests/support/front_twin.py does just that for small networks).
+
+Live bytes are aligned: of a region, all that it holds at any time (whole tensors, rings, accumulators,
+the largest workspace of its groups) counts for all of it, less the bytes of its output that may lie on
+the tensor that feeds it; of a way, the largest region's. A placement can need more, where the outputs
+and inputs of several regions in a row do not fit onto each other, but not less, unless an output may lie
+on a tensor that does not feed its region.
+
+The space: regions of the graph's operators in their order, each an operator in one step or a chain of
+groups that feed each other row by row; what is made inside a region is not read after it, and what is
+read again further on inside it across a stride is whole. A group of several operators has at most
+MOST_OPERATORS, none of whose tensors but the last is read by another than the next, makes STEPS rows
+in one go, of HAND_OFFS pixels or whole rows, and repeats at most MOST_REPETITION of its work. Of the
+points, groups make more rows in one go only where that saves work. Branches between a fork and the join
+of all that it feeds are one group (see `sections`); where a later block leaves out rows of such a group,
+the bytes inside of it are those of a group that makes all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+from buildtool.errors import UsageError
+from buildtool.graph.types import Graph
+from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.schedule.receptive import streams
+from buildtool.plan.search.blocks import Blocks
+from buildtool.plan.search.chain import Elements
+from buildtool.plan.search.paths import Search, Way
+from buildtool.plan.search.regions import Candidate
+from buildtool.plan.search.tables import Objective, Tables
+from buildtool.plan.types import Plan, Region
+from buildtool.target import catalogue
+from buildtool.target.types import KernelVariant, Target
+
+HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
+STRATEGY = "best"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a front depends on besides the graph and the target.
+
+    `hand_off`: least pixels that go from operator to operator inside a group; `max_f`: ways that do
+    more than this times the network's own work are left out. `loaded`: for boards that bring weights
+    into the arena, by operator: see `Elements.loaded`.
+    """
+
+    in_place: str = "rows"
+    image: str = "overwritable"
+    hand_off: int | None = None
+    max_f: float = 2.0
+    loaded: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def hand_offs(self) -> tuple[int, ...]:
+        """The hand-offs that are tried, ascending."""
+        least = self.hand_off or HAND_OFFS[0]
+        return (least, *(n for n in HAND_OFFS if n > least))
+
+
+@dataclass(frozen=True)
+class Point:
+    """One way to run the network.
+
+    `live_bytes`: the largest region's memory, aligned; `work`: multiply-accumulates; `f`: the same
+    over those of the network run layer by layer.
+    """
+
+    live_bytes: int
+    work: int
+    f: float
+    way: Way
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """What ways are searched in: the same for all boards with the same kernels and alignment."""
+
+    elements: Elements
+    hand_offs: tuple[int, ...]
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks that ways are made of."""
+        return Blocks(self.elements, self.hand_offs)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """What the search for the least work adds up."""
+        return Tables(self.elements, self.blocks, Objective.WORK)
+
+    @cached_property
+    def cost_tables(self) -> Tables:
+        """What the search for the least cost adds up."""
+        return Tables(self.elements, self.blocks, Objective.COST)
+
+    @cached_property
+    def _ways(self) -> dict[float, tuple[Way, ...]]:
+        return {}
+
+    def ways(self, max_f: float) -> tuple[Way, ...]:
+        """The undominated ways with at most this F, least memory first."""
+        if max_f not in self._ways:
+            extra = int(self.tables.before[-1] * (max_f - 1.0))
+            self._ways[max_f] = tuple(Search(self.tables, extra).falling())[::-1]
+        return self._ways[max_f]
+
+
+@lru_cache(maxsize=8)
+def _space(
+    graph: Graph,
+    kernels: tuple[KernelVariant | None, ...],
+    alignment: int,
+    image: str,
+    in_place: str,
+    hand_offs: tuple[int, ...],
+    loaded: tuple[tuple[int, int], ...],
+) -> Space:
+    return Space(Elements(graph, kernels, alignment, image, in_place, loaded), hand_offs)
+
+
+@dataclass(frozen=True)
+class Front:
+    """All ways that no other beats in memory and in work, least memory first."""
+
+    graph: Graph
+    target: Target
+    settings: Settings
+    space: Space
+
+    @property
+    def elements(self) -> Elements:
+        """The graph as the search sees it."""
+        return self.space.elements
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks that ways are made of."""
+        return self.space.blocks
+
+    @property
+    def tables(self) -> Tables:
+        """What the search for the least work adds up."""
+        return self.space.tables
+
+    @property
+    def cost_tables(self) -> Tables:
+        """What the search for the least cost adds up."""
+        return self.space.cost_tables
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """The points; each needs more memory and does less work than the one before it."""
+        return tuple(map(self.point, self.space.ways(self.settings.max_f)))
+
+    def point(self, way: Way) -> Point:
+        """A way found for the least work, as a point."""
+        total = self.tables.before[-1]
+        return Point(way.bytes, way.weight, way.weight / total if total else 1.0, way)
+
+    @cached_property
+    def _plans(self) -> dict[int, Plan]:
+        return {}
+
+    def plan(self, index: int) -> Plan:
+        """The placed plan of a point, as cheap as its arena allows."""
+        if index not in self._plans:
+            self._plans[index] = self.cheap(self.points[index].way)
+        return self._plans[index]
+
+    def assemble(self, regions: tuple[Region, ...]) -> Plan:
+        """The placed plan of some regions."""
+        return assemble_streamed(
+            self.graph,
+            self.target,
+            regions,
+            self.elements.kernels,
+            strategy=STRATEGY,
+            in_place=self.settings.in_place,
+            image=self.settings.image,
+        )
+
+    def lean(self, way: Way) -> Plan:
+        """The placed plan of a way, its blocks in the forms that were found."""
+        return self.assemble(tuple(region.region(self.elements) for region in way.regions))
+
+    def cheap(self, way: Way) -> Plan:
+        """The same, blocks in the cheapest forms that keep the way's bytes, if the arena stays as low."""
+        lean = self.lean(way)
+        polished = self.assemble(tuple(self._polished(region, way.bytes) for region in way.regions))
+        return polished if polished.arena_bytes <= lean.arena_bytes else lean
+
+    def _polished(self, region: Candidate, most_bytes: int) -> Region:
+        """A region whose blocks run in the cheapest forms within `most_bytes`."""
+        found = region.region(self.elements)
+        entries = region.entries()
+        room = most_bytes - region.bytes + max((entry.window for entry in entries), default=0)
+        groups = list(found.groups)
+        for index, entry in enumerate(entries):
+            fitting = [form for form, _ in self.blocks.forms(entry.block) if form.window <= room]
+            if fitting:
+                groups[index] = fitting[-1].group
+        return replace(found, groups=tuple(groups))
+
+
+def front(graph: Graph, target: Target, settings: Settings) -> Front:
+    """The front of `graph` on `target`; UsageError where its image cannot be streamed."""
+    if settings.image == "stream":
+        refuse_unstreamable(graph)
+    kernels = catalogue.select_all(target, graph)
+    alignment = target.board.alignment
+    given = (settings.image, settings.in_place, settings.hand_offs, settings.loaded)
+    space = _space(graph, kernels, alignment, *given)
+    return Front(graph, target, settings, space)
+
+
+def refuse_unstreamable(graph: Graph) -> None:
+    """UsageError unless the network has one image, read by one operator, in rows."""
+    hint = "use image overwritable or resident"
+    if len(graph.inputs) != 1:
+        raise UsageError(f"a network of {len(graph.inputs)} inputs cannot stream its image", hint=hint)
+    readers = graph.consumers().get(graph.inputs[0], ())
+    image = graph.tensors[graph.inputs[0]]
+    if len(readers) != 1 or graph.inputs[0] in graph.outputs:
+        raise UsageError(f"an image that {len(readers)} operators read cannot be streamed", hint=hint)
+    if len(image.shape) != 4 or image.shape[0] != 1 or not streams(graph, graph.ops[readers[0]]):
+        raise UsageError("an input that is not read row by row cannot be streamed", hint=hint)

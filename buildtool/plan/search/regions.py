@@ -1,0 +1,263 @@
+"""The best way to reach a cut within a limit of bytes: best first, backwards from the end of its last region.
+
+A label is a partial region, from some boundary to its end: bytes of the rings so far, the largest of
+the blocks' windows, the weight so far. What it asks of what comes before it: rows of the boundary's
+tensor, and which of them, and of what residuals read, it still has to read when each is made. Labels
+that ask the same compete: one that is no better in anything than another is dropped. The next label to
+be continued is the one whose weight, with the least that everything before it can cost (`Reach`), is
+least; so the first region that is no dearer than all labels left is the best.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import NamedTuple
+
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.search.blocks import WHOLE
+from buildtool.plan.search.chain import Elements
+from buildtool.plan.search.lower_bound import INFINITE, Reach
+from buildtool.plan.search.row_profiles import Marks
+from buildtool.plan.search.tables import Entry, Tables
+from buildtool.plan.types import Group, Region
+
+
+class Links(NamedTuple):
+    """Blocks of a partial region, first to last."""
+
+    entry: Entry
+    rest: Links | None
+
+
+class Candidate(NamedTuple):
+    """A region of elements [first, end): bytes, weight beyond its elements' own, its blocks.
+
+    No blocks: a single element that runs as one step.
+    """
+
+    first: int
+    end: int
+    bytes: int
+    extra: int
+    links: Links | None
+
+    def entries(self) -> list[Entry]:
+        """Its blocks, first to last."""
+        found, links = [], self.links
+        while links is not None:
+            found.append(links.entry)
+            links = links.rest
+        return found
+
+    def region(self, e: Elements) -> Region:
+        """The region in the plan's terms."""
+        if self.links is None:
+            return Region((Group((e.positions[self.first],)),))
+        return Region(tuple(entry.form.group for entry in self.entries()))
+
+
+class Beside(NamedTuple):
+    """A tensor that a partial region reads besides its input.
+
+    `whole`: no ring can be kept of it; `lows`: mark of the first byte of it still to be read, by row of
+    the region's output; `at`: of its lowest row still to be read, by row of the boundary's tensor.
+    """
+
+    tensor: int
+    whole: bool
+    lows: int
+    at: int
+
+
+class Label(NamedTuple):
+    """A partial region from `boundary` on: what it needs, and what it asks of what comes before it."""
+
+    boundary: int
+    weight: int
+    rings: int
+    window: int
+    low: int  # mark of the lowest row of the boundary's tensor that is still read, by its rows
+    wanted: int  # rows of it in all
+    asked: int  # mark of the rows that are there when a row of the region's output is written
+    beside: tuple[Beside, ...]  # by tensor
+    links: Links | None
+
+
+class RegionSearch:
+    """Regions that end at one cut, within the reach's limit of bytes."""
+
+    def __init__(self, tables: Tables, reach: Reach, end: int) -> None:
+        self.t, self.reach, self.end = tables, reach, end
+        self.result, self.held = tables.sizes[end - 1], tables.held[end]
+        self.weight = INFINITE  # of the best way to the cut
+        self.best: Candidate | None = None
+        self.expanded = 0
+        self._heap: list[tuple[int, int, int, int, Label]] = []
+        self._seen: dict[tuple[int, int, tuple[int, ...]], list[Label]] = {}
+        self.marks = Marks(tables, end)
+        self._saved: dict[tuple[int, int], int] = {}
+        self._serial = 0
+
+    def run(self, enough: int) -> None:
+        """Finds the best way; stops at once at one of weight `enough`, which nothing can be below."""
+        alone = self.end - 1
+        if self.t.wholes[alone] <= self.reach.most_bytes and self.reach.best[alone] <= self.reach.limit:
+            self.weight = self.reach.best[alone]
+            self.best = Candidate(alone, self.end, self.t.wholes[alone], 0, None)
+        if self.weight <= enough:
+            return
+        asked = self.marks.at_the_end()
+        self._expand(Label(self.end, 0, 0, 0, -1, self.t.e.heights[alone], asked, (), None))
+        while self._heap and self.weight > enough:
+            least, _, _, _, label = heapq.heappop(self._heap)
+            if least >= self.weight:
+                break
+            if any(label is rival for rival in self._rivals(label)):  # else a better one has come since
+                self._expand(label)
+
+    def _expand(self, label: Label) -> None:
+        """Puts every block before a partial region: completes it there, and goes on from there."""
+        self.expanded += 1
+        most, limit = self.reach.most_bytes, self.reach.limit
+        lowest = self.t.lowest_first[self.end]
+        height = self.t.e.heights[label.boundary - 1]
+        rings_by_step: dict[int, int] = {}
+        for entry in self.t.entries[label.boundary - 1]:
+            if entry.first < lowest:
+                continue
+            if entry.step not in rings_by_step:
+                rings_by_step[entry.step] = label.rings + self._ring(label, entry.step)
+            rings = rings_by_step[entry.step] + entry.sums
+            window = max(label.window, entry.window)
+            extra = entry.extra
+            if label.wanted < height:
+                extra = self.t.extra(entry.block, entry.form, label.wanted)
+            weight = label.weight + extra
+            if rings + window + self.held > most or weight > limit:
+                continue
+            links = Links(entry, label.links)
+            grown = label._replace(
+                boundary=entry.first, weight=weight, rings=rings, window=window, links=links
+            )
+            self._complete(entry, label, grown)
+            self._continue(entry, label, grown)
+
+    def _ring(self, label: Label, step: int) -> int:
+        """Aligned bytes of the ring at a label's boundary, filled `step` rows at a time."""
+        if label.boundary == self.end:
+            return 0
+        tensor, low = self.t.e.makes[label.boundary - 1], label.low
+        for beside in label.beside:
+            if beside.tensor == tensor:
+                low = self.marks.lower(low, beside.at)
+        _, row = self.t.rows[label.boundary - 1]
+        return round_up(self.marks.held(low, step, label.wanted) * row, self.t.e.alignment)
+
+    def _complete(self, entry: Entry, after: Label, grown: Label) -> None:
+        """The region that begins with this block, if it is the best so far."""
+        total = self.reach.best[entry.first] + grown.weight
+        if total >= self.weight or total > self.reach.limit:
+            return
+        source = self.t.sources[entry.first]
+        need = self._delivered(entry, after) if source.streamed else 0
+        size = grown.rings + grown.window + self.t.around(entry.first, need, self.end)
+        if self.marks.follows and not source.streamed and source.last < self.end:
+            if size - min(source.size, self.result) > self.reach.most_bytes:
+                return
+            size -= self._overlap(entry, after)
+        if size <= self.reach.most_bytes:
+            self.weight = total
+            self.best = Candidate(entry.first, self.end, size, grown.weight, grown.links)
+
+    def _delivered(self, entry: Entry, after: Label) -> int:
+        """Rows held of a streamed image, which comes row by row, by a region that begins with this block."""
+        made = self.marks.marks[self.marks.made(after.asked, entry)][-1]
+        low = self.marks.place(self.reach.stands.of(entry).low)
+        return self.marks.held(low, 1, self.reach.stands.asked(entry, made))
+
+    def _overlap(self, entry: Entry, after: Label) -> int:
+        """Bytes of the region's output that may lie on its input, if the region begins with this block."""
+        source = self.t.sources[entry.first]
+        made = self.marks.made(after.asked, entry)
+        lows = self.marks.reads(made, entry, entry.first, self.t.e.main(entry.first))
+        for beside in self._beside(entry, after, made):
+            if beside.tensor == source.tensor:
+                lows = self.marks.lower(lows, beside.lows)
+        key = (entry.first, lows)
+        if key not in self._saved:
+            self._saved[key] = self.marks.saved(lows, source.size, self.result)
+        return self._saved[key]
+
+    def _continue(self, entry: Entry, after: Label, grown: Label) -> None:
+        """Keeps a partial region that may still become the best."""
+        first = entry.first
+        if not first or not self.t.feeds[first - 1] or self.t.last_reader[first - 1] >= self.end:
+            return
+        least = self.reach.least(entry, grown.rings, grown.window, self.result, self.held)
+        if least >= INFINITE or grown.weight + least >= self.weight:
+            return
+        made = self.marks.made(after.asked, entry)
+        beside = self._beside(entry, after, made)
+        if any(b.whole and b.tensor == self.t.e.makes[first - 1] for b in beside):
+            return
+        asked = self.marks.asked(made, entry)
+        wanted = self.marks.marks[asked][-1]
+        low = self.marks.place(self.reach.stands.of(entry).low)
+        grown = grown._replace(low=low, wanted=wanted, asked=asked, beside=beside)
+        if self._keep(grown):
+            self._serial += 1
+            inside = grown.rings + grown.window
+            heapq.heappush(self._heap, (grown.weight + least, first, inside, self._serial, grown))
+
+    def _beside(self, entry: Entry, after: Label, made: int) -> tuple[Beside, ...]:
+        """What is read besides by a block that has made rows as marked, and by those after it."""
+        if not entry.lags and not after.beside:
+            return ()
+        tensor, strided = self.t.e.makes[entry.block.last], entry.axis.stride != 1
+        stand = self.reach.stands.of(entry)
+        found = {
+            b.tensor: b._replace(whole=b.whole or strided, at=self.marks.moved(b.at, entry, stand))
+            for b in after.beside
+            if b.tensor != tensor
+        }
+        lags = dict(entry.lags)
+        for element, t in entry.block.beside:
+            root = self.t.e.roots[t]
+            lows, at = self.marks.reads(made, entry, element, t), self.marks.added(entry, element, stand)
+            known = found.get(root, Beside(root, False, lows, at))
+            whole = known.whole or lags[root] >= WHOLE
+            lows, at = self.marks.lower(known.lows, lows), self.marks.lower(known.at, at)
+            found[root] = Beside(root, whole, lows, at)
+        return tuple(sorted(found.values()))
+
+    def _rivals(self, label: Label) -> list[Label]:
+        return self._seen[_key(label)]
+
+    def _keep(self, label: Label) -> bool:
+        """False if another label is as good in everything; those that it beats are dropped."""
+        key = _key(label)
+        rivals = self._seen.setdefault(key, [])
+        if any(self._as_good(rival, label) for rival in rivals):
+            return False
+        self._seen[key] = [rival for rival in rivals if not self._as_good(label, rival)]
+        self._seen[key].append(label)
+        return True
+
+    def _as_good(self, a: Label, b: Label) -> bool:
+        """Whether `a` needs and asks no more than `b`; both read the same tensors besides."""
+        return (
+            a.weight <= b.weight
+            and a.rings <= b.rings
+            and a.window <= b.window
+            and self.marks.no_worse(a.low, b.low)
+            and self.marks.no_worse(a.asked, b.asked)
+            and all(
+                x.whole <= y.whole and self.marks.no_worse(x.lows, y.lows) and self.marks.no_worse(x.at, y.at)
+                for x, y in zip(a.beside, b.beside, strict=True)
+            )
+        )
+
+
+def _key(label: Label) -> tuple[int, int, tuple[int, ...]]:
+    """Labels with the same one compete."""
+    return label.boundary, label.wanted, tuple(beside.tensor for beside in label.beside)

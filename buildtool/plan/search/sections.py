@@ -1,0 +1,117 @@
+"""Sections: elements between a tensor that forks and the join of all that it feeds, as one group.
+
+What is inside of a section is read nowhere else, and it reads nothing from outside row by row but the
+tensor that forks. Where all elements feed the next one, residual or not, there is no section: those
+are chains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from buildtool.errors import PlanError
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.branches import INPUT, Branches, Progress, branches
+from buildtool.plan.schedule.inner import needs
+from buildtool.plan.schedule.receptive import Axis, accumulates, streams
+from buildtool.plan.search.chain import Elements
+from buildtool.plan.types import Group, Scheme
+
+MOST_ELEMENTS = 48  # in one section
+NEVER = 1 << 60  # no row is read any more
+
+
+@dataclass(frozen=True)
+class Section:
+    """Elements [first, last] of a section: its group, the row axis through it, and what its run shows.
+
+    `need`: rows of its input that are held at once; `rings`: aligned bytes of all rows held inside;
+    `lanes`: what runs. By how many rows of the output are made: `calls`, kernel calls until then, and
+    `read_after`, the lowest row of the input that is still read, or NEVER. By row of the output:
+    `read_from`, the lowest row of the input that is read when this one is written, or later.
+    """
+
+    first: int
+    last: int
+    group: Group
+    axis: Axis
+    lanes: Branches
+    need: int
+    rings: int
+    calls: tuple[int, ...]
+    read_after: tuple[int, ...]
+    read_from: tuple[int, ...]
+
+
+def section(e: Elements, last: int) -> Section | None:
+    """The smallest section with this last element, if there is one."""
+    first = _first(e, last)
+    if first is None:
+        return None
+    group = Group(e.positions[first : last + 1], Scheme.BRANCHES, 1)
+    source = e.main(first)
+    try:
+        axis = needs(e.graph, group)[source][0]
+        lanes = branches(e.graph, group, source)
+    except PlanError:  # ways of different strides
+        return None
+    return _run(e, first, last, group, axis, lanes)
+
+
+def _first(e: Elements, last: int) -> int | None:
+    """Its first element, going back until nothing but one tensor comes from outside row by row."""
+    if len(e.rows_read[last]) < 2 or not streams(e.graph, e.op(last)):
+        return None
+    outside, whole = set(e.rows_read[last]), set(e.read_whole[last])
+    for first in range(last - 1, max(-1, last - MOST_ELEMENTS), -1):
+        made, op = e.makes[first], e.op(first)
+        if not streams(e.graph, op) or accumulates(e.graph, op) or made in e.outputs:
+            return None
+        if made not in outside or made in whole or max(e.readers[made]) > last:
+            return None  # it feeds something else
+        outside.remove(made)
+        outside.update(e.rows_read[first])
+        whole.update(e.read_whole[first])
+        if outside == {e.main(first)}:
+            return None if all(e.feeds(k) for k in range(first, last)) else first
+    return None
+
+
+def _run(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Branches) -> Section:
+    """The section, once it has been run through."""
+    progress, count = Progress(lanes), len(lanes.lanes)
+    need, held, called = 0, [0] * count, [0]
+    calls = 0
+    reads: list[tuple[int, bool, int]] = []  # rows of the output made, whether by it, row of the input
+    while progress.made[-1] < lanes.lanes[-1].height:
+        goal = progress.ask()
+        need = max(need, goal - progress.lowest(INPUT, goal))
+        for lane, y0, y1 in progress.advance():
+            calls += 1
+            held[lane] = max(held[lane], y1 - min(y0, progress.lowest(lane, y0)))
+            joins = lane == count - 1
+            rows = (max(0, r.axis.low(y0)) for r in lanes.lanes[lane].reads if r.lane == INPUT)
+            reads += [(y0 if joins else progress.made[-1], joins, row) for row in rows]
+            called += [calls] * (y1 - y0) if joins else []
+    tensors = (e.graph.tensors[t].nhwc for t in e.makes[first:last])
+    rings = (
+        round_up(n * width * channels, e.alignment)
+        for n, (_, _, width, channels) in zip(held, tensors, strict=False)
+    )
+    return Section(first, last, group, axis, lanes, need, sum(rings), tuple(called), *_lows(reads, lanes))
+
+
+def _lows(reads: list[tuple[int, bool, int]], lanes: Branches) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Section.read_after and .read_from."""
+    height = lanes.lanes[-1].height
+    after, starting = [NEVER] * (height + 1), [NEVER] * height
+    low = NEVER
+    for made, joins, row in reversed(reads):
+        low = min(low, row)
+        after[made] = low
+        if joins:
+            starting[made] = low
+    for made in range(height - 1, -1, -1):
+        after[made] = min(after[made], after[made + 1])
+        starting[made] = min(starting[made], after[made + 1])
+    return tuple(after), tuple(starting)

@@ -1,0 +1,283 @@
+"""What the search adds up: blocks as plain numbers, and what surrounds a region.
+
+A region's memory is the sum of everything in it: tensors that cross it, its input and output (which
+may overlap row by row), its rings, accumulators, and the largest of its blocks' windows.
+
+Weights are what is to be least: multiply-accumulates, or the target's cost in 1 / COST_UNITS. A
+block's `extra` is its weight beyond that of its elements run once, one by one; below 0 where rows
+are left out that nothing needs.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+from buildtool.plan.assemble.streamed import CALL_COST
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.overlap import distance
+from buildtool.plan.schedule.receptive import Axis
+from buildtool.plan.search.blocks import Block, Blocks, Form, Lags
+from buildtool.plan.search.chain import Elements
+from buildtool.plan.search.sections import Section
+
+COST_UNITS = 16  # of one unit of a target's cost
+
+
+class Objective(enum.Enum):
+    """What is to be least."""
+
+    WORK = "work"  # multiply-accumulates
+    COST = "cost"  # the target's estimate
+
+
+class Entry(NamedTuple):
+    """A block in one of its forms."""
+
+    first: int
+    step: int
+    need: int  # rows of its input
+    window: int
+    sums: int
+    extra: int
+    least_extra: int  # of as few rows as anything ever wants
+    axis: Axis
+    lags: Lags
+    block: Block
+    form: Form
+
+
+@dataclass(frozen=True)
+class Source:
+    """The tensor through which a region that begins here is fed.
+
+    `rows` of `row` bytes, as it is read; `size`: aligned bytes of the whole; `last`: the last
+    element that needs it; `streamed`: delivered row by row, so that a ring is enough.
+    """
+
+    tensor: int
+    rows: int
+    row: int
+    size: int
+    last: int
+    streamed: bool
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Everything the search asks of a graph, for one objective."""
+
+    e: Elements
+    blocks: Blocks
+    objective: Objective
+
+    @cached_property
+    def count(self) -> int:
+        """Elements."""
+        return len(self.e.positions)
+
+    @cached_property
+    def before(self) -> tuple[int, ...]:
+        """Cut -> weight of all elements before it, run once, one by one."""
+        if self.objective is Objective.WORK:
+            return self.e.work_before
+        return (0, *accumulate(round((cost + CALL_COST) * COST_UNITS) for cost in self.e.cost))
+
+    # ---- blocks ----------------------------------------------------------------------------------
+
+    @cached_property
+    def entries(self) -> tuple[tuple[Entry, ...], ...]:
+        """Last element -> the blocks that end there, in all forms worth a look."""
+        return tuple(tuple(self._entries(last)) for last in range(self.count))
+
+    def _entries(self, last: int) -> list[Entry]:
+        found: list[Entry] = []
+        fewest: dict[int, int] = {}  # first element -> work
+        for block in self.blocks.ending_at(last):
+            if self.objective is Objective.COST:
+                found += [self._entry(block, form) for form, _ in self.blocks.forms(block)]
+            elif block.work < fewest.get(
+                block.first, block.work + 1
+            ):  # else more rows in one go save nothing
+                fewest[block.first] = block.work
+                found += [self._entry(block, form) for form in self.blocks.lean(block)]
+        return found
+
+    def _entry(self, block: Block, form: Form) -> Entry:
+        extra = least = self.extra(block, form, self.e.heights[block.last])
+        if self.least_wanted[block.last + 1] < self.e.heights[block.last]:
+            least = min(least, self.extra(block, form, self.least_wanted[block.last + 1]))
+        return Entry(
+            block.first,
+            block.step,
+            block.need,
+            form.window,
+            block.sums + self.e.constants(block.first, block.last),
+            extra,
+            least,
+            block.axis,
+            block.lags,
+            block,
+            form,
+        )
+
+    def extra(self, block: Block, form: Form, wanted: int) -> int:
+        """Weight beyond the elements' own of a block of which `wanted` rows are wanted."""
+        height = self.e.heights[block.last]
+        made = min(height, -(-wanted // block.step) * block.step)
+        once = self.before[block.last + 1] - self.before[block.first]
+        if self.objective is Objective.COST:
+            return round(self.blocks.block_cost(block, form.group, made) * COST_UNITS) - once
+        if made == height:
+            return block.work - once
+        return self.blocks.work_of(block, made) - once
+
+    @cached_property
+    def least_wanted(self) -> tuple[int, ...]:
+        """Cut -> the least rows of the tensor before it that any region's later elements want of it."""
+        found = [0] * (self.count + 1)
+        for cut in range(self.count, 0, -1):
+            found[cut] = self.e.heights[cut - 1]
+            if cut < self.count and self.feeds[cut - 1]:
+                found[cut] = min(found[cut], max(0, self.e.axes_of[cut][0].high(found[cut + 1])))
+                for section in self.sections_from.get(cut, ()):
+                    found[cut] = min(found[cut], section.lanes.wanted(found[section.last + 1])[-1])
+        return tuple(found)
+
+    @cached_property
+    def sections_from(self) -> Mapping[int, tuple[Section, ...]]:
+        """First element -> the sections that begin there."""
+        found: dict[int, tuple[Section, ...]] = {}
+        for section in self.blocks.sections:
+            if section is not None:
+                found[section.first] = (*found.get(section.first, ()), section)
+        return found
+
+    # ---- boundaries ------------------------------------------------------------------------------
+
+    @cached_property
+    def feeds(self) -> tuple[bool, ...]:
+        """Element -> whether it feeds the next one row by row."""
+        return tuple(self.e.feeds(element) for element in range(self.count))
+
+    @cached_property
+    def rows(self) -> tuple[tuple[int, int], ...]:
+        """Element -> rows of its output, bytes of a row."""
+        shapes = [self.e.graph.tensors[t].nhwc for t in self.e.makes]
+        return tuple((height, width * channels) for _, height, width, channels in shapes)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Element -> aligned bytes of its output."""
+        return tuple(self.e.size(t) for t in self.e.makes)
+
+    @cached_property
+    def last_reader(self) -> tuple[int, ...]:
+        """Element -> the last element that reads its output."""
+        return tuple(self.e.last_read[t] for t in self.e.makes)
+
+    def ring(self, cut: int, rows: int, ahead: int) -> int:
+        """Aligned bytes of the ring at a cut: so many rows needed, filled `ahead` rows at a time."""
+        height, row = self.rows[cut - 1]
+        return round_up(min(height, rows + ahead - 1) * row, self.e.alignment)
+
+    @cached_property
+    def least_rows(self) -> tuple[int, ...]:
+        """Cut -> rows that a ring there has at the least, for additions that read it later."""
+        found = [1] * (self.count + 1)
+        for cut in range(1, self.count):
+            for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
+                if reader > cut and all(self.feeds[cut:reader]):  # else a section counts it
+                    steps = (self.e.axes_of[e][0] for e in range(cut, reader + 1))
+                    found[cut] = max(found[cut], 1 + sum(a.kernel - 1 - a.pad for a in steps))
+        return tuple(found)
+
+    # ---- regions ---------------------------------------------------------------------------------
+
+    @cached_property
+    def live(self) -> tuple[int, ...]:
+        """Cut -> aligned bytes of what has to be whole there."""
+        return tuple(sum(self.e.size(t) for t in held) for held in self.e.live)
+
+    @cached_property
+    def held(self) -> tuple[int, ...]:
+        """Region's end -> aligned bytes of its output and of what has to be whole there."""
+        made = ([self.e.makes[cut - 1]] if cut else [] for cut in range(self.count + 1))
+        return tuple(sum(map(self.e.size, live.union(m))) for live, m in zip(self.e.live, made, strict=True))
+
+    @cached_property
+    def lowest_first(self) -> tuple[int, ...]:
+        """Region's end -> the lowest first element; else something made inside were read after it."""
+        found = []
+        for end in range(self.count + 1):
+            result = self.e.makes[end - 1] if end else -1
+            inside = [self.e.made_at[t] for t in self.e.live[end] if t != result]
+            found.append(max(inside, default=-1) + 1)
+        return tuple(found)
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """First element -> what feeds a region that begins with it."""
+        found = []
+        for element in range(self.count):
+            read = self.e.main(element)
+            root = self.e.roots[read]
+            _, height, width, channels = self.e.graph.tensors[read].nhwc
+            image = root in self.e.graph.inputs
+            row, last = width * channels, self.e.last_read[root]
+            streamed = image and self.e.image == "stream"
+            found.append(Source(root, height, row, self.e.size(root), last, streamed))
+        return tuple(found)
+
+    @cached_property
+    def wholes(self) -> tuple[int, ...]:
+        """Element -> bytes while it runs alone, all rows in one step."""
+        return tuple(self._whole(element) for element in range(self.count))
+
+    def _whole(self, element: int) -> int:
+        made = [self.e.roots[t] for t in self.e.op(element).outputs]
+        held = self.e.live[element] | frozenset(made)
+        beside = self.e.scratch[element] + self.e.constants_alone(element)
+        return sum(self.e.size(t) for t in held) + beside - self._saved(element)
+
+    def _saved(self, element: int) -> int:
+        """Bytes that a kernel over whole tensors may save by writing over its input."""
+        e = self.e
+        op, kernel = e.op(element), e.kernels[e.positions[element]]
+        allowed = {"rows": ("row", "pixel"), "elementwise": ("pixel",), "none": ()}[e.in_place]
+        if kernel is None or kernel.overlap not in allowed or len(op.outputs) != 1:
+            return 0
+        best = 0
+        for t in op.inputs:
+            if t not in e.roots or [e.roots.get(u) for u in op.inputs].count(e.roots[t]) > 1:
+                continue
+            apart = None if e.last_read[e.roots[t]] > element else self._apart(element, t)
+            if apart is not None:
+                own = e.size(op.outputs[0])
+                both = own + e.size(e.roots[t])
+                best = max(best, both - max(own, round_up(max(0, apart), e.alignment) + e.size(e.roots[t])))
+        return best
+
+    def _apart(self, element: int, operand: int) -> int | None:
+        kernel = self.e.kernels[self.e.positions[element]]
+        return distance(self.e.graph, self.e.op(element), operand, kernel.overlap) if kernel else None
+
+    def around(self, first: int, need: int, end: int) -> int:
+        """Bytes of a region beside its rings and windows: what crosses it, its input and its output.
+
+        `need`: rows of a streamed input that have to be there at once.
+        """
+        source = self.sources[first]
+        held = source.size
+        if source.streamed:
+            held = round_up(min(source.rows, need) * source.row, self.e.alignment)
+        return self.live[first] - source.size + held + self.sizes[end - 1]
+
+
+def tables(e: Elements, hand_offs: tuple[int, ...], objective: Objective) -> Tables:
+    """The tables of a graph for one objective; `hand_offs`: see Blocks."""
+    return Tables(e, Blocks(e, hand_offs), objective)

@@ -1,0 +1,47 @@
+"""Which step binds: where the arena is fullest, and which operator runs there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from buildtool.graph.types import Graph
+from buildtool.plan.assemble.assemble import arena_problem
+from buildtool.plan.place.bounds import bound
+from buildtool.plan.schedule.schedule import plan_steps
+from buildtool.plan.summary.summary import peak
+from buildtool.plan.types import SOURCE, Plan
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The fullest step (the first, of several): its operator's position (-1: there is none).
+
+    `place`: the operator as messages call it. `live_bytes`: aligned; what buffers share counts once, and
+    in a streamed region windows and scratch count only while they are in use.
+    """
+
+    op: int
+    place: str
+    step: int
+    live_bytes: int
+
+
+def binding(plan: Plan, graph: Graph | None = None) -> Binding:
+    """Where `plan` is fullest. Without the graph, a plan of several steps a region names no operator."""
+    if graph is not None and any(region.is_streamed for region in plan.regions):
+        moment = peak(plan, graph)
+        assert moment is not None
+        place = "" if moment.step.op == SOURCE else graph.ops[moment.step.op].place
+        return Binding(moment.step.op, place, moment.number, moment.bytes)
+    most = bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment))
+    if graph is not None:
+        steps = [step.op for step in plan_steps(plan.regions, graph, plan.image)]
+    elif all(len(r.groups) == 1 and not r.groups[0].rows_per_step for r in plan.regions):
+        steps = [r.groups[0].ops[0] for r in plan.regions]
+    else:
+        steps = []
+    if most.time >= len(steps):
+        return Binding(-1, "", most.time, most.live)
+    op = steps[most.time]
+    place = graph.ops[op].place if graph is not None else f"operator {op} ({plan.kernels[op]})"
+    return Binding(op, place, most.time, most.live)

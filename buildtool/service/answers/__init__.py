@@ -1,0 +1,1 @@
+"""What the requests answer beyond a plan: analysis, fronts, reports, networks without a board."""

@@ -1,0 +1,133 @@
+"""Boards whose speed cannot be measured here: an estimate, and what the user has to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from buildtool.graph.macs import pixel_macs
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule.receptive import accumulates
+from buildtool.plan.schedule.schedule import schedule
+from buildtool.plan.summary.summary import peak
+from buildtool.plan.types import SOURCE, Load, Plan
+from buildtool.target.types import Board, Target
+
+
+def facts(plan: Plan, graph: Graph, target: Target) -> dict[str, Any]:
+    """For an answer: `note` (""), `estimate` and `loading` (None where there is none)."""
+    return {
+        "note": target.board.note,
+        "estimate": _estimate(plan, graph, target.board),
+        "loading": _loads(plan, graph),
+    }
+
+
+def _loads(plan: Plan, graph: Graph) -> dict[str, Any] | None:
+    """How constants come into the arena, and whether their buffers make it larger."""
+    if not plan.loads:
+        return None
+    bare = peak(plan, graph, weights=False)
+    without = bare.bytes if bare else 0
+    starts = _region_starts(plan, graph)
+    return {
+        "bytes": sum(load.size for load in plan.loads),
+        "operators": len(plan.loads),
+        "in_slices": sum(load.channels > 0 for load in plan.loads),
+        "ahead": sum(plan.buffers[load.buffer].first < starts[load.op] for load in plan.loads),
+        "fullest_without": without,
+        "bind": without < plan.arena_bytes - plan.alignment,
+        "largest": max(plan.buffers[load.buffer].size for load in plan.loads),
+    }
+
+
+def _region_starts(plan: Plan, graph: Graph) -> dict[int, int]:
+    """Operator -> the first step of its region."""
+    found, number = {}, 0
+    for region in plan.regions:
+        found.update(dict.fromkeys(region.ops, number))
+        number += len(schedule(region, graph, plan.image))
+    return found
+
+
+def _estimate(plan: Plan, graph: Graph, board: Board) -> dict[str, Any] | None:
+    """Seconds of computing, of loading, and of both as they overlap."""
+    if board.estimate is None:
+        return None
+    rate, bandwidth = board.estimate.macs_per_second, board.memory(board.weights).bandwidth
+    clock = _Clock(rate, bandwidth)
+    starts = _region_starts(plan, graph)
+    begun: dict[int, list[Load]] = {}
+    for load in plan.loads:
+        begun.setdefault(plan.buffers[load.buffer].first, []).append(load)
+    number = 0
+    for region in plan.regions:
+        steps = schedule(region, graph, plan.image)
+        here = [load for load in plan.loads if starts[load.op] == number]
+        later = [load for load in begun.get(number, []) if load not in here]
+        for load in begun.get(number, []):
+            if load in here:
+                clock.begin(load, graph)
+        clock.wait(here)
+        macs = sum(
+            pixel_macs(graph, graph.ops[s.op], (s.y1 - s.y0) * (s.x1 - s.x0))
+            for s in steps
+            if s.op != SOURCE and not accumulates(graph, graph.ops[s.op])
+        )
+        clock.run(macs, here, later, graph)
+        number += len(steps)
+    loaded = sum(load.size for load in plan.loads)
+    return {
+        "compute_seconds": plan.macs / rate,
+        "load_seconds": loaded / bandwidth if bandwidth else 0.0,
+        "total_seconds": clock.now,
+        "macs_per_second": rate,
+        "bytes_per_second": bandwidth,
+        "source": board.estimate.source,
+    }
+
+
+class _Clock:
+    """When the core and the flash are free, in seconds; the flash brings one thing after the other."""
+
+    def __init__(self, rate: int, bandwidth: int) -> None:
+        self.rate, self.bandwidth = rate, bandwidth
+        self.now = self.flash = 0.0
+        self.there: dict[int, float] = {}
+
+    def begin(self, load: Load, graph: Graph) -> None:
+        """Begins to bring all of an operator's constants, or the first slice."""
+        self._bring(load.op, load.size / _parts(load, graph))
+
+    def _bring(self, op: int, size: float) -> None:
+        self.flash = max(self.flash, self.now) + size / self.bandwidth
+        self.there[op] = self.flash
+
+    def wait(self, loads: Sequence[Load]) -> None:
+        """Until these constants are there."""
+        self.now = max([self.now, *(self.there[load.op] for load in loads)])
+
+    def run(self, macs: int, here: Sequence[Load], later: Sequence[Load], graph: Graph) -> None:
+        """Computes a region; what later ones need comes meanwhile."""
+        cut = next((load for load in here if load.channels), None)
+        parts = _parts(cut, graph) if cut else 1
+        for part in range(parts):
+            more = cut is not None and part + 1 < parts
+            if cut is not None and part:
+                self.wait([cut])
+            if cut is not None and more and cut.slots == 2:
+                self._bring(cut.op, cut.size / parts)
+            if not more:
+                for load in later:
+                    self.begin(load, graph)
+            self.now += macs / parts / self.rate
+            if cut is not None and more and cut.slots == 1:
+                self._bring(cut.op, cut.size / parts)
+
+
+def _parts(load: Load, graph: Graph) -> int:
+    """How many times constants come for an operator."""
+    if not load.channels:
+        return 1
+    channels = graph.tensors[graph.ops[load.op].inputs[1]].shape[0]
+    return -(-channels // load.channels)

@@ -1,0 +1,190 @@
+"""What the answer to `plan` says beyond the plan: regions, their memory and work; other strategies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from buildtool.errors import BuildtoolError
+from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
+from buildtool.plan.summary.summary import Held, Moment, RegionSummary, Summary, Use, Work, summarize
+from buildtool.plan.types import SOURCE, BufferKind, Plan
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import Planned, make_plan
+from buildtool.target.types import KernelVariant
+
+Answer = dict[str, Any]
+
+_SHORT = {
+    OpKind.CONV_2D: "conv",
+    OpKind.DEPTHWISE_CONV_2D: "dw",
+    OpKind.FULLY_CONNECTED: "dense",
+    OpKind.AVERAGE_POOL_2D: "avgpool",
+    OpKind.MAX_POOL_2D: "maxpool",
+}
+
+
+def described(made: Planned, kernels: Sequence[KernelVariant | None], answer: Answer) -> Answer:
+    """`answer` (of view.to_json) with every region's memory and work, the peak, and what is lost.
+
+    Keys of a region beside its groups: `operators`, `streamed`, `first_step`, `last_step`, `live_bytes`,
+    `fullest` (a moment), `parts` (bytes by use), `shared_bytes`, `buffers` (position and use),
+    `delivered_rows`, `moved_bytes`, and of it and of every group `macs`, `macs_once`, `f`, `calls`, `cost`.
+    """
+    plan, graph = made.plan, made.graph
+    found = summarize(plan, graph, kernels)
+    regions = []
+    for region, known, summary in zip(plan.regions, answer["regions"], found.regions, strict=True):
+        groups = [g | _work(w) for g, w in zip(known["groups"], summary.groups, strict=True)]
+        regions.append(
+            {
+                "groups": groups,
+                "operators": list(region.ops),
+                "streamed": region.is_streamed,
+                **_region(summary, graph),
+            }
+        )
+    return answer | {
+        "regions": regions,
+        "operators": [
+            entry | {"form": form(graph, op)}
+            for entry, op in zip(answer["operators"], graph.ops, strict=True)
+        ],
+        "placement": _placement(plan, found),
+        "peak": _peak(plan, graph, found),
+    }
+
+
+def form(graph: Graph, op: Op) -> str:
+    """An operator in a few letters: conv, dw 3x3/2 (a 3x3 window, stride 2), add."""
+    name = _SHORT.get(op.kind, str(op.kind).lower())
+    if isinstance(op.attrs, PoolAttrs):
+        kernel, stride = op.attrs.kernel, op.attrs.stride
+    elif isinstance(op.attrs, ConvAttrs) and op.kind in _SHORT:
+        shape = graph.tensors[op.inputs[1]].shape
+        kernel, stride = (shape[1], shape[2]), op.attrs.stride
+    else:
+        return name
+    window = "" if kernel == (1, 1) else f" {kernel[0]}x{kernel[1]}"
+    step = (
+        "" if max(stride) == 1 else f"/{stride[0]}" if stride[0] == stride[1] else f"/{stride[0]}x{stride[1]}"
+    )
+    return f"{name}{window}{step}"
+
+
+def _work(work: Work) -> Answer:
+    return {
+        "macs": work.macs,
+        "macs_once": work.once,
+        "f": work.f,
+        "calls": work.calls,
+        "cost": work.cost,
+    }
+
+
+def _region(summary: RegionSummary, graph: Graph) -> Answer:
+    return {
+        "first_step": summary.first,
+        "last_step": summary.last,
+        "live_bytes": summary.fullest.bytes,
+        "fullest": _moment(summary.fullest, graph),
+        "parts": {str(use): size for use, size in summary.parts},
+        "shared_bytes": summary.shared,
+        "buffers": _held(summary.held),
+        "delivered_rows": summary.delivered,
+        "moved_bytes": summary.moved,
+        **_work(summary.work),
+    }
+
+
+def _held(held: Sequence[Held]) -> list[Answer]:
+    return [{"buffer": h.buffer, "use": str(h.use)} for h in held]
+
+
+def _moment(moment: Moment, graph: Graph) -> Answer:
+    step = moment.step
+    return {
+        "step": moment.number,
+        "operator": step.op,
+        "name": "" if step.op == SOURCE else graph.op_name(step.op),
+        "rows": [step.y0, step.y1],
+        "columns": [step.x0, step.x1],
+    }
+
+
+def _placement(plan: Plan, found: Summary) -> Answer:
+    """The arena against what is live in its fullest step, and against what any placement needs."""
+    return {
+        "arena_bytes": plan.arena_bytes,
+        "live_bytes": found.live,
+        "lost_bytes": plan.arena_bytes - found.live,
+        "bound_bytes": plan.arena_bound_bytes,
+        "above_bound_bytes": plan.arena_bytes - plan.arena_bound_bytes,
+    }
+
+
+def _peak(plan: Plan, graph: Graph, found: Summary) -> Answer | None:
+    """The fullest step of all, with what is live in it, largest first."""
+    if found.fullest < 0:
+        return None
+    summary = found.regions[found.fullest]
+    live = sorted(summary.at_fullest, key=lambda h: (-plan.buffers[h.buffer].size, h.buffer))
+    return {
+        "region": found.fullest,
+        **_moment(summary.fullest, graph),
+        "live_bytes": found.live,
+        "parts": {str(use): size for use, size in summary.parts},
+        "shared_bytes": summary.shared,
+        "buffers": _held(live),
+        "live_bytes_without_weights": found.without_weights,
+        "weights_bind": any(h.use is Use.WEIGHTS for h in live) and found.without_weights < found.live,
+    }
+
+
+# ---- beside other strategies -----------------------------------------------------------------------
+
+
+def beside(made: Planned, options: PlanOptions, all_of_them: bool) -> list[Answer]:
+    """What other strategies reach with the same image, accounting and weights.
+
+    Layer by layer; with `all_of_them` also msf-CNN's scheme and strips as xcore-opt has them: with no
+    more work than this plan does, with the least arena that they find, and beside that one the best
+    plan that does no more work.
+    """
+    rows: list[Answer] = []
+    free = replace(options, ram=None, max_f=None, max_cost=None, objective="ram", segments="", hand_off=None)
+    if made.plan.strategy != "layerwise":
+        image = "overwritable" if options.image == "stream" else options.image
+        rows.append(_other(made, replace(free, strategy="layerwise", image=image), "no work repeated"))
+    if all_of_them:
+        for strategy in ("msf-cnn", "xcore-strips"):
+            other = replace(free, strategy=strategy)
+            rows.append(_within(made, other, made.plan.f))
+            rows.append(_other(made, other, "least arena found"))
+            if "error" not in rows[-1]:
+                rows.append(_within(made, replace(free, strategy="best"), rows[-1]["f"]))
+    return rows
+
+
+def _within(made: Planned, options: PlanOptions, f: float) -> Answer:
+    most = max(1.0, f)
+    return _other(made, replace(options, max_f=most), f"F <= {most:.3f}")
+
+
+def _other(made: Planned, options: PlanOptions, setting: str) -> Answer:
+    row: Answer = {"strategy": options.strategy, "setting": setting, "image": options.image}
+    try:
+        plan = make_plan(made.graph, made.target, options)
+    except BuildtoolError as error:
+        return row | {"error": error.text}
+    weights = sum(b.size for b in plan.buffers if b.kind is BufferKind.WEIGHTS)
+    return row | {
+        "arena_bytes": plan.arena_bytes,
+        "arena_bound_bytes": plan.arena_bound_bytes,
+        "f": plan.f,
+        "macs": plan.macs,
+        "cost": plan.cost,
+        "weights_in_arena": weights > 0,
+        "ratio": plan.arena_bytes / made.plan.arena_bytes if made.plan.arena_bytes else 1.0,
+    }

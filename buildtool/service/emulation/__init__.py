@@ -1,0 +1,1 @@
+"""Running a linked image: execute, compare with the reference, validate, profile."""

@@ -1,0 +1,162 @@
+"""Runs a network's test firmware on inputs, and reads back what it says."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from buildtool.emit.sources import Sources
+from buildtool.errors import ToolError
+from buildtool.graph.types import Graph
+from buildtool.service.emulation.compare import Array
+from buildtool.service.firmware.firmware import build_firmware
+from buildtool.service.pipeline.pipeline import Planned
+from buildtool.target.registry import plugin as find_plugin
+from buildtool.target.types import RunRequest, RunResult
+
+TIMEOUT = 600.0  # seconds for all inputs of one run
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the test firmware gave.
+
+    `outputs` and `traces`: one entry an input set, tensor index -> raw bytes. `computed`: tensor
+    index -> bytes computed in one invoke, repetitions included (of a trace build). `partial`: of
+    the tensors that no one needs as a whole, 1 for every byte that was computed, 0 for the others.
+    `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured).
+    """
+
+    outputs: list[dict[int, bytes]]
+    traces: list[dict[int, bytes]]
+    computed: dict[int, int]
+    partial: dict[int, bytes]
+    arena_high_water: int
+    stack_high_water: int | None
+    counts: dict[int, int]
+    total_instructions: int | None
+    compiler: str
+
+
+def execute(
+    planned: Planned,
+    sources: Sources,
+    inputs: Sequence[Sequence[Array]],
+    *,
+    toolchain: str = "",
+    flags: Sequence[str] = (),
+    trace: bool = False,
+    count: bool = False,
+) -> Outcome:
+    """Builds the test firmware and runs it on every set of inputs."""
+    board = planned.target.board
+    plugin = find_plugin(board)
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        folder = Path(name)
+        tools = planned.toolchain(toolchain, folder)
+        extra = [*flags, *(["-DNN_TRACE"] if trace else []), *(["-DNN_PROFILE"] if count else [])]
+        firmware = build_firmware(sources, planned.plan, planned.target, plugin, tools, folder, extra)
+        outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
+        data = b"".join(np.ascontiguousarray(array).tobytes() for one in inputs for array in one)
+        result = plugin.run(
+            board, firmware.elf, RunRequest({"input.bin": data}, outputs, timeout=TIMEOUT, count=count)
+        )
+    return read_outcome(planned.graph, result, len(inputs), firmware.compiler)
+
+
+def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> Outcome:
+    """The files that the test firmware wrote, taken apart."""
+    report = _report(result.files["report.txt"].decode("ascii", "replace"))
+    if report.get("sets") != sets:
+        raise ToolError(f"the firmware ran {report.get('sets')} of {sets} inputs:\n{result.text[-2000:]}")
+    if not report.get("guard_ok"):
+        raise ToolError("the network wrote outside its arena", hint="this is a fault of buildtool: report it")
+    traces, computed, partial = _traces(result.files.get("trace.bin", b""), sets, graph)
+    return Outcome(
+        _outputs(graph, result.files["output.bin"], sets),
+        traces,
+        computed,
+        partial,
+        report["arena_high_water"],
+        report.get("stack_high_water") or None,
+        result.counts,
+        result.total_instructions,
+        compiler,
+    )
+
+
+def _report(text: str) -> dict[str, int]:
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
+    return {name: int(value) for name, _, value in pairs}
+
+
+def _outputs(graph: Graph, data: bytes, sets: int) -> list[dict[int, bytes]]:
+    found, place = [], 0
+    for _ in range(sets):
+        one = {}
+        for t in graph.outputs:
+            size = graph.tensors[t].size
+            one[t] = data[place : place + size]
+            place += size
+        found.append(one)
+    if place != len(data):
+        raise ToolError(f"the firmware wrote {len(data)} bytes of output, {place} were expected")
+    return found
+
+
+Record = tuple[int, int, bytes]  # tensor, offset in it, data
+
+
+def _records(data: bytes) -> list[Record]:
+    records: list[Record] = []
+    place = 0
+    while place < len(data):
+        tensor, offset, size = struct.unpack_from("<III", data, place)
+        records.append((tensor, offset, data[place + 12 : place + 12 + size]))
+        place += 12 + size
+    return records
+
+
+def _traces(
+    data: bytes, sets: int, graph: Graph
+) -> tuple[list[dict[int, bytes]], dict[int, int], dict[int, bytes]]:
+    """Every traced tensor of each set, put together; bytes computed of each in one set; partial ones.
+
+    Each set has as many records, of the same parts. Parts computed again must come out the same.
+    """
+    records = _records(data)
+    each, rest = divmod(len(records), sets)
+    if rest or any(t >= len(graph.tensors) for t, _, _ in records):
+        raise ToolError("the trace is not whole")
+    found = [_assembled(records[i * each : (i + 1) * each], graph) for i in range(sets)]
+    if any(masks != found[0][1] for _, masks in found):
+        raise ToolError("not every invoke computed the same parts")
+    computed: dict[int, int] = {}
+    for tensor, _, part in records[:each]:
+        computed[tensor] = computed.get(tensor, 0) + len(part)
+    return [values for values, _ in found] if data else [], computed, found[0][1]
+
+
+def _assembled(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
+    """Tensors put together; and where a tensor is partial, which bytes were computed."""
+    values: dict[int, bytearray] = {}
+    known: dict[int, bytearray] = {}
+    for t, offset, part in records:
+        size = graph.tensors[t].size
+        value = values.setdefault(t, bytearray(size))
+        mask = known.setdefault(t, bytearray(size))
+        end = offset + len(part)
+        again = mask[offset:end]
+        if b"\1" in again and any(
+            m and a != b for m, a, b in zip(again, value[offset:end], part, strict=True)
+        ):
+            raise ToolError("a part that was computed again differs", tensor=graph.tensors[t].name)
+        value[offset:end] = part
+        mask[offset:end] = b"\1" * len(part)
+    partial = {t: bytes(mask) for t, mask in known.items() if b"\0" in mask}
+    return {t: bytes(value) for t, value in values.items()}, partial

@@ -1,0 +1,101 @@
+"""Profiling: executed instructions and multiply-accumulates of every operator, counted exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.emit.names import shape
+from buildtool.emit.sources import emit, plan_kernels
+from buildtool.plan.summary.summary import Summary, summarize
+from buildtool.service.answers.estimate import facts
+from buildtool.service.emulation.compare import difference, reference
+from buildtool.service.emulation.execute import Outcome, execute
+from buildtool.service.emulation.validation import inputs_of, level
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import Planned, planned, refuse_unless_fits
+
+
+def profiling(request: Mapping[str, Any], options: PlanOptions) -> dict[str, Any]:
+    """The answer to a `profile` request; the output is compared with the reference as well.
+
+    On the host nothing is counted: `instructions` is null there.
+    """
+    made = planned(str(request.get("model", "")), str(request.get("board", "")), options)
+    sources = emit(made.graph, made.plan, made.target, made.model.name)
+    refuse_unless_fits(made, len(sources.image.data))
+    inputs = inputs_of(request, made, 1)
+    tools = str(request.get("toolchain") or "")
+    counted = level(made.target.board) != "host"
+    run = execute(made, sources, inputs[:1], toolchain=tools, count=counted)
+    plain = execute(made, sources, inputs, toolchain=tools)
+    exact = all(
+        not difference(
+            made.graph, n, got, reference("numpy", made.model.data, made.source, made.graph, inputs[n])
+        )
+        for n, got in [*enumerate(plain.outputs), (0, run.outputs[0])]
+    )
+    summary = summarize(made.plan, made.graph, plan_kernels(made.plan, made.target))
+    return {
+        "model": made.model.name,
+        "board": made.target.board.name,
+        "level": level(made.target.board),
+        "compiler": run.compiler,
+        "strategy": made.plan.strategy,
+        "instructions": run.total_instructions,
+        "macs": made.plan.macs,
+        "macs_layerwise": made.plan.macs_layerwise,
+        "f": made.plan.f,
+        "arena_bytes": made.plan.arena_bytes,
+        "arena_high_water": plain.arena_high_water,
+        "stack_high_water": plain.stack_high_water,
+        "flash_bytes": len(sources.image.data),
+        "inputs": len(inputs),
+        "exact": exact,
+        "per_operator": _rows(made, run, summary),
+        "outputs": _top(made, plain),
+        **facts(made.plan, made.graph, made.target),
+    }
+
+
+def _rows(made: Planned, run: Outcome, summary: Summary) -> list[dict[str, Any]]:
+    """A row an operator, in the order of execution; multiply-accumulates are those executed."""
+    rows = []
+    for position, alive, work in (entry for region in summary.regions for entry in region.operators):
+        op = made.graph.ops[position]
+        rows.append(
+            {
+                "name": made.graph.op_name(position),
+                "operator": str(op.kind),
+                "kernel": made.plan.kernels[position],
+                "output_shape": shape(made.graph.tensors[op.outputs[0]].shape),
+                "macs": work.macs,
+                "macs_once": work.once,
+                "f": work.f,
+                "calls": work.calls,
+                "ram_alive": alive,
+                "instructions": run.counts.get(position) if run.total_instructions is not None else None,
+            }
+        )
+    return rows
+
+
+def _top(made: Planned, run: Outcome) -> list[dict[str, Any]]:
+    """The largest values of each output, for a user who knows what the answer should be."""
+    import numpy as np
+
+    tops = []
+    for t in made.graph.outputs:
+        tensor = made.graph.tensors[t]
+        values = np.frombuffer(run.outputs[0][t], tensor.dtype.value)
+        best = np.argsort(-values.astype(np.int32), kind="stable")[:5]
+        tops.append(
+            {
+                "name": tensor.name,
+                "shape": shape(tensor.shape),
+                "top": [{"index": int(i), "value": int(values[i])} for i in best],
+                "scale": tensor.quant.scale if tensor.quant else None,
+                "zero_point": tensor.quant.zero_point if tensor.quant else None,
+            }
+        )
+    return tops

@@ -1,0 +1,110 @@
+"""Validation: a network runs on a board (or its emulator, or the host) and equals the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from buildtool.emit.sources import emit
+from buildtool.errors import UsageError, did_you_mean
+from buildtool.service.answers.estimate import facts
+from buildtool.service.emulation.compare import REFERENCES, Array, Difference, difference, reference
+from buildtool.service.emulation.execute import Outcome, execute
+from buildtool.service.emulation.inputs import from_file, seeded
+from buildtool.service.pipeline.models import tflite_file
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import Planned, planned, refuse_unless_fits
+from buildtool.target.types import Board
+
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
+MOST_INPUTS = 1000
+
+
+def level(board: Board) -> str:
+    """How real a run on the board is: host, or emulated."""
+    native = board.emulator is not None and board.emulator.kind == "native"
+    return "host" if native else "emulated"
+
+
+def inputs_of(request: Mapping[str, Any], made: Planned, default: int) -> list[list[Array]]:
+    """The inputs that a request asks for: `input` (a .npy file), or `inputs` seeded sets."""
+    if request.get("input"):
+        return from_file(made.graph, str(request["input"]))
+    count, seed = request.get("inputs", default), request.get("seed", 0)
+    if not isinstance(count, int) or not 1 <= count <= MOST_INPUTS:
+        raise UsageError(f"'inputs' must be a whole number from 1 to {MOST_INPUTS}, not {count!r}")
+    if not isinstance(seed, int) or seed < 0:
+        raise UsageError(f"'seed' must be a whole number from 0, not {seed!r}")
+    return seeded(made.graph, count, seed)
+
+
+def validation(request: Mapping[str, Any], options: PlanOptions) -> dict[str, Any]:
+    """The answer to a `validate` request."""
+    which = request.get("reference") or "numpy"
+    if which not in REFERENCES:
+        raise UsageError(f"unknown reference '{which}'", hint=did_you_mean(str(which), REFERENCES))
+    made = planned(str(request.get("model", "")), str(request.get("board", "")), options)
+    sources = emit(made.graph, made.plan, made.target, made.model.name)
+    refuse_unless_fits(made, len(sources.image.data))
+    flags = _sanitizer_flags(request, made.target.board)
+    inputs = inputs_of(request, made, 1)
+    tools = str(request.get("toolchain") or "")
+    plain = execute(made, sources, inputs, toolchain=tools, flags=flags)
+    runs = [plain]
+    if request.get("tensors"):
+        runs.append(execute(made, sources, inputs, toolchain=tools, flags=flags, trace=True))
+    file = tflite_file(made.model, made.source) if which == "litert" else b""
+    expected = [reference(which, file, made.source, made.graph, one) for one in inputs]
+    found = [d for run in runs for d in _differences(made, run, expected)]
+    return _answer(made, which, inputs, runs, found, plain)
+
+
+def _sanitizer_flags(request: Mapping[str, Any], board: Board) -> tuple[str, ...]:
+    if not request.get("sanitize"):
+        return ()
+    if level(board) != "host":
+        raise UsageError(f"sanitizers run on the host, not on '{board.name}'", hint="--board host")
+    return SANITIZERS
+
+
+def _differences(made: Planned, run: Outcome, expected: list[dict[int, Array]]) -> list[Difference]:
+    found = []
+    for number, want in enumerate(expected):
+        got = dict(run.traces[number]) if run.traces else {}
+        got.update(run.outputs[number])
+        found += difference(made.graph, number, got, want, run.partial)
+    return found
+
+
+def _answer(
+    made: Planned,
+    which: str,
+    inputs: list[list[Array]],
+    runs: list[Outcome],
+    found: list[Difference],
+    plain: Outcome,
+) -> dict[str, Any]:
+    traced = runs[-1].traces
+    order = {t: i for i, t in enumerate(made.graph.activations())}
+    first = min(found, key=lambda d: (d.input_set, order[d.tensor]), default=None)
+    outputs = [np.frombuffer(raw, np.uint8) for raw in plain.outputs[0].values()]
+    return {
+        "model": made.model.name,
+        "board": made.target.board.name,
+        "level": level(made.target.board),
+        "compiler": plain.compiler,
+        "reference": {"numpy": "buildtool.graph.reference", "litert": "LiteRT BUILTIN_REF"}[which],
+        "strategy": made.plan.strategy,
+        "inputs": len(inputs),
+        "tensors_compared": len(traced[0]) if traced else len(made.graph.outputs),
+        "output_values": int(sum(np.unique(values).size for values in outputs)),
+        "exact": not found,
+        "max_abs_diff": max((d.max_abs for d in found), default=0),
+        "first_difference": first.json() if first else None,
+        "arena_bytes": made.plan.arena_bytes,
+        "arena_high_water": plain.arena_high_water,
+        "stack_high_water": plain.stack_high_water,
+        **facts(made.plan, made.graph, made.target),
+    }

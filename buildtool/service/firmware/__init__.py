@@ -1,0 +1,1 @@
+"""Compile, link, and what the linked image takes."""

@@ -1,0 +1,155 @@
+"""Emitted sources to a linked image: compile, link, and read the image's sizes back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import buildtool_kernels
+
+from buildtool.emit.sources import Sources, plan_kernels
+from buildtool.errors import ToolError
+from buildtool.graph.types import Graph, OpKind
+from buildtool.plan.summary.view import to_json
+from buildtool.plan.types import BufferKind, Plan
+from buildtool.service.firmware.objects import Compiler, Unit, compile_all, run
+from buildtool.target.link_errors import explain_link_failure
+from buildtool.target.plugin import TargetPlugin
+from buildtool.target.types import Target, Toolchain
+
+SLICES_SOURCE = "reference/nn_copy_s8.c"  # puts slices of an output into their places
+SUMS_SOURCES = {  # of poolings that are fed part by part in a streamed region
+    str(OpKind.MEAN): ("reference/nn_accumulate_s8.c", "reference/nn_mean_sums_s8.c"),
+    str(OpKind.AVERAGE_POOL_2D): ("reference/nn_accumulate_s8.c", "reference/nn_avg_pool_sums_s8.c"),
+}
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """A linked image on disk, and what made it."""
+
+    elf: Path
+    compiler: str
+
+
+def kernel_sources(plan: Plan, target: Target) -> list[Path]:
+    """The kernels' C files that the plan needs, the runtime's first, sorted by name."""
+    root = kernels_root()
+    chosen = plan_kernels(plan, target)
+    used = {source for kernel in chosen if kernel for source in kernel.sources}
+    if any(load.channels for load in plan.loads):
+        used.add(SLICES_SOURCE)
+    fed = (chosen[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
+    used.update(source for kernel in fed if kernel for source in SUMS_SOURCES[kernel.op])
+    return [root / "runtime" / "nn_image.c", *(root / source for source in sorted(used))]
+
+
+def kernels_root() -> Path:
+    """The folder of the kernels' C files."""
+    return Path(buildtool_kernels.root())
+
+
+def include_folder() -> Path:
+    """Where nn.h and the other headers of the kernels are."""
+    return kernels_root() / "include"
+
+
+def write_files(files: dict[str, bytes], folder: Path) -> None:
+    """Writes files below `folder`, each one whole or not at all."""
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        part.write_bytes(data)
+        part.replace(path)
+
+
+def build_firmware(
+    sources: Sources,
+    plan: Plan,
+    target: Target,
+    plugin: TargetPlugin,
+    toolchain: Toolchain,
+    folder: Path,
+    flags: Sequence[str] = (),
+) -> Firmware:
+    """Compiles and links the test firmware of a network below `folder`.
+
+    `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers).
+    """
+    emitted = folder / "src"
+    write_files(sources.files, emitted)
+    kernels = include_folder()
+    compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags))
+    harness = plugin.harness(target.board)
+    own = (emitted, *map(Path, toolchain.includes), kernels)
+    units = [
+        *(Unit(emitted / name, (emitted, kernels)) for name in sources.c_files),
+        Unit(emitted / f"{sources.net}_weights.S"),
+        *(Unit(source, (kernels,)) for source in kernel_sources(plan, target)),
+        *(Unit(source, (*own, *harness.includes)) for source in harness.sources),
+        *(Unit(Path(source), own) for source in toolchain.objects),
+    ]
+    objects_folder = folder / "obj"
+    objects_folder.mkdir(parents=True, exist_ok=True)
+    objects = compile_all(compiler, units, objects_folder)
+    elf = folder / f"{sources.net}.elf"
+    link(toolchain, objects, elf, target, flags)
+    return Firmware(elf, toolchain.identity)
+
+
+def link(
+    toolchain: Toolchain, objects: Sequence[Path], elf: Path, target: Target, flags: Sequence[str] = ()
+) -> None:
+    """Links objects; a memory that overflows is named, with what is missing."""
+    command = [
+        toolchain.cc,
+        *toolchain.cflags,
+        *flags,
+        *map(str, objects),
+        *toolchain.ldflags,
+        "-o",
+        str(elf),
+    ]
+    try:
+        run(command, f"linking {elf.name}", explain=lambda said: explain_link_failure(said, target.board))
+    except ToolError:
+        elf.unlink(missing_ok=True)
+        raise
+
+
+def arena_map(net: str, plan: Plan, graph: Graph) -> dict[str, bytes]:
+    """`net`_arena.json: what lies where in the arena, and in which steps."""
+    described = to_json(plan, graph)
+    text = json.dumps(
+        {
+            key: described[key]
+            for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
+        },
+        indent=1,
+        sort_keys=True,
+    )
+    return {f"{net}_arena.json": (text + "\n").encode()}
+
+
+def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: Target) -> dict[str, bytes]:
+    """What a family adds for tools that are not run here: build files, and the kernels' sources."""
+    make = getattr(plugin, "build_files", None)
+    if make is None:
+        return {}
+    root = kernels_root()
+    kernels = {str(path.relative_to(root)): path for path in kernel_sources(plan, target)}
+    headers = {str(path.relative_to(root)): path for path in sorted(include_folder().glob("*.h"))}
+    copied = {f"kernels/{name}": path.read_bytes() for name, path in {**kernels, **headers}.items()}
+    made: dict[str, bytes] = make(sources.net, list(kernels))
+    return {**copied, **made}
+
+
+def all_kernel_sources(target: Target) -> list[Path]:
+    """Every C file that some plan for the target may need, the runtime's first, sorted by name."""
+    root = kernels_root()
+    names = {source for kernel in target.kernels for source in kernel.sources}
+    names.update(source for sources in SUMS_SOURCES.values() for source in sources)
+    return [root / "runtime" / "nn_image.c", *(root / name for name in sorted(names))]

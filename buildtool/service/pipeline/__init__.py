@@ -1,0 +1,1 @@
+"""The one way from a model and options to a checked plan."""

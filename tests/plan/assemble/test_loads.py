@@ -1,0 +1,147 @@
+"""Constants that are brought into the arena: planned within limits, and every fault in a plan is found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from buildtool.emit.image import weight_image
+from buildtool.emit.loading import constants
+from buildtool.emit.sources import emit
+from buildtool.errors import PlanError
+from buildtool.plan.assemble.layerwise import plan as plan_layerwise
+from buildtool.plan.assemble.loads import Constants, with_loads
+from buildtool.plan.baselines.strips import parse_segments, plan_strips
+from buildtool.plan.check.check import check
+from buildtool.plan.types import BufferKind
+from buildtool.service.pipeline.models import load_model, read_graph
+from buildtool.target import catalogue
+from buildtool.target.registry import load_target
+
+NETWORK = "mobilenetv2:size=32,alpha=0.35,classes=10"
+
+
+@cache
+def parts():
+    graph = read_graph(load_model(NETWORK))[1]
+    target = load_target("xcore")
+    kernels = tuple(catalogue.select(target, graph, op) for op in graph.ops)
+    blocks = constants(graph, kernels, weight_image(graph, kernels))
+    return graph, target, kernels, blocks
+
+
+def loaded(limit, segments=""):
+    graph, target, kernels, blocks = parts()
+    strips = parse_segments(segments) if segments else ()
+    bare = plan_strips(graph, target, strips) if strips else plan_layerwise(graph, target)
+    return bare, with_loads(bare, graph, target, kernels, blocks, limit, "rows")
+
+
+def test_every_operator_with_constants_has_a_load():
+    graph, _, kernels, blocks = parts()
+    _, plan = loaded(1 << 20)
+    assert {load.op for load in plan.loads} == set(blocks)
+    image = weight_image(graph, kernels)
+    assert sum(load.size for load in plan.loads) == sum(image.sizes.values())
+
+
+def test_with_room_all_come_whole_and_ahead():
+    _, plan = loaded(1 << 20)
+    assert not any(load.channels for load in plan.loads)
+    steps = {region.ops[0]: number for number, region in enumerate(plan.regions)}
+    ahead = [load for load in plan.loads if plan.buffers[load.buffer].first < steps[load.op]]
+    assert len(ahead) == len(plan.loads) - 1  # all but the first operator's
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.6, 1.0, 2.0])
+def test_limits_are_kept_where_slices_allow_it(share):
+    graph, target, _, blocks = parts()
+    bare, _ = loaded(1 << 20)
+    limit = bare.arena_bytes + int(share * max(block.size for block in blocks.values())) + 2000
+    _, plan = loaded(limit)
+    check(plan, graph, target)
+    assert plan.arena_bytes <= limit
+    assert any(load.channels for load in plan.loads) == (share < 1)
+
+
+def test_less_memory_never_means_more_loads_ahead():
+    bare, _ = loaded(1 << 20)
+    counts = []
+    for limit in (bare.arena_bytes + 2000, 2 * bare.arena_bytes, 1 << 20):
+        _, plan = loaded(limit)
+        firsts = {region.ops[0]: number for number, region in enumerate(plan.regions)}
+        counts.append(sum(plan.buffers[load.buffer].first < firsts[load.op] for load in plan.loads))
+    assert counts == sorted(counts)
+
+
+def test_in_strips_a_segments_constants_are_there_for_all_strips():
+    graph, target, _, _ = parts()
+    _, plan = loaded(1 << 20, "0-6x4")
+    check(plan, graph, target)
+    (segment,) = [region for region in plan.regions if len(region.ops) > 1]
+    for load in plan.loads:
+        if load.op in segment.ops:
+            assert load.channels == 0
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(st.integers(1, 300), st.sampled_from([12, 16]), st.integers(1, 2000))
+def test_slices_of_all_channels_are_the_block(channels, factors, weights):
+    block = Constants(0, channels, factors, weights)
+    whole = -(-(16 + factors * channels) // 16) * 16 + -(-weights * channels // 16) * 16
+    assert block.slice_bytes(channels) == whole
+    assert block.slice_bytes(1) <= whole
+
+
+def changed(plan, index, **fields):
+    buffers = list(plan.buffers)
+    buffers[index] = replace(buffers[index], **fields)
+    return replace(plan, buffers=tuple(buffers))
+
+
+def test_faults_in_loads_are_found():
+    graph, target, _, _ = parts()
+    bare, plan = loaded(1 << 20)
+    _, tight = loaded(bare.arena_bytes + 2000)
+    cut = next(load for load in tight.loads if load.channels)
+    load = plan.loads[5]
+    at = plan.buffers[load.buffer]
+    others = [b for b in plan.buffers if b.kind is BufferKind.TENSOR and b.first <= at.last <= b.last]
+    faults = [
+        (changed(plan, load.buffer, first=at.last + 1, last=at.last + 1), "do not live as long"),
+        (changed(plan, load.buffer, size=load.size - 16), "bytes for constants"),
+        (changed(plan, load.buffer, op=load.op + 1), "are loaded into buffer"),
+        (changed(plan, load.buffer, offset=others[0].offset), "overlap"),
+        (replace(plan, loads=(*plan.loads, load)), "a load for operator"),
+        (replace(plan, loads=(replace(load, buffer=999),)), "a load for operator"),
+        (replace(plan, loads=(replace(load, slots=3),)), "bytes for constants"),
+        (
+            replace(tight, loads=tuple(replace(x, slots=9) if x is cut else x for x in tight.loads)),
+            "bytes for",
+        ),
+    ]
+    for broken, says in faults:
+        with pytest.raises(PlanError, match=says):
+            check(broken, graph, target)
+
+
+def test_a_streamed_plan_whose_constants_are_overwritten_is_refused():
+    graph, target, _, _ = parts()
+    _, plan = loaded(1 << 20, "0-6x4")
+    check(plan, graph, target)
+    load = next(load for load in plan.loads if load.op == 2)
+    window = next(b for b in plan.buffers if b.kind is BufferKind.RING)
+    with pytest.raises(PlanError, match=r"not in the arena when"):
+        check(changed(plan, load.buffer, offset=window.offset), graph, target)
+
+
+def test_a_plan_for_constants_of_another_size_is_not_emitted():
+    graph, target, _, _ = parts()
+    _, plan = loaded(1 << 20)
+    wrong = replace(plan, loads=(replace(plan.loads[0], size=16), *plan.loads[1:]))
+    with pytest.raises(PlanError, match="the plan loads 16 bytes"):
+        emit(graph, wrong, target, "net")

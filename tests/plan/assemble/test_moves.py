@@ -1,0 +1,179 @@
+"""Tensors that move between regions: a chain of outputs over their inputs no longer climbs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import Net, make_target
+
+from buildtool.errors import PlanError
+from buildtool.plan import codec
+from buildtool.plan.assemble.moves import place_in_parts
+from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.check.check import check
+from buildtool.plan.types import Buffer, BufferKind, Group, Overlap, Region
+from buildtool.target import catalogue
+
+GRANULE = 16
+
+
+def chain(layers):
+    """Depthwise convolutions, each of whose outputs may lie over its input, two rows lower."""
+    net = Net((1, 16, 16, 16))
+    x = net.inputs[0]
+    for _ in range(layers):
+        x = net.depthwise(x)
+    return net.graph(x)
+
+
+def alone(graph, target, **changed):
+    """The plan in which every operator is a region."""
+    kernels = tuple(catalogue.select(target, graph, op) for op in graph.ops)
+    regions = tuple(Region((Group((p,)),)) for p in range(len(graph.ops)))
+    options = {"strategy": "test", "in_place": "rows", "image": "overwritable"} | changed
+    return assemble_streamed(graph, target, regions, kernels, **options)
+
+
+def test_a_chain_needs_no_more_than_one_of_its_operators():
+    graph, target = chain(8), make_target()
+    least = alone(chain(1), target)
+    plan = alone(graph, target)
+    assert not least.moves
+    assert plan.moves
+    assert plan.arena_bytes == plan.arena_bound_bytes == least.arena_bytes
+    check(plan, graph, target)
+    assert codec.from_bytes(codec.to_bytes(plan)) == plan
+
+
+def test_nothing_moves_where_nothing_climbs():
+    graph, target = chain(8), make_target()
+    plan = alone(graph, target, in_place="none")
+    assert not plan.moves
+    assert plan.arena_bytes == 2 * 16 * 16 * 16
+
+
+def test_a_resident_image_stays():
+    graph, target = chain(8), make_target()
+    plan = alone(graph, target, image="resident")
+    assert not any(graph.inputs[0] in plan.buffers[move.source].tensors for move in plan.moves)
+    check(plan, graph, target)
+
+
+def test_a_move_is_paid_for():
+    graph, target = chain(8), make_target()
+    moving, still = alone(graph, target), alone(graph, target, in_place="none")
+    assert moving.cost > still.cost
+    assert moving.macs == still.macs
+
+
+@pytest.mark.parametrize("part", ["offset", "first", "tensors"])
+def test_a_wrong_move_is_found(part):
+    graph, target = chain(8), make_target()
+    plan = alone(graph, target)
+    buffers, target_at = list(plan.buffers), plan.moves[0].target
+    other = buffers[target_at]
+    wrong = {
+        "offset": replace(other, offset=plan.arena_bytes),
+        "first": replace(other, first=other.first + 1, last=other.last + 1),
+        "tensors": replace(other, tensors=(graph.inputs[0],)),
+    }[part]
+    buffers[target_at] = wrong
+    with pytest.raises(PlanError):
+        check(replace(plan, buffers=tuple(buffers)), graph, target)
+
+
+def test_a_move_that_is_left_out_is_found():
+    graph, target = chain(8), make_target()
+    plan = alone(graph, target)
+    with pytest.raises(PlanError):
+        check(replace(plan, moves=plan.moves[1:]), graph, target)
+
+
+@st.composite
+def problems(draw):
+    """Tensors over up to eight regions of a few ticks, rings in one region each, overlaps of neighbours."""
+    ticks = [0]
+    for _ in range(draw(st.integers(2, 8))):
+        ticks.append(ticks[-1] + draw(st.integers(1, 3)))
+    regions = len(ticks) - 1
+    buffers, options = [], []
+    for i in range(draw(st.integers(2, 10))):
+        first = draw(st.integers(0, regions - 1))
+        last = min(regions - 1, first + draw(st.integers(0, 2)))
+        size = GRANULE * draw(st.integers(1, 12))
+        buffers.append(Buffer(BufferKind.TENSOR, "", (i,), size, ticks[first], ticks[last + 1] - 1))
+    for _ in range(draw(st.integers(0, 5))):
+        region = draw(st.integers(0, regions - 1))
+        first = draw(st.integers(ticks[region], ticks[region + 1] - 1))
+        size = GRANULE * draw(st.integers(1, 12))
+        buffers.append(Buffer(BufferKind.SCRATCH, "", (), size, first, ticks[region + 1] - 1))
+    tensors = [i for i, b in enumerate(buffers) if b.tensors]
+    for source in tensors:
+        for result in tensors:
+            a, b = buffers[source], buffers[result]
+            if a.first < b.first <= a.last < b.last and draw(st.booleans()):
+                distance = GRANULE * draw(st.integers(0, b.size // GRANULE))
+                options.append(Overlap(0, source, result, distance))
+    return buffers, options, ticks
+
+
+def live_at(buffers, time):
+    return [i for i, b in enumerate(buffers) if b.first <= time <= b.last]
+
+
+def assert_apart(parted, time):
+    """No two buffers share bytes at a time, unless that is permitted."""
+    parts, allowed = parted.placed.buffers, {(o.input, o.output): o for o in parted.placed.overlaps}
+    alive = live_at(parts, time)
+    for i in alive:
+        for j in alive:
+            a, b = parts[i], parts[j]
+            if i < j and a.offset < b.offset + b.size and b.offset < a.offset + a.size:
+                o = allowed.get((i, j)) or allowed[j, i]
+                assert parts[o.input].offset >= parts[o.output].offset + o.distance
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(problems())
+def test_parts_are_whole_and_apart_and_moves_lose_no_byte(problem):
+    buffers, options, ticks = problem
+    scratch = {i for i, b in enumerate(buffers) if not b.tensors}
+    parted = place_in_parts(buffers, options, GRANULE, ticks, scratch, 1 << 30)
+    if parted is None:
+        return
+    parts = parted.placed.buffers
+    for i, buffer in enumerate(buffers):
+        own = [parts[k] for k, origin in enumerate(parted.origin) if origin == i]
+        times = [t for part in own for t in range(part.first, part.last + 1)]
+        assert times == list(range(buffer.first, buffer.last + 1))
+        assert {part.size for part in own} == {buffer.size}
+        assert len(own) == 1 or i not in scratch
+        assert {part.first for part in own[1:]} <= set(ticks)
+    for time in range(ticks[-1]):
+        assert_apart(parted, time)
+    assert max(part.offset + part.size for part in parts) <= parted.placed.height
+    memory = np.full(parted.placed.height, -1)
+    for move in parted.moves:  # each one's bytes are still there when its turn comes
+        source, target = parts[move.source], parts[move.target]
+        earlier = [m for m in parted.moves if parts[m.target].first == target.first]
+        if earlier[0] == move:
+            memory[:] = -1
+            for m in earlier:
+                a = parts[m.source]
+                memory[a.offset : a.offset + a.size] = m.source
+        assert (memory[source.offset : source.offset + source.size] == move.source).all()
+        memory[target.offset : target.offset + target.size] = -2
+
+
+def test_buffers_that_cannot_move_hold_the_cuts_they_cross():
+    ticks = [0, 1, 2, 3]
+    tensors = [Buffer(BufferKind.TENSOR, "", (i,), 64, i, i + 1) for i in range(2)]
+    weights = Buffer(BufferKind.WEIGHTS, "", (), 32, 0, 2)
+    assert place_in_parts([*tensors, weights], [], GRANULE, ticks, {2}, 1 << 30) is None
+    parted = place_in_parts([*tensors], [], GRANULE, ticks, set(), 1 << 30)
+    assert parted is not None
+    assert parted.moves == ()

@@ -1,0 +1,294 @@
+"""The checker takes what the planner makes, refuses damage of all kinds, and takes nothing that corrupts."""
+
+from dataclasses import replace
+
+import pytest
+from arena_run import run
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from plan_nets import Net, graphs, make_target, residual_net
+
+from buildtool.errors import PlanError, TargetError
+from buildtool.graph.types import OpKind
+from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.assemble.layerwise import plan
+from buildtool.plan.check.check import check
+from buildtool.plan.types import Buffer, BufferKind, Group, Overlap, Region, Scheme
+from buildtool.target.registry import target_digest
+from buildtool.target.types import Contract, Target
+
+TARGET = make_target(scratch="kh * kw * cin")
+
+
+def _made():
+    graph = residual_net()
+    return graph, plan(graph, TARGET)
+
+
+def _refused(damaged, graph, target=TARGET, match=None):
+    with pytest.raises(PlanError, match=match):
+        check(damaged, graph, target)
+
+
+def _with_buffer(made, index, **changes):
+    buffers = list(made.buffers)
+    buffers[index] = replace(buffers[index], **changes)
+    top = max(b.offset + b.size for b in buffers)
+    return replace(made, buffers=tuple(buffers), arena_bytes=-(-top // 16) * 16)
+
+
+def test_what_the_planner_makes_is_legal():
+    graph, made = _made()
+    check(made, graph, TARGET)
+
+
+@pytest.mark.parametrize("by", [-16, 16, -8, 1])
+def test_every_shift_of_a_buffer_in_a_tight_arena_is_refused(by):
+    net = Net((1, 4, 4, 4))  # input and output fill the arena, so any shift of either collides or sticks out
+    graph = net.graph(net.concat([net.inputs[0]]))
+    made = plan(graph, TARGET)
+    assert made.arena_bytes == 128
+    for index in range(len(made.buffers)):
+        buffers = list(made.buffers)
+        buffers[index] = replace(buffers[index], offset=buffers[index].offset + by)
+        _refused(replace(made, buffers=tuple(buffers)), graph)
+
+
+@settings(derandomize=True, deadline=None, max_examples=250)
+@given(st.data())
+def test_a_damaged_plan_is_refused_or_still_runs(data):
+    graph = data.draw(graphs(most_ops=6))
+    made = plan(graph, TARGET)
+    index = data.draw(st.integers(0, len(made.buffers) - 1))
+    buffer = made.buffers[index]
+    steps = st.integers(0, max(len(made.regions) - 1, 0))
+    kind = data.draw(st.sampled_from(("offset", "size", "life", "drop", "overlap", "distance", "order")))
+    if kind == "offset":
+        damaged = _with_buffer(made, index, offset=data.draw(st.integers(0, made.arena_bytes // 16)) * 16)
+    elif kind == "size":
+        damaged = _with_buffer(made, index, size=data.draw(st.integers(0, buffer.size)))
+    elif kind == "life":
+        damaged = _with_buffer(made, index, first=data.draw(steps), last=data.draw(steps))
+    elif kind == "drop":
+        damaged = replace(made, buffers=made.buffers[:index] + made.buffers[index + 1 :])
+    elif kind == "overlap":
+        buffers = st.integers(0, len(made.buffers) - 1)
+        op = data.draw(st.integers(0, len(graph.ops) - 1))
+        extra = Overlap(op, data.draw(buffers), data.draw(buffers), data.draw(st.integers(0, 64)))
+        other = _with_buffer(made, extra.output, offset=made.buffers[extra.input].offset)
+        damaged = replace(other, overlaps=(*made.overlaps, extra))
+    elif kind == "distance":
+        assume(made.overlaps)
+        first = replace(made.overlaps[0], distance=data.draw(st.integers(0, 64)))
+        moved = _with_buffer(made, first.output, offset=data.draw(st.integers(0, 16)) * 16)
+        damaged = replace(moved, overlaps=(first, *made.overlaps[1:]))
+    else:
+        damaged = replace(made, regions=tuple(data.draw(st.permutations(made.regions))))
+    try:
+        check(damaged, graph, TARGET)
+    except PlanError:
+        return
+    assert run(damaged, graph, TARGET) == ""
+
+
+def test_a_shrunk_buffer_is_refused():
+    graph, made = _made()
+    for index, buffer in enumerate(made.buffers):
+        if buffer.kind is BufferKind.TENSOR or buffer.size:
+            _refused(_with_buffer(made, index, size=buffer.size - 1), graph, match="bytes")
+
+
+def test_a_life_cut_short_is_refused():
+    graph, made = _made()
+    for index, buffer in enumerate(made.buffers):
+        if buffer.kind is BufferKind.TENSOR and buffer.last > buffer.first:
+            _refused(_with_buffer(made, index, first=buffer.first + 1), graph, match="lives")
+            _refused(_with_buffer(made, index, last=buffer.last - 1), graph, match="lives")
+
+
+def test_swapped_steps_are_refused():
+    graph, made = _made()
+    for i in range(len(made.regions) - 1):
+        regions = list(made.regions)
+        regions[i], regions[i + 1] = regions[i + 1], regions[i]
+        _refused(replace(made, regions=tuple(regions)), graph, match="before its input|lives|scratch")
+
+
+def test_an_operator_that_is_left_out_or_runs_twice_is_refused():
+    graph, made = _made()
+    _refused(replace(made, regions=made.regions[:-1]), graph, match="0 of 1 output pixels")
+    _refused(replace(made, regions=(*made.regions, made.regions[-1])), graph, match="twice")
+    alias = Region((Group((9,), Scheme.OPERATOR),))
+    _refused(replace(made, regions=(*made.regions, alias)), graph, match="alias")
+
+
+def test_a_closer_overlap_is_refused():
+    graph, made = _made()
+    far = [i for i, o in enumerate(made.overlaps) if o.distance]
+    assert far
+    for i in far:
+        overlaps = list(made.overlaps)
+        overlaps[i] = replace(overlaps[i], distance=overlaps[i].distance - 1)
+        _refused(replace(made, overlaps=tuple(overlaps)), graph, match="still reads")
+
+
+def test_a_forgotten_overlap_is_refused():
+    graph, made = _made()
+    for i in range(len(made.overlaps)):
+        fewer = made.overlaps[:i] + made.overlaps[i + 1 :]
+        _refused(replace(made, overlaps=fewer), graph, match="overlap in step")
+
+
+def test_an_overlap_that_the_kernel_does_not_allow_is_refused():
+    graph, made = _made()
+    strict = Target(TARGET.board, tuple(replace(k, overlap=Contract.NONE) for k in TARGET.kernels))
+    relabelled = replace(made, target=plan(graph, strict).target)
+    _refused(relabelled, graph, strict, match="allows no overlap")
+
+
+def test_an_overlap_with_an_input_that_is_read_later_is_refused():
+    net = Net((1, 4, 4, 4))
+    x = net.concat([net.inputs[0]])
+    y = net.relu(x)
+    graph = net.graph(net.concat([x, y]))
+    made = plan(graph, TARGET)
+    holder = {t: i for i, b in enumerate(made.buffers) for t in b.tensors}
+    _refused(replace(made, overlaps=(Overlap(1, holder[x], holder[y], 0),)), graph, match="read later")
+
+
+@pytest.mark.parametrize("image", ["overwritable", "resident"])
+def test_an_overlap_with_what_must_survive_is_refused(image):
+    net = Net((1, 4, 4, 4))
+    x = net.inputs[0]
+    y = net.relu(x)
+    graph = net.graph(y, *(() if image == "resident" else (x,)))
+    made = plan(graph, TARGET, image=image)
+    assert made.overlaps == ()
+    _refused(replace(made, overlaps=(Overlap(0, 0, 1, 0),)), graph, match="read later")
+
+
+def test_overlaps_of_strangers_are_refused():
+    graph, made = _made()
+    for overlap in (Overlap(99, 0, 1, 0), Overlap(-1, 0, 1, 0), Overlap(0, 2, 1, 0), Overlap(9, 0, 1, 0)):
+        _refused(replace(made, overlaps=(*made.overlaps, overlap)), graph, match="overlap of")
+
+
+def test_missing_or_small_scratch_is_refused():
+    graph, made = _made()
+    scratch = [i for i, b in enumerate(made.buffers) if b.kind is BufferKind.SCRATCH]
+    assert scratch
+    for i in scratch:
+        buffers = made.buffers[:i] + made.buffers[i + 1 :]
+        _refused(_restacked(made, buffers), graph)
+        _refused(_with_buffer(made, i, size=made.buffers[i].size - 1), graph, match="scratch")
+
+
+def _restacked(made, buffers):
+    top = max(b.offset + b.size for b in buffers)
+    return replace(made, buffers=buffers, arena_bytes=-(-top // 16) * 16)
+
+
+def test_a_second_scratch_in_a_step_is_refused():
+    graph, made = _made()
+    scratch = next(b for b in made.buffers if b.kind is BufferKind.SCRATCH)
+    extra = replace(scratch, offset=made.arena_bytes)
+    _refused(_restacked(made, (*made.buffers, extra)), graph, match="scratch")
+
+
+def test_tensors_that_are_no_aliases_share_no_buffer():
+    graph, made = _made()
+    first, second = made.buffers[0], made.buffers[1]
+    merged = replace(first, tensors=first.tensors + second.tensors, size=max(first.size, second.size), last=9)
+    _refused(_restacked(made, (merged, *made.buffers[2:])), graph, match="different tensors")
+
+
+def test_aliases_share_their_buffer():
+    net = Net((1, 4, 4, 4))
+    x = net.concat([net.inputs[0]])
+    flat = net.reshape(x, (1, 16, 1, 4))
+    graph = net.graph(net.concat([flat]))
+    made = plan(graph, TARGET)
+    index = next(i for i, b in enumerate(made.buffers) if flat in b.tensors)
+    alone = replace(made.buffers[index], tensors=(x,))
+    apart = Buffer(BufferKind.TENSOR, "flat", (flat,), 64, 0, 1, made.arena_bytes)
+    buffers = (*made.buffers[:index], alone, *made.buffers[index + 1 :], apart)
+    _refused(_restacked(made, buffers), graph, match="aliases")
+
+
+def test_strange_tensors_in_buffers_are_refused():
+    graph, made = _made()
+    _refused(_with_buffer(made, 0, tensors=(0, 999)), graph, match="no activation")
+    _refused(_with_buffer(made, 0, tensors=(1,)), graph, match="no activation")
+    _refused(_with_buffer(made, 0, tensors=(0, 0)), graph, match="two buffers")
+    _refused(_with_buffer(made, 0, kind=BufferKind.RING), graph, match="different tensors")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"topology": "0" * 64}, "topology"),
+        ({"target": "0" * 64}, "another board"),
+        ({"image": "rotated"}, "image mode"),
+        ({"alignment": 8}, "alignment"),
+        ({"alignment": 0}, "alignment"),
+        ({"macs": 1}, "MACs"),
+        ({"macs_layerwise": 1}, "MACs"),
+        ({"kernels": ()}, "kernels"),
+        ({"arena_bytes": 1 << 20}, "an arena of"),
+        ({"arena_bound_bytes": 1 << 20}, "bound"),
+        ({"arena_bound_bytes": -1}, "bound"),
+    ],
+)
+def test_wrong_statements_are_refused(change, match):
+    graph, made = _made()
+    _refused(replace(made, **change), graph, match=match)
+
+
+def test_kernels_of_other_operators_are_refused():
+    graph, made = _made()
+    _refused(replace(made, kernels=("relu_test", *made.kernels[1:])), graph, match="no kernel 'relu_test'")
+    aliased = list(made.kernels)
+    aliased[9] = "reshape_test"
+    _refused(replace(made, kernels=tuple(aliased)), graph, match="alias")
+
+
+def test_a_kernel_that_does_not_serve_the_shape_is_refused():
+    graph, made = _made()
+    narrow = Target(
+        TARGET.board,
+        tuple(replace(k, when="kh == 7" if k.op == "CONV_2D" else k.when) for k in TARGET.kernels),
+    )
+    _refused(replace(made, target=target_digest(narrow)), graph, narrow, match="does not serve")
+
+
+def test_an_arena_beyond_its_memory_is_refused():
+    graph = residual_net()
+    small = make_target(ram=1024)
+    _refused(plan(graph, small), graph, small, match="of 1024")
+
+
+def test_a_board_without_the_memory_it_names_is_the_targets_fault():
+    graph = residual_net()
+    broken = Target(replace(TARGET.board, arena="nowhere"), TARGET.kernels)
+    with pytest.raises(TargetError, match="nowhere"):
+        check(plan(graph, broken), graph, broken)
+
+
+def _slides(graph, region):
+    """Whether the region's operator goes through images row by row."""
+    return graph.ops[region.groups[0].ops[0]].kind in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.ADD)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_operators_cut_into_steps_of_rows_are_placed_checked_and_run(rows):
+    graph, made = _made()
+    regions = tuple(
+        replace(r, groups=(replace(r.groups[0], rows_per_step=rows),)) if _slides(graph, r) else r
+        for r in made.regions
+    )
+    kernels = [next((k for k in TARGET.kernels if k.name == name), None) for name in made.kernels]
+    options = {"strategy": "layerwise", "in_place": "rows", "image": "overwritable"}
+    chopped = assemble(graph, TARGET, regions, kernels, **options)
+    check(chopped, graph, TARGET)
+    assert run(chopped, graph, TARGET) == ""
+    assert (chopped.arena_bytes, chopped.macs) == (made.arena_bytes, made.macs)

@@ -1,0 +1,252 @@
+"""Exact placement against brute force, and the search in C against its twin in Python."""
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from exactlib import compiled, lowest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from buildtool.errors import PlanError
+from buildtool.plan.place import arena, greedy, solver
+from buildtool.plan.place.arena import Item, Permission, Problem, Solution
+from buildtool.plan.place.bounds import bound
+from buildtool.plan.place.instance import MOST_ITEMS, compile_problem
+from buildtool.plan.place.native import NativeSearch, library
+from buildtool.plan.place.orders import runs
+from buildtool.plan.place.search import PythonSearch
+from buildtool.plan.place.solver import Status, decide, decide_memories, improve, minimise, solve
+
+BUDGET = 200_000
+TOP = 40  # above every height of what `problems` makes
+
+deterministic = settings(derandomize=True, deadline=None, max_examples=120)
+
+
+@st.composite
+def problems(
+    draw: st.DrawFn, *, pins: bool = False, alignments: bool = False, overlaps: bool = False
+) -> Problem:
+    """Up to six items of up to five bytes, live within eight steps."""
+    items = []
+    for _ in range(draw(st.integers(1, 6))):
+        lower = draw(st.integers(0, 6))
+        upper = draw(st.integers(lower + 1, 8))
+        alignment = draw(st.sampled_from((1, 2, 3, 4))) if alignments else 1
+        pin = draw(st.none() | st.integers(0, 2)) if pins else None
+        offset = None if pin is None else pin * alignment
+        items.append(Item(lower, upper, draw(st.integers(1, 5)), alignment, offset))
+    permissions = []
+    for later in range(len(items)):
+        for earlier in range(later):
+            if overlaps and draw(st.booleans()):
+                permissions.append(Permission(later, earlier, draw(st.integers(0, 3))))
+    return Problem(tuple(items), tuple(permissions))
+
+
+ANY = (
+    problems()
+    | problems(pins=True)
+    | problems(alignments=True)
+    | problems(overlaps=True)
+    | problems(pins=True, alignments=True, overlaps=True)
+)
+
+
+@deterministic
+@given(ANY)
+def test_decides_like_brute_force_at_the_least_height_and_just_below(problem: Problem) -> None:
+    least = lowest(problem, TOP)
+    heights = {bound(problem).bytes, TOP} | ({least, least - 1} if least is not None else set())
+    for capacity in sorted(heights):
+        result = decide(problem, capacity, BUDGET, lib=compiled())
+        if least is not None and capacity >= least:
+            assert result.solution is not None
+            assert result.solution.height <= capacity
+            arena.validate(problem, result.solution.offsets)
+        else:
+            assert (result.status, result.solution) == (Status.INFEASIBLE, None)
+        assert result == decide(problem, capacity, BUDGET, native=False)
+
+
+@deterministic
+@given(ANY)
+def test_minimises_to_the_least_height(problem: Problem) -> None:
+    least = lowest(problem, TOP)
+    if least is None:
+        assert solve(problem, BUDGET, lib=compiled()).status is Status.INFEASIBLE
+        return
+    result = solve(problem, BUDGET, lib=compiled())
+    assert result.status is Status.OPTIMAL
+    assert result.solution is not None
+    assert (result.solution.height, result.bound) == (least, least)
+    arena.validate(problem, result.solution.offsets)
+    assert improve(problem, result.solution, BUDGET) == result.solution
+
+
+@deterministic
+@given(ANY, st.integers(0, 6))
+def test_the_twins_visit_the_same_nodes_run_after_run(problem: Problem, slack: int) -> None:
+    instance = compile_problem(problem)
+    capacity = (bound(problem).bytes + slack) // instance.unit
+    lib = library(compiled())
+    assert lib is not None
+    twins = (PythonSearch(instance, capacity, 10), NativeSearch(lib, instance, capacity, 10))
+    for number, run in enumerate(islice(runs(problem, instance), 9)):
+        one, other = (twin.run(run.order, 2 + 3 * number) for twin in twins)
+        assert one == other
+
+
+def tight(count: int, seed: int, *, height: int = 1000) -> Problem:
+    """Items cut out of one rectangle, so that `height` can be met, then some of them shortened."""
+    state = seed
+
+    def random(most: int) -> int:
+        nonlocal state
+        state = (state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+        return (state >> 33) % most
+
+    pieces = [(0, 400, height)]
+    while len(pieces) < count:
+        lower, upper, size = pieces.pop(max(range(len(pieces)), key=lambda i: _area(pieces[i])))
+        if random(2) and upper - lower > 3:
+            middle = lower + 1 + random(upper - lower - 1)
+            pieces += [(lower, middle, size), (middle, upper, size)]
+        else:
+            part = 1 + random(max(1, size - 1))
+            pieces += [(lower, upper, part), (lower, upper, max(1, size - part))]
+    items = [Item(a, b - (random(3) == 0 and b - a > 4), size) for a, b, size in pieces]
+    return Problem(tuple(sorted(items, key=lambda i: (i.size * 7919 % 1009, i.lower))))
+
+
+def _area(piece: tuple[int, int, int]) -> int:
+    return (piece[1] - piece[0]) * piece[2]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_twins_agree_on_problems_that_need_many_nodes(seed: int) -> None:
+    problem = tight(40, seed)
+    least = bound(problem).bytes
+    for capacity in (least, least + 3):
+        fast = decide(problem, capacity, 1500, lib=compiled())
+        assert fast == decide(problem, capacity, 1500, native=False)
+    assert fast.nodes > 30
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_meets_the_bound_where_greedy_orders_miss_it(seed: int) -> None:
+    problem = tight(100, seed)
+    start = greedy.solve(problem, variations=0)
+    result = minimise(problem, start, BUDGET, lib=compiled())
+    assert start.height > bound(problem).bytes
+    assert result.solution is not None
+    assert result.status is Status.OPTIMAL
+    assert result.solution.height == result.bound == bound(problem).bytes
+    arena.validate(problem, result.solution.offsets)
+
+
+def test_proves_that_the_bound_cannot_be_met() -> None:
+    # Six bytes are live at any time, but c and d cannot both be beside what they overlap.
+    items = (Item(0, 2, 2), Item(1, 3, 2), Item(2, 4, 2), Item(0, 1, 2), Item(3, 4, 2), Item(0, 4, 2))
+    lives = [Item(0, 2, 4), Item(1, 4, 2), Item(2, 5, 3), Item(4, 6, 4), Item(3, 6, 1), Item(5, 7, 2)]
+    for problem in (Problem(items), Problem(tuple(lives))):
+        least = lowest(problem, TOP)
+        assert least is not None
+        below = decide(problem, least - 1, BUDGET, native=False)
+        assert below.status is Status.INFEASIBLE
+        assert decide(problem, least, BUDGET, native=False).solution is not None
+
+
+def test_a_fixed_offset_is_kept_and_gaps_below_it_are_used() -> None:
+    problem = Problem((Item(0, 2, 4, offset=3), Item(0, 2, 3), Item(1, 3, 2), Item(2, 4, 7)))
+    result = solve(problem, BUDGET, native=False)
+    assert result.status is Status.OPTIMAL
+    assert result.solution is not None
+    assert result.solution.offsets[:2] == (3, 0)
+    assert result.solution.height == 9
+
+
+def test_fixed_offsets_that_collide_are_infeasible_at_any_capacity() -> None:
+    problem = Problem((Item(0, 2, 4, offset=3), Item(1, 3, 4, offset=5)))
+    assert decide(problem, 10**9, BUDGET, native=False).status is Status.INFEASIBLE
+    assert solve(problem, BUDGET, native=False).status is Status.INFEASIBLE
+
+
+def test_alignments_that_do_not_divide_each_other_are_kept() -> None:
+    problem = Problem((Item(0, 3, 5, 4), Item(0, 3, 5, 6), Item(0, 3, 1, 9)))
+    result = solve(problem, BUDGET, native=False)
+    assert result.solution is not None
+    assert all(o % i.alignment == 0 for o, i in zip(result.solution.offsets, problem.items, strict=True))
+    assert result.solution.height == lowest(problem, TOP) == 17
+
+
+def test_a_permission_with_a_negative_distance_is_used_but_nothing_is_proven_without_it() -> None:
+    problem = Problem((Item(0, 2, 4), Item(1, 3, 4)), (Permission(1, 0, -2),))
+    result = solve(problem, BUDGET, native=False)
+    assert (result.status, result.solution) == (Status.OPTIMAL, Solution((0, 0), 4))
+    assert compile_problem(problem).capped
+    assert not compile_problem(replace(problem, permissions=(Permission(1, 0, 0),))).capped
+
+
+def test_budgets_end_the_search_and_the_same_budget_gives_the_same_answer() -> None:
+    problem = tight(120, 3)
+    capacity = bound(problem).bytes
+    few = decide(problem, capacity, 50, lib=compiled())
+    assert (few.status, few.nodes) == (Status.UNKNOWN, 50)
+    once, again = (solve(problem, 3000, lib=compiled()) for _ in range(2))
+    assert once == again
+    assert once.nodes <= 3000
+
+
+def test_improving_never_makes_it_worse_and_leaves_what_is_too_large() -> None:
+    problem = tight(60, 1)
+    start = greedy.solve(problem, variations=0)
+    for budget in (0, 1, 10, 100, 1000):
+        better = improve(problem, start, budget)
+        assert better.height <= start.height
+        arena.validate(problem, better.offsets)
+    crowd = Problem(tuple(Item(i, i + 1, 1 + i % 3) for i in range(MOST_ITEMS + 1)))
+    high = Solution(tuple(5 for _ in crowd.items), 8)
+    assert improve(crowd, high, 1000) == high
+
+
+def test_memories_are_solved_one_by_one() -> None:
+    items = (Item(0, 2, 4), Item(0, 2, 3), Item(1, 3, 4), Item(1, 3, 5))
+    problem = Problem(items, (Permission(2, 0, 0),))
+    near, far = decide_memories(problem, [0, 1, 0, 1], [4, 7], BUDGET)
+    assert near.solution is not None
+    assert near.solution.offsets == (0, 0)
+    assert far.status is Status.INFEASIBLE
+    with pytest.raises(PlanError, match="items 2 and 0 may overlap, but lie in different memories"):
+        decide_memories(problem, [0, 0, 1, 1], [9, 9], BUDGET)
+
+
+def test_nothing_to_place() -> None:
+    assert solve(Problem(()), BUDGET) == solver.Result(Status.OPTIMAL, Solution((), 0), 0, 0)
+    idle = Problem((Item(3, 3, 7), Item(1, 2, 0)))
+    assert decide(idle, 7, BUDGET).solution is not None
+
+
+def test_a_missing_or_foreign_library_is_not_used(tmp_path) -> None:
+    foreign = tmp_path / "foreign.so"
+    foreign.write_bytes(b"no library")
+    assert library(foreign) is None
+    assert library(tmp_path / "none.so") is None
+    problem = tight(12, 0)
+    assert decide(problem, 1000, BUDGET, lib=foreign) == decide(problem, 1000, BUDGET, native=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("compiler", "built"), [("gcc", 1), ("false", 0)])
+def test_without_a_compiler_the_package_is_built_without_the_library(tmp_path, compiler, built) -> None:
+    root = Path(__file__).resolve().parents[3]
+    command = [sys.executable, "setup.py", "-q", "build_ext", "-b", tmp_path / "lib", "-t", tmp_path / "temp"]
+    subprocess.run(command, cwd=root, env=os.environ | {"CC": compiler}, check=True, capture_output=True)
+    made = list((tmp_path / "lib").rglob("_search*"))
+    assert len(made) == built
+    assert [library(path) is not None for path in made] == [True] * built

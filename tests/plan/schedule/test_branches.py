@@ -1,0 +1,188 @@
+"""Branches between a fork and a join: planned as one group, every row there when it is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from branch_twin import BranchTwin
+from branchnets import branching_networks
+from front_twin import Space, Twin
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from netbuilder import NetBuilder
+from plan_nets import make_target
+
+from buildtool.errors import PlanError
+from buildtool.graph.types import OpKind
+from buildtool.plan.check.check import check
+from buildtool.plan.check.memory import replay
+from buildtool.plan.schedule.overlap import IN_PLACE
+from buildtool.plan.search import blocks
+from buildtool.plan.search import front as fronts
+from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.paths import Search
+from buildtool.plan.types import BufferKind
+
+_many = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@settings(_many, max_examples=25)
+@given(branching_networks(), st.sampled_from(["overwritable", "stream"]), st.sampled_from(["rows", "none"]))
+def test_every_point_of_the_front_reads_only_what_is_there(graph, image, in_place):
+    target = make_target(scratch="5 * cin")
+    found = front(graph, target, Settings(image=image, in_place=in_place))
+    for index, point in enumerate(found.points):
+        plan = found.plan(index)
+        check(plan, graph, target)
+        assert plan.macs == point.work, (index, plan.regions)
+        if in_place == "none":  # else overlaps may push each other up
+            assert plan.arena_bound_bytes <= point.live_bytes, (index, plan.regions)
+
+
+def _fire(side=24):
+    """SqueezeNet's module between two convolutions."""
+    net = NetBuilder(1)
+    x = net.input((1, side, side, 3))
+    x = net.conv(net.conv(x, 16, kernel=(3, 3), same=True), 4)
+    x = net.concat([net.conv(x, 8), net.conv(x, 8, kernel=(3, 3), same=True)])
+    return net.graph([net.dense(net.mean(net.conv(x, 24)), 4)])
+
+
+def _projection(side=24):
+    """ResNet's strided module."""
+    net = NetBuilder(2)
+    x = net.conv(net.input((1, side, side, 3)), 8, kernel=(3, 3), same=True)
+    y = net.conv(x, 16, kernel=(3, 3), stride=(2, 2), same=True)
+    y = net.conv(y, 16, kernel=(3, 3), same=True)
+    x = net.elementwise(OpKind.ADD, net.conv(x, 16, stride=(2, 2)), y)
+    return net.graph([net.dense(net.mean(net.conv(x, 24)), 4)])
+
+
+def _dense(side=24):
+    """DenseNet's layers: each adds its channels to all before."""
+    net = NetBuilder(3)
+    x = net.conv(net.input((1, side, side, 3)), 8, kernel=(3, 3), same=True)
+    for _ in range(3):
+        x = net.concat([x, net.conv(net.conv(x, 12), 4, kernel=(3, 3), same=True)])
+    return net.graph([net.dense(net.mean(x), 4)])
+
+
+def _inception(side=24):
+    """Four branches, one of them with a residual of its own."""
+    net = NetBuilder(4)
+    x = net.conv(net.input((1, side, side, 3)), 8, kernel=(3, 3), same=True)
+    residual = net.conv(x, 6)
+    residual = net.elementwise(OpKind.ADD, residual, net.conv(residual, 6, kernel=(3, 3), same=True))
+    pooled = net.conv(net.pool(OpKind.MAX_POOL_2D, x, (3, 3), (1, 1), same=True), 4)
+    wide = net.conv(net.conv(x, 4), 6, kernel=(5, 5), same=True)
+    return net.graph([net.dense(net.mean(net.concat([net.conv(x, 4), wide, residual, pooled])), 4)])
+
+
+@pytest.mark.parametrize("network", [_fire, _projection, _dense, _inception])
+def test_a_whole_network_of_branches_streams_without_repetition(network):
+    """Of an image that comes by rows nothing is whole but the classifier's few numbers."""
+    graph = network()
+    found = front(graph, make_target(), Settings(image="stream"))
+    point = next(p for p in found.points if p.f <= 1.0)
+    plan = found.plan(found.points.index(point))
+    check(plan, graph, found.target)
+    assert max(b.size for b in plan.buffers if b.kind is BufferKind.TENSOR) <= 24 * 4
+    assert plan.arena_bytes < max(found.tables.wholes) / 2
+
+
+@pytest.mark.parametrize("network", [_fire, _projection, _inception])
+def test_rings_of_branches_are_as_small_as_they_can_be(network):
+    """A row less in any of them, and the replay finds a byte that is gone."""
+    graph = network()
+    found = front(graph, make_target(), Settings(image="stream", in_place="none"))
+    plan = found.plan(0)
+    section = next(s for s in found.blocks.sections if s)
+    inside = {graph.ops[p].outputs[0] for p in section.group.ops[:-1]}
+    kernels = found.elements.kernels
+    replay(plan, graph, kernels)
+    rings = [b for b in plan.buffers if b.kind is BufferKind.RING and inside & set(b.tensors)]
+    assert {t for b in rings for t in b.tensors} == inside
+    assert sum(-(-b.size // plan.alignment) * plan.alignment for b in rings) == section.rings
+    for ring in rings:
+        if ring.rows > 1:
+            less = tuple(replace(b, rows=b.rows - 1) if b is ring else b for b in plan.buffers)
+            with pytest.raises(PlanError):
+                replay(replace(plan, buffers=less), graph, kernels)
+
+
+def test_a_branch_that_something_else_reads_is_in_no_section():
+    net = NetBuilder(5)
+    x = net.conv(net.input((1, 9, 9, 3)), 4)
+    a, b = net.conv(x, 4), net.conv(x, 4, kernel=(3, 3), same=True)
+    joined = net.concat([a, b])
+    assert any(front(net.graph([joined]), make_target(), Settings()).blocks.sections)
+    assert not any(front(net.graph([joined, a]), make_target(), Settings()).blocks.sections)
+
+
+def test_ways_of_different_strides_are_in_no_section():
+    net = NetBuilder(6)
+    x = net.conv(net.input((1, 8, 8, 3)), 4)
+    a = net.pool(OpKind.MAX_POOL_2D, x, (8, 8), (8, 8))
+    b = net.conv(x, 4, kernel=(8, 8), stride=(4, 4))
+    assert net.shape(a) == net.shape(b)
+    graph = net.graph([net.elementwise(OpKind.ADD, a, b)])
+    assert not any(front(graph, make_target(), Settings()).blocks.sections)
+
+
+def test_a_gate_is_applied_row_by_row():
+    """The gated tensor is whole before, and dies under what is made of it."""
+    net = NetBuilder(7)
+    x = net.conv(net.input((1, 16, 16, 3)), 16)
+    gate = net.unary(OpKind.LOGISTIC, net.conv(net.mean(x, keep_dims=True), 16))
+    y = net.elementwise(OpKind.MUL, gate, x)
+    graph = net.graph([net.conv(y, 8)])
+    found = front(graph, make_target(), Settings())
+    plan = found.plan(0)
+    check(plan, graph, found.target)
+    assert plan.regions[-1].ops == (len(graph.ops) - 2, len(graph.ops) - 1)
+    assert plan.arena_bytes < 16 * 16 * 16 + 16 * 16 * 4
+
+
+@st.composite
+def _modules(draw):
+    """A few modules of two or three short branches, convolutions between them."""
+    net = NetBuilder(draw(st.integers(0, 9)))
+    side = st.integers(4, 9)
+    x = net.conv(net.input((1, draw(side), draw(side), 2)), draw(st.integers(1, 6)), kernel=(3, 3), same=True)
+    for _ in range(draw(st.integers(1, 2))):
+        stride = draw(st.sampled_from([(1, 1), (1, 1), (2, 2)]))
+        parts = []
+        for _ in range(draw(st.integers(2, 3))):
+            y = net.conv(x, draw(st.integers(1, 6))) if draw(st.booleans()) else x
+            kernel = draw(st.sampled_from([(1, 1), (3, 3)]))
+            parts.append(net.conv(y, draw(st.integers(1, 6)), kernel=kernel, stride=stride, same=True))
+        x = net.concat(parts)
+        if draw(st.booleans()):
+            x = net.conv(x, draw(st.integers(1, 4)), kernel=(3, 3), same=True)
+    return net.graph([x])
+
+
+def _compare(graph, image, in_place, space):
+    target = make_target(scratch="3 * cin")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "STEPS", space.steps)
+        patch.setattr(fronts, "HAND_OFFS", space.hand_offs)
+        found = front(graph, target, Settings(image=image, in_place=in_place, max_f=1e9))
+        twin = BranchTwin(graph, target, image, in_place, space)
+        for tables, weight in ((found.tables, Twin.work), (found.cost_tables, Twin.cost)):
+            ways = sorted((way.bytes, way.weight) for way in Search(tables).falling())
+            assert ways == twin.front(weight), weight.__name__
+
+
+@settings(_many, max_examples=5)
+@given(_modules(), st.sampled_from(["overwritable", "stream"]), st.sampled_from(["rows", "none"]))
+def test_the_front_of_small_networks_of_branches_is_exact(graph, image, in_place):
+    _compare(graph, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))
+
+
+@pytest.mark.slow
+@settings(_many, max_examples=20)
+@given(_modules(), st.sampled_from(["overwritable", "resident", "stream"]), st.sampled_from(IN_PLACE))
+def test_the_front_of_networks_of_branches_is_exact(graph, image, in_place):
+    _compare(graph, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))

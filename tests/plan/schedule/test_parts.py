@@ -1,0 +1,130 @@
+"""Concatenations whose parts lie where they go to, or above: formula and check against simulated bytes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from netbuilder import NetBuilder
+from plan_nets import Net, make_target
+
+from buildtool.errors import PlanError
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import AxisAttrs, OpKind
+from buildtool.plan.assemble import layerwise
+from buildtool.plan.check.check import check
+from buildtool.plan.check.hazard import unsafe
+from buildtool.plan.schedule.overlap import distance
+from buildtool.service import handle
+from buildtool.target.types import Contract
+
+
+@st.composite
+def concatenations(draw):
+    """Two to four parts, along any axis."""
+    axis = draw(st.integers(0, 3))
+    side = st.integers(1, 4)
+    shape = [draw(side) for _ in range(4)]
+    shapes = [[*shape[:axis], draw(side), *shape[axis + 1 :]] for _ in range(draw(st.integers(2, 4)))]
+    net = Net(*shapes)
+    total = [*shape[:axis], sum(s[axis] for s in shapes), *shape[axis + 1 :]]
+    out = net.add_op(OpKind.CONCATENATION, net.inputs, tuple(total), AxisAttrs(axis))
+    return net.graph(out)
+
+
+def simulated(graph, operand, shift):
+    """Whether copying byte by byte, part after part, finds every byte of the operand intact."""
+    op = graph.ops[0]
+    axis = op.attrs.axis
+    result, source = graph.tensors[op.outputs[0]], graph.tensors[operand]
+    base = max(0, -shift)
+    memory = np.full(base + max(result.size, shift + source.size), -1)
+    memory[base + shift : base + shift + source.size] = np.arange(source.size)
+    places = np.arange(result.size).reshape(result.shape)
+    start = 0
+    for t in op.inputs:
+        extent = graph.tensors[t].shape[axis]
+        goals = places.take(range(start, start + extent), axis).reshape(-1)
+        for number, goal in enumerate(goals):
+            if t == operand and memory[base + shift + number] != number:
+                return False
+            memory[base + goal] = -2
+        start += extent
+    return True
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(concatenations())
+def test_the_distance_is_safe_and_the_check_agrees_with_the_bytes(graph):
+    op = graph.ops[0]
+    for t in op.inputs:
+        apart = distance(graph, op, t, Contract.PARTS)
+        for shift in range(-3, graph.tensors[op.outputs[0]].size + 3):
+            safe = simulated(graph, t, shift)
+            assert (unsafe(graph, op, t, Contract.PARTS, shift) == "") <= safe
+            if shift >= apart:
+                assert safe and unsafe(graph, op, t, Contract.PARTS, shift) == ""
+
+
+def test_parts_below_each_other_may_lie_where_they_go_to():
+    net = Net((1, 4, 5, 2), (1, 3, 5, 2))
+    out = net.add_op(OpKind.CONCATENATION, net.inputs, (1, 7, 5, 2), AxisAttrs(1))
+    graph = net.graph(out)
+    assert [distance(graph, graph.ops[0], t, Contract.PARTS) for t in net.inputs] == [0, 40]
+
+
+def test_of_parts_side_by_side_the_first_may_lie_at_the_end():
+    net = Net((1, 4, 5, 6), (1, 4, 5, 2))
+    graph = net.graph(net.concat(net.inputs))
+    op = graph.ops[0]
+    assert distance(graph, op, 0, Contract.PARTS) == 19 * 2
+    assert graph.tensors[op.outputs[0]].size - 19 * 2 == graph.tensors[0].size + 2
+
+
+def test_a_part_that_is_there_twice_stays():
+    net = Net((1, 2, 2, 4))
+    graph = net.graph(net.concat([0, 0]))
+    assert distance(graph, graph.ops[0], 0, Contract.PARTS) is None
+    assert unsafe(graph, graph.ops[0], 0, Contract.PARTS, 1000)
+
+
+def heads(axis):
+    """Two branches whose results are concatenated and pooled: concatenation needs most memory."""
+    net = NetBuilder(3)
+    x = net.input((1, 12, 6, 4))
+    a, b = net.conv(x, 24, kernel=(3, 3), same=True), net.conv(x, 24)
+    joined = net.concat([a, b], axis=axis)
+    return net.graph([net.conv(joined, 3)])
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+def test_concatenations_in_place_need_less_and_compute_the_same(axis, tmp_path):
+    path = tmp_path / "heads.tflite"
+    path.write_bytes(write_model(heads(axis)))
+    request = {"model": str(path), "board": "host"}
+    sizes = {}
+    for in_place in ("rows", "none"):
+        options = {"strategy": "layerwise", "in_place": in_place}
+        sizes[in_place] = handle({"kind": "plan", **request, "options": options})["arena_bytes"]
+    assert sizes["rows"] < sizes["none"]
+    options = {"strategy": "layerwise"}
+    answer = handle({"kind": "validate", **request, "options": options, "reference": "litert", "seed": 1})
+    assert answer["exact"]
+
+
+def test_a_wrong_overlap_of_parts_is_found():
+    net = Net((1, 6, 6, 4))
+    parts = [net.conv(net.inputs[0], 16), net.conv(net.inputs[0], 16)]
+    graph = net.graph(net.concat(parts))
+    target = make_target()
+    kernels = tuple(
+        replace(k, overlap=Contract.PARTS) if k.op == "CONCATENATION" else k for k in target.kernels
+    )
+    target = replace(target, kernels=kernels)
+    plan = layerwise.plan(graph, target)
+    check(plan, graph, target)
+    assert any(o.op == 2 for o in plan.overlaps)
+    wrong = tuple(replace(o, distance=o.distance - 64) if o.op == 2 else o for o in plan.overlaps)
+    with pytest.raises(PlanError, match="is written over this input"):
+        check(replace(plan, overlaps=wrong), graph, target)

@@ -1,0 +1,100 @@
+"""The front is exact: nothing in its space needs as little memory and does as little work as a point."""
+
+from __future__ import annotations
+
+import pytest
+from front_twin import Space, Twin
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import Net, make_target
+
+from buildtool.errors import UsageError
+from buildtool.graph.types import Pad
+from buildtool.plan.search import blocks
+from buildtool.plan.search import front as fronts
+from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.paths import Search
+
+IMAGES = ("overwritable", "resident", "stream")
+IN_PLACE = ("rows", "rows", "elementwise", "none")
+FEWER = Space(steps=(1, 2, 3), hand_offs=(1, 4))  # of what groups may be, for networks of more operators
+
+
+@st.composite
+def networks(draw, least, most):
+    """Convolutions, poolings and residuals, nested ones too, in chains with small images; a mean and a
+    dense layer behind some; now and then a second output."""
+    side = st.integers(2, 9)
+    net = Net((1, draw(side), draw(side), draw(st.integers(1, 6))))
+    made = [net.inputs[0]]
+    count = draw(st.integers(least, most))
+    while len(net.ops) < count:
+        x = made[-1]
+        others = [t for t in made[:-1] if net.shape(t) == net.shape(x)]
+        kinds = ["conv", "conv", "depthwise", "depthwise", "pool", "relu", *(["add"] * 3 if others else [])]
+        kind = draw(st.sampled_from(kinds))
+        if kind in ("conv", "depthwise"):
+            made.append(_convolution(draw, net, x, kind))
+        elif kind == "add":
+            made.append(net.add(x, draw(st.sampled_from(others))))
+        elif kind == "pool" and min(net.shape(x)[1:3]) > 1:
+            made.append(net.max_pool(x))
+        else:
+            made.append(net.relu(x))
+    tail = draw(st.sampled_from(["", "", "mean", "dense"]))
+    last = net.mean(made[-1]) if tail else made[-1]
+    last = net.dense(last, 3) if tail == "dense" else last
+    also = draw(st.sets(st.sampled_from(made[1:]), max_size=1)) if draw(st.integers(0, 7)) == 0 else set()
+    return net.graph(last, *sorted(also - {last}))
+
+
+def _convolution(draw, net, x, kind):
+    _, height, width, _ = net.shape(x)
+    kernel = draw(st.sampled_from([1, 3, 3, 5]))
+    stride = draw(st.sampled_from([1, 1, 1, 2]))
+    pad = draw(st.sampled_from([Pad(*[kernel // 2] * 4), Pad(0, kernel - 1, 0, kernel - 1), Pad()]))
+    if kernel > min(height + pad.top + pad.bottom, width + pad.left + pad.right):
+        pad = Pad(*[kernel // 2] * 4)
+        kernel = kernel if kernel <= 2 * (kernel // 2) + min(height, width) else 1
+    window = ((kernel, kernel), (stride, stride), pad)
+    return net.conv(x, draw(st.integers(1, 12)), *window) if kind == "conv" else net.depthwise(x, *window)
+
+
+targets = st.builds(
+    make_target, scratch=st.sampled_from(["0", "5 * cin"]), alignment=st.sampled_from([1, 4, 16])
+)
+
+
+def _compare(graph, target, image, in_place, space):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "STEPS", space.steps)
+        patch.setattr(fronts, "HAND_OFFS", space.hand_offs)
+        try:
+            found = front(graph, target, Settings(in_place, image, max_f=1e9))
+        except UsageError:  # an image that several operators read
+            return
+        twin = Twin(graph, target, image, in_place, space)
+        for tables, weight in ((found.tables, Twin.work), (found.cost_tables, Twin.cost)):
+            ways = sorted((way.bytes, way.weight) for way in Search(tables).falling())
+            assert ways == twin.front(weight), weight.__name__
+        assert [(point.live_bytes, point.work) for point in found.points] == twin.front(Twin.work)
+
+
+@settings(derandomize=True, deadline=None, max_examples=20)
+@given(networks(2, 3), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
+def test_the_front_of_small_networks_is_exact(graph, target, image, in_place):
+    _compare(graph, target, image, in_place, Space())
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(networks(3, 5), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
+def test_the_front_of_networks_is_exact(graph, target, image, in_place):
+    _compare(graph, target, image, in_place, FEWER)
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=12)
+@given(networks(6, 7), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
+def test_the_front_of_longer_networks_is_exact(graph, target, image, in_place):
+    _compare(graph, target, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))

@@ -1,0 +1,111 @@
+"""The choice under limits on memory, work and cost at once, against every sequence of regions."""
+
+from __future__ import annotations
+
+import pytest
+from front_twin import COST_UNITS, Space, Twin
+from plan_nets import Net, make_target
+
+from buildtool.graph.types import Pad
+from buildtool.plan.check.check import check
+from buildtool.plan.search import blocks
+from buildtool.plan.search import front as fronts
+from buildtool.plan.search.choose import Limits, best_plan, cheapest
+from buildtool.plan.search.front import Settings, front
+
+SPACE = Space(steps=(1, 2, 3), hand_offs=(1, 4))
+SAME = Pad(1, 1, 1, 1)
+
+
+def _bottleneck(height, width, wide):
+    net = Net((1, height, width, 2))
+    x = net.depthwise(net.conv(net.inputs[0], wide))
+    return net.graph(net.conv(net.conv(x, 3), 5, (3, 3), (2, 2), SAME))
+
+
+NETS = {"square": (9, 9, 12), "oblong": (7, 10, 12)}
+
+
+@pytest.fixture(params=sorted(NETS))
+def case(request, monkeypatch):
+    """A graph, its target, its front; (bytes, work, cost) of the sequences that none beats in all three."""
+    monkeypatch.setattr(blocks, "STEPS", SPACE.steps)
+    monkeypatch.setattr(fronts, "HAND_OFFS", SPACE.hand_offs)
+    graph, target = _bottleneck(*NETS[request.param]), make_target()
+    twin = Twin(graph, target, "overwritable", "none", SPACE)
+    return graph, target, front(graph, target, Settings("none", max_f=6.0)), _sequences(twin)
+
+
+def _sequences(twin):
+    best = [[(0, 0, 0)]]
+    for end in range(1, len(twin.running) + 1):
+        found = set()
+        for first in range(end):
+            own = _unbeaten(
+                {
+                    (twin.bytes(r, first), twin.work(r, first), twin.cost(r, first))
+                    for r in twin.regions(first, end, False)
+                }
+            )
+            found |= {(max(a, x), b + y, c + z) for a, b, c in best[first] for x, y, z in own}
+        best.append(_unbeaten(found))
+    return best[-1]
+
+
+def _unbeaten(points):
+    kept = []
+    for point in sorted(points):
+        if not any(all(x <= y for x, y in zip(other, point, strict=True)) for other in kept):
+            kept.append(point)
+    return kept
+
+
+def _hull(points, most):
+    """The least cost of a vertex of the lower convex hull of cost over work with at most so much work."""
+    vertices = []
+    for x, y in sorted(points):
+        while len(vertices) > 1 and _above(vertices[-2], vertices[-1], (x, y)):
+            vertices.pop()
+        vertices.append((x, y))
+    return min((y for x, y in vertices if x <= most), default=None)
+
+
+def _above(a, b, c):
+    return (b[1] - a[1]) * (c[0] - a[0]) >= (c[1] - a[1]) * (b[0] - a[0])
+
+
+def test_the_least_cost_under_limits_on_memory_and_work(case):
+    _, _, found, sequences = case
+    limited = 0
+    for ram in sorted({size for size, _, _ in sequences}):
+        within = [(work, cost) for size, work, cost in sequences if size <= ram]
+        free = min(cost for _, cost in within)
+        for most in sorted({work for work, _ in within}):
+            limits = Limits(ram, f=most / found.tables.before[-1])
+            plans = [plan for plan in cheapest(found, limits) if limits.allow(plan)]
+            assert plans, (ram, most)
+            cost = round(min(plan.cost for plan in plans) * COST_UNITS)
+            exact = min(cost for work, cost in within if work <= most)
+            assert exact - COST_UNITS <= cost <= _hull(within, most) + COST_UNITS, (ram, most)
+            limited += exact > free
+    assert limited  # else the limits on work decided nothing
+
+
+def test_the_least_memory_under_limits_on_cost_and_work(case):
+    graph, target, found, sequences = case
+    total = found.tables.before[-1]
+    for _, work, cost in sequences:
+        limits = Limits(1 << 30, f=work / total, cost=cost / COST_UNITS + 1, objective="ram")
+        plan = best_plan(graph, target, found.settings, limits)
+        check(plan, graph, target)
+        assert limits.allow(plan)
+        exact = min(s for s, w, c in sequences if w <= work and c <= cost)
+        assert plan.arena_bytes >= exact
+
+
+def test_the_least_memory_under_a_limit_on_cost_is_exact(case):
+    graph, target, found, sequences = case
+    for _, _, cost in sequences:
+        limits = Limits(1 << 30, cost=cost / COST_UNITS + 1, objective="ram")
+        plan = best_plan(graph, target, found.settings, limits)
+        assert plan.arena_bytes == min(s for s, _, c in sequences if c <= cost + COST_UNITS)

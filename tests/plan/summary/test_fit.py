@@ -1,0 +1,71 @@
+"""Plans that are too large for a board: what the error says, and that what it proposes works."""
+
+import re
+
+import pytest
+from plan_nets import make_target, residual_net
+
+from buildtool.errors import PlanError
+from buildtool.plan.assemble.layerwise import plan
+from buildtool.plan.summary.fit import available_bytes, fit
+
+
+def _refusal(made, target, graph=None):
+    with pytest.raises(PlanError) as caught:
+        fit(made, target, graph)
+    return caught.value
+
+
+def test_a_plan_that_just_fits_passes_and_one_byte_less_does_not():
+    made = plan(residual_net(), make_target())
+    fit(made, make_target(ram=made.arena_bytes))
+    _refusal(made, make_target(ram=made.arena_bytes - 1))
+
+
+def test_reserved_memory_is_not_available():
+    made = plan(residual_net(), make_target())
+    fit(made, make_target(ram=made.arena_bytes + 100, reserved=100))
+    error = _refusal(made, make_target(ram=made.arena_bytes + 100, reserved=140))
+    assert "40 too many" in error.text
+    assert "reserved_bytes = 100 or less" in error.hint
+
+
+def test_the_stack_counts_where_it_shares_the_arenas_memory():
+    target = make_target(ram=10_000)
+    board = target.board
+    assert available_bytes(board) == 10_000
+    shared = type(board)(**{**vars(board), "data": board.arena})
+    assert available_bytes(shared) == 10_000 - board.stack_bytes
+
+
+def test_the_error_gives_required_available_excess_and_the_operator_that_binds():
+    graph, target = residual_net(), make_target(ram=6000)
+    made = plan(graph, target)
+    error = _refusal(made, target, graph)
+    assert error.operator == "#6 DEPTHWISE_CONV_2D"
+    numbers = [int(n) for n in re.findall(r"\b\d{3,}\b", error.text)]
+    assert numbers[:3] == [made.arena_bytes, 6000, made.arena_bytes - 6000]
+    assert f"a memory 'ram' of {made.arena_bytes} bytes or more" in error.hint
+
+
+def test_settings_that_would_fit_are_proposed_first():
+    graph = residual_net()
+    best = plan(graph, make_target())
+    target = make_target(ram=best.arena_bytes)
+    error = _refusal(plan(graph, target, in_place="none"), target, graph)
+    assert error.hint.startswith(f"in_place = rows, image = overwritable: {best.arena_bytes} bytes;")
+    fit(best, target)
+
+
+def test_settings_that_still_do_not_fit_say_how_much_is_missing():
+    graph = residual_net()
+    best = plan(graph, make_target())
+    target = make_target(ram=best.arena_bytes - 16)
+    error = _refusal(plan(graph, target, in_place="none"), target, graph)
+    assert "(still 16 too many)" in error.hint
+
+
+def test_without_the_graph_the_operator_is_named_by_position():
+    target = make_target(ram=100)
+    error = _refusal(plan(residual_net(), target), target)
+    assert error.operator == "operator 6 (depthwise_conv_2d_test)"

@@ -1,0 +1,223 @@
+"""The object cache: what a key covers, damaged entries, folders that cannot be used, many at once."""
+
+import concurrent.futures
+import os
+import shutil
+import stat
+import time
+
+import pytest
+
+from buildtool.errors import ToolError
+from buildtool.service.firmware import objects
+from buildtool.service.firmware.objects import Compiler, Unit, compile_all
+
+CC = shutil.which("gcc") or shutil.which("clang-22") or "cc"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "buildtool" / "objects"
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The compilers that were started."""
+    started = []
+    run = objects.run
+
+    def counted(command, *arguments, **keywords):
+        started.append(command)
+        return run(command, *arguments, **keywords)
+
+    monkeypatch.setattr(objects, "run", counted)
+    return started
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A source that includes a header of its own folder, one of -I and one of -isystem."""
+    for name in ("src", "include", "system", "out"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "src" / "a.c").write_text(
+        '#include "own.h"\n#include "given.h"\n#include <sys_given.h>\nint a = OWN + GIVEN + SYSTEM;\n'
+    )
+    (tmp_path / "src" / "own.h").write_text("#define OWN 1\n")
+    (tmp_path / "include" / "given.h").write_text("#define GIVEN 10\n")
+    (tmp_path / "system" / "sys_given.h").write_text("#define SYSTEM 100\n")
+    return tmp_path
+
+
+def compiled(tree, *, identity="cc 1", flags=(), unit_flags=()):
+    compiler = Compiler(CC, identity, ("-O1", "-isystem", str(tree / "system"), *flags))
+    unit = Unit(tree / "src" / "a.c", (tree / "include",), unit_flags)
+    (made,) = compile_all(compiler, [unit], tree / "out")
+    return made.read_bytes()
+
+
+def test_the_second_time_nothing_is_compiled(tree, cache, runs):
+    first = compiled(tree)
+    assert compiled(tree) == first
+    assert len(runs) == 1
+    assert len(list(cache.glob("*.o"))) == 1
+
+
+@pytest.mark.parametrize("header", ["src/own.h", "include/given.h", "system/sys_given.h"])
+def test_a_changed_header_is_compiled_anew(tree, cache, runs, header):
+    before = compiled(tree)
+    text = (tree / header).read_text()
+    (tree / header).write_text(text.replace("1", "2"))
+    assert compiled(tree) != before
+    (tree / header).write_text(text)
+    assert compiled(tree) == before
+    assert len(runs) == 2
+
+
+def test_a_header_that_keeps_its_size_and_time_but_not_its_folder_is_seen(tree, cache, runs):
+    """The digest is of contents: a copy elsewhere with the same text is the same, a new file is not."""
+    before = compiled(tree)
+    (tree / "include" / "more.h").write_text("#define MORE 1\n")
+    assert compiled(tree) == before
+    assert len(runs) == 2
+
+
+def test_a_changed_source_flag_or_compiler_is_compiled_anew(tree, cache, runs):
+    compiled(tree)
+    compiled(tree, flags=("-DX=1",))
+    compiled(tree, unit_flags=("-DX=1",))
+    compiled(tree, identity="cc 2")
+    (tree / "src" / "a.c").write_text((tree / "src" / "a.c").read_text() + "int b;\n")
+    compiled(tree)
+    assert len(runs) == 5
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign"])
+def test_a_damaged_entry_is_compiled_anew(tree, cache, runs, damage):
+    good = compiled(tree)
+    (entry,) = cache.glob("*.o")
+    data = bytearray(entry.read_bytes())
+    if damage == "flipped":
+        data[len(data) // 2] ^= 1
+    entry.write_bytes({"cut": data[:-9], "flipped": data, "empty": b"", "foreign": good}[damage])
+    assert compiled(tree) == good
+    assert len(runs) == 2
+    assert compiled(tree) == good
+    assert len(runs) == 2
+
+
+def test_a_cache_folder_that_cannot_be_made_is_no_error(tree, tmp_path, monkeypatch, runs):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert compiled(tree) == compiled(tree)
+    assert len(runs) == 2
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tree, cache, runs, monkeypatch):
+    """As on a full or read-only disk; root may write anywhere, so the calls themselves fail."""
+
+    def refuse(*arguments, **keywords):
+        raise PermissionError(30, "Read-only file system")
+
+    good = compiled(tree)
+    monkeypatch.setattr(objects.os, "utime", refuse)
+    assert compiled(tree) == good
+    assert len(runs) == 1
+    monkeypatch.setattr(objects.tempfile, "mkstemp", refuse)
+    monkeypatch.setattr(objects.Path, "unlink", refuse)
+    monkeypatch.setattr(objects, "CACHE_BYTES", 0)
+    assert compiled(tree, flags=("-DX",))
+    assert len(runs) == 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write to read-only folders")
+def test_a_read_only_cache_folder_is_no_error(tree, cache, runs):
+    good = compiled(tree)
+    cache.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    assert compiled(tree) == good
+    assert compiled(tree, flags=("-DX",))
+    cache.chmod(stat.S_IRWXU)
+
+
+def test_without_a_home_there_is_no_cache(tree, monkeypatch, runs):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(objects.Path, "home", homeless)
+    assert compiled(tree) == compiled(tree)
+    assert len(runs) == 2
+
+
+def test_builds_at_the_same_time_do_not_disturb_each_other(tree, cache):
+    def one(number):
+        out = tree / f"out{number}"
+        out.mkdir()
+        compiler = Compiler(CC, "cc", ("-isystem", str(tree / "system")))
+        unit = Unit(tree / "src" / "a.c", (tree / "include",))
+        return [path.read_bytes() for _ in range(3) for path in compile_all(compiler, [unit] * 3, out)]
+
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        made = [data for group in pool.map(one, range(6)) for data in group]
+    assert len(set(made)) == 1
+    assert not list(cache.glob("*.part"))
+
+
+def test_the_oldest_objects_go_when_the_cache_is_full(tree, cache, monkeypatch):
+    for number in range(6):
+        compiled(tree, flags=(f"-DX={number}",))
+        (newest,) = [e for e in cache.glob("*.o") if e.stat().st_mtime > 2000]
+        os.utime(newest, (1000 + number, 1000 + number))
+    sizes = [entry.stat().st_size for entry in cache.glob("*.o")]
+    monkeypatch.setattr(objects, "CACHE_BYTES", sum(sizes) - 1)
+    objects._trim(cache)
+    left = sorted(int(entry.stat().st_mtime) for entry in cache.glob("*.o"))
+    assert 0 < len(left) < 6
+    assert left == list(range(1006 - len(left), 1006))
+
+
+def test_entries_left_half_written_are_removed_once_old(cache):
+    cache.mkdir(parents=True)
+    old, young = cache / "a.part", cache / "b.part"
+    old.write_bytes(b"x")
+    young.write_bytes(b"x")
+    os.utime(old, (time.time() - 7200,) * 2)
+    objects._trim(cache)
+    assert not old.exists() and young.exists()
+
+
+def test_relative_folders_work(tree, cache, monkeypatch):
+    monkeypatch.chdir(tree)
+    compiler = Compiler(CC, "cc", ("-isystem", str(tree / "system")))
+    unit = Unit((tree / "src" / "a.c").relative_to(tree), ((tree / "include").relative_to(tree),))
+    (made,) = compile_all(compiler, [unit], (tree / "out").relative_to(tree))
+    assert made.read_bytes()
+
+
+def test_a_compiler_s_words_are_in_the_error(tree, cache):
+    (tree / "src" / "a.c").write_text("int a = nonsense;\n")
+    with pytest.raises(ToolError) as caught:
+        compiled(tree)
+    assert "compiling a.c failed" in caught.value.text
+    assert "nonsense" in caught.value.text
+    assert not list(cache.glob("*.o")) if cache.exists() else True
+
+
+def test_the_first_words_of_many_are_shown(tree, cache):
+    (tree / "src" / "a.c").write_text("".join(f"int a{n} = nonsense{n};\n" for n in range(200)))
+    with pytest.raises(ToolError) as caught:
+        compiled(tree, flags=("-ferror-limit=0",) if "clang" in CC else ())
+    assert "nonsense0" in caught.value.text
+    assert len(caught.value.text.splitlines()) <= 23
+    assert caught.value.text.endswith("...")
+
+
+def test_words_that_are_not_utf8_do_no_harm(tree, cache):
+    (tree / "src" / "a.c").write_bytes(b"#error \xff\xfe\n")
+    with pytest.raises(ToolError, match=r"a\.c"):
+        compiled(tree)
+
+
+def test_a_compiler_that_is_missing_is_named(tree, cache):
+    with pytest.raises(ToolError, match="cannot start /nowhere/cc"):
+        compile_all(Compiler("/nowhere/cc", "cc", ()), [Unit(tree / "src" / "a.c")], tree / "out")

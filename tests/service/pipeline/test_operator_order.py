@@ -1,0 +1,70 @@
+"""Option order: what it gains, that it never costs anything, and that results stay the same to the bit."""
+
+import pytest
+from netbuilder import NetBuilder
+
+from buildtool import zoo
+from buildtool.errors import UsageError
+from buildtool.graph.tflite.writer import write_model
+from buildtool.service import handle
+from buildtool.service.pipeline.options import PlanOptions, plan_options
+from buildtool.service.pipeline.pipeline import planned
+
+
+@pytest.fixture(scope="module")
+def branches(tmp_path_factory):
+    """A file with three wide branches side by side, and reshapes that share their bytes."""
+    net = NetBuilder(5)
+    x = net.input((1, 12, 12, 8))
+    wide = [net.conv(x, 48, kernel=(3, 3), same=True) for _ in range(3)]
+    moved = [net.flatten(w) for w in wide]
+    narrow = [net.conv(w, 4) for w in wide]
+    joined = net.concat(narrow)
+    path = tmp_path_factory.mktemp("branches") / "branches.tflite"
+    path.write_bytes(write_model(net.graph([net.conv(joined, 8), moved[0]])))
+    return path
+
+
+def arena(model, order, **options):
+    made = planned(str(model), "host", PlanOptions(order=order, **options))
+    return made.plan.arena_bytes
+
+
+@pytest.mark.parametrize("in_place", ["rows", "none"])
+def test_the_best_order_needs_less_memory(branches, in_place):
+    options = {"strategy": "layerwise", "in_place": in_place}
+    assert arena(branches, "best", **options) < arena(branches, "given", **options)
+
+
+def test_a_network_in_the_best_order_computes_the_same(branches):
+    options = {"strategy": "layerwise", "in_place": "none", "order": "best"}
+    request = {"kind": "validate", "model": str(branches), "board": "host", "options": options}
+    answer = handle({**request, "tensors": True, "reference": "litert", "seed": 3})
+    assert answer["exact"]
+
+
+@pytest.mark.parametrize("strategy", ["layerwise", "best"])
+@pytest.mark.parametrize(
+    "name",
+    [n if n in ("resnet8", "ds_cnn") else pytest.param(n, marks=pytest.mark.slow) for n in zoo.names()],
+)
+def test_the_best_order_is_never_worse(name, strategy):
+    made = planned(name, "host", PlanOptions(strategy=strategy))
+    best = planned(name, "host", PlanOptions(strategy=strategy, order="best"))
+    assert (best.plan.cost, best.plan.arena_bytes) <= (made.plan.cost, made.plan.arena_bytes)
+
+
+def test_the_analysis_is_of_the_order_asked_for(branches):
+    sizes = {}
+    for order in ("given", "best"):
+        options = {"strategy": "layerwise", "in_place": "none", "order": order}
+        answer = handle({"kind": "analyze", "model": str(branches), "boards": ["host"], "options": options})
+        sizes[order] = answer["boards"][0]["arena_bytes"]
+    assert sizes["best"] == arena(branches, "best", strategy="layerwise", in_place="none")
+    assert sizes["best"] < sizes["given"]
+
+
+def test_other_orders_are_refused():
+    with pytest.raises(UsageError, match="order cannot be 'bets'") as caught:
+        plan_options({"order": "bets"})
+    assert "'best'" in caught.value.hint
