@@ -48,7 +48,6 @@ def execute(
     sources: Sources,
     inputs: Sequence[Sequence[Array]],
     *,
-    toolchain: str = "",
     flags: Sequence[str] = (),
     trace: bool = False,
     count: bool = False,
@@ -58,7 +57,7 @@ def execute(
     plugin = find_plugin(board)
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
         folder = Path(name)
-        tools = planned.toolchain(toolchain, folder)
+        tools = planned.toolchain()
         extra = [*flags, *(["-DNN_TRACE"] if trace else []), *(["-DNN_PROFILE"] if count else [])]
         firmware = build_firmware(sources, planned.plan, planned.target, plugin, tools, folder, extra)
         outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
