@@ -23,7 +23,10 @@ from buildtool.target.expression import evaluate
 from buildtool.target.types import Contract
 
 EXAMPLES = settings(
-    max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
+    max_examples=60,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 FAMILY = "riscv"
 

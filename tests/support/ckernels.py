@@ -19,13 +19,13 @@ from ctypes import byref, c_int32, c_void_p
 from pathlib import Path
 
 import numpy as np
+from paths import KERNELS
 
 from buildtool.emit.packing import pack
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, PoolAttrs, ResizeAttrs
 from buildtool.target.catalogue import load_catalogue
 from buildtool.target.types import KernelVariant
 
-KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 WARNINGS = (
     "-std=c99",
     "-Wall",
