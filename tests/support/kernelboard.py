@@ -193,7 +193,7 @@ def _image(
     includes = [kernels_root() / "include", *tools.includes, *harness.includes]
     elf = work / "kernels.elf"
     command = [
-        *(tools.cc, *tools.cflags, "-DNN_PROFILE", *flags),
+        *(tools.cc, *tools.cflags, *flags),
         *(f"-I{folder}" for folder in includes),
         *(str(DRIVER), str(table), *map(str, sources), *needed, *tools.objects),
         *(*tools.ldflags, "-o", str(elf)),
