@@ -44,7 +44,10 @@ class View(ctypes.Structure):
 
     _fields_ = [("data", c_void_p)] + [
         (name, c_int32)
-        for name in ("row_stride", "ring_rows", "ring_cols", "x0", "height", "width", "channels")
+        for name in (
+            *("row_stride", "pixel_stride", "ring_rows", "ring_cols"),
+            *("x0", "height", "width", "channels"),
+        )
     ]
 
 
@@ -58,7 +61,7 @@ def whole(array: np.ndarray) -> View:
     """A view of a whole tensor (rows, columns, channels)."""
     assert array.dtype == np.int8 and array.flags.c_contiguous and array.ndim == 3
     h, w, c = array.shape
-    return View(array.ctypes.data, w * c, h, w, 0, h, w, c)
+    return View(array.ctypes.data, w * c, c, h, w, 0, h, w, c)
 
 
 def sources() -> list[Path]:
