@@ -35,7 +35,7 @@ def profiling(request: Mapping[str, Any], options: PlanOptions) -> dict[str, Any
         )
         for n, got in [*enumerate(plain.outputs), (0, run.outputs[0])]
     )
-    summary = summarize(made.plan, made.graph, plan_kernels(made.plan, made.target))
+    summary = summarize(made.plan, made.graph, plan_kernels(made.plan, made.target), made.target.costs)
     return {
         "model": made.model.name,
         "board": made.target.board.name,
