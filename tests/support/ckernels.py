@@ -19,6 +19,7 @@ from ctypes import byref, c_int32, c_void_p
 from pathlib import Path
 
 import numpy as np
+from buildtool_plugins.tools.find import find_host_compiler
 from paths import KERNELS
 
 from buildtool.emit.packing import pack
@@ -71,8 +72,7 @@ def sources() -> list[Path]:
 
 def compile_library(files: Sequence[Path]) -> ctypes.CDLL:
     """C sources as a shared library for this machine, with undefined behaviour trapped."""
-    compiler = shutil.which("gcc") or shutil.which("clang-22") or shutil.which("cc")
-    assert compiler, "the kernels' tests need a C compiler: apt-get install gcc"
+    compiler = find_host_compiler()
     folder = Path(tempfile.mkdtemp(prefix="ckernels"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     made = folder / "kernels.so"
