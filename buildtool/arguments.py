@@ -16,6 +16,7 @@ _TITLES = {
     Group.COUNTING: "ONNX and Darknet files without a board",
     Group.TARGET: "target",
     Group.INPUT: "input",
+    Group.BUILT: "image of a build (default: one is planned and built)",
     Group.REPORT: "report",
     Group.OTHER: "problem",
 }
@@ -114,7 +115,7 @@ COMMANDS = (
         own=(_out("FILE", "Where to write the table with the offsets."),),
     ),
 )
-_REQUIRED = ("board", "model", "elf", "file")
+_REQUIRED = ("board", "model", "file")
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -155,7 +156,7 @@ def spelled_name(option: str) -> str:
     """An option's name as on the command line; positional ones have their metavar."""
     if option not in BY_NAME:
         return option
-    if option in _REQUIRED and option != "board":
+    if option in ("model", "file"):
         return BY_NAME[option].metavar
     return BY_NAME[option].flagged
 

@@ -38,6 +38,7 @@ class Group(enum.StrEnum):
     COUNTING = "ONNX and Darknet files"
     TARGET = "target"
     INPUT = "input"
+    BUILT = "image of a build"
     REPORT = "report"
     OTHER = "other"
 
@@ -491,7 +492,24 @@ OPTIONS: tuple[Option, ...] = (
         Group.OTHER,
         suffixes=MODEL_SUFFIXES,
     ),
-    Option("elf", "ELF", "A linked image.", location, ("sizes",), Group.OTHER, suffixes=("",)),
+    Option(
+        "elf",
+        "ELF",
+        "A linked image: the one to look at, or to run in place of one that is built for it.",
+        location,
+        ("sizes", *RUN),
+        Group.BUILT,
+        suffixes=("",),
+    ),
+    Option(
+        "plan",
+        "FILE",
+        "The plan that the image was built from: the emitted NAME.plan.",
+        location,
+        RUN,
+        Group.BUILT,
+        suffixes=("",),
+    ),
     Option(
         "file",
         "FILE.csv",

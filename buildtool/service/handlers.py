@@ -189,6 +189,7 @@ def toolchain(request: r.Toolchain, _session: Session) -> Answer:
 def build(request: r.Build, session: Session) -> Answer:
     """The test firmware of a network: sources, image, .bin, size report."""
     from buildtool.emit.sources import emit as emit_sources
+    from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
     from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools
     from buildtool.service.firmware.sizes import binaries, size_report
@@ -209,6 +210,7 @@ def build(request: r.Build, session: Session) -> Answer:
     files = {
         **sources.files,
         **arena_map(sources.net, made.plan, made.graph),
+        f"{sources.net}.plan": to_bytes(made.plan),
         f"{sources.net}.elf": elf,
         **binaries(elf, board, sources.net),
         **for_other_tools(family, sources, made.plan, made.target),

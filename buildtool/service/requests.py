@@ -94,10 +94,19 @@ class Build(Planning):
 
 
 @dataclass(frozen=True)
+class Made:
+    """What a build made: the linked image, and the plan that it was emitted from."""
+
+    elf: File
+    plan: File
+
+
+@dataclass(frozen=True)
 class Validate(Planning):
-    """A run that is compared with the reference."""
+    """A run that is compared with the reference; `made`: of this image, not of one that is built here."""
 
     kind: ClassVar[str] = "validate"
+    made: Made | None = None
     inputs: Inputs = Inputs()
     tensors: bool = False
     reference: Reference = Reference.NUMPY
@@ -106,9 +115,10 @@ class Validate(Planning):
 
 @dataclass(frozen=True)
 class Profile(Planning):
-    """A run that counts the instructions of every operator."""
+    """A run that counts the instructions of every operator; `made`: as for `Validate`."""
 
     kind: ClassVar[str] = "profile"
+    made: Made | None = None
     inputs: Inputs = Inputs()
 
 
@@ -256,6 +266,28 @@ class _Values:
         target = self.target()
         return self.model(), target, plan_options(self.options, cmsis_nn=bool(target.cmsis_nn))
 
+    def made(self) -> Made | None:
+        """The image and plan of a build; nothing that decides how one is made may stand beside them."""
+        given = [name for name in ("elf", "plan") if name in self.given]
+        if not given:
+            return None
+        if len(given) == 1:
+            missing = "plan" if given == ["elf"] else "elf"
+            raise UsageError(
+                f"'{given[0]}' needs '{missing}': an image is run by the plan that it was built from",
+                option=given[0],
+                hint="the .plan is emitted with the network's sources",
+            )
+        idle = list(self.options)
+        if "sanitize" in self.given:
+            idle.append("sanitize")
+        if "toolchain" in self.given and not self.get("tensors", False):
+            idle.append("toolchain")  # of every tensor an image of its own is built
+        for name in idle:
+            text = "it has no effect, because the image and its plan are given"
+            raise UsageError(text, option=name, hint=suggest(**{name: None}))
+        return Made(_file("elf", self.given["elf"]), _file("plan", self.given["plan"]))
+
     def inputs(self) -> Inputs:
         """A file or random values, not both."""
         given = self.given
@@ -291,6 +323,7 @@ def _zoo(values: _Values) -> Zoo:
 def _validate(values: _Values) -> Validate:
     return Validate(
         *values.planning(),
+        made=values.made(),
         inputs=values.inputs(),
         tensors=values.get("tensors", False),
         reference=values.get("reference", Reference.NUMPY),
@@ -336,7 +369,7 @@ _KINDS: dict[str, Callable[[_Values], Request]] = {
         to_file(values.need("board"), table.BOARD_SUFFIXES), _file("elf", values.need("elf"))
     ),
     "validate": _validate,
-    "profile": lambda values: Profile(*values.planning(), inputs=values.inputs()),
+    "profile": lambda values: Profile(*values.planning(), made=values.made(), inputs=values.inputs()),
     "arena": lambda values: Arena(
         _file("file", values.need("file")), values.get("capacity", None), values.get("budget", None)
     ),

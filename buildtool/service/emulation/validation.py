@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from buildtool.emit.sources import emit
 from buildtool.errors import UsageError, suggest
 from buildtool.modes import Reference
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.compare import Array, Difference, difference, reference
-from buildtool.service.emulation.execute import Outcome, execute
+from buildtool.service.emulation.execute import Outcome, built, execute
 from buildtool.service.emulation.inputs import from_file, seeded
+from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.pipeline.models import tflite_file
-from buildtool.service.pipeline.needs import refuse_unless_fits
-from buildtool.service.pipeline.pipeline import Planned, planned
+from buildtool.service.pipeline.pipeline import Planned
 from buildtool.service.requests import Inputs, Validate
 from buildtool.session import Session
 from buildtool.target.types import Board
@@ -40,22 +39,28 @@ def inputs_of(wanted: Inputs, made: Planned) -> list[list[Array]]:
 def validation(request: Validate, session: Session) -> dict[str, Any]:
     """The answer to a `validate` request."""
     which = request.reference
-    made = planned(request.model, request.target, request.options, session)
-    sources = emit(made.graph, made.plan, made.target, made.model.name)
-    refuse_unless_fits(made, len(sources.image.data))
-    flags = SANITIZERS if request.sanitize else ()
-    if request.sanitize and level(made.target.board) != "host":
-        text = f"sanitizers run on the host, not on '{made.target.board.name}'"
-        raise UsageError(text, option="sanitize", hint=suggest(board="host"))
+    made, sources = subject(request, session)
+    flags = _sanitizer_flags(request, made.target.board)
     inputs = inputs_of(request.inputs, made)
-    plain = execute(made, sources, inputs, flags=flags)
+    with firmware(request, made, sources, flags) as image:
+        plain = execute(made, image, inputs)
     runs = [plain]
-    if request.tensors:
-        runs.append(execute(made, sources, inputs, flags=flags, trace=True))
+    if request.tensors:  # the image that hands them out is one of its own
+        with built(made, sources, flags, trace=True) as image:
+            runs.append(execute(made, image, inputs, trace=True))
     file = tflite_file(made.model, made.source) if which == Reference.LITERT else b""
     expected = [reference(which, file, made.source, made.graph, one) for one in inputs]
     found = [d for run in runs for d in _differences(made, run, expected)]
     return _answer(made, which, inputs, runs, found, plain)
+
+
+def _sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
+    if not request.sanitize:
+        return ()
+    if level(board) != "host":
+        text = f"sanitizers run on the host, not on '{board.name}'"
+        raise UsageError(text, option="sanitize", hint=suggest(board="host"))
+    return SANITIZERS
 
 
 def _differences(made: Planned, run: Outcome, expected: list[dict[int, Array]]) -> list[Difference]:
