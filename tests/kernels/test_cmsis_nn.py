@@ -35,7 +35,7 @@ ADAPTERS = sorted((kernels_root() / "cortex_m_cmsis_nn").glob("*.c"))
 
 def validate(model, board, library, **fields):
     request = {"kind": "validate", "model": str(model), "board": board, "reference": "litert", **fields}
-    return handle({**request, "tensors": True, "options": {"cmsis_nn": library}})
+    return handle({**request, "tensors": True, "cmsis_nn": library})
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -45,7 +45,7 @@ def test_every_operator_equals_the_reference(library, board, tmp_path):
     model.write_bytes(write_model(every_operator()))
     answer = validate(model, board, library, inputs=2)
     assert answer["exact"], answer["first_difference"]
-    request = {"kind": "emit", "model": str(model), "board": board, "options": {"cmsis_nn": library}}
+    request = {"kind": "emit", "model": str(model), "board": board, "cmsis_nn": library}
     used = {Path(source).name for source in handle(request)["kernel_sources"] if "cmsis_nn" in source}
     assert used == {f"nn_{kind}_s8_cmsis_nn.c" for kind in KINDS}
 
@@ -153,7 +153,7 @@ def test_a_folder_without_the_library_is_an_error(missing, tmp_path):
 def test_streamed_plans_are_refused():
     request = {"kind": "plan", "model": "ds_cnn", "board": "cortex-m4"}
     with pytest.raises(UsageError, match="layer by layer"):
-        handle({**request, "options": {"cmsis_nn": STAND_IN, "strategy": "best"}})
+        handle({**request, "cmsis_nn": STAND_IN, "options": {"strategy": "best"}})
 
 
 def test_sources_of_other_types_are_left_alone(tmp_path):
