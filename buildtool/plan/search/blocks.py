@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.plan.assemble.streamed import CALL_COST
+from buildtool.plan.assemble.totals import CALL_COST
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import union

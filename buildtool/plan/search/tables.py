@@ -17,7 +17,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from buildtool.plan.assemble.streamed import CALL_COST
+from buildtool.plan.assemble.totals import CALL_COST
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import Axis
