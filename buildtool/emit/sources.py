@@ -18,6 +18,7 @@ from buildtool.emit.network import Network
 from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph, Op
+from buildtool.plan.codec import digest
 from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
 from buildtool.target.types import KernelVariant, Target
@@ -176,6 +177,16 @@ def _family_headers(network: Network) -> list[str]:
     return [f'#include "nn_{family}.h"' for family in sorted(families - {"reference"})]
 
 
+def _identity(network: Network) -> list[str]:
+    """Says in the linked image which plan this code runs, and which weights it takes."""
+    plan, layout = digest(network.plan), network.image.layout.hex()
+    return [
+        f'NN_IDENTITY_NETWORK("{network.net}", "{plan}",',
+        f'                    "{layout}");',
+        "",
+    ]
+
+
 def _source(network: Network) -> str:
     plan = network.plan
     functions: list[str] = []
@@ -196,11 +207,13 @@ def _source(network: Network) -> str:
             "",
             '#include "nn.h"',
             *_family_headers(network),
+            '#include "nn_identity.h"',
             '#include "nn_profile.h"',
             '#include "nn_trace.h"',
             '#include "nn_view.h"',
             *(["", "#include <string.h>"] if plan.loads or plan.moves else []),
             "",
+            *_identity(network),
             *_memory_map(network),
             state(network),
             *([loads.declarations()] if plan.loads else []),

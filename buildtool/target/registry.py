@@ -79,8 +79,10 @@ def make_target(board: Board) -> Target:
     """`board` with the catalogues of its core's families in order, the reference kernels last."""
     # Imports numpy, which naming the boards need not wait for.
     from buildtool.target.catalogue import for_core, load_catalogue
+    from buildtool.target.costs import load_costs, merged
 
     kernels: list[KernelVariant] = []
+    costs: list[dict[str, str]] = []
     for family in (*(f for f in board.core.families if f != REFERENCE), REFERENCE):
         path = kernels_root() / family / "catalogue.toml"
         if not path.is_file():
@@ -90,17 +92,19 @@ def make_target(board: Board) -> Target:
                 hint=did_you_mean(family, known),
             )
         kernels += for_core(load_catalogue(path), board.core)
-    return Target(board, tuple(kernels))
+        costs.append(load_costs(path))
+    return Target(board, tuple(kernels), merged(costs))
 
 
 def target_digest(target: Target) -> str:
-    """SHA-256 (hex) of everything a plan may depend on: the board's and the kernels' data."""
+    """SHA-256 (hex) of everything a plan may depend on: the board's, the kernels' and the costs' data."""
     import msgpack
 
     content = {
         "schema": DIGEST_SCHEMA,
         "board": _plain(target.board),
         "kernels": [_plain(variant) for variant in target.kernels],
+        "costs": _plain(target.costs),
     }
     packed: bytes = msgpack.packb(content, use_bin_type=True)
     return hashlib.sha256(packed).hexdigest()

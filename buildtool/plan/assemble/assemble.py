@@ -16,8 +16,9 @@ from buildtool.plan.assemble.buffers import accumulators, tensor_buffers
 from buildtool.plan.assemble.lives import lives
 from buildtool.plan.assemble.offsets import lay
 from buildtool.plan.assemble.overlaps import overlaps
-from buildtool.plan.assemble.totals import accounting, executed_macs, plan_cost
+from buildtool.plan.assemble.totals import accounting, executed_macs
 from buildtool.plan.assemble.workspace import workspaces
+from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, Plan
 from buildtool.target.registry import target_digest
@@ -73,7 +74,7 @@ def assemble(
         arena_bound_bytes=laid.bound,
         macs=sum(executed_macs(graph, timeline.steps).values()),
         macs_layerwise=total_macs(graph),
-        cost=plan_cost(graph, kernels, timeline.steps, moved),
+        cost=CostModel(graph, kernels, target.costs).regions(timeline.regions, timeline.image, moved),
         accounting=accounting(target, timeline.image, in_place),
         moves=laid.moves,
     )

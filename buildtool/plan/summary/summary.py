@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from buildtool.graph.macs import op_macs
+from buildtool.graph.macs import op_macs, pixel_macs
 from buildtool.graph.types import Graph
-from buildtool.plan.assemble.totals import costs, executed_macs, move_cost
-from buildtool.plan.schedule.schedule import Steps
-from buildtool.plan.schedule.timeline import Timeline, calls
+from buildtool.plan.schedule.calls import Calls, region_calls
+from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.schedule import Run
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.memory import Held, Holders, Moment, Use
-from buildtool.plan.types import SOURCE, Plan, Region
+from buildtool.plan.types import Plan, Region
 from buildtool.session import Session
-from buildtool.target.types import KernelVariant
+from buildtool.target.types import Costs, KernelVariant
 
 
 @dataclass(frozen=True)
@@ -77,14 +78,15 @@ def summarize(
     plan: Plan,
     graph: Graph,
     kernels: Sequence[KernelVariant | None],
+    costs: Costs,
     session: Session | None = None,
 ) -> Summary:
-    """The summary of a placed plan; `kernels`: one an operator, None for aliases.
+    """The summary of a placed plan; `kernels`: one an operator, None for aliases; `costs`: the target's.
 
     `session`: what may know the plan's timeline already.
     """
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    at = Holders(plan, graph)
+    model, at = CostModel(graph, kernels, costs), Holders(plan, graph)
     moving: dict[int, list[int]] = {}  # step -> bytes of what is moved before it
     for move in plan.moves:
         target = plan.buffers[move.target]
@@ -92,8 +94,7 @@ def summarize(
     found: list[RegionSummary] = []
     without = 0
     for run, first in zip(timeline.runs, timeline.starts, strict=False):
-        work = _work_by_operator(graph, kernels, run.steps)
-        summary, bare = _region(run.region, run.steps, first, at, work, moving.get(first, []))
+        summary, bare = _region(plan, run, first, at, model, moving.get(first, []))
         found.append(summary)
         without = max(without, bare)
     live = max((r.fullest.bytes for r in found), default=0)
@@ -102,17 +103,18 @@ def summarize(
 
 
 def _region(
-    region: Region, steps: Steps, first: int, at: Holders, work: dict[int, Work], moved: Sequence[int]
+    plan: Plan, run: Run, first: int, at: Holders, model: CostModel, moved: Sequence[int]
 ) -> tuple[RegionSummary, int]:
     """One region, and the most bytes live in it if constants took no memory."""
-    last = first + len(steps) - 1
+    region, last = run.region, first + len(run.steps) - 1
     held = at.held(region, first, last)
-    fullest, live, alive = at.fullest(region, held, first, steps)
+    fullest, live, alive = at.fullest(region, held, first, run.steps)
     bare = [h for h in held if h.use is not Use.WEIGHTS]
-    least = fullest if len(bare) == len(held) else at.fullest(region, bare, first, steps)[0]
+    least = fullest if len(bare) == len(held) else at.fullest(region, bare, first, run.steps)[0]
     parts = at.parts(live)
-    delivered = work.get(SOURCE)
-    whole = [*(work[op] for op in region.ops), *([delivered] if delivered else [])]
+    does = region_calls(model.graph, region, plan.image)
+    own = {op: _operator_work(model, plan, region, op, does.operators[op]) for op in region.ops}
+    beside = model.delivery(does.delivered) + sum(map(model.pricer.move, moved))
     summary = RegionSummary(
         first=first,
         last=last,
@@ -121,10 +123,10 @@ def _region(
         shared=sum(size for _, size in parts) - fullest.bytes,
         held=tuple(held),
         at_fullest=tuple(live),
-        work=_together([*whole, Work(0, 0, 0, sum(map(move_cost, moved)))]),
-        groups=tuple(_together(work[op] for op in group.ops) for group in region.groups),
-        delivered=delivered.calls if delivered else 0,
-        operators=tuple((op, alive.get(op, 0), work[op]) for op in region.ops),
+        work=_together(own.values(), does.delivered, beside),
+        groups=tuple(_together(own[op] for op in group.ops) for group in region.groups),
+        delivered=does.delivered,
+        operators=tuple((op, alive.get(op, 0), own[op]) for op in region.ops),
         moved=sum(moved),
     )
     return summary, least.bytes
@@ -147,21 +149,21 @@ def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | N
     return best
 
 
-def _work_by_operator(graph: Graph, kernels: Sequence[KernelVariant | None], steps: Steps) -> dict[int, Work]:
-    """Operator (SOURCE: deliveries of rows) -> what it does in a region's steps."""
-    macs, cost = executed_macs(graph, steps), costs(graph, kernels, steps)
-    return {
-        op: Work(macs.get(op, 0), op_macs(graph, graph.ops[op]) if op != SOURCE else 0, count, cost[op])
-        for op, count in calls(steps).items()
-    }
+def _operator_work(model: CostModel, plan: Plan, region: Region, op: int, calls: Calls) -> Work:
+    """Of one operator of a region, with what it costs that its weights are brought into the arena."""
+    graph = model.graph
+    cost = model.operator(op, calls, region.is_streamed)
+    cost += sum(model.loading(load) for load in plan.loads if load.op == op)
+    macs = pixel_macs(graph, graph.ops[op], calls.pixels)
+    return Work(macs, op_macs(graph, graph.ops[op]), calls.times, cost)
 
 
-def _together(parts: Iterable[Work]) -> Work:
-    """The work of several."""
-    found = list(parts)
+def _together(works: Iterable[Work], more_calls: int = 0, more_cost: float = 0.0) -> Work:
+    """The sum of what some operators do, and of calls and costs beside them."""
+    every = list(works)
     return Work(
-        sum(w.macs for w in found),
-        sum(w.once for w in found),
-        sum(w.calls for w in found),
-        sum(w.cost for w in found),
+        sum(work.macs for work in every),
+        sum(work.once for work in every),
+        sum(work.calls for work in every) + more_calls,
+        sum(work.cost for work in every) + more_cost,
     )
