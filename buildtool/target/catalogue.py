@@ -124,7 +124,7 @@ def _checked(key: str, expression: str) -> None:
     try:
         check(expression, VARIABLES | {VECTOR_BITS} if key == "cost" else VARIABLES)
     except TargetError as error:
-        raise TargetError(f"'{key}': {error.text}", hint=error.hint) from None
+        raise TargetError(f"'{key}': {error.text}", hint=error.hints) from None
 
 
 def _string(entry: dict[str, object], key: str) -> str:
