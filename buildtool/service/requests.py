@@ -165,7 +165,12 @@ def emit(request: Request) -> Answer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
-    from buildtool.service.firmware.firmware import arena_map, include_folder, kernel_sources
+    from buildtool.service.firmware.firmware import (
+        arena_map,
+        include_folder,
+        kernel_includes,
+        kernel_sources,
+    )
     from buildtool.service.pipeline.pipeline import planned, refuse_unless_fits
 
     made = planned(_text(request, "model"), _text(request, "board"), _options(request))
@@ -182,13 +187,14 @@ def emit(request: Request) -> Answer:
         "c_files": list(sources.c_files),
         "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
         "include": str(include_folder()),
+        "kernel_includes": [str(path) for path in kernel_includes(made.target)],
     }
 
 
 def toolchain(request: Request) -> Answer:
     """The compiler and flags for a board; linker scripts are written below `work`."""
     from buildtool.emit.names import identifier
-    from buildtool.service.firmware.firmware import all_kernel_sources, include_folder
+    from buildtool.service.firmware.firmware import all_kernel_sources, include_folder, kernel_includes
     from buildtool.service.firmware.sizes import binary_suffixes
     from buildtool.service.pipeline.cmsis_nn import with_library
     from buildtool.service.pipeline.models import model_name
@@ -218,6 +224,7 @@ def toolchain(request: Request) -> Answer:
         "harness_includes": [str(path) for path in harness.includes],
         "kernel_sources": [str(path) for path in all_kernel_sources(target)],
         "include": str(include_folder()),
+        "kernel_includes": [str(path) for path in kernel_includes(target)],
         "binaries": binary_suffixes(target.board),
     }
 

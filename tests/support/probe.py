@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from buildtool.errors import ToolError
-from buildtool.target.registry import kernels_root, load_board, plugin
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 
 ROOT = Path(__file__).resolve().parents[1] / "targets" / "probe"

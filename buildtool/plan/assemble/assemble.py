@@ -18,7 +18,7 @@ from buildtool.plan.schedule.overlap import permitted
 from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import Buffer, BufferKind, Overlap, Plan, Region, Step
 from buildtool.target import catalogue
-from buildtool.target.registry import target_digest
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
 QUICK_NODES = 2_000  # of the exact search for offsets that meet the bound
@@ -48,7 +48,7 @@ def assemble(
     return Plan(
         strategy=strategy,
         topology=topology_digest(graph),
-        target=target_digest(target),
+        target=planning_digest(target),
         image=image,
         regions=regions,
         kernels=tuple(kernel.name if kernel else "" for kernel in kernels),

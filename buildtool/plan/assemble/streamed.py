@@ -25,7 +25,7 @@ from buildtool.plan.schedule.rings import Kept, accumulator_bytes, rings
 from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Overlap, Plan, Region, Step
 from buildtool.target import catalogue
-from buildtool.target.registry import target_digest
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
 CALL_COST = 120.0  # of one kernel call beside its work, in the catalogue's unit
@@ -75,7 +75,7 @@ def assemble_streamed(
     return Plan(
         strategy=strategy,
         topology=topology_digest(graph),
-        target=target_digest(target),
+        target=planning_digest(target),
         image=image,
         regions=regions,
         kernels=tuple(kernel.name if kernel else "" for kernel in kernels),

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline.options import PlanOptions
-from buildtool.target.types import Board, KernelVariant, Target
-
-if TYPE_CHECKING:
-    from buildtool.plan.assemble.loads import Constants
+from buildtool.target.types import Board, Target
 
 ATTEMPTS = 8
 Planner = Callable[[Graph, Target, PlanOptions], Plan]
@@ -26,11 +22,12 @@ def loads_weights(board: Board) -> bool:
 
 def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
     """By operator: bytes of its constants, and the least of them that it needs while it runs alone."""
+    from buildtool.plan.assemble.loads import constants
     from buildtool.plan.place.arena import round_up
     from buildtool.target import catalogue
 
     kernels = catalogue.select_all(target, graph)
-    blocks = _constants(graph, kernels)
+    blocks = constants(graph, kernels)
     alignment = target.board.alignment
     found = []
     for position, op in enumerate(graph.ops):
@@ -39,13 +36,6 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
         alone = block.least_bytes(graph.tensors[op.outputs[0]].nhwc) if block else 0
         found.append((whole, round_up(alone, alignment)))
     return tuple(found)
-
-
-def _constants(graph: Graph, kernels: tuple[KernelVariant | None, ...]) -> dict[int, Constants]:
-    from buildtool.emit.image import weight_image
-    from buildtool.emit.loading import constants
-
-    return constants(graph, kernels, weight_image(graph, kernels))
 
 
 def plan_with_loads(planner: Planner, graph: Graph, target: Target, options: PlanOptions) -> Plan:
@@ -101,10 +91,10 @@ def _layer_by_layer(graph: Graph, target: Target, options: PlanOptions, limit: i
 
 def _loaded(bare: Plan, graph: Graph, target: Target, options: PlanOptions, limit: int) -> Plan:
     from buildtool.emit.sources import plan_kernels
-    from buildtool.plan.assemble.loads import with_loads
+    from buildtool.plan.assemble.loads import constants, with_loads
 
     kernels = plan_kernels(bare, target)
-    blocks = _constants(graph, kernels)
+    blocks = constants(graph, kernels)
     goal = bare.arena_bytes if options.objective == "ram" else limit
     made = with_loads(bare, graph, target, kernels, blocks, goal, options.in_place)
     if made.moves and options.max_cost is not None and made.cost > options.max_cost:

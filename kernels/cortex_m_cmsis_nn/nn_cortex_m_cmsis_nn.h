@@ -2,7 +2,7 @@
  * function for one operator, and gives its namesake's bytes (nn.h).
  *
  * They compute whole operators on whole tensors, layer by layer: the library knows no windows and
- * no rings. Constants are packed as it wants them (buildtool/emit/packing_cmsis_nn.py). What the
+ * no rings. Constants are packed as it wants them (packing.py). What the
  * library cannot do as asked ends in a trap, never in a wrong result: a call that is not whole, a
  * status other than success, more scratch wanted than the catalogue's formula gives. The twins
  * that say how many bytes that is ask for what the functions of known versions want.
