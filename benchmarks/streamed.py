@@ -75,7 +75,7 @@ def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
     plugin = find_plugin(made.target.board)
     work = Path(tempfile.mkdtemp(dir=folder))
     tools = plugin.toolchain(made.target.board, "", work)
-    firmware = build_firmware(sources, made.plan, made.target, plugin, tools, work, ["-DNN_PROFILE"])
+    firmware = build_firmware(sources, made.plan, made.target, plugin, tools, work)
     inputs = inputs_of({}, made, 1)
     data = b"".join(np.ascontiguousarray(array).tobytes() for array in inputs[0])
     request = RunRequest({"input.bin": data}, ("output.bin", "report.txt"), timeout=600)

@@ -106,7 +106,7 @@ def validate(args: argparse.Namespace) -> Result:
     """Builds, runs, and compares with the reference."""
     from buildtool.report import validation
 
-    fields = _inputs(args) | {"tensors": args.tensors, "sanitize": args.sanitize}
+    fields = _inputs(args) | _image(args) | {"tensors": args.tensors, "sanitize": args.sanitize}
     if args.reference is not None:
         fields["reference"] = args.reference
     answer = _ask("validate", args, board=args.board, toolchain=args.toolchain, **fields)
@@ -117,7 +117,8 @@ def profile(args: argparse.Namespace) -> Result:
     """Builds, runs, and counts instructions per layer."""
     from buildtool.report import profile as report
 
-    answer = _ask("profile", args, board=args.board, toolchain=args.toolchain, **_inputs(args))
+    fields = _inputs(args) | _image(args)
+    answer = _ask("profile", args, board=args.board, toolchain=args.toolchain, **fields)
     return answer, report.text(answer), 0 if answer["exact"] else 1
 
 
@@ -186,6 +187,10 @@ def _inputs(args: argparse.Namespace) -> dict[str, Any]:
     if args.input is not None:
         return {"input": args.input}
     return {name: value for name in ("inputs", "seed") if (value := getattr(args, name)) is not None}
+
+
+def _image(args: argparse.Namespace) -> dict[str, Any]:
+    return {name: value for name in ("elf", "plan") if (value := getattr(args, name)) is not None}
 
 
 def _write(files: dict[str, bytes], folder: Path) -> list[str]:
@@ -303,6 +308,12 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_image(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("an image of a build (default: plans and builds one)")
+    group.add_argument("--elf", metavar="FILE", help="run this linked image, which has to be the model's")
+    group.add_argument("--plan", metavar="FILE", help="the plan it was built from: the emitted NAME.plan")
+
+
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     group.add_argument("--input", metavar="FILE.npy", help="one input: quantised values, or floats")
@@ -330,6 +341,7 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
         if function in (build, validate, profile):
             _add_build(sub)
         if function in (validate, profile):
+            _add_image(sub)
             _add_inputs(sub)
         if function is analyze:
             _add_analyze(sub)

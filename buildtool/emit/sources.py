@@ -18,6 +18,7 @@ from buildtool.emit.network import Network
 from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.plan.codec import digest
 from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
 from buildtool.target.types import KernelVariant, Role, Routine, Target
@@ -192,6 +193,16 @@ def _kernel_headers(network: Network) -> list[str]:
     return [f'#include "{header}"' for header in sorted(headers)]
 
 
+def _identity(network: Network) -> list[str]:
+    """Says in the linked image which plan this code runs, and which weights it takes."""
+    plan, layout = digest(network.plan), network.image.layout.hex()
+    return [
+        f'NN_IDENTITY_NETWORK("{network.net}", "{plan}",',
+        f'                    "{layout}");',
+        "",
+    ]
+
+
 def _source(network: Network) -> str:
     plan = network.plan
     functions: list[str] = []
@@ -212,11 +223,13 @@ def _source(network: Network) -> str:
             "",
             '#include "nn.h"',
             *_kernel_headers(network),
+            '#include "nn_identity.h"',
             '#include "nn_profile.h"',
             '#include "nn_trace.h"',
             '#include "nn_view.h"',
             *(["", "#include <string.h>"] if plan.loads or plan.moves else []),
             "",
+            *_identity(network),
             *_memory_map(network),
             state(network),
             *([loads.declarations()] if plan.loads else []),

@@ -232,6 +232,7 @@ def toolchain(request: Request) -> Answer:
 def build(request: Request) -> Answer:
     """The test firmware of a network: sources, image, .bin, size report."""
     from buildtool.emit.sources import emit as emit_sources
+    from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
     from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools
     from buildtool.service.firmware.sizes import binaries, size_report
@@ -251,6 +252,7 @@ def build(request: Request) -> Answer:
     files = {
         **sources.files,
         **arena_map(sources.net, made.plan, made.graph),
+        f"{sources.net}.plan": to_bytes(made.plan),
         f"{sources.net}.elf": elf,
         **binaries(elf, board, sources.net),
         **for_other_tools(family, sources, made.plan, made.target),

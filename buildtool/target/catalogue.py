@@ -84,11 +84,11 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
         rows = first.elements // max(inputs, 1)
         found |= {"batch": 1, "ih": 1, "iw": rows, "cin": inputs, "oh": 1, "ow": rows, "cout": outputs}
     found |= {"pt": pad.top, "pl": pad.left}
-    met = (count for axis in _AXES for count in _met(*(found[name] for name in axis)))
+    met = (count for axis in AXES for count in _met(*(found[name] for name in axis)))
     return found | dict(zip(_MET, met, strict=True))
 
 
-_AXES = (("oh", "ih", "kh", "sh", "dh", "pt"), ("ow", "iw", "kw", "sw", "dw", "pl"))
+AXES = (("oh", "ih", "kh", "sh", "dh", "pt"), ("ow", "iw", "kw", "sw", "dw", "pl"))
 
 
 @lru_cache(maxsize=4096)
@@ -181,8 +181,3 @@ def _whole_bytes(variant: KernelVariant, name: str, graph: Graph, op: Op, alignm
     if value < 0:
         raise TargetError(f"kernel '{variant.name}' has {value} bytes of {name}", operator=op.place)
     return -int(-value // alignment) * alignment
-
-
-def cost(variant: KernelVariant, graph: Graph, op: Op) -> float:
-    """The target's estimate for `op`, in the unit of its catalogue."""
-    return float(evaluate(variant.cost, features(graph, op)))

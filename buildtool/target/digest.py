@@ -28,7 +28,7 @@ _COMPILED = ("op", "name", "sources", "headers")
 
 def planning_digest(target: Target) -> str:
     """Of what a plan depends on: where the arena and the weights lie, what kernels need, may and cost."""
-    return _digest("plan", _planned_board(target.board), _kernels(target, _PLANNED))
+    return _digest("plan", _planned_board(target.board), target.costs, _kernels(target, _PLANNED))
 
 
 def emitting_digest(target: Target) -> str:

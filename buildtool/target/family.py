@@ -30,7 +30,8 @@
     packing = "pad"                    # of the constants, if it reads any: they are the kernel's
     sources = ["nn_fill_s8.c"]
 
-Earlier kernels are preferred to later ones.
+Earlier kernels are preferred to later ones. What calls cost beside their kernels stands in [costs], see
+`costs`.
 """
 
 from __future__ import annotations
@@ -45,11 +46,12 @@ from pathlib import Path, PurePosixPath
 from buildtool.errors import TargetError, did_you_mean
 from buildtool.graph.types import OpKind
 from buildtool.target.catalogue import NO_PACKING, VARIABLES, VECTOR_BITS
+from buildtool.target.costs import load_costs
 from buildtool.target.expression import check
 from buildtool.target.types import Argument, Contract, KernelFamily, KernelVariant, Role, Routine, Windows
 
 CATALOGUE, PACKER = "catalogue.toml", "packing.py"
-_TOP = ("headers", "uses", "packing", "kernel", "routine")
+_TOP = ("headers", "uses", "costs", "packing", "kernel", "routine")
 _EXPRESSIONS = {"when": "True", "scratch": "0", "slices": "False", "cost": "macs"}
 _KERNEL = (
     "op",
@@ -86,6 +88,7 @@ class Catalogue:
     packings: Mapping[str, Layout]
     kernels: tuple[KernelVariant, ...]
     routines: tuple[Routine, ...]
+    costs: Mapping[str, str]
 
 
 def load_family(folder: Path) -> Catalogue:
@@ -159,7 +162,8 @@ class _Reader:
                 routines += self.routines(entry)
         packings = self.packings(table.get("packing", {}))
         _refuse_twins(kernels)
-        return Catalogue(self.family, _optional(table, "uses"), packings, tuple(kernels), tuple(routines))
+        uses, costs = _optional(table, "uses"), load_costs(self.family.folder / CATALOGUE)
+        return Catalogue(self.family, uses, packings, tuple(kernels), tuple(routines), costs)
 
     @contextlib.contextmanager
     def place(self, name: object) -> Iterator[None]:

@@ -78,6 +78,7 @@ def make_target(board: Board) -> Target:
     """`board` with the kernels of its core's families in their order, those of portable families last."""
     # Imports numpy, which naming the boards need not wait for.
     from buildtool.target.catalogue import for_core
+    from buildtool.target.costs import merged
     from buildtool.target.family import resolved
 
     offered = _offered(board)
@@ -93,7 +94,13 @@ def make_target(board: Board) -> Target:
     families = {name: catalogue.family for name, catalogue in found.items()}
     _refuse_strange_sources((*kernels, *routines), families)
     _refuse_missing_routines(kernels, routines)
-    return Target(board, tuple(kernels), tuple(routines), tuple(families.values()))
+    return Target(
+        board,
+        tuple(kernels),
+        merged([found[name].costs for name in wanted]),
+        tuple(routines),
+        tuple(families.values()),
+    )
 
 
 def _catalogues(wanted: list[str], offered: Mapping[str, KernelFolder], board: Board) -> dict[str, Catalogue]:

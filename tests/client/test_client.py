@@ -10,12 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from buildtool import service
 from buildtool.client import Client, code_digest, home
 from buildtool.errors import ToolError, UsageError
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -94,10 +93,10 @@ client.request({"kind": "boards"})
 print(client._child.pid)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=600
     )
     pid = int(done.stdout)
-    for _ in range(100):
+    for _ in range(6000):
         try:
             os.kill(pid, 0)
         except ProcessLookupError:

@@ -61,6 +61,7 @@ CHANGES = {
     "flags": (core(cflags=("-mcpu=cortex-m7",)), "compile"),
     "defines": (core(defines=("X",)), "compile"),
     "cost": (kernel(cost="1"), "plan"),
+    "costs": (dataclasses.replace(TARGET, costs=dataclasses.replace(TARGET.costs, move="7")), "plan"),
     "scratch": (kernel(scratch="1"), "plan"),
     "when": (kernel(when="False"), "plan"),
     "overlap": (kernel(overlap=Contract.NONE), "plan"),

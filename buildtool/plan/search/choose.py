@@ -15,9 +15,9 @@ from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.search.front import Front, Settings, front
 from buildtool.plan.search.paths import Search
 from buildtool.plan.search.priced import SCALE, priced
-from buildtool.plan.search.tables import COST_UNITS
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
+from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Target
 
 PRICES = 12  # of work that are tried where limits are on both cost and work

@@ -35,7 +35,7 @@ from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
 from buildtool.plan.types import Plan, Region
 from buildtool.target import catalogue
-from buildtool.target.types import KernelVariant, Target
+from buildtool.target.types import Costs, KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
@@ -116,12 +116,13 @@ def _space(
     graph: Graph,
     kernels: tuple[KernelVariant | None, ...],
     alignment: int,
+    costs: Costs,
     image: str,
     in_place: str,
     hand_offs: tuple[int, ...],
     loaded: tuple[tuple[int, int], ...],
 ) -> Space:
-    return Space(Elements(graph, kernels, alignment, image, in_place, loaded), hand_offs)
+    return Space(Elements(graph, kernels, alignment, costs, image, in_place, loaded), hand_offs)
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ def front(graph: Graph, target: Target, settings: Settings) -> Front:
     kernels = catalogue.select_all(target, graph)
     alignment = target.board.alignment
     given = (settings.image, settings.in_place, settings.hand_offs, settings.loaded)
-    space = _space(graph, kernels, alignment, *given)
+    space = _space(graph, kernels, alignment, target.costs, *given)
     return Front(graph, target, settings, space)
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from buildtool.emit.sources import emit
 from buildtool.errors import UsageError, did_you_mean
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.compare import REFERENCES, Array, Difference, difference, reference
-from buildtool.service.emulation.execute import Outcome, execute
+from buildtool.service.emulation.execute import Outcome, built, execute
 from buildtool.service.emulation.inputs import from_file, seeded
+from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.pipeline.models import tflite_file
 from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import Planned, planned, refuse_unless_fits
+from buildtool.service.pipeline.pipeline import Planned
 from buildtool.target.types import Board
 
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
@@ -45,16 +45,16 @@ def validation(request: Mapping[str, Any], options: PlanOptions) -> dict[str, An
     which = request.get("reference") or "numpy"
     if which not in REFERENCES:
         raise UsageError(f"unknown reference '{which}'", hint=did_you_mean(str(which), REFERENCES))
-    made = planned(str(request.get("model", "")), str(request.get("board", "")), options)
-    sources = emit(made.graph, made.plan, made.target, made.model.name)
-    refuse_unless_fits(made, len(sources.image.data))
+    made, sources = subject(request, options)
     flags = _sanitizer_flags(request, made.target.board)
     inputs = inputs_of(request, made, 1)
-    tools = str(request.get("toolchain") or "")
-    plain = execute(made, sources, inputs, toolchain=tools, flags=flags)
+    with firmware(request, made, sources, flags) as image:
+        plain = execute(made, image, inputs)
     runs = [plain]
-    if request.get("tensors"):
-        runs.append(execute(made, sources, inputs, toolchain=tools, flags=flags, trace=True))
+    if request.get("tensors"):  # the image that hands them out is one of its own
+        tools = str(request.get("toolchain") or "")
+        with built(made, sources, tools, flags, trace=True) as image:
+            runs.append(execute(made, image, inputs, trace=True))
     file = tflite_file(made.model, made.source) if which == "litert" else b""
     expected = [reference(which, file, made.source, made.graph, one) for one in inputs]
     found = [d for run in runs for d in _differences(made, run, expected)]

@@ -1,10 +1,10 @@
 """Analysis of ONNX and Darknet files: published figures, options, and what is refused."""
 
 import sys
-from pathlib import Path
 
 import lightonnx
 import pytest
+from paths import ROOT
 
 from buildtool import cli
 from buildtool.errors import ModelError, ToolError, UsageError
@@ -13,7 +13,7 @@ from buildtool.graph.flow import lives
 from buildtool.plan.others.footprint import footprint
 from buildtool.service import handle
 
-CFG = Path(__file__).parents[3] / "benchmarks" / "networks"
+CFG = ROOT / "benchmarks/networks"
 
 
 def analysed(path, **options):
