@@ -28,7 +28,7 @@ from buildtool.plan.schedule.schedule import Run, run
 from buildtool.plan.types import Plan, Region
 from buildtool.session import Session
 from buildtool.target import catalogue
-from buildtool.target.registry import target_digest
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
 MOST_OPERATORS = 24  # of a segment
@@ -78,7 +78,7 @@ def best_strips(
         max_f = DEFAULT_F
     session = session or Session()
     # one network is asked about under several limits
-    key = (topology_digest(graph), target_digest(target), in_place, image)
+    key = (topology_digest(graph), planning_digest(target), in_place, image)
     plans = session.remember(STRATEGY, key, lambda: _plans(graph, target, in_place, image, session))
     kept = [p for p in plans if (ram is None or p.arena_bytes <= ram) and (max_f is None or p.f <= max_f)]
     if not kept:
