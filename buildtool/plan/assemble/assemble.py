@@ -21,7 +21,7 @@ from buildtool.plan.assemble.workspace import workspaces
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, Plan
-from buildtool.target.registry import target_digest
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
 
@@ -63,7 +63,7 @@ def assemble(
     return Plan(
         strategy=strategy,
         topology=topology_digest(graph),
-        target=target_digest(target),
+        target=planning_digest(target),
         image=timeline.image,
         regions=timeline.regions,
         kernels=tuple(kernel.name if kernel else "" for kernel in kernels),

@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from buildtool.errors import TargetError
-from buildtool.graph.types import Graph, OpKind
+from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Region
 from buildtool.session import Session
+from buildtool.target.catalogue import channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant, Target
 
 ATTEMPTS = 8  # at keeping a limit, by asking for less than what came out too large
@@ -231,13 +232,19 @@ _COUNTED = "weights are in the arena while their operator runs, and while they c
 _NOT_COUNTED = "stack and the application's memory are not in the arena"
 
 
-def can_be_cut(graph: Graph, op: int, kernel: KernelVariant) -> bool:
-    """Whether an operator can compute some of its output channels as if there were no others."""
-    kind, inputs = graph.ops[op].kind, graph.ops[op].inputs
-    if kernel.scratch != "0" or graph.tensors[graph.ops[op].outputs[0]].nhwc[0] != 1:
-        return False
-    if kind is OpKind.FULLY_CONNECTED:
-        return kernel.packing == "fully_connected_plain"
-    if kind is not OpKind.CONV_2D or kernel.packing != "conv_plain":
-        return False
-    return graph.tensors[inputs[1]].shape[3] == graph.tensors[inputs[0]].shape[3]  # one group
+def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Constants]:
+    """By operator: what its kernel reads besides its inputs, by the catalogue's formulas."""
+    found = {}
+    for position, kernel in enumerate(kernels):
+        if kernel is None:
+            continue
+        op = graph.ops[position]
+        block = constants_bytes(kernel, graph, op)
+        read = [graph.tensors[t] for t in operands(kernel, op) if graph.tensors[t].is_constant]
+        size = block + sum(round_up(tensor.size, HEAD) for tensor in read)
+        if size:
+            channel = channel_bytes(kernel, graph, op)
+            one_image = graph.tensors[op.outputs[0]].nhwc[0] == 1
+            cut = (features(graph, op)["cout"], *channel) if channel and one_image and not read else ()
+            found[position] = Constants(size, *cut)
+    return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from buildtool.errors import PlanError
+from buildtool.errors import Hint, PlanError, suggest
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import LiveRange, live_ranges
 from buildtool.graph.macs import op_macs
@@ -28,7 +28,7 @@ from buildtool.plan.schedule.schedule import Run, run
 from buildtool.plan.types import Plan, Region
 from buildtool.session import Session
 from buildtool.target import catalogue
-from buildtool.target.registry import target_digest
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
 MOST_OPERATORS = 24  # of a segment
@@ -78,7 +78,7 @@ def best_strips(
         max_f = DEFAULT_F
     session = session or Session()
     # one network is asked about under several limits
-    key = (topology_digest(graph), target_digest(target), in_place, image)
+    key = (topology_digest(graph), planning_digest(target), in_place, image)
     plans = session.remember(STRATEGY, key, lambda: _plans(graph, target, in_place, image, session))
     kept = [p for p in plans if (ram is None or p.arena_bytes <= ram) and (max_f is None or p.f <= max_f)]
     if not kept:
@@ -87,7 +87,7 @@ def best_strips(
         raise PlanError(
             f"no segments were found that keep {limit}; the least arena is {least.arena_bytes} bytes at F "
             f"{least.f:.3f}",
-            hint=f"--ram {least.arena_bytes}, other --segments, or strategy=best",
+            hint=[suggest(ram=least.arena_bytes), Hint("other segments"), suggest(strategy="best")],
         )
     if ram is not None:
         return min(kept, key=lambda p: (p.macs, p.arena_bytes))

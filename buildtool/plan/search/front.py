@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from buildtool.errors import UsageError
+from buildtool.errors import UsageError, suggest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.receptive import streams
@@ -226,7 +226,7 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
 
 def refuse_unstreamable(graph: Graph) -> None:
     """UsageError unless the network has one image, read by one operator, in rows."""
-    hint = "use image overwritable or resident"
+    hint = [suggest(image="overwritable"), suggest(image="resident")]
     if len(graph.inputs) != 1:
         raise UsageError(f"a network of {len(graph.inputs)} inputs cannot stream its image", hint=hint)
     readers = graph.consumers().get(graph.inputs[0], ())

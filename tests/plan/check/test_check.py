@@ -15,7 +15,7 @@ from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.check.check import check
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Group, Overlap, Region, Scheme
-from buildtool.target.registry import target_digest
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import Contract, Target
 
 TARGET = make_target(scratch="kh * kw * cin")
@@ -259,7 +259,7 @@ def test_a_kernel_that_does_not_serve_the_shape_is_refused():
         TARGET.board,
         tuple(replace(k, when="kh == 7" if k.op == "CONV_2D" else k.when) for k in TARGET.kernels),
     )
-    _refused(replace(made, target=target_digest(narrow)), graph, narrow, match="does not serve")
+    _refused(replace(made, target=planning_digest(narrow)), graph, narrow, match="does not serve")
 
 
 def test_an_arena_beyond_its_memory_is_refused():
