@@ -82,7 +82,7 @@ def zoo(request: r.Zoo, _session: Session) -> Answer:
 
 def plan(request: r.Plan, session: Session) -> Answer:
     """How a model will run on a board; refuses a plan that does not fit."""
-    from buildtool.emit.image import weight_image
+    from buildtool.emit.image import image_layout
     from buildtool.emit.sources import plan_kernels
     from buildtool.plan.codec import to_bytes
     from buildtool.plan.summary.view import to_json
@@ -93,13 +93,13 @@ def plan(request: r.Plan, session: Session) -> Answer:
 
     made = planned(request.model, request.target, request.options, session)
     kernels = plan_kernels(made.plan, made.target)
-    image = weight_image(made.graph, kernels)
-    refuse_unless_fits(made, len(image.data))
+    image_bytes = image_layout(made.graph, kernels).size
+    refuse_unless_fits(made, image_bytes)
     found = described(made, kernels, to_json(made.plan, made.graph))
     found.update(
         model=made.model.name,
         board=made.target.board.name,
-        flash_bytes=len(image.data),
+        flash_bytes=image_bytes,
         beside=beside(made, request.compare),
         plan=to_bytes(made.plan),
         **facts(made.plan, made.graph, made.target),
@@ -132,7 +132,12 @@ def emit(request: r.Emit, session: Session) -> Answer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
-    from buildtool.service.firmware.firmware import arena_map, include_folder, kernel_sources
+    from buildtool.service.firmware.firmware import (
+        arena_map,
+        include_folder,
+        kernel_includes,
+        kernel_sources,
+    )
     from buildtool.service.pipeline.needs import refuse_unless_fits
     from buildtool.service.pipeline.pipeline import planned
 
@@ -149,13 +154,14 @@ def emit(request: r.Emit, session: Session) -> Answer:
         "c_files": list(sources.c_files),
         "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
         "include": str(include_folder()),
+        "kernel_includes": [str(path) for path in kernel_includes(made.target)],
     }
 
 
 def toolchain(request: r.Toolchain, _session: Session) -> Answer:
     """The compiler and flags for a board; the linker script comes as bytes."""
     from buildtool.emit.names import identifier
-    from buildtool.service.firmware.firmware import all_kernel_sources, include_folder
+    from buildtool.service.firmware.firmware import all_kernel_sources, include_folder, kernel_includes
     from buildtool.service.firmware.sizes import binary_suffixes
     from buildtool.service.pipeline.models import model_name
     from buildtool.service.pipeline.targets import load_target, load_toolchain
@@ -182,6 +188,7 @@ def toolchain(request: r.Toolchain, _session: Session) -> Answer:
         "harness_includes": [str(path) for path in harness.includes],
         "kernel_sources": [str(path) for path in all_kernel_sources(target)],
         "include": str(include_folder()),
+        "kernel_includes": [str(path) for path in kernel_includes(target)],
         "binaries": binary_suffixes(target.board),
     }
 

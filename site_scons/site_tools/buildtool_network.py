@@ -122,7 +122,8 @@ def neural_network(env, model, directory=None, name=None, **planning):
     files = _emit(env, directory.Dir("src"), net, request | ({"name": name} if name else {}))
     include = [directory.Dir("src"), env.Dir(tools["include"])]
     own = env.Clone()
-    own.Append(CPPPATH=include, ASPPFLAGS=[f"-Wa,-I{directory.Dir('src').path}"])
+    kernels = [env.Dir(folder) for folder in tools["kernel_includes"]]
+    own.Append(CPPPATH=[directory.Dir("src"), *kernels], ASPPFLAGS=[f"-Wa,-I{directory.Dir('src').path}"])
     objects = directory.Dir("obj")
     weights = own.Object(objects.File(f"{net}_weights.o"), files[f"{net}_weights.S"])
     own.Depends(weights, files[f"{net}_weights.bin"])
@@ -215,12 +216,11 @@ def _kernels(env):
     """The objects of every kernel that the board can run, made once for all its networks."""
     if "BOARD_KERNELS" not in env:
         tools = env["BOARD_TOOLS"]
-        root = Path(tools["include"]).parent
         own = env.Clone()
-        own.Append(CPPPATH=[env.Dir(tools["include"])])
+        own.Append(CPPPATH=[env.Dir(folder) for folder in tools["kernel_includes"]])
         folder = env["BOARD_WORK"].Dir("kernels")
         env["BOARD_KERNELS"] = [
-            own.Object(folder.File(str(Path(source).relative_to(root).with_suffix(".o"))), source)[0]
+            own.Object(folder.File(f"{Path(source).parent.name}/{Path(source).stem}.o"), source)[0]
             for source in tools["kernel_sources"]
         ]
     return env["BOARD_KERNELS"]
