@@ -42,7 +42,7 @@ def front_of(request: Front, session: Session) -> Answer:
         "image": options.image,
         "in_place": options.in_place,
         "hand_offs": list(searched.hand_offs),
-        "max_f": searched.max_f,
+        "max_f": options.max_f or searched.max_f,
         "available_bytes": prepared.available,
         "macs": found[0].plan.macs_layerwise,
         "points": [

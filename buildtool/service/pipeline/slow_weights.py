@@ -9,6 +9,8 @@ from buildtool.plan.types import Plan
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.target.types import Board, Target
 
+ROUNDS = 8  # of asking for less
+
 
 def loads_weights(board: Board) -> bool:
     """Whether constants have to be brought into the arena before kernels read them."""
@@ -36,6 +38,21 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
         alone = block.least_bytes(graph.tensors[op.outputs[0]].nhwc) if block else 0
         found.append((whole, round_up(alone, alignment)))
     return tuple(found)
+
+
+def with_least_loads(bare: Plan, graph: Graph, target: Target, options: PlanOptions) -> Plan:
+    """`bare` with buffers for its constants, in the smallest arena that is found.
+
+    Which constants come in slices depends on the goal, and not always for the better: what came out is
+    asked for again with a little less, as long as that helps.
+    """
+    best = with_loads(bare, graph, target, options, bare.arena_bytes)
+    for _ in range(ROUNDS if best is not bare else 0):
+        made = with_loads(bare, graph, target, options, best.arena_bytes - target.board.alignment)
+        if made.arena_bytes >= best.arena_bytes:
+            break
+        best = made
+    return best
 
 
 def with_loads(bare: Plan, graph: Graph, target: Target, options: PlanOptions, goal: int) -> Plan:
