@@ -104,7 +104,7 @@ def zoo(request: Request) -> Answer:
 
 def plan(request: Request) -> Answer:
     """How a model will run on a board; refuses a plan that does not fit."""
-    from buildtool.emit.image import weight_image
+    from buildtool.emit.image import image_layout
     from buildtool.emit.sources import plan_kernels
     from buildtool.plan.codec import to_bytes
     from buildtool.plan.summary.view import to_json
@@ -115,14 +115,14 @@ def plan(request: Request) -> Answer:
     options, compare = _options(request), _flag(request, "compare")
     made = planned(_text(request, "model"), _text(request, "board"), options)
     kernels = plan_kernels(made.plan, made.target)
-    image = weight_image(made.graph, kernels)
-    refuse_unless_fits(made, len(image.data))
+    image_bytes = image_layout(made.graph, kernels).size
+    refuse_unless_fits(made, image_bytes)
     answer = described(made, kernels, to_json(made.plan, made.graph))
     answer.update(
         schema=SCHEMA,
         model=made.model.name,
         board=made.target.board.name,
-        flash_bytes=len(image.data),
+        flash_bytes=image_bytes,
         beside=beside(made, options, compare),
         plan=to_bytes(made.plan),
         **facts(made.plan, made.graph, made.target),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from buildtool.emit.image import WeightImage, weight_image
+from buildtool.emit.image import image_layout
 from buildtool.emit.names import shape
 from buildtool.emit.sources import plan_kernels
 from buildtool.errors import BuildtoolError
@@ -72,10 +72,10 @@ def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, An
     verdict: dict[str, Any] = {"board": board.name, "title": board.title}
     try:
         graph, plan = _plan(graph, target, options)
-        image = weight_image(graph, plan_kernels(plan, target))
+        image_bytes = image_layout(graph, plan_kernels(plan, target)).size
     except BuildtoolError as error:
         return {**verdict, "fits": False, "error": str(error)}
-    found = needs(plan, target, len(image.data))
+    found = needs(plan, target, image_bytes)
     at = binding(plan, graph)
     fits = not any(need.excess for need in found)
     return {
@@ -95,12 +95,14 @@ def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, An
         "f": plan.f,
         "arena_bytes": plan.arena_bytes,
         "arena_bound_bytes": plan.arena_bound_bytes,
-        "flash_bytes": len(image.data),
+        "flash_bytes": image_bytes,
         "cost": plan.cost,
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
         "binds": _binds(found),
-        "advice": [] if fits else [*_advice(plan, graph, target, options, at.op), *_elsewhere(plan, image)],
+        "advice": []
+        if fits
+        else [*_advice(plan, graph, target, options, at.op), *_elsewhere(plan, image_bytes)],
     }
 
 
@@ -144,9 +146,8 @@ def _advice(plan: Plan, graph: Graph, target: Target, options: PlanOptions, posi
     return advice
 
 
-def _elsewhere(plan: Plan, image: WeightImage) -> list[str]:
+def _elsewhere(plan: Plan, size: int) -> list[str]:
     """The known boards that have room for the plan and its weights."""
-    size = len(image.data)
     fitting = [n for n in board_names() if not any(need.excess for need in needs(plan, load_target(n), size))]
     return [f"boards with room for this plan: {', '.join(fitting)}"] if fitting else []
 
