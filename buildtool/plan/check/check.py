@@ -12,11 +12,11 @@ from buildtool.errors import PlanError, TargetError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
-from buildtool.plan.assemble.assemble import arena_problem
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.check.memory import replay
 from buildtool.plan.check.replay import Life, alias_groups, check_coverage, lives_in_steps
 from buildtool.plan.place.bounds import bound
+from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import Buffer, BufferKind, Plan, Step
 from buildtool.target.catalogue import features, scratch_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -98,5 +99,5 @@ def _loaded(bare: Plan, graph: Graph, target: Target, options: PlanOptions, limi
     goal = bare.arena_bytes if options.objective == "ram" else limit
     made = with_loads(bare, graph, target, kernels, blocks, goal, options.in_place)
     if made.moves and options.max_cost is not None and made.cost > options.max_cost:
-        return with_loads(bare, graph, target, kernels, blocks, goal, options.in_place, moving=False)
+        return with_loads(bare, graph, target, kernels, blocks, goal, options.in_place, enough=math.inf)
     return made

@@ -13,6 +13,7 @@ from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.check.check import check
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Group, Overlap, Region, Scheme
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import Contract, Target
@@ -287,8 +288,8 @@ def test_operators_cut_into_steps_of_rows_are_placed_checked_and_run(rows):
         for r in made.regions
     )
     kernels = [next((k for k in TARGET.kernels if k.name == name), None) for name in made.kernels]
-    options = {"strategy": "layerwise", "in_place": "rows", "image": "overwritable"}
-    chopped = assemble(graph, TARGET, regions, kernels, **options)
+    timeline = Timeline.of(graph, regions, "overwritable")
+    chopped = assemble(timeline, TARGET, kernels, strategy="layerwise", in_place="rows")
     check(chopped, graph, TARGET)
     assert run(chopped, graph, TARGET) == ""
     assert (chopped.arena_bytes, chopped.macs) == (made.arena_bytes, made.macs)
