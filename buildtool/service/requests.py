@@ -196,16 +196,15 @@ def toolchain(request: Request) -> Answer:
     from buildtool.emit.names import identifier
     from buildtool.service.firmware.firmware import all_kernel_sources, include_folder, kernel_includes
     from buildtool.service.firmware.sizes import binary_suffixes
-    from buildtool.service.pipeline.cmsis_nn import with_library
     from buildtool.service.pipeline.models import model_name
     from buildtool.service.pipeline.pipeline import load
     from buildtool.target.registry import plugin
+    from buildtool.target.registry import toolchain as set_up
 
     options = _options(request)  # a build learns of a mistake in them before it starts
     target = load(_text(request, "board"), options)
     family = plugin(target.board)
-    tools = family.toolchain(target.board, _text(request, "toolchain", ""), Path(_text(request, "work")))
-    tools = with_library(tools, options.cmsis_nn) if options.cmsis_nn else tools
+    tools = set_up(target, _text(request, "toolchain", ""), Path(_text(request, "work")))
     harness = family.harness(target.board)
     model = _text(request, "model", "")
     return {

@@ -31,7 +31,7 @@ def given_plan(spec: str, board: str, options: PlanOptions, data: bytes, path: s
         check(plan, graph, target)
     except PlanError as error:
         raise error.at(path=path) from None
-    return Planned(model, source, graph, target, plan, options.max_flash, options.cmsis_nn)
+    return Planned(model, source, graph, target, plan, options.max_flash)
 
 
 def _ordered_for(plan: Plan, graph: Graph) -> Graph:

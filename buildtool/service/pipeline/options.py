@@ -43,7 +43,7 @@ class PlanOptions:
     bytes, `max_f` on the work done over the network's own, `max_cost` on the estimated cost.
     `hand_off`: the least pixels that go from operator to operator inside a group (None: 1; "row": whole
     rows only).
-    `cmsis_nn`: a checkout of CMSIS-NN whose kernels are to be used, layer by layer (none: "").
+    `cmsis_nn`: a checkout of CMSIS-NN whose kernels are to be used (none: "").
     """
 
     strategy: str = "best"
@@ -70,11 +70,6 @@ def plan_options(given: Mapping[str, object]) -> PlanOptions:
         values[name] = _value(name, value)
     if values.get("segments") and values.get("strategy") != "xcore-strips":
         raise UsageError("segments are for strategy xcore-strips", hint="add strategy=xcore-strips")
-    if values.get("cmsis_nn") and values.setdefault("strategy", "layerwise") != "layerwise":
-        raise UsageError(
-            "with cmsis-nn networks run layer by layer: the library knows no parts of a tensor",
-            hint="strategy=layerwise, or drop cmsis-nn",
-        )
     return PlanOptions(**values)  # type: ignore[arg-type]
 
 

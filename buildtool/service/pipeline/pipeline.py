@@ -11,7 +11,6 @@ from buildtool.graph.types import Graph
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline import slow_weights, strategies
-from buildtool.service.pipeline.cmsis_nn import with_adapters, with_library
 from buildtool.service.pipeline.models import Model, load_model, read_graph
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.target.types import Target, Toolchain
@@ -31,14 +30,12 @@ class Planned:
     target: Target
     plan: Plan
     max_flash: int | None = None  # bytes that the weights may have; None: as many as the board has
-    cmsis_nn: str = ""  # the checkout of CMSIS-NN that its kernels call; "": they do not
 
     def toolchain(self, name: str, work: Path) -> Toolchain:
         """The compiler `name` ("": the board's default), as the family's plugin sets it up below `work`."""
-        from buildtool.target.registry import plugin
+        from buildtool.target.registry import toolchain
 
-        tools = plugin(self.target.board).toolchain(self.target.board, name, work)
-        return with_library(tools, self.cmsis_nn) if self.cmsis_nn else tools
+        return toolchain(self.target, name, work)
 
 
 def planned(spec: str, board: str, options: PlanOptions) -> Planned:
@@ -50,15 +47,14 @@ def planned(spec: str, board: str, options: PlanOptions) -> Planned:
         graph, plan = make_ordered_plan(graph, target, options)
     except PlanError as error:
         raise error.at(path=model.path) from None
-    return Planned(model, source, graph, target, plan, options.max_flash, options.cmsis_nn)
+    return Planned(model, source, graph, target, plan, options.max_flash)
 
 
 def load(board: str, options: PlanOptions) -> Target:
-    """The board with its kernels, best first; with the adapters to CMSIS-NN where that is asked for."""
-    from buildtool.target.registry import load_board, make_target
+    """The board with its kernels, best first; those of CMSIS-NN before them where that is asked for."""
+    from buildtool.target.registry import load_target
 
-    found = load_board(board)
-    return make_target(with_adapters(found, options.cmsis_nn) if options.cmsis_nn else found)
+    return load_target(board, {"cmsis_nn": options.cmsis_nn} if options.cmsis_nn else {})
 
 
 def make_ordered_plan(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, Plan]:
