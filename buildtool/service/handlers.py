@@ -169,7 +169,7 @@ def toolchain(request: r.Toolchain, _session: Session) -> Answer:
 
     target = load_target(request.target)
     family = plugin(target.board)
-    tools = load_toolchain(request.target, target.board)
+    tools = load_toolchain(request.target, target)
     harness = family.harness(target.board)
     return {
         "board": target.board.name,

@@ -21,13 +21,14 @@ the bytes inside of it are those of a group that makes all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from buildtool.errors import UsageError, suggest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.schedule.receptive import streams
+from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
@@ -215,16 +216,16 @@ class Front:
 
 def front(graph: Graph, target: Target, settings: Settings, session: Session | None = None) -> Front:
     """The front of `graph` on `target`; UsageError where its image cannot be streamed."""
-    if settings.image == "stream":
-        refuse_unstreamable(graph)
     kernels = catalogue.select_all(target, graph)
+    if settings.image == "stream":
+        refuse_unstreamable(graph, kernels)
     alignment = target.board.alignment
     given = (settings.image, settings.in_place, settings.hand_offs, settings.loaded)
     space = _space(graph, kernels, alignment, target.costs, *given)
     return Front(graph, target, settings, space, session)
 
 
-def refuse_unstreamable(graph: Graph) -> None:
+def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
     """UsageError unless the network has one image, read by one operator, in rows."""
     hint = [suggest(image="overwritable"), suggest(image="resident")]
     if len(graph.inputs) != 1:
@@ -233,5 +234,7 @@ def refuse_unstreamable(graph: Graph) -> None:
     image = graph.tensors[graph.inputs[0]]
     if len(readers) != 1 or graph.inputs[0] in graph.outputs:
         raise UsageError(f"an image that {len(readers)} operators read cannot be streamed", hint=hint)
-    if len(image.shape) != 4 or image.shape[0] != 1 or not streams(graph, graph.ops[readers[0]]):
+    reader = readers[0]
+    by_row = by_rows(graph, graph.ops[reader], kernels[reader])
+    if len(image.shape) != 4 or image.shape[0] != 1 or not by_row:
         raise UsageError("an input that is not read row by row cannot be streamed", hint=hint)
