@@ -299,7 +299,7 @@ def _expression(entry: dict[str, object], key: str) -> str:
     try:
         check(text, VARIABLES | {VECTOR_BITS} if key == "cost" else VARIABLES)
     except TargetError as error:
-        raise TargetError(f"'{key}': {error.text}", hint=error.hint) from None
+        raise TargetError(f"'{key}': {error.text}", hint=error.hints) from None
     return text
 
 

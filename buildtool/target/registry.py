@@ -48,22 +48,24 @@ def board_names() -> list[str]:
     return sorted(places)
 
 
-def load_board(name_or_path: str) -> Board:
+def load_board(name_or_path: str, data: bytes | None = None) -> Board:
     """A board by its name, or from a .toml file of the user's; the file's stem is its name.
+
+    `data`: the file's content, where it was read already.
 
     Raises UsageError for an unknown name or a file that does not exist, TargetError for a file
     with mistakes.
     """
     if name_or_path.endswith(".toml"):
         path = Path(name_or_path)
-        if not path.is_file():
+        if data is None and not path.is_file():
             raise UsageError("there is no such board file", path=name_or_path)
     else:
         try:
             path = _board_file(name_or_path)
         except TargetError as error:
-            raise UsageError(error.text, hint=error.hint) from None
-    board = parse_board(resolve(path, _board_file), path.stem, str(path))
+            raise UsageError(error.text, hint=error.hints) from None
+    board = parse_board(resolve(path, _board_file, data=data), path.stem, str(path))
     if board.family not in _own_plugins() and board.family not in _other_plugins():
         families = (*_own_plugins(), *_other_plugins())
         hint = did_you_mean(board.family, families)
@@ -134,12 +136,12 @@ def _library(board: Board, name: str, path: str) -> Library:
     return made
 
 
-def toolchain(target: Target, name: str, work: Path) -> Toolchain:
-    """The compiler `name` ("": the board's first), as its plugin sets it up below `work`.
+def toolchain(target: Target, name: str) -> Toolchain:
+    """The compiler `name` ("": the board's first), as its plugin sets it up.
 
     It finds the headers of the target's libraries, and compiles their sources with the start-up code.
     """
-    tools = plugin(target.board).toolchain(target.board, name, work)
+    tools = plugin(target.board).toolchain(target.board, name)
     for library in target.libraries:
         tools = dataclasses.replace(
             tools,

@@ -47,8 +47,7 @@ ADAPTERS = sorted((kernels_root() / "cortex_m_cmsis_nn").glob("*.c"))
 
 def validate(model, board, library, options=(), **fields):
     request = {"kind": "validate", "model": str(model), "board": board, "reference": "litert", **fields}
-    options = {"cmsis_nn": library, **dict(options)}
-    return handle({**request, "tensors": True, "options": options})
+    return handle({**request, "cmsis_nn": library, "tensors": True, "options": dict(options)})
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -58,7 +57,7 @@ def test_every_operator_equals_the_reference(library, board, tmp_path):
     model.write_bytes(write_model(every_operator()))
     answer = validate(model, board, library, inputs=2)
     assert answer["exact"], answer["first_difference"]
-    request = {"kind": "emit", "model": str(model), "board": board, "options": {"cmsis_nn": library}}
+    request = {"kind": "emit", "model": str(model), "board": board, "cmsis_nn": library}
     used = {Path(source).name for source in handle(request)["kernel_sources"] if "cmsis_nn" in source}
     assert used == {f"nn_{kind}_s8_cmsis_nn.c" for kind in KINDS}
 
@@ -189,10 +188,10 @@ def test_sources_of_other_types_are_left_alone(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     target = load_target("cortex-m4", {"cmsis_nn": str(tmp_path)})
-    tools = toolchain(target, "", tmp_path)
+    tools = toolchain(target, "")
     taken = {name for name in names if str(tmp_path / "Source" / name) in tools.objects}
     assert taken == {name for name, wanted in names.items() if wanted}
-    plain = toolchain(load_target("cortex-m4"), "", tmp_path)
+    plain = toolchain(load_target("cortex-m4"), "")
     assert tools.objects[: len(plain.objects)] == plain.objects
     assert str(tmp_path / "Include") in tools.cflags and str(tmp_path / "Include") not in plain.cflags
 
@@ -218,9 +217,8 @@ def test_what_computes_whole_tensors_only_is_in_no_streamed_region(tmp_path):
     model.write_bytes(write_model(net.graph([net.dense(net.flatten(x), 4)])))
     answer = validate(model, "cortex-m4", STAND_IN, options={"objective": "ram"})
     assert answer["exact"], answer["first_difference"]
-    request = {"kind": "plan", "model": str(model), "board": "cortex-m4"}
-    options = {"objective": "ram", "cmsis_nn": STAND_IN}
-    plan = from_bytes(handle({**request, "options": options})["plan"])
+    request = {"kind": "plan", "model": str(model), "board": "cortex-m4", "cmsis_nn": STAND_IN}
+    plan = from_bytes(handle({**request, "options": {"objective": "ram"}})["plan"])
     streamed = {plan.kernels[op] for region in plan.regions if region.is_streamed for op in region.ops}
     assert streamed and not any("cmsis" in name for name in streamed)
     assert any("cmsis" in name for name in plan.kernels)

@@ -224,7 +224,7 @@ def execute(program: Path) -> str:
 def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str], main_c: str) -> Path:
     """One program of all jobs, with `main_c` as its main.c."""
     target = load_target(TARGET)
-    tools = plugin(target.board).toolchain(target.board, "", folder)
+    tools = plugin(target.board).toolchain(target.board, "")
     emitted, objects = folder / "src", folder / "obj"
     objects.mkdir(parents=True)
     kernels = kernel_includes(target)

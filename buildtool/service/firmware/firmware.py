@@ -100,13 +100,16 @@ def build_firmware(
 def link(
     toolchain: Toolchain, objects: Sequence[Path], elf: Path, target: Target, flags: Sequence[str] = ()
 ) -> None:
-    """Links objects; a memory that overflows is named, with what is missing."""
+    """Links objects; a memory that overflows is named, with what is missing.
+
+    The linker script is written beside the image.
+    """
     command = [
         toolchain.cc,
         *toolchain.cflags,
         *flags,
         *map(str, objects),
-        *toolchain.ldflags,
+        *link_flags(toolchain, elf.parent),
         "-o",
         str(elf),
     ]
@@ -115,6 +118,13 @@ def link(
     except ToolError:
         elf.unlink(missing_ok=True)
         raise
+
+
+def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
+    """The flags of a link; the linker script that they name is written to `folder`."""
+    if toolchain.script is not None:
+        write_files({toolchain.script.name: toolchain.script.data}, folder)
+    return toolchain.link_flags(folder)
 
 
 def arena_map(net: str, plan: Plan, graph: Graph) -> dict[str, bytes]:

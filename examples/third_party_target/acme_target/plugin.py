@@ -28,9 +28,9 @@ class AcmePlugin:
         """Its kernels, which the board names in core.families."""
         return (KernelFolder(HERE / "acme_conv"),)
 
-    def toolchain(self, board: Board, name: str, work: Path) -> Toolchain:
+    def toolchain(self, board: Board, name: str) -> Toolchain:
         """The host's: an Acme core would bring its compiler, start-up code and linker script here."""
-        return host.toolchain(board, name, work)
+        return host.toolchain(board, name)
 
     def harness(self, board: Board) -> Harness:
         """The test program's sources, and the board's file input and output."""

@@ -33,8 +33,8 @@ class HostPlugin:
         """The plain C kernels, which every core can run."""
         return (KernelFolder(kernels_root() / "reference", portable=True),)
 
-    def toolchain(self, board: Board, name: str, work: Path) -> Toolchain:
-        """The compiler `name`: "clang", "gcc", or "" for whichever is there. Nothing is written."""
+    def toolchain(self, board: Board, name: str) -> Toolchain:
+        """The compiler `name`: "clang", "gcc", or "" for whichever is there."""
         from buildtool_plugins.tools.find import find_ar
 
         compiler = _compiler(board, name)
