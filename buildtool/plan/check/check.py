@@ -29,11 +29,10 @@ from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps
-from buildtool.plan.check.reads import alias_groups
+from buildtool.plan.check.reads import alias_groups, sums_up
 from buildtool.plan.check.replay import replay
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
-from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Plan, Step
 from buildtool.target.catalogue import features, scratch_bytes
@@ -163,7 +162,7 @@ def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | N
     """What computes whole tensors only runs alone, in one step."""
     for position in (p for region in plan.regions if region.is_streamed for p in region.ops):
         kernel, op = kernels[position], graph.ops[position]
-        if kernel is not None and kernel.windows is Windows.WHOLE and not accumulates(graph, op):
+        if kernel is not None and kernel.windows is Windows.WHOLE and not sums_up(graph, op):
             raise PlanError(
                 f"kernel '{kernel.name}' computes whole tensors only, the plan runs it row by row",
                 operator=op.place,
