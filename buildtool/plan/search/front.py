@@ -24,11 +24,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from buildtool.errors import UsageError
+from buildtool.errors import UsageError, suggest
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import Graph
-from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.receptive import streams
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
@@ -165,14 +166,13 @@ class Front:
 
     def assemble(self, regions: tuple[Region, ...]) -> Plan:
         """The placed plan of some regions."""
-        return assemble_streamed(
-            self.graph,
+        timeline = Timeline.of(self.graph, regions, self.settings.image)
+        return assemble(
+            timeline,
             self.target,
-            regions,
             self.elements.kernels,
             strategy=STRATEGY,
             in_place=self.settings.in_place,
-            image=self.settings.image,
         )
 
     def lean(self, way: Way) -> Plan:
@@ -222,7 +222,7 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
 
 def refuse_unstreamable(graph: Graph) -> None:
     """UsageError unless the network has one image, read by one operator, in rows."""
-    hint = "use image overwritable or resident"
+    hint = [suggest(image="overwritable"), suggest(image="resident")]
     if len(graph.inputs) != 1:
         raise UsageError(f"a network of {len(graph.inputs)} inputs cannot stream its image", hint=hint)
     readers = graph.consumers().get(graph.inputs[0], ())

@@ -4,8 +4,8 @@ A label is a partial region, from some boundary to its end: bytes of the rings s
 the blocks' windows, the weight so far. What it asks of what comes before it: rows of the boundary's
 tensor, and which of them, and of what residuals read, it still has to read when each is made. Labels
 that ask the same compete: one that is no better in anything than another is dropped. The next label to
-be continued is the one whose weight, with the least that everything before it can cost (see `LowerBounds`), is
-least; so the first region that is no dearer than all labels left is the best.
+be continued is the one whose weight is least, with the least that everything before it can cost (see
+`LowerBounds`) added; so the first region that is no dearer than all labels left is the best.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 import dataclasses
 import time
-from pathlib import Path
 
 import pytest
 from arena_run import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs_shared
 from plan_nets import Net, graphs, make_target, residual_net
 
 from buildtool.errors import UnsupportedError, UsageError
@@ -24,7 +24,6 @@ from buildtool.target.catalogue import select
 from buildtool.target.costs import Pricer, once
 from buildtool.target.types import Target
 
-MODELS = Path(__file__).resolve().parents[3] / "../shared/models"
 MODES = ("none", "elementwise", "rows")
 
 
@@ -162,9 +161,7 @@ def test_unknown_options_are_refused_with_a_suggestion():
 
 
 def _model(name):
-    path = MODELS / name
-    if not path.exists():
-        pytest.skip(f"needs {name} in ../shared/models")
+    path = needs_shared(f"models/{name}")
     return rewrite(read_model(path.read_bytes(), path=name))
 
 
