@@ -31,8 +31,8 @@ _GROUPS = {
     Group.REPORT: ("Report", "What is compared and shown."),
     Group.COUNTING: (
         "ONNX and Darknet files without a board",
-        "How `analyze` counts the memory of a .onnx file (without `board`) or a .cfg file; `order` acts there, "
-        "too.",
+        "How `analyze` counts the memory of a .onnx file (without `board`) or a .cfg file; `order` acts "
+        "there, too.",
     ),
     Group.OTHER: ("Other", "The files that requests are about, and options of single requests."),
 }

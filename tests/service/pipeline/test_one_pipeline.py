@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_the_front_is_what_plan_gives_at_each_size(model: str, board: str, image
         assert plan["cost"] <= point["cost"] * (1 + 1e-9)  # and of this size it is a cheapest one
     with pytest.raises(PlanError):
         ask("plan", image=image, ram=points[0]["arena_bytes"] - 1)
-    for one, other in zip(points, points[1:], strict=False):
+    for one, other in pairwise(points):
         assert one["arena_bytes"] < other["arena_bytes"] and one["macs"] > other["macs"]
 
 
