@@ -175,7 +175,7 @@ def test_an_average_padded_on_all_sides_is_compared_with_the_executor(tmp_path):
     validate(_residual_stem("AveragePool"), tmp_path, reference="numpy")
     with pytest.raises(UnsupportedError, match="pads as SAME or VALID") as caught:
         validate(_residual_stem("AveragePool"), tmp_path)
-    assert "--reference numpy" in caught.value.hint
+    assert "reference=numpy" in caught.value.hint
 
 
 # ---- commands ----------------------------------------------------------------------------------------------

@@ -65,8 +65,11 @@ def steps(said: str, verb: str) -> list[str]:
         ("model=ds_cn", "no model file and no zoo network is called 'ds_cn' [USAGE]"),
         ("model=none.tflite", "none.tflite: error: cannot read the model"),
         ("toolchain=clnag", "has no toolchain 'clnag' [TOOL]\n  hint: did you mean 'clang'?"),
-        ("in_place=row", "in-place cannot be 'row' [USAGE]\n  hint: did you mean 'rows'?"),
-        ("strategy=layer", "strategy cannot be 'layer' [USAGE]"),
+        (
+            "in_place=row",
+            "error: in_place: 'row' is not one of rows, elementwise, none [USAGE]\n",
+        ),
+        ("strategy=layer", "error: strategy: 'layer' is not one of best, "),
     ],
 )
 def test_mistakes_are_errors_with_suggestions(project: Project, word: str, said: str) -> None:

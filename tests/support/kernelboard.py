@@ -25,7 +25,8 @@ import numpy as np
 
 from buildtool.service.firmware.firmware import link
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
-from buildtool.target.registry import kernels_root, load_board, load_target, plugin
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_board, load_target, plugin
 from buildtool.target.types import RunRequest
 
 DRIVER = Path(__file__).resolve().parent / "kernelboard_c" / "driver.c"
@@ -180,7 +181,7 @@ def _image(
     board = load_board(board_name)
     served = plugin(board)
     work = Path(tempfile.mkdtemp(dir=_FOLDER.name))
-    tools = served.toolchain(board, toolchain, work)
+    tools = served.toolchain(board, toolchain)
     harness = served.harness(board)
     table = work / "symbols.c"
     declared = "".join(f"int {name}();\n" for name in symbols)
@@ -193,7 +194,7 @@ def _image(
     needed = [Path(path) for path in harness.sources if str(path).endswith("harness_io.c")]
     includes = (kernels_root() / "include", *map(Path, tools.includes), *harness.includes)
     files = [DRIVER, table, *sources, *needed, *map(Path, tools.objects)]
-    compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, "-DNN_PROFILE", *flags))
+    compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
     objects = compile_all(compiler, [Unit(path, includes) for path in files], work)
     elf = work / "kernels.elf"
     link(tools, objects, elf, load_target(board_name), flags)

@@ -85,7 +85,7 @@ def test_limits_that_cannot_be_kept_name_the_nearest():
     with pytest.raises(PlanError) as caught:
         best_strips(small(), host(), ram=least - 1)
     assert f"the least arena is {least} bytes" in caught.value.text
-    assert f"--ram {least}" in caught.value.hint
+    assert f"ram={least}" in caught.value.hint
 
 
 def test_segments_are_numbered_as_in_the_file():
