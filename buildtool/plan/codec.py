@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import hashlib
 import math
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
@@ -14,6 +15,7 @@ from buildtool.errors import PlanError
 from buildtool.plan.types import SCHEMA, Plan
 
 _LARGEST = (1 << 63) - 1  # of any integer in a plan
+_DIGEST_DIGITS = 32  # hexadecimal: 16 bytes
 
 
 def to_bytes(plan: Plan) -> bytes:
@@ -23,6 +25,11 @@ def to_bytes(plan: Plan) -> bytes:
     except (OverflowError, ValueError) as error:
         raise PlanError(f"a plan that cannot be written: {error}") from None
     return packed
+
+
+def digest(plan: Plan) -> str:
+    """What tells a plan from every other one: the beginning of its bytes' SHA-256 (hex, 16 bytes)."""
+    return hashlib.sha256(to_bytes(plan)).hexdigest()[:_DIGEST_DIGITS]
 
 
 def from_bytes(data: bytes) -> Plan:

@@ -18,12 +18,10 @@ from pathlib import Path
 from SCons.Action import Action
 from SCons.Errors import UserError
 
-from buildtool.client import BuildtoolError, Client, code_digest, home
+from buildtool.client import BuildtoolError, Client, code_digest, did_you_mean, home
+from buildtool.client import options as table
 
-PLANNING = (
-    *("strategy", "objective", "ram", "max_f", "max_cost", "max_flash"),
-    *("in_place", "image", "segments", "order", "hand_off"),
-)
+PLANNING = tuple(option.name for option in table.of("emit", table.Group.PLANNING))
 # What a network's sources are called, besides its name.
 EMITTED = (".c", ".h", "_quantization.h", "_weights.S", "_weights.bin", "_arena.json", ".plan")
 GLUE = "harness_net.h"
@@ -65,10 +63,12 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
     """
     work = env.Dir(work or f"#build/{Path(board).stem}")
     Path(work.abspath).mkdir(parents=True, exist_ok=True)
-    library = {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
-    tools = _ask(env, kind="toolchain", board=board, toolchain=toolchain, work=work.path, options=library)
+    target = {"board": board, **({"cmsis_nn": cmsis_nn} if cmsis_nn else {})}
+    tools = _ask(env, kind="toolchain", toolchain=toolchain, **target)
+    script = _written_script(tools, work)
+    ldflags = [*tools["ldflags"], *(f"{tools['script_flag']}{node.path}" for node in script)]
     env.Replace(
-        BOARD_OPTIONS=library,
+        BOARD_TARGET=target,
         BOARD=board,
         BOARD_TOOLS=tools,
         BOARD_TOOLCHAIN=toolchain,
@@ -84,13 +84,13 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
         LINKFLAGS=tools["cflags"],
         # Libraries that the flags name come after the objects that need them.
         LINKCOM="$LINK -o $TARGET $LINKFLAGS $SOURCES $_LIBDIRFLAGS $_LIBFLAGS $BOARD_LDFLAGS",
-        BOARD_LDFLAGS=tools["ldflags"],
+        BOARD_LDFLAGS=ldflags,
         PROGSUFFIX=".elf",
         CCCOMSTR="" if verbose else "compiling $SOURCE",
         ASPPCOMSTR="" if verbose else "assembling $SOURCE",
         ARCOMSTR="" if verbose else "archiving $TARGET",
         LINKCOMSTR="" if verbose else "linking $TARGET",
-        BOARD_SCRIPT=_linker_scripts(env, tools["ldflags"]),
+        BOARD_SCRIPT=script,
     )
     env["BOARD_STARTUP"] = _objects(env, tools["objects"], work.Dir("startup"), tools["includes"])
     return tools
@@ -103,21 +103,27 @@ def neural_network(env, model, directory=None, name=None, **planning):
     """
     for option in planning:
         if option not in PLANNING:
-            raise UserError(f"NeuralNetwork has no option '{option}'; it has {', '.join(PLANNING)}")
+            raise UserError(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
+    try:  # a build learns of a mistake before it starts
+        table.planning(planning, cmsis_nn="cmsis_nn" in env["BOARD_TARGET"])
+    except BuildtoolError as error:
+        raise UserError(str(error)) from None
     if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UserError(f"a network's name is a C identifier in lower case, '{name}' is none")
     tools = env["BOARD_TOOLS"]
     if _is_file(model):
         model = env.File(model).path
-    request = {"model": model, "board": env["BOARD"], "options": {**env["BOARD_OPTIONS"], **planning}}
+    target = env["BOARD_TARGET"]
+    request = {"model": model, **target, "options": planning}
     work = env["BOARD_WORK"]
-    checked = _ask(env, kind="toolchain", toolchain=env["BOARD_TOOLCHAIN"], work=work.path, **request)
+    checked = _ask(env, kind="toolchain", toolchain=env["BOARD_TOOLCHAIN"], model=model, **target)
     net = name or checked["net"]
     directory = env.Dir(directory) if directory else work.Dir(net)
     files = _emit(env, directory.Dir("src"), net, request | ({"name": name} if name else {}))
     include = [directory.Dir("src"), env.Dir(tools["include"])]
     own = env.Clone()
-    own.Append(CPPPATH=include, ASPPFLAGS=[f"-Wa,-I{directory.Dir('src').path}"])
+    kernels = [env.Dir(folder) for folder in tools["kernel_includes"]]
+    own.Append(CPPPATH=[directory.Dir("src"), *kernels], ASPPFLAGS=[f"-Wa,-I{directory.Dir('src').path}"])
     objects = directory.Dir("obj")
     weights = own.Object(objects.File(f"{net}_weights.o"), files[f"{net}_weights.S"])
     own.Depends(weights, files[f"{net}_weights.bin"])
@@ -157,10 +163,11 @@ def run_network(env, network, firmware, **inputs):
     """The alias `run`: builds the firmware, runs the network, prints the table of its layers."""
     request = network.request
     words = ["profile", request["model"], "--board", request["board"]]
-    options = {**request["options"], "toolchain": env["BOARD_TOOLCHAIN"], **inputs}
-    for option, value in options.items():
+    library = {"cmsis_nn": request.get("cmsis_nn")}
+    given = {**request["options"], **library, "toolchain": env["BOARD_TOOLCHAIN"], **inputs}
+    for name, value in given.items():
         if value not in (None, ""):
-            words += [f"--{option.replace('_', '-')}", str(value)]
+            words += [table.BY_NAME[name].flagged, str(value)]
     own = env.Clone(ENV=dict(os.environ))
     return own.AlwaysBuild(own.Alias("run", firmware, _action(own, words)))
 
@@ -183,10 +190,15 @@ def _is_file(model):
     return model.endswith((".tflite", ".onnx"))
 
 
-def _linker_scripts(env, ldflags):
-    """The files that flags such as -Wl,-T,build/cortex-m4/cortex-m4.ld name."""
-    words = (flag.rpartition(",")[2] for flag in ldflags)
-    return [_file(env, word) for word in words if word.endswith(".ld")]
+def _written_script(tools, work):
+    """The linker script, written to `work` where it is not there yet: its node."""
+    nodes = []
+    for name, data in tools["files"].items():
+        path = Path(work.abspath, name)
+        if not path.is_file() or path.read_bytes() != data:
+            path.write_bytes(data)
+        nodes.append(work.File(name))
+    return nodes
 
 
 def _file(env, path):
@@ -204,12 +216,11 @@ def _kernels(env):
     """The objects of every kernel that the board can run, made once for all its networks."""
     if "BOARD_KERNELS" not in env:
         tools = env["BOARD_TOOLS"]
-        root = Path(tools["include"]).parent
         own = env.Clone()
-        own.Append(CPPPATH=[env.Dir(tools["include"])])
+        own.Append(CPPPATH=[env.Dir(folder) for folder in tools["kernel_includes"]])
         folder = env["BOARD_WORK"].Dir("kernels")
         env["BOARD_KERNELS"] = [
-            own.Object(folder.File(str(Path(source).relative_to(root).with_suffix(".o"))), source)[0]
+            own.Object(folder.File(f"{Path(source).parent.name}/{Path(source).stem}.o"), source)[0]
             for source in tools["kernel_sources"]
         ]
     return env["BOARD_KERNELS"]

@@ -10,20 +10,23 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cbuilds import BUILDS, WARNINGS, need
+from cbuilds import BUILDS, WARNINGS
 from everyop import every_operator
 from kernelboard import Call, Firmware, Memory
+from needs import needs_tool
+from paths import TESTS
 
 from buildtool.errors import UsageError
 from buildtool.graph.tflite.writer import write_model
 from buildtool.service import handle
 from buildtool.service.pipeline.cmsis_nn import FAMILIES, with_adapters, with_library
-from buildtool.target.catalogue import load_catalogue
 from buildtool.target.expression import evaluate
-from buildtool.target.registry import kernels_root, load_board
+from buildtool.target.family import load_family
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_board
 from buildtool.target.types import Toolchain
 
-STAND_IN = str(Path(__file__).resolve().parents[1] / "support" / "cmsis_nn")
+STAND_IN = str(TESTS / "support/cmsis_nn")
 REAL = os.environ.get("CMSIS_NN_PATH")
 LIBRARIES = [pytest.param(STAND_IN, id="stand-in"), *([pytest.param(REAL, id="real")] if REAL else [])]
 KINDS = {"conv2d", "depthwise_conv2d", "add", "mul", "avg_pool", "max_pool", "softmax"}
@@ -63,13 +66,13 @@ def test_networks_equal_the_reference(library, board, toolchain, model):
 def test_the_adapters_compile_without_a_warning(build):
     compiler, *flags = BUILDS[build]
     includes = [f"-I{kernels_root() / 'include'}", "-isystem", f"{STAND_IN}/Include"]
-    command = [need(compiler), *flags, *WARNINGS, "-fsyntax-only", *includes]
+    command = [needs_tool(compiler), *flags, *WARNINGS, "-fsyntax-only", *includes]
     subprocess.run([*command, *map(str, ADAPTERS)], check=True)
 
 
 def test_the_c_is_formatted():
     files = [*ADAPTERS, *kernels_root().glob("cortex_m_cmsis_nn/*.h"), *Path(STAND_IN).glob("*/*.[ch]")]
-    subprocess.run([need("clang-format-19"), "--dry-run", "--Werror", *map(str, files)], check=True)
+    subprocess.run([needs_tool("clang-format"), "--dry-run", "--Werror", *map(str, files)], check=True)
 
 
 # ---- scratch -------------------------------------------------------------------------------------
@@ -109,7 +112,7 @@ def size_calls(shape):
 def formulas(board):
     """Scratch of the three operators, as the board's adapters have it in their catalogue."""
     (family,) = {FAMILIES[f] for f in load_board(board).core.families if f in FAMILIES}
-    catalogue = load_catalogue(kernels_root() / family / "catalogue.toml")
+    catalogue = load_family(kernels_root() / family).kernels
     found = {variant.op: variant.scratch for variant in catalogue}
     return [found[op] for op in ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D")]
 

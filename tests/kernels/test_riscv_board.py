@@ -6,13 +6,14 @@ import functools
 import numpy as np
 import pytest
 from boardcalls import recording
+from ckernels import catalogue
 from extremecases import windowed as extreme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelboard import Call, Memory
 from kernelcases import convolutions, dense, depthwise, elementwise, means, pools, tables
 from litert import run_graph
-from placement import run_over, run_pieces, run_whole
+from placement import run_over, run_parts, run_pieces, run_whole
 from riscvcases import deep_convolutions, depthwise_3x3, depthwise_rows, wide
 from vectorcases import large_factors
 
@@ -56,13 +57,15 @@ def collect(strategy, count, use):
 
 @functools.cache
 def recorded(board, kind):
-    """Calls of a kind: whole, from rings, and with the output over the input."""
+    """Calls of a kind: whole, from rings, of parts of wider tensors, and with the output over the input."""
     with recording(board, BOARDS[board]) as recorder:
 
         def place(drawn):
             case, seed, columns = drawn
             run_whole(case)
             run_pieces(case, seed, columns=columns)
+            run_parts(case, seed)
+            run_pieces(case, seed, columns=not columns, wide=True)
             overlap = select(recorder.target, case.graph, case.op).overlap
             apart = None
             if overlap is not Contract.NONE:
@@ -116,7 +119,7 @@ def test_means_over_any_axes(board):
 
     def take(case):
         memory = Memory(len(calls))
-        constants = memory.put(pack(case.graph, case.op, "mean"))
+        constants = memory.put(pack(case.graph, case.op, catalogue()["MEAN"]))
         x = memory.put(np.ascontiguousarray(case.inputs[0]), align=1)
         out = memory.room(int(np.prod(case.out_shape, dtype=int)), align=1)
         calls.append((case, out, Call(symbol, (geometry(memory, case), constants, x, out), memory)))

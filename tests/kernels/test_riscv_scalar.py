@@ -13,24 +13,28 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from kernelcases import convolutions, dense, elementwise, pools, tables
 from litert import run_graph
-from placement import run_over, run_pieces, run_whole
+from placement import run_over, run_parts, run_pieces, run_whole
 from riscvcases import depthwise_3x3, depthwise_rows, wide
 
 from buildtool.emit.packing import pack
 from buildtool.plan.schedule.overlap import distance
-from buildtool.target.catalogue import features, load_catalogue, scratch_bytes
+from buildtool.target.catalogue import features, scratch_bytes
 from buildtool.target.expression import evaluate
+from buildtool.target.family import load_family, resolved
 from buildtool.target.types import Contract
 
 EXAMPLES = settings(
-    max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
+    max_examples=60,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 FAMILY = "riscv"
 
 
 @functools.cache
 def variants():
-    return load_catalogue(KERNELS / FAMILY / "catalogue.toml")
+    return resolved(load_family(KERNELS / FAMILY), [load_family(KERNELS / "reference")])
 
 
 @functools.cache
@@ -47,7 +51,7 @@ def variant_for(graph, op):
 def compute(graph, op, inputs, out, window):
     """As ckernels.compute, with this family's kernel; its scratch is full of noise."""
     variant = variant_for(graph, op)
-    block = constants(pack(graph, op, variant.packing))
+    block = constants(pack(graph, op, variant))
     shape = geometry(graph, op)
     scratch = np.random.default_rng(3).integers(-128, 128, scratch_bytes(variant, graph, op) + 128, np.int8)
     start = -scratch.ctypes.data % 16 + 48
@@ -105,6 +109,18 @@ def test_windows_from_rings_in_both_directions(cases, data):
     whole = run_whole(case)
     for columns in (False, True):
         pieces = run_pieces(case, data.draw(st.integers(0, 999)), columns=columns)
+        np.testing.assert_array_equal(pieces, whole)
+
+
+@kinds
+@EXAMPLES
+@given(data=st.data())
+def test_parts_of_the_channels_of_wider_tensors(cases, data):
+    case, seed = served(data, cases), data.draw(st.integers(0, 999))
+    whole = run_whole(case)
+    for filler in range(2):
+        np.testing.assert_array_equal(run_parts(case, seed, filler=filler), whole)
+        pieces = run_pieces(case, seed, columns=bool(seed % 2), wide=True, filler=filler)
         np.testing.assert_array_equal(pieces, whole)
 
 

@@ -24,7 +24,9 @@ from pathlib import Path
 
 import numpy as np
 
-from buildtool.target.registry import kernels_root, load_board, plugin
+from buildtool.service.firmware.firmware import link_flags
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest
 
 DRIVER = Path(__file__).resolve().parent / "kernelboard_c" / "driver.c"
@@ -125,7 +127,7 @@ class Firmware:
     flags: tuple[str, ...] = ()
     counts: dict[int, int] = field(default_factory=dict)
 
-    def run(self, calls: Sequence[Call], *, count: bool = False, timeout: float = 120.0) -> list[Done]:
+    def run(self, calls: Sequence[Call], *, count: bool = False, timeout: float = 600.0) -> list[Done]:
         """Runs the calls in order; with `count`, `self.counts` gets instructions by marker."""
         blocks = [call.memory.finish() for call in calls]
         pieces = [struct.pack("<I", len(calls))]
@@ -179,7 +181,7 @@ def _image(
     board = load_board(board_name)
     served = plugin(board)
     work = Path(tempfile.mkdtemp(dir=_FOLDER.name))
-    tools = served.toolchain(board, toolchain, work)
+    tools = served.toolchain(board, toolchain)
     harness = served.harness(board)
     table = work / "symbols.c"
     declared = "".join(f"int {name}();\n" for name in symbols)
@@ -193,10 +195,10 @@ def _image(
     includes = [kernels_root() / "include", *tools.includes, *harness.includes]
     elf = work / "kernels.elf"
     command = [
-        *(tools.cc, *tools.cflags, "-DNN_PROFILE", *flags),
+        *(tools.cc, *tools.cflags, *flags),
         *(f"-I{folder}" for folder in includes),
         *(str(DRIVER), str(table), *map(str, sources), *needed, *tools.objects),
-        *(*tools.ldflags, "-o", str(elf)),
+        *(*link_flags(tools, work), "-o", str(elf)),
     ]
     done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
     if done.returncode:

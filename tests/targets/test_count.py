@@ -13,7 +13,7 @@ from buildtool.target.types import RunRequest
 @pytest.mark.parametrize(("board", "tool"), ARM)
 def test_counts_are_those_of_the_hand_written_assembly(board, tool):
     """The numbers are read off tests/targets/probe/probe.c: markers do not count, skipped instructions do."""
-    result = run(board, probe(board, tool, "-DNN_PROFILE"), one_set("count"), count=True)
+    result = run(board, probe(board, tool), one_set("count"), count=True)
     loop = 1 + 2 * 100  # movs, then 100 times subs and bne
     expected = {70: loop + 1, 4095: 4}
     if board == "cortex-m55":
@@ -23,25 +23,25 @@ def test_counts_are_those_of_the_hand_written_assembly(board, tool):
 
 
 def test_a_marker_before_an_instruction_that_straddles_two_pages_is_seen():
-    elf = probe("cortex-m4", "clang", "-DNN_PROFILE")
-    assert run("cortex-m4", elf, one_set("straddle"), count=True).counts == {5: 1}
+    elf = probe("cortex-m4", "clang")
+    assert run("cortex-m4", elf, one_set("straddle"), count=True).counts == {69: 1}
 
 
 def test_counts_are_summed_over_the_sets_and_the_same_in_every_run():
-    elf = probe("cortex-m4", "clang", "-DNN_PROFILE")
+    elf = probe("cortex-m4", "clang")
     results = [run("cortex-m4", elf, *[one_set("count")] * 3, count=True) for _ in range(2)]
     assert [r.total_instructions for r in results] == [3 * (202 + 4 + 2)] * 2
     assert [r.counts for r in results] == [{70: 3 * 202, 4095: 3 * 4}] * 2
 
 
-def test_an_image_without_markers_is_refused_rather_than_counted_as_nothing():
+def test_a_run_without_an_invoke_is_refused_rather_than_counted_as_nothing():
     with pytest.raises(ToolError, match="no invoke was counted") as caught:
-        run("cortex-m4", probe("cortex-m4", "clang"), one_set("count"), count=True)
-    assert "-DNN_PROFILE" in caught.value.hint
+        run("cortex-m4", probe("cortex-m4", "clang"), one_set("echo"), count=True)
+    assert "holds no network" in caught.value.hint
 
 
 def test_counting_does_not_change_results():
-    elf = probe("cortex-m4", "clang", "-DNN_PROFILE")
+    elf = probe("cortex-m4", "clang")
     with_counts = run("cortex-m4", elf, one_set("count"), count=True).files
     assert with_counts == run("cortex-m4", elf, one_set("count")).files
 
@@ -73,7 +73,7 @@ def test_markers_are_decoded_on_every_architecture(isa, flags, tmp_path):
     except ToolError as error:
         pytest.skip(str(error))
     code, driver = tmp_path / "code.o", tmp_path / "driver"
-    markers = [*flags, "-O1", "-DNN_PROFILE", f"-I{kernels_root() / 'include'}", "-c", ROOT / "markers.c"]
+    markers = [*flags, "-O1", f"-I{kernels_root() / 'include'}", "-c", ROOT / "markers.c"]
     subprocess.run([clang, *markers, "-o", code], check=True)
     with code.open("rb") as file:
         (tmp_path / "code.bin").write_bytes(ELFFile(file).get_section_by_name(".text.markers").data())

@@ -124,7 +124,7 @@ def test_conversions_of_single_precision(helpers):
 @pytest.mark.parametrize(("board", "tool"), RISCV)
 def test_counts_are_those_of_the_hand_written_assembly(board, tool):
     """The numbers are read off tests/targets/probe/probe.c."""
-    result = run(board, probe(board, tool, "-DNN_PROFILE"), one_set("count"), count=True)
+    result = run(board, probe(board, tool), one_set("count"), count=True)
     expected = {70: 1 + 2 * 100 + 1, 4095: 4}
     if board == "qemu-virt-rv32v":
         expected[3] = 4
@@ -167,15 +167,11 @@ def test_an_image_for_the_esp32_c3_is_built_and_not_run():
 def test_another_compiler_is_refused():
     board = load_board("qemu-virt-rv32")
     with pytest.raises(ToolError, match="board 'qemu-virt-rv32' has no toolchain 'gcc'"):
-        plugin(board).toolchain(board, "gcc", board_folder())
-
-
-def board_folder():
-    return riscv.plugin.board_files()[0].parent
+        plugin(board).toolchain(board, "gcc")
 
 
 @pytest.mark.parametrize("board", ["qemu-virt-rv32v", "qemu-virt-rv32v256"])
 def test_vector_instructions_run_and_count_as_one(board):
-    found = run(board, probe(board, "clang", "-DNN_PROFILE"), one_set("count"), count=True)
+    found = run(board, probe(board, "clang"), one_set("count"), count=True)
     assert found.counts[3] == 4
     assert report(found)["guard_ok"] == 1

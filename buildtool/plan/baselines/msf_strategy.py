@@ -6,19 +6,23 @@ of the model's front becomes a plan, and limits and figures are those of the pla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 
-from buildtool.errors import PlanError, UsageError
+from buildtool.errors import PlanError, UsageError, suggest
+from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import ALIAS_KINDS, Graph
-from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.baselines.msf_blocks import all_blocks
 from buildtool.plan.baselines.msf_layers import chain, layer
 from buildtool.plan.baselines.msf_solve import front
 from buildtool.plan.schedule.inner import objection
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
+from buildtool.session import Session
 from buildtool.target import catalogue
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import Target
 
 STRATEGY = "msf-cnn"
@@ -32,6 +36,7 @@ def plan_msf(
     max_f: float | None = None,
     in_place: str = "rows",
     image: str = "overwritable",
+    session: Session | None = None,
 ) -> Plan:
     """The plan of msf-CNN's choice.
 
@@ -40,7 +45,10 @@ def plan_msf(
     than `max_f` times the network's own (None: whatever it takes). Raises PlanError if none keeps the
     limits, UsageError for a network without a chain of convolutions.
     """
-    plans = _plans(graph, target, in_place, image)
+    session = session or Session()
+    # one network is asked about under several limits
+    key = (topology_digest(graph), planning_digest(target), in_place, image)
+    plans = session.remember(STRATEGY, key, lambda: _plans(graph, target, in_place, image, session))
     kept = [p for p in plans if (ram is None or p.arena_bytes <= ram) and (max_f is None or p.f <= max_f)]
     if not kept:
         raise _refusal(plans, ram, max_f)
@@ -49,9 +57,8 @@ def plan_msf(
     return min(kept, key=lambda p: (p.arena_bytes, p.macs))
 
 
-@lru_cache(maxsize=2)  # one network is asked about under several limits
-def _plans(graph: Graph, target: Target, in_place: str, image: str) -> tuple[Plan, ...]:
-    return tuple(_executable(graph, target, fused, in_place, image) for fused in _fused(graph))
+def _plans(graph: Graph, target: Target, in_place: str, image: str, session: Session) -> tuple[Plan, ...]:
+    return tuple(_executable(graph, target, fused, in_place, image, session) for fused in _fused(graph))
 
 
 def _fused(graph: Graph) -> list[list[tuple[int, ...]]]:
@@ -60,7 +67,7 @@ def _fused(graph: Graph) -> list[list[tuple[int, ...]]]:
     if not layers:
         raise UsageError(
             "msf-cnn plans chains of convolutions, and the network begins with none",
-            hint="strategy=best serves every network",
+            hint=suggest("it serves every network", strategy="best"),
         )
     owned = [  # a layer and the additions that follow it
         tuple(p for p in range(start, end) if graph.ops[p].kind not in ALIAS_KINDS)
@@ -82,7 +89,12 @@ def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _executable(
-    graph: Graph, target: Target, fused: Sequence[tuple[int, ...]], in_place: str, image: str
+    graph: Graph,
+    target: Target,
+    fused: Sequence[tuple[int, ...]],
+    in_place: str,
+    image: str,
+    session: Session,
 ) -> Plan:
     kernels = catalogue.select_all(target, graph)
     groups = {ops[0]: Group(ops, Scheme.H_CACHED, 1, 1) for ops in fused}
@@ -92,9 +104,8 @@ def _executable(
         for position, kernel in enumerate(kernels)
         if kernel is not None and position not in covered
     )
-    return assemble_streamed(
-        graph, target, regions, kernels, strategy=STRATEGY, in_place=in_place, image=image
-    )
+    timeline = Timeline.of(graph, regions, image, session)
+    return assemble(timeline, target, kernels, strategy=STRATEGY, in_place=in_place)
 
 
 def _refusal(tried: Sequence[Plan], ram: int | None, max_f: float | None) -> PlanError:
@@ -105,10 +116,10 @@ def _refusal(tried: Sequence[Plan], ram: int | None, max_f: float | None) -> Pla
         return PlanError(
             f"msf-cnn needs an arena of {nearest.arena_bytes} bytes, {ram} are allowed: "
             f"{nearest.arena_bytes - ram} too many",
-            hint=f"--ram {nearest.arena_bytes}, or strategy=best",
+            hint=[suggest(ram=nearest.arena_bytes), suggest(strategy="best")],
         )
     least = min(tried, key=lambda p: (p.f, p.arena_bytes))
     return PlanError(
         f"msf-cnn multiplies the work by {least.f:.3f} at least, {max_f} is allowed",
-        hint=f"--max-f {least.f:.3f}, or strategy=best",
+        hint=[suggest(max_f=math.ceil(least.f * 1000) / 1000), suggest(strategy="best")],
     )

@@ -9,15 +9,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from buildtool.errors import BuildtoolError, PlanError
+from buildtool.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.search.front import Front, Settings, front
 from buildtool.plan.search.paths import Search
 from buildtool.plan.search.priced import SCALE, priced
-from buildtool.plan.search.tables import COST_UNITS
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
+from buildtool.session import Session
+from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Target
 
 PRICES = 12  # of work that are tried where limits are on both cost and work
@@ -41,31 +42,35 @@ class Limits:
         return (self.f is None or plan.f <= self.f + 1e-9) and (self.cost is None or plan.cost <= self.cost)
 
 
-def best_plan(graph: Graph, target: Target, settings: Settings, limits: Limits) -> Plan:
+def best_plan(
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None = None
+) -> Plan:
     """The plan with the least cost (or memory) within the limits; never worse than layer by layer.
 
     PlanError where there is none, with what the nearest plans need.
     """
-    chosen, found, candidates = _choose(graph, target, settings, limits)
+    chosen, found, candidates = _choose(graph, target, settings, limits, session)
     if chosen is None:
         raise refusal(found, candidates, limits)
     return chosen
 
 
-def plan_within(graph: Graph, target: Target, settings: Settings, limits: Limits) -> Plan | None:
+def plan_within(
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None = None
+) -> Plan | None:
     """As `best_plan`; None where there is none."""
-    return _choose(graph, target, settings, limits)[0]
+    return _choose(graph, target, settings, limits, session)[0]
 
 
 def _choose(
-    graph: Graph, target: Target, settings: Settings, limits: Limits
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None
 ) -> tuple[Plan | None, Front, list[Plan]]:
     """The best plan if there is one, the front, and all the plans that were looked at."""
     candidates: list[Plan] = []
-    found = front(graph, target, settings)
+    found = front(graph, target, settings, session)
     if settings.image != "stream":
-        whole = plan_layerwise(graph, target, in_place=settings.in_place, image=settings.image)
-        if limits.objective == "cost" and limits.allow(whole):
+        whole = _layerwise(graph, target, settings, limits, session)
+        if limits.objective == "cost" and limits.allow(whole) and not whole.moves:
             return whole, found, [whole]  # nothing is cheaper than one call an operator
         candidates.append(whole)
     candidates += smallest(found, limits) if limits.objective == "ram" else cheapest(found, limits)
@@ -75,6 +80,25 @@ def _choose(
     else:
         chosen = min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
     return chosen, found, candidates
+
+
+def _layerwise(
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None
+) -> Plan:
+    """The plan of whole operators; tensors move where its arena has to be lower and the cost allows it."""
+
+    def whole(enough: float) -> Plan:
+        return plan_layerwise(
+            graph,
+            target,
+            in_place=settings.in_place,
+            image=settings.image,
+            enough=enough,
+            session=session,
+        )
+
+    moved = whole(limits.ram if limits.objective == "cost" else 0)
+    return whole(math.inf) if moved.moves and not limits.allow_work(moved) else moved
 
 
 def cheapest(found: Front, limits: Limits) -> list[Plan]:
@@ -176,36 +200,35 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
         return _too_much_work(found, limits)
     nearest = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
     least = min([nearest, *smallest(found, replace(limits, ram=1 << 62))], key=lambda plan: plan.arena_bytes)
-    at = binding(least, found.graph)
-    hints = [f"ram {least.arena_bytes} with F {least.f:.3f}", *_ways_out(found, limits)]
+    at = binding(least, found.graph, found.session)
+    hints = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes), *_ways_out(found, limits)]
     return PlanError(
         f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board}': "
         f"{least.arena_bytes - limits.ram} too many",
         operator=at.place,
-        hint="nearest: " + "; ".join(hints),
+        hint=hints,
     )
 
 
 def _too_much_work(found: Front, limits: Limits) -> PlanError:
     """Memory would suffice, but for a limit on work or cost."""
     asked = f"F of at most {limits.f}" if limits.cost is None else f"a cost of at most {limits.cost:,.0f}"
-    hints = _ways_out(found, limits)
-    return PlanError(
-        f"no plan of at most {limits.ram} bytes has {asked}", hint="nearest: " + "; ".join(hints)
-    )
+    return PlanError(f"no plan of at most {limits.ram} bytes has {asked}", hint=_ways_out(found, limits))
 
 
-def _ways_out(found: Front, limits: Limits) -> list[str]:
+def _ways_out(found: Front, limits: Limits) -> list[Hint]:
     """Settings that would do: more work, or an image that is delivered row by row."""
-    ways = []
+    ways: list[Hint] = []
     for image in dict.fromkeys((found.settings.image, "overwritable", "stream")):
         changed = replace(found.settings, image=image)
         try:
-            other = found if image == found.settings.image else front(found.graph, found.target, changed)
+            same = image == found.settings.image
+            other = found if same else front(found.graph, found.target, changed, found.session)
         except BuildtoolError:
             continue  # this network's image cannot be streamed
         for plan in _placed(other, Search(other.tables), limits.ram)[-1:]:
             if plan.arena_bytes <= limits.ram:
-                named = "" if image == found.settings.image else f"image {image}, "
-                ways.append(f"{named}ram {plan.arena_bytes} with F {plan.f:.3f} and cost {plan.cost:,.0f}")
-    return ways or ["a board with more RAM, a smaller image or fewer channels"]
+                other_image = () if image == found.settings.image else (("image", image),)
+                settings = (*other_image, ("ram", plan.arena_bytes))
+                ways.append(Hint(f"F {plan.f:.3f}, cost {plan.cost:,.0f}", settings))
+    return ways or [Hint("a board with more RAM, a smaller image or fewer channels")]

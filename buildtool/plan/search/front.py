@@ -24,18 +24,20 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from buildtool.errors import UsageError
+from buildtool.errors import UsageError, suggest
 from buildtool.graph.types import Graph
-from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.receptive import streams
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
 from buildtool.plan.types import Plan, Region
+from buildtool.session import Session
 from buildtool.target import catalogue
-from buildtool.target.types import KernelVariant, Target
+from buildtool.target.types import Costs, KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
@@ -116,12 +118,13 @@ def _space(
     graph: Graph,
     kernels: tuple[KernelVariant | None, ...],
     alignment: int,
+    costs: Costs,
     image: str,
     in_place: str,
     hand_offs: tuple[int, ...],
     loaded: tuple[tuple[int, int], ...],
 ) -> Space:
-    return Space(Elements(graph, kernels, alignment, image, in_place, loaded), hand_offs)
+    return Space(Elements(graph, kernels, alignment, costs, image, in_place, loaded), hand_offs)
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,7 @@ class Front:
     target: Target
     settings: Settings
     space: Space
+    session: Session | None = None  # what may know a timeline already
 
     @property
     def elements(self) -> Elements:
@@ -175,14 +179,13 @@ class Front:
 
     def assemble(self, regions: tuple[Region, ...]) -> Plan:
         """The placed plan of some regions."""
-        return assemble_streamed(
-            self.graph,
+        timeline = Timeline.of(self.graph, regions, self.settings.image, self.session)
+        return assemble(
+            timeline,
             self.target,
-            regions,
             self.elements.kernels,
             strategy=STRATEGY,
             in_place=self.settings.in_place,
-            image=self.settings.image,
         )
 
     def lean(self, way: Way) -> Plan:
@@ -191,8 +194,10 @@ class Front:
 
     def cheap(self, way: Way) -> Plan:
         """The same, blocks in the cheapest forms that keep the way's bytes, if the arena stays as low."""
-        lean = self.lean(way)
         polished = self.assemble(tuple(self._polished(region, way.bytes) for region in way.regions))
+        if polished.arena_bytes <= way.bytes:
+            return polished  # the forms that were found need no less
+        lean = self.lean(way)
         return polished if polished.arena_bytes <= lean.arena_bytes else lean
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
@@ -208,20 +213,20 @@ class Front:
         return replace(found, groups=tuple(groups))
 
 
-def front(graph: Graph, target: Target, settings: Settings) -> Front:
+def front(graph: Graph, target: Target, settings: Settings, session: Session | None = None) -> Front:
     """The front of `graph` on `target`; UsageError where its image cannot be streamed."""
     if settings.image == "stream":
         refuse_unstreamable(graph)
     kernels = catalogue.select_all(target, graph)
     alignment = target.board.alignment
     given = (settings.image, settings.in_place, settings.hand_offs, settings.loaded)
-    space = _space(graph, kernels, alignment, *given)
-    return Front(graph, target, settings, space)
+    space = _space(graph, kernels, alignment, target.costs, *given)
+    return Front(graph, target, settings, space, session)
 
 
 def refuse_unstreamable(graph: Graph) -> None:
     """UsageError unless the network has one image, read by one operator, in rows."""
-    hint = "use image overwritable or resident"
+    hint = [suggest(image="overwritable"), suggest(image="resident")]
     if len(graph.inputs) != 1:
         raise UsageError(f"a network of {len(graph.inputs)} inputs cannot stream its image", hint=hint)
     readers = graph.consumers().get(graph.inputs[0], ())

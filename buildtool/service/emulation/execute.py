@@ -1,10 +1,14 @@
-"""Runs a network's test firmware on inputs, and reads back what it says."""
+"""Runs a network's test firmware on inputs, and reads back what it says.
+
+The firmware is one that is built here, or the linked image that a build made.
+"""
 
 from __future__ import annotations
 
 import struct
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +18,9 @@ from buildtool.emit.sources import Sources
 from buildtool.errors import ToolError
 from buildtool.graph.types import Graph
 from buildtool.service.emulation.compare import Array
-from buildtool.service.firmware.firmware import build_firmware
+from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
+from buildtool.service.files import File
+from buildtool.service.firmware.firmware import Firmware, build_firmware
 from buildtool.service.pipeline.pipeline import Planned
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import RunRequest, RunResult
@@ -43,29 +49,51 @@ class Outcome:
     compiler: str
 
 
+@contextmanager
+def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
+    """The image `elf` that a build made, once it is known to be this network's and this plan's."""
+    data = elf.read("the image", MOST_IMAGE_BYTES)
+    found = check_image(data, planned.plan, sources.image, elf.path)
+    if elf.data is None:
+        yield Firmware(Path(elf.path), found.compiler)
+        return
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        path = Path(name) / f"{sources.net}.elf"
+        path.write_bytes(data)
+        path.chmod(0o755)
+        yield Firmware(path, found.compiler)
+
+
+@contextmanager
+def built(
+    planned: Planned, sources: Sources, flags: Sequence[str] = (), *, trace: bool = False
+) -> Iterator[Firmware]:
+    """A test firmware made here, there until the context ends.
+
+    `trace`: one that hands out every tensor as soon as it is computed.
+    """
+    board = planned.target.board
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        folder = Path(name)
+        tools = planned.toolchain()
+        extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
+        yield build_firmware(sources, planned.plan, planned.target, find_plugin(board), tools, folder, extra)
+
+
 def execute(
     planned: Planned,
-    sources: Sources,
+    firmware: Firmware,
     inputs: Sequence[Sequence[Array]],
     *,
-    toolchain: str = "",
-    flags: Sequence[str] = (),
     trace: bool = False,
     count: bool = False,
 ) -> Outcome:
-    """Builds the test firmware and runs it on every set of inputs."""
+    """Runs the test firmware on every set of inputs; `trace`: it was built to hand out its tensors."""
     board = planned.target.board
-    plugin = find_plugin(board)
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
-        folder = Path(name)
-        tools = planned.toolchain(toolchain, folder)
-        extra = [*flags, *(["-DNN_TRACE"] if trace else []), *(["-DNN_PROFILE"] if count else [])]
-        firmware = build_firmware(sources, planned.plan, planned.target, plugin, tools, folder, extra)
-        outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
-        data = b"".join(np.ascontiguousarray(array).tobytes() for one in inputs for array in one)
-        result = plugin.run(
-            board, firmware.elf, RunRequest({"input.bin": data}, outputs, timeout=TIMEOUT, count=count)
-        )
+    outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
+    data = b"".join(np.ascontiguousarray(array).tobytes() for one in inputs for array in one)
+    request = RunRequest({"input.bin": data}, outputs, timeout=TIMEOUT, count=count)
+    result = find_plugin(board).run(board, firmware.elf, request)
     return read_outcome(planned.graph, result, len(inputs), firmware.compiler)
 
 

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import buildtool_kernels
-
-from buildtool.emit.sources import Sources, plan_kernels
+from buildtool.emit.sources import Sources, plan_kernels, plan_routines
 from buildtool.errors import ToolError
-from buildtool.graph.types import Graph, OpKind
+from buildtool.graph.types import Graph
 from buildtool.plan.summary.view import to_json
-from buildtool.plan.types import BufferKind, Plan
+from buildtool.plan.types import Plan
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, run
+from buildtool.target.kernels import kernels_root
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import TargetPlugin
-from buildtool.target.types import Target, Toolchain
-
-SLICES_SOURCE = "reference/nn_copy_s8.c"  # puts slices of an output into their places
-SUMS_SOURCES = {  # of poolings that are fed part by part in a streamed region
-    str(OpKind.MEAN): ("reference/nn_accumulate_s8.c", "reference/nn_mean_sums_s8.c"),
-    str(OpKind.AVERAGE_POOL_2D): ("reference/nn_accumulate_s8.c", "reference/nn_avg_pool_sums_s8.c"),
-}
+from buildtool.target.types import KernelVariant, Routine, Target, Toolchain
 
 
 @dataclass(frozen=True)
@@ -36,24 +29,28 @@ class Firmware:
 
 def kernel_sources(plan: Plan, target: Target) -> list[Path]:
     """The kernels' C files that the plan needs, the runtime's first, sorted by name."""
-    root = kernels_root()
-    chosen = plan_kernels(plan, target)
-    used = {source for kernel in chosen if kernel for source in kernel.sources}
-    if any(load.channels for load in plan.loads):
-        used.add(SLICES_SOURCE)
-    fed = (chosen[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
-    used.update(source for kernel in fed if kernel for source in SUMS_SOURCES[kernel.op])
-    return [root / "runtime" / "nn_image.c", *(root / source for source in sorted(used))]
+    kernels = [kernel for kernel in plan_kernels(plan, target) if kernel]
+    return _files(target, [*kernels, *plan_routines(plan, target)])
 
 
-def kernels_root() -> Path:
-    """The folder of the kernels' C files."""
-    return Path(buildtool_kernels.root())
+def all_kernel_sources(target: Target) -> list[Path]:
+    """Every C file that some plan for the target may need, the runtime's first, sorted by name."""
+    return _files(target, [*target.kernels, *target.routines])
+
+
+def _files(target: Target, callees: Iterable[KernelVariant | Routine]) -> list[Path]:
+    names = {source for callee in callees for source in callee.sources}
+    return [kernels_root() / "runtime" / "nn_image.c", *(target.source(name) for name in sorted(names))]
 
 
 def include_folder() -> Path:
-    """Where nn.h and the other headers of the kernels are."""
+    """Where nn.h and the other headers of the kernels' public interface are."""
     return kernels_root() / "include"
+
+
+def kernel_includes(target: Target) -> tuple[Path, ...]:
+    """Where the headers are that emitted code and kernels include: the public ones, each family's own."""
+    return (include_folder(), *(family.folder for family in target.families))
 
 
 def write_files(files: dict[str, bytes], folder: Path) -> None:
@@ -81,14 +78,14 @@ def build_firmware(
     """
     emitted = folder / "src"
     write_files(sources.files, emitted)
-    kernels = include_folder()
+    kernels = kernel_includes(target)
     compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags))
     harness = plugin.harness(target.board)
-    own = (emitted, *map(Path, toolchain.includes), kernels)
+    own = (emitted, *map(Path, toolchain.includes), *kernels)
     units = [
-        *(Unit(emitted / name, (emitted, kernels)) for name in sources.c_files),
+        *(Unit(emitted / name, (emitted, *kernels)) for name in sources.c_files),
         Unit(emitted / f"{sources.net}_weights.S"),
-        *(Unit(source, (kernels,)) for source in kernel_sources(plan, target)),
+        *(Unit(source, kernels) for source in kernel_sources(plan, target)),
         *(Unit(source, (*own, *harness.includes)) for source in harness.sources),
         *(Unit(Path(source), own) for source in toolchain.objects),
     ]
@@ -103,13 +100,16 @@ def build_firmware(
 def link(
     toolchain: Toolchain, objects: Sequence[Path], elf: Path, target: Target, flags: Sequence[str] = ()
 ) -> None:
-    """Links objects; a memory that overflows is named, with what is missing."""
+    """Links objects; a memory that overflows is named, with what is missing.
+
+    The linker script is written beside the image.
+    """
     command = [
         toolchain.cc,
         *toolchain.cflags,
         *flags,
         *map(str, objects),
-        *toolchain.ldflags,
+        *link_flags(toolchain, elf.parent),
         "-o",
         str(elf),
     ]
@@ -118,6 +118,13 @@ def link(
     except ToolError:
         elf.unlink(missing_ok=True)
         raise
+
+
+def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
+    """The flags of a link; the linker script that they name is written to `folder`."""
+    if toolchain.script is not None:
+        write_files({toolchain.script.name: toolchain.script.data}, folder)
+    return toolchain.link_flags(folder)
 
 
 def arena_map(net: str, plan: Plan, graph: Graph) -> dict[str, bytes]:
@@ -139,17 +146,12 @@ def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: 
     make = getattr(plugin, "build_files", None)
     if make is None:
         return {}
-    root = kernels_root()
-    kernels = {str(path.relative_to(root)): path for path in kernel_sources(plan, target)}
-    headers = {str(path.relative_to(root)): path for path in sorted(include_folder().glob("*.h"))}
+    used = kernel_sources(plan, target)
+    kernels = {f"{path.parent.name}/{path.name}": path for path in used}
+    folders = sorted({path.parent for path in used} | {include_folder()})
+    headers = {
+        f"{folder.name}/{path.name}": path for folder in folders for path in sorted(folder.glob("*.h"))
+    }
     copied = {f"kernels/{name}": path.read_bytes() for name, path in {**kernels, **headers}.items()}
     made: dict[str, bytes] = make(sources.net, list(kernels))
     return {**copied, **made}
-
-
-def all_kernel_sources(target: Target) -> list[Path]:
-    """Every C file that some plan for the target may need, the runtime's first, sorted by name."""
-    root = kernels_root()
-    names = {source for kernel in target.kernels for source in kernel.sources}
-    names.update(source for sources in SUMS_SOURCES.values() for source in sources)
-    return [root / "runtime" / "nn_image.c", *(root / name for name in sorted(names))]

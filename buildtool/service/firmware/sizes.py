@@ -11,7 +11,8 @@ from buildtool.target.types import Board, Memory, MemoryKind
 FILL = b"\xff"  # of gaps: what erased flash holds
 
 
-def _elf(data: bytes) -> Any:
+def open_elf(data: bytes) -> Any:
+    """The image as pyelftools reads it; ToolError for other files."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
@@ -35,7 +36,7 @@ def size_report(data: bytes, board: Board) -> list[dict[str, object]]:
     Initialised data counts twice: in RAM, and in the memory it is loaded from. A native image
     (the host) has no memories of the board's: its sections are listed as one.
     """
-    elf = _elf(data)
+    elf = open_elf(data)
     sections = [
         (s.name, int(s["sh_addr"]), int(s["sh_size"]), s["sh_type"] != "SHT_NOBITS")
         for s in elf.iter_sections()
@@ -89,7 +90,7 @@ def binaries(data: bytes, board: Board, stem: str) -> dict[str, bytes]:
     if _is_native(board):
         return {}
     loads = [
-        (int(s["p_paddr"]), bytes(s.data())) for s in _elf(data).iter_segments("PT_LOAD") if s["p_filesz"]
+        (int(s["p_paddr"]), bytes(s.data())) for s in open_elf(data).iter_segments("PT_LOAD") if s["p_filesz"]
     ]
     files = {}
     for memory in board.memories:

@@ -19,12 +19,16 @@
  */
 #include "harness_io.h"
 #include "harness_net.h"
+#include "nn_identity.h"
 
 #include <string.h>
 
 #ifdef NN_TRACE
 #include "nn_trace.h"
 #endif
+
+/* The number is of the files and report above: another one is another protocol. */
+NN_IDENTITY("test firmware 1");
 
 #define GUARD_BYTES 64U
 #define GUARD_PAINT 0xC3

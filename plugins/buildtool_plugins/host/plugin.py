@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.errors import ToolError, did_you_mean
-from buildtool.target.plugin import Harness
+from buildtool.target.kernels import kernels_root
+from buildtool.target.plugin import Harness, KernelFolder
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 from buildtool_plugins import harness
 
@@ -28,8 +29,12 @@ class HostPlugin:
         """The .toml files of the boards it knows."""
         return tuple(sorted((ROOT / "boards").glob("*.toml")))
 
-    def toolchain(self, board: Board, name: str, work: Path) -> Toolchain:
-        """The compiler `name`: "clang", "gcc", or "" for whichever is there. Nothing is written."""
+    def kernel_families(self) -> tuple[KernelFolder, ...]:
+        """The plain C kernels, which every core can run."""
+        return (KernelFolder(kernels_root() / "reference", portable=True),)
+
+    def toolchain(self, board: Board, name: str) -> Toolchain:
+        """The compiler `name`: "clang", "gcc", or "" for whichever is there."""
         from buildtool_plugins.tools.find import find_ar
 
         compiler = _compiler(board, name)

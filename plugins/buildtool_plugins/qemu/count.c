@@ -37,7 +37,7 @@ void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn, i
 
 EXPORT int qemu_plugin_version = 1;
 
-/* Marker codes: 0-63 low bits, 64-127 high bits and begin, then: */
+/* Marker codes: 0-63 begin an operator by its low bits, 64-127 add its high bits, then: */
 enum { CODE_END = 128, CODE_INVOKE_BEGIN = 129, CODE_INVOKE_END = 130, CODES };
 #define MAX_OPERATORS 4096
 
@@ -47,7 +47,6 @@ static uint64_t at_invoke; /* and the running invoke */
 static uint64_t total, invokes;
 static uint64_t of_operator[MAX_OPERATORS];
 static uint8_t ran[MAX_OPERATORS];
-static unsigned low_bits;
 static int operator_running = -1, invoke_running;
 static int is_riscv;
 static char out_path[512];
@@ -81,10 +80,10 @@ static void on_marker(unsigned cpu, void *data) {
     const unsigned code = (unsigned)(uintptr_t)data;
     (void)cpu;
     if (code < 64) {
-        low_bits = code;
-    } else if (code < CODE_END) {
-        operator_running = (int)((code - 64) << 6 | low_bits);
+        operator_running = (int)code;
         at_begin = executed;
+    } else if (code < CODE_END && operator_running >= 0) {
+        operator_running |= (int)((code - 64) << 6);
     } else if (code == CODE_END && operator_running >= 0) {
         of_operator[operator_running] += executed - at_begin;
         ran[operator_running] = 1;

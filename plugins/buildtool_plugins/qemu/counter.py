@@ -79,6 +79,6 @@ def parse_counts(text: bytes) -> tuple[dict[int, int], int]:
     if not found["invokes"]:
         raise ToolError(
             "no invoke was counted",
-            hint="instructions are counted in images built with -DNN_PROFILE",
+            hint="the image holds no network of buildtool's, or it ended before the first invoke",
         )
     return counts, found["total"]

@@ -43,6 +43,18 @@ def test_a_network_in_the_best_order_computes_the_same(branches):
     assert answer["exact"]
 
 
+def test_an_image_of_the_best_order_is_run_by_its_plan(branches, tmp_path):
+    options = {"strategy": "layerwise", "in_place": "none", "order": "best"}
+    request = {"model": str(branches), "board": "host"}
+    for name, data in handle({"kind": "build", **request, "options": options})["files"].items():
+        (tmp_path / name).write_bytes(data)
+    elf = tmp_path / "branches.elf"
+    elf.chmod(0o755)
+    answer = handle({"kind": "profile", **request, "elf": str(elf), "plan": str(elf.with_suffix(".plan"))})
+    assert answer["exact"]
+    assert answer["arena_bytes"] == arena(branches, **options)
+
+
 @pytest.mark.parametrize("strategy", ["layerwise", "best"])
 @pytest.mark.parametrize(
     "name",
@@ -65,6 +77,6 @@ def test_the_analysis_is_of_the_order_asked_for(branches):
 
 
 def test_other_orders_are_refused():
-    with pytest.raises(UsageError, match="order cannot be 'bets'") as caught:
+    with pytest.raises(UsageError, match="'bets' is not one of given, best") as caught:
         plan_options({"order": "bets"})
     assert "'best'" in caught.value.hint

@@ -111,12 +111,13 @@ static void count(void) {
 #endif
 
 #ifdef __arm__
-/* The marker of low bits ends, and the one of high bits begins, 2 bytes before the next 1024. */
+/* Operator 69: the marker of its low bits ends, and the one of its high bits begins, 2 bytes before
+ * the next 1024. */
 __attribute__((naked, noinline, aligned(1024))) static void straddle(void) {
     __asm volatile("b.w 1f\n"
                    ".space 1014\n"
                    "1: .inst.w 0xf3af8040 + 5\n"
-                   ".inst.w 0xf3af8080\n"
+                   ".inst.w 0xf3af8081\n"
                    "nop\n"
                    ".inst.w 0xf3af80c0\n"
                    "bx lr\n");

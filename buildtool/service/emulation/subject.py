@@ -1,0 +1,39 @@
+"""What `profile` and `validate` run: a network planned and built here, or the image and plan of a build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from buildtool.emit.sources import Sources, emit
+from buildtool.service.emulation.execute import built, linked
+from buildtool.service.firmware.firmware import Firmware
+from buildtool.service.pipeline.given import given_plan
+from buildtool.service.pipeline.needs import refuse_unless_fits
+from buildtool.service.pipeline.pipeline import Planned, planned
+from buildtool.service.requests import Profile, Validate
+from buildtool.session import Session
+
+
+def subject(request: Validate | Profile, session: Session) -> tuple[Planned, Sources]:
+    """The model's plan, that of the request's image if there is one, and what is emitted for it."""
+    if request.made is not None:
+        made = given_plan(request.model, request.target, request.made.plan, session)
+    else:
+        made = planned(request.model, request.target, request.options, session)
+    sources = emit(made.graph, made.plan, made.target, made.model.name)
+    refuse_unless_fits(made, len(sources.image.data))
+    return made, sources
+
+
+@contextmanager
+def firmware(
+    request: Validate | Profile, made: Planned, sources: Sources, flags: Sequence[str] = ()
+) -> Iterator[Firmware]:
+    """The request's image, which is not touched, or one that is built here."""
+    if request.made is not None:
+        with linked(made, sources, request.made.elf) as image:
+            yield image
+        return
+    with built(made, sources, flags) as image:
+        yield image
