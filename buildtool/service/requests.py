@@ -165,7 +165,8 @@ def emit(request: Request) -> Answer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
-    from buildtool.service.firmware.firmware import arena_map, include_folder, kernel_sources
+    from buildtool.service.firmware.firmware import arena_map, kernel_sources
+    from buildtool.service.firmware.library import include_folder
     from buildtool.service.pipeline.pipeline import planned, refuse_unless_fits
 
     made = planned(_text(request, "model"), _text(request, "board"), _options(request))
@@ -185,41 +186,40 @@ def emit(request: Request) -> Answer:
     }
 
 
-def toolchain(request: Request) -> Answer:
-    """The compiler and flags for a board; linker scripts are written below `work`."""
+def describe(request: Request) -> Answer:
+    """What a build system has to know to build for a board, and with `model` that network."""
     from buildtool.emit.names import identifier
-    from buildtool.service.firmware.firmware import all_kernel_sources, include_folder
+    from buildtool.identity import code_digest
+    from buildtool.service.describe import Subject
+    from buildtool.service.describe import describe as described
+    from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
     from buildtool.service.firmware.sizes import binary_suffixes
-    from buildtool.service.pipeline.cmsis_nn import with_library
-    from buildtool.service.pipeline.models import model_name
-    from buildtool.service.pipeline.pipeline import load
-    from buildtool.target.registry import plugin
+    from buildtool.service.pipeline.cmsis_nn import with_adapters, with_library
+    from buildtool.service.pipeline.models import net_name
+    from buildtool.target.registry import board_chain, load_board, make_target, plugin
 
-    options = _options(request)  # a build learns of a mistake in them before it starts
-    target = load(_text(request, "board"), options)
+    _options(request)
+    name = _text(request, "board")
+    library = str((request.get("options") or {}).get("cmsis_nn", ""))
+    board = load_board(name)
+    target = make_target(with_adapters(board, library) if library else board)
     family = plugin(target.board)
-    tools = family.toolchain(target.board, _text(request, "toolchain", ""), Path(_text(request, "work")))
-    tools = with_library(tools, options.cmsis_nn) if options.cmsis_nn else tools
-    harness = family.harness(target.board)
+    tools = family.toolchain(target.board, _text(request, "toolchain", ""))
+    tools = with_library(tools, library) if library else tools
     model = _text(request, "model", "")
-    return {
-        "schema": SCHEMA,
-        "board": target.board.name,
-        "net": identifier(model_name(model)) if model else "",
-        "name": tools.name,
-        "identity": tools.identity,
-        "cc": tools.cc,
-        "ar": tools.ar,
-        "cflags": list(tools.cflags),
-        "ldflags": list(tools.ldflags),
-        "objects": list(tools.objects),
-        "includes": list(tools.includes),
-        "harness_sources": [str(path) for path in harness.sources],
-        "harness_includes": [str(path) for path in harness.includes],
-        "kernel_sources": [str(path) for path in all_kernel_sources(target)],
-        "include": str(include_folder()),
-        "binaries": binary_suffixes(target.board),
-    }
+    net = str(request.get("name") or (net_name(model) if model else ""))
+    subject = Subject(
+        board=target.board,
+        plugin=family,
+        tools=tools,
+        kernels=tuple(all_kernel_sources(target)),
+        includes=kernel_includes(target),
+        boards=board_chain(name),
+        library=library,
+        binaries=tuple(binary_suffixes(target.board)),
+    )
+    net = identifier(net) if net else ""
+    return {"schema": SCHEMA, **described(subject, net, code_digest()).plain()}
 
 
 def build(request: Request) -> Answer:
@@ -333,7 +333,7 @@ HANDLERS = {
     "front": front,
     "analyze": analyze,
     "emit": emit,
-    "toolchain": toolchain,
+    "describe": describe,
     "build": build,
     "sizes": sizes,
     "validate": validate,

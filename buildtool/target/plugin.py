@@ -31,11 +31,10 @@ class TargetPlugin(Protocol):
     def board_files(self) -> tuple[Path, ...]:
         """The .toml files of the boards it knows."""
 
-    def toolchain(self, board: Board, name: str, work: Path) -> Toolchain:
-        """The compiler `name` ("" for the default) set up for `board`.
+    def toolchain(self, board: Board, name: str) -> Toolchain:
+        """The compiler `name` ("" for the default) set up for `board`, with its linker script if it has one.
 
-        Writes what the link needs (the linker script) below `work`. Raises ToolError naming the
-        missing program and how to get it.
+        Writes nothing. Raises ToolError naming the missing program and how to get it.
         """
 
     def harness(self, board: Board) -> Harness:

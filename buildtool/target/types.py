@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 class MemoryKind(enum.StrEnum):
@@ -121,10 +122,20 @@ class Board:
 
 
 @dataclass(frozen=True)
+class LinkerScript:
+    """A file that the link reads: its name, its content, and the flag that its path goes behind."""
+
+    name: str
+    data: bytes
+    flag: str = "-Wl,-T,"
+
+
+@dataclass(frozen=True)
 class Toolchain:
     """A compiler found on this machine, with the flags that build for one board.
 
-    All strings are ready for a command line. `ldflags` come with the linker script in them.
+    All strings are ready for a command line. The flag of the linker script comes after `ldflags`; whoever
+    links writes the script into a folder of his own (see `link_flags`).
     `identity` is the compiler's name and version ("clang 22.1.8"), never a path.
     """
 
@@ -136,6 +147,15 @@ class Toolchain:
     ar: str
     objects: tuple[str, ...] = ()  # extra sources (start-up code, run-time support), absolute paths
     includes: tuple[str, ...] = ()
+    script: LinkerScript | None = None
+
+    def link_flags(self, folder: Path) -> tuple[str, ...]:
+        """All flags of a link whose script lies in `folder`."""
+        return (
+            self.ldflags
+            if self.script is None
+            else (*self.ldflags, f"{self.script.flag}{folder / self.script.name}")
+        )
 
 
 @dataclass(frozen=True)

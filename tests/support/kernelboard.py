@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
+from buildtool.service.firmware.firmware import link_flags
 from buildtool.target.registry import kernels_root, load_board, plugin
 from buildtool.target.types import RunRequest
 
@@ -179,7 +180,7 @@ def _image(
     board = load_board(board_name)
     served = plugin(board)
     work = Path(tempfile.mkdtemp(dir=_FOLDER.name))
-    tools = served.toolchain(board, toolchain, work)
+    tools = served.toolchain(board, toolchain)
     harness = served.harness(board)
     table = work / "symbols.c"
     declared = "".join(f"int {name}();\n" for name in symbols)
@@ -196,7 +197,7 @@ def _image(
         *(tools.cc, *tools.cflags, *flags),
         *(f"-I{folder}" for folder in includes),
         *(str(DRIVER), str(table), *map(str, sources), *needed, *tools.objects),
-        *(*tools.ldflags, "-o", str(elf)),
+        *(*link_flags(tools, work), "-o", str(elf)),
     ]
     done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
     if done.returncode:

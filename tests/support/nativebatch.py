@@ -28,7 +28,8 @@ from buildtool.plan.check.check import check
 from buildtool.plan.types import Plan
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.validation import SANITIZERS
-from buildtool.service.firmware.firmware import include_folder, kernel_sources, link, write_files
+from buildtool.service.firmware.firmware import kernel_sources, link, write_files
+from buildtool.service.firmware.library import include_folder
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import make_plan
@@ -224,7 +225,7 @@ def execute(program: Path) -> str:
 def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str], main_c: str) -> Path:
     """One program of all jobs, with `main_c` as its main.c."""
     target = load_target(TARGET)
-    tools = plugin(target.board).toolchain(target.board, "", folder)
+    tools = plugin(target.board).toolchain(target.board, "")
     emitted, objects = folder / "src", folder / "obj"
     objects.mkdir(parents=True)
     kernels = include_folder()

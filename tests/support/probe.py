@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from buildtool.errors import ToolError
+from buildtool.service.firmware.firmware import link_flags
 from buildtool.target.registry import kernels_root, load_board, plugin
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 
@@ -45,24 +46,25 @@ class BuildError(Exception):
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 
 
-def toolchain(board: Board, name: str, work: Path) -> Toolchain:
+def toolchain(board: Board, name: str) -> Toolchain:
     """The toolchain; skips the test, naming what is missing, where it is not installed."""
     try:
-        return plugin(board).toolchain(board, name, work)
+        return plugin(board).toolchain(board, name)
     except ToolError as error:
         pytest.skip(str(error))
 
 
 def link(board: Board, name: str, sources: Sequence[Path], flags: Sequence[str], work: Path) -> Path:
     """Compiles and links, with the harness and start-up code; BuildError with the words."""
-    tools = toolchain(board, name, work)
+    tools = toolchain(board, name)
     harness = plugin(board).harness(board)
     includes = [
         f"-I{folder}" for folder in (ROOT, kernels_root() / "include", *tools.includes, *harness.includes)
     ]
     elf = work / "probe.elf"
     files = [*map(str, sources), *map(str, harness.sources), *tools.objects]
-    command = [tools.cc, *tools.cflags, *WARNINGS, *flags, *includes, *files, *tools.ldflags, "-o", str(elf)]
+    linking = link_flags(tools, work)
+    command = [tools.cc, *tools.cflags, *WARNINGS, *flags, *includes, *files, *linking, "-o", str(elf)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=work)
     if done.returncode:
         raise BuildError(done.stderr)

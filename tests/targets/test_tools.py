@@ -5,6 +5,7 @@ import pytest
 from buildtool_plugins.tools.find import find_clang, find_gcc
 
 from buildtool.errors import ToolError
+from buildtool.service.firmware.firmware import link_flags
 from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest
 
@@ -37,7 +38,7 @@ def program(folder: Path, name: str, says: str) -> Path:
 def test_a_missing_compiler_is_named_with_what_to_install(bare_machine, board, tool, hint):
     found = load_board(board)
     with pytest.raises(ToolError, match="found") as caught:
-        plugin(found).toolchain(found, tool, bare_machine)
+        plugin(found).toolchain(found, tool)
     assert hint in caught.value.hint
 
 
@@ -45,7 +46,7 @@ def test_a_missing_linker_is_named_with_the_version_that_belongs_to_the_compiler
     program(bare_machine, "clang-19", "Ubuntu clang version 19.1.1 (1ubuntu1)")
     found = load_board("cortex-m4")
     with pytest.raises(ToolError, match=r"ld\.lld-19") as caught:
-        plugin(found).toolchain(found, "clang", bare_machine)
+        plugin(found).toolchain(found, "clang")
     assert caught.value.hint == "apt-get install lld-19"
 
 
@@ -84,31 +85,35 @@ def test_the_environment_names_a_compiler(bare_machine, monkeypatch):
         find_clang()
 
 
-def test_an_unknown_toolchain_is_refused_with_the_known_ones(tmp_path):
+def test_an_unknown_toolchain_is_refused_with_the_known_ones():
     for name in ("cortex-m4", "host"):
         board = load_board(name)
         with pytest.raises(ToolError, match="no toolchain 'clangg'") as caught:
-            plugin(board).toolchain(board, "clangg", tmp_path)
+            plugin(board).toolchain(board, "clangg")
         assert caught.value.hint == "did you mean 'clang'?"
 
 
-def test_every_build_forbids_contraction_of_floating_point(tmp_path):
+def test_every_build_forbids_contraction_of_floating_point():
     for name in ("cortex-m4", "cortex-m55", "host"):
         board = load_board(name)
         for tool in board.toolchains:
             try:
-                found = plugin(board).toolchain(board, tool, tmp_path)
+                found = plugin(board).toolchain(board, tool)
             except ToolError as error:
                 pytest.skip(str(error))
             assert "-ffp-contract=off" in found.cflags
             assert re.fullmatch(r"[a-z-]+ \d+\.\d+\.\d+", found.identity)
 
 
-def test_the_linker_script_is_written_where_it_was_asked_for(tmp_path):
+def test_the_linker_script_comes_as_bytes_and_is_written_by_who_links(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     board = load_board("cortex-m4")
     try:
-        found = plugin(board).toolchain(board, "", tmp_path)
+        found = plugin(board).toolchain(board, "")
     except ToolError as error:
         pytest.skip(str(error))
-    assert [p.name for p in tmp_path.iterdir()] == ["cortex-m4.ld"]
-    assert f"-Wl,-T,{tmp_path}/cortex-m4.ld" in found.ldflags
+    assert list(tmp_path.iterdir()) == []
+    assert not any(".ld" in flag for flag in found.ldflags)
+    assert f"-Wl,-T,{tmp_path}/cortex-m4.ld" in link_flags(found, tmp_path)
+    assert (tmp_path / "cortex-m4.ld").read_bytes() == found.script.data
+    assert b"MEMORY" in found.script.data

@@ -7,23 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import buildtool_kernels
-
 from buildtool.emit.sources import Sources, plan_kernels
 from buildtool.errors import ToolError
-from buildtool.graph.types import Graph, OpKind
+from buildtool.graph.types import Graph
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import BufferKind, Plan
+from buildtool.service.firmware.library import SLICES_SOURCE, SUMS_SOURCES, include_folder
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, run
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import TargetPlugin
+from buildtool.target.registry import kernels_root
 from buildtool.target.types import Target, Toolchain
-
-SLICES_SOURCE = "reference/nn_copy_s8.c"  # puts slices of an output into their places
-SUMS_SOURCES = {  # of poolings that are fed part by part in a streamed region
-    str(OpKind.MEAN): ("reference/nn_accumulate_s8.c", "reference/nn_mean_sums_s8.c"),
-    str(OpKind.AVERAGE_POOL_2D): ("reference/nn_accumulate_s8.c", "reference/nn_avg_pool_sums_s8.c"),
-}
 
 
 @dataclass(frozen=True)
@@ -44,16 +38,6 @@ def kernel_sources(plan: Plan, target: Target) -> list[Path]:
     fed = (chosen[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
     used.update(source for kernel in fed if kernel for source in SUMS_SOURCES[kernel.op])
     return [root / "runtime" / "nn_image.c", *(root / source for source in sorted(used))]
-
-
-def kernels_root() -> Path:
-    """The folder of the kernels' C files."""
-    return Path(buildtool_kernels.root())
-
-
-def include_folder() -> Path:
-    """Where nn.h and the other headers of the kernels are."""
-    return kernels_root() / "include"
 
 
 def write_files(files: dict[str, bytes], folder: Path) -> None:
@@ -103,13 +87,16 @@ def build_firmware(
 def link(
     toolchain: Toolchain, objects: Sequence[Path], elf: Path, target: Target, flags: Sequence[str] = ()
 ) -> None:
-    """Links objects; a memory that overflows is named, with what is missing."""
+    """Links objects; a memory that overflows is named, with what is missing.
+
+    The linker script is written beside the image.
+    """
     command = [
         toolchain.cc,
         *toolchain.cflags,
         *flags,
         *map(str, objects),
-        *toolchain.ldflags,
+        *link_flags(toolchain, elf.parent),
         "-o",
         str(elf),
     ]
@@ -118,6 +105,13 @@ def link(
     except ToolError:
         elf.unlink(missing_ok=True)
         raise
+
+
+def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
+    """The flags of a link; the linker script that they name is written to `folder`."""
+    if toolchain.script is not None:
+        write_files({toolchain.script.name: toolchain.script.data}, folder)
+    return toolchain.link_flags(folder)
 
 
 def arena_map(net: str, plan: Plan, graph: Graph) -> dict[str, bytes]:
@@ -145,11 +139,3 @@ def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: 
     copied = {f"kernels/{name}": path.read_bytes() for name, path in {**kernels, **headers}.items()}
     made: dict[str, bytes] = make(sources.net, list(kernels))
     return {**copied, **made}
-
-
-def all_kernel_sources(target: Target) -> list[Path]:
-    """Every C file that some plan for the target may need, the runtime's first, sorted by name."""
-    root = kernels_root()
-    names = {source for kernel in target.kernels for source in kernel.sources}
-    names.update(source for sources in SUMS_SOURCES.values() for source in sources)
-    return [root / "runtime" / "nn_image.c", *(root / name for name in sorted(names))]

@@ -48,6 +48,11 @@ def model_name(spec: str) -> str:
     return Path(spec).stem
 
 
+def net_name(spec: str) -> str:
+    """What a model's files are called, whether or not the file is there yet; UsageError as `model_name`."""
+    return Path(spec).stem if spec.endswith((".tflite", ".onnx")) else model_name(spec)
+
+
 def _is_path(spec: str) -> bool:
     return spec.endswith((".tflite", ".onnx")) or Path(spec).is_file()
 

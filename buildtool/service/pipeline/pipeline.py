@@ -37,7 +37,7 @@ class Planned:
         """The compiler `name` ("": the board's default), as the family's plugin sets it up below `work`."""
         from buildtool.target.registry import plugin
 
-        tools = plugin(self.target.board).toolchain(self.target.board, name, work)
+        tools = plugin(self.target.board).toolchain(self.target.board, name)
         return with_library(tools, self.cmsis_nn) if self.cmsis_nn else tools
 
 

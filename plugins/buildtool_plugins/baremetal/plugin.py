@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.errors import ToolError, did_you_mean
 from buildtool.target.plugin import Harness
-from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
+from buildtool.target.types import Board, LinkerScript, RunRequest, RunResult, Toolchain
 from buildtool_plugins import baremetal, harness
 from buildtool_plugins.baremetal.linker import STACK_GUARD_BYTES, linker_script
 
@@ -80,8 +80,8 @@ class BaremetalPlugin(ABC):
         """The .toml files of the boards it knows."""
         return tuple(sorted((self.root / "boards").glob("*.toml")))
 
-    def toolchain(self, board: Board, name: str, work: Path) -> Toolchain:
-        """The compiler `name` ("" for the board's default), with a linker script written to `work`."""
+    def toolchain(self, board: Board, name: str) -> Toolchain:
+        """The compiler `name` ("" for the board's default), with the board's linker script."""
         from buildtool_plugins.tools.find import find_ar
 
         known = [t for t in board.toolchains or self.toolchains if t in self.toolchains]
@@ -90,8 +90,7 @@ class BaremetalPlugin(ABC):
             hint = did_you_mean(chosen, known)
             raise ToolError(f"board '{board.name}' has no toolchain '{chosen}'", hint=hint)
         tools = self.tools(chosen)
-        script = work / f"{board.name}.ld"
-        script.write_text(linker_script(board, guard_bytes=self.guard_bytes(board)), encoding="utf-8")
+        script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()
         include = ("-isystem", str(baremetal.ROOT / "include"))
         defines = (f"-D{define}" for define in board.core.defines)
         shared = (baremetal.ROOT / "memory.c", baremetal.ROOT / "semihosting.c")
@@ -100,10 +99,11 @@ class BaremetalPlugin(ABC):
             identity=tools.compiler.identity,
             cc=tools.compiler.path,
             cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *board.core.cflags, *defines),
-            ldflags=(*board.core.cflags, *LDFLAGS, f"-Wl,-T,{script}", *tools.ldflags),
+            ldflags=(*board.core.cflags, *LDFLAGS, *tools.ldflags),
             ar=find_ar(tools.compiler, self.cross),
             objects=(*(str(self.root / file) for file in self.startup), *map(str, shared)),
             includes=(str(baremetal.ROOT),),
+            script=LinkerScript(f"{board.name}.ld", script),
         )
 
     def harness(self, board: Board) -> Harness:

@@ -28,8 +28,8 @@ class HostPlugin:
         """The .toml files of the boards it knows."""
         return tuple(sorted((ROOT / "boards").glob("*.toml")))
 
-    def toolchain(self, board: Board, name: str, work: Path) -> Toolchain:
-        """The compiler `name`: "clang", "gcc", or "" for whichever is there. Nothing is written."""
+    def toolchain(self, board: Board, name: str) -> Toolchain:
+        """The compiler `name`: "clang", "gcc", or "" for whichever is there."""
         from buildtool_plugins.tools.find import find_ar
 
         compiler = _compiler(board, name)

@@ -49,9 +49,9 @@ class XcorePlugin:
         """The .toml files of the boards it knows."""
         return tuple(sorted((ROOT / "boards").glob("*.toml")))
 
-    def toolchain(self, board: Board, name: str, work: Path) -> Toolchain:
+    def toolchain(self, board: Board, name: str) -> Toolchain:
         """The host's compiler."""
-        return host.toolchain(board, name, work)
+        return host.toolchain(board, name)
 
     def harness(self, board: Board) -> Harness:
         """The host's test program."""
