@@ -12,11 +12,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from buildtool.graph.types import ALIAS_KINDS
 from buildtool.service import handle
-from buildtool.service.pipeline.models import load_model, read_graph
-from buildtool.target.catalogue import cost, select
-from buildtool.target.registry import load_target
 from buildtool.zoo import names
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"
@@ -25,9 +21,8 @@ BOARDS = ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "qemu-
 
 def predicted(board: str, model: str) -> float:
     """Instructions, by the catalogues' formulas."""
-    target = load_target(board)
-    _, graph = read_graph(load_model(model))
-    return sum(cost(select(target, graph, op), graph, op) for op in graph.ops if op.kind not in ALIAS_KINDS)
+    request = {"kind": "plan", "model": model, "board": board, "options": {"strategy": "layerwise"}}
+    return float(handle(request)["cost"])
 
 
 def counted(board: str, model: str) -> int:

@@ -37,7 +37,7 @@ from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import Plan
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.execute import read_outcome
-from buildtool.service.emulation.validation import inputs_of
+from buildtool.service.emulation.inputs import seeded
 from buildtool.service.firmware.firmware import build_firmware
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import Planned, planned
@@ -74,9 +74,9 @@ def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
     sources = emit(made.graph, made.plan, made.target, made.model.name)
     plugin = find_plugin(made.target.board)
     work = Path(tempfile.mkdtemp(dir=folder))
-    tools = plugin.toolchain(made.target.board, "", work)
+    tools = plugin.toolchain(made.target.board, "")
     firmware = build_firmware(sources, made.plan, made.target, plugin, tools, work)
-    inputs = inputs_of({}, made, 1)
+    inputs = seeded(made.graph, 1, 0)
     data = b"".join(np.ascontiguousarray(array).tobytes() for array in inputs[0])
     request = RunRequest({"input.bin": data}, ("output.bin", "report.txt"), timeout=600)
     files, text = _run(made, firmware.elf, request, folder)

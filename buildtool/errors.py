@@ -3,14 +3,48 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Value = str | int | float | bool | None
+Spelling = Callable[[str, Value], str]  # an option and its value, as whoever prints them writes that
+
+
+@dataclass(frozen=True)
+class Hint:
+    """One thing that would help: options to set and what that gives, or words alone.
+
+    `settings`: options by their names in a request, with the value to give (None: leave the option out).
+    """
+
+    text: str = ""
+    settings: tuple[tuple[str, Value], ...] = ()
+
+    def spelled(self, spelling: Spelling) -> str:
+        """The hint as one phrase."""
+        words = " ".join(spelling(option, value) for option, value in self.settings)
+        if words and self.text:
+            return f"{words} ({self.text})"
+        return words or self.text
+
+
+def suggest(text: str = "", /, **settings: Value) -> Hint:
+    """A hint that names options with their values, such as ram=4624, and what they give ("F 1.003")."""
+    return Hint(text, tuple(settings.items()))
+
+
+def in_requests(option: str, value: Value) -> str:
+    """Options as requests and SCons have them: ram=4624."""
+    return f"without {option}" if value is None else f"{option}={value}"
 
 
 class BuildtoolError(Exception):
     """An error a user can act on.
 
     `code` is a stable upper-case word (for scripts), `path` the file concerned, `operator` the
-    operator (index and name), `tensor` the tensor's name, `hint` what would help.
+    operator (index and name), `tensor` the tensor's name, `option` the option that is wrong (its name in
+    a request), `hints` what would help.
     """
 
     code = "ERROR"
@@ -22,14 +56,25 @@ class BuildtoolError(Exception):
         path: str = "",
         operator: str = "",
         tensor: str = "",
-        hint: str = "",
+        option: str = "",
+        hint: str | Hint | Sequence[Hint] = "",
     ) -> None:
         super().__init__(text)
         self.text = text
         self.path = path
         self.operator = operator
         self.tensor = tensor
-        self.hint = hint
+        self.option = option
+        self.hints = _hints(hint)
+
+    @property
+    def hint(self) -> str:
+        """What would help, as one line; options are spelled as in a request."""
+        return self.help()
+
+    def help(self, spelling: Spelling = in_requests) -> str:
+        """What would help, as one line."""
+        return "; ".join(hint.spelled(spelling) for hint in self.hints)
 
     def at(self, *, path: str = "", operator: str = "", tensor: str = "") -> BuildtoolError:
         """Fills in places that were not known where the error was raised; returns self."""
@@ -38,10 +83,20 @@ class BuildtoolError(Exception):
         self.tensor = self.tensor or tensor
         return self
 
-    def __str__(self) -> str:
+    def message(self, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
+        """`path:operator: error: text [CODE]`, and the hints below it.
+
+        `spelling` writes options with their values, `name` an option alone.
+        """
         place = ":".join(part for part in (self.path, self.operator, self.tensor) if part)
-        line = f"{place}: error: {self.text} [{self.code}]" if place else f"error: {self.text} [{self.code}]"
-        return f"{line}\n  hint: {self.hint}" if self.hint else line
+        option = f"{name(self.option)}: " if self.option else ""
+        line = f"{place}: " if place else ""
+        line += f"error: {option}{self.text} [{self.code}]"
+        hint = self.help(spelling)
+        return f"{line}\n  hint: {hint}" if hint else line
+
+    def __str__(self) -> str:
+        return self.message()
 
 
 class ModelError(BuildtoolError):
@@ -80,8 +135,52 @@ class UsageError(BuildtoolError):
     code = "USAGE"
 
 
+def to_data(error: BuildtoolError) -> dict[str, Any]:
+    """An error as plain values, for JSON and for the wire."""
+    return {
+        "code": error.code,
+        "text": error.text,
+        "path": error.path,
+        "operator": error.operator,
+        "tensor": error.tensor,
+        "option": error.option,
+        "hints": [{"text": hint.text, "settings": dict(hint.settings)} for hint in error.hints],
+    }
+
+
+def from_data(data: Mapping[str, Any]) -> BuildtoolError:
+    """The exception that `to_data` described, of the class that has its code; strange values are text."""
+    classes: tuple[type[BuildtoolError], ...] = (BuildtoolError, *BuildtoolError.__subclasses__())
+    known = {cls.code: cls for cls in classes}
+    words = {name: str(data.get(name, "")) for name in ("path", "operator", "tensor", "option")}
+    code = str(data.get("code", "")) or BuildtoolError.code
+    hints = data.get("hints")
+    found = [_hint(item) for item in hints if isinstance(item, Mapping)] if isinstance(hints, list) else []
+    error = known.get(code, BuildtoolError)(str(data.get("text", "")), **words, hint=found)
+    error.code = code
+    return error
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint that suggests the closest known word, or lists them all."""
     names = sorted(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(names)
+
+
+def _hints(hint: str | Hint | Sequence[Hint]) -> tuple[Hint, ...]:
+    if isinstance(hint, Hint):
+        return (hint,)
+    if isinstance(hint, str):
+        return (Hint(hint),) if hint else ()
+    return tuple(hint)
+
+
+def _hint(data: Mapping[str, Any]) -> Hint:
+    settings = data.get("settings")
+    pairs = settings.items() if isinstance(settings, Mapping) else ()
+    return Hint(str(data.get("text", "")), tuple((str(option), _plain(value)) for option, value in pairs))
+
+
+def _plain(value: object) -> Value:
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)

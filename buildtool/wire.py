@@ -1,8 +1,8 @@
 """Frames between a client and the service: four bytes of length (little-endian), then msgpack.
 
 A request frame is {"protocol": 1, "request": {...}}, its answer {"protocol": 1, "answer": {...}} or
-{"protocol": 1, "error": {"code", "text", "path", "operator", "tensor", "hint"}}. Imports the
-standard library and msgpack only: the client's start-up time is every build's.
+{"protocol": 1, "error": {...}} with what `errors.to_data` gives. Imports the standard library and
+msgpack only: the client's start-up time is every build's.
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from typing import IO, Any
 
 import msgpack
 
-from buildtool import errors
-from buildtool.errors import BuildtoolError, ToolError
+from buildtool.errors import BuildtoolError, ToolError, from_data, to_data
 
 PROTOCOL = 1
 FRAME_LIMIT = 1 << 28  # bytes; a larger length is a stranger's, and is refused before it is allocated
 
 _LENGTH = struct.Struct("<I")
-_FIELDS = ("code", "text", "path", "operator", "tensor", "hint")
 
 
 def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
@@ -62,21 +60,12 @@ def receive(stream: IO[bytes]) -> dict[str, Any] | None:
 
 def error_message(error: BuildtoolError) -> dict[str, Any]:
     """The answer frame that carries `error`."""
-    return {"protocol": PROTOCOL, "error": {name: str(getattr(error, name)) for name in _FIELDS}}
+    return {"protocol": PROTOCOL, "error": to_data(error)}
 
 
 def to_error(fields: Mapping[str, Any]) -> BuildtoolError:
     """The exception that an answer's "error" describes, of the class that has its code."""
-    known = {cls.code: cls for cls in vars(errors).values() if _is_error_class(cls)}
-    values = {name: str(fields.get(name, "")) for name in _FIELDS}
-    code, text = values.pop("code"), values.pop("text")
-    error: BuildtoolError = known.get(code, BuildtoolError)(text, **values)
-    error.code = code or error.code
-    return error
-
-
-def _is_error_class(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, BuildtoolError)
+    return from_data(fields)
 
 
 def _read(stream: IO[bytes], length: int) -> bytes:

@@ -1,6 +1,42 @@
-"""Settings of every test run."""
+"""Settings of every test run, and the switch under which a skip fails."""
 
 import os
+from collections.abc import Generator
+
+import pytest
+from allowedskips import refusal
+from hypothesis import HealthCheck, settings
 
 # Workers already fill the cores; a matrix product with threads of its own is several times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# The same examples in every run, and none judged by the clock: a busy machine fails no test.
+settings.register_profile(
+    "suite", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("suite")
+
+
+def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Turns a skip that is not allowed into a failure."""
+    if not report.skipped or hasattr(report, "wasxfail"):
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    said = refusal(reason)
+    if said is not None:
+        report.outcome = "failed"
+        report.longrepr = said
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    _refuse(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    _refuse(report)
+    return report

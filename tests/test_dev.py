@@ -5,12 +5,16 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import allowedskips
+import needs
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 SET_UP_FILES = ["dev", "requirements.txt", "pyproject.toml", "setup.py", "buildtool/plan/place/search.c"]
 REAL = "bash cat chmod echo env flock grep head id mkdir mv rm sed sh sha256sum sleep tail true"
+HANG_SECONDS = 600  # ends a call that never would, and says nothing of how long one takes
 WANTED = "clang-19 lld-19 libclang-rt-19-dev qemu-system-arm qemu-system-misc gcc"
+EXTRAS = "gcc-arm-none-eabi chromium chromium-driver bazel-bootstrap"
 
 FAKE = """#!/bin/sh
 name=${0##*/}
@@ -25,7 +29,7 @@ case "$*" in
     *version_info*) [ -z "$OLD_PYTHON" ] ;;
     *"ensurepip, venv"*) [ -z "$NO_VENV" ] || [ -e "$CALLS.venv" ] ;;
     "-m venv "*) mkdir -p "$3/bin" && cat "$0" >"$3/bin/python" && chmod +x "$3/bin/python" ;;
-    *requirements.txt*)
+    *"install -r "*)
         sleep "${PIP_SECONDS:-0}"
         [ -z "$PIP_FAILS" ] || { echo "no such version"; exit 1; } ;;
 esac
@@ -45,7 +49,9 @@ case "$*" in *update) : >"$CALLS.updated"; exit ;; esac
 for package in "$@"; do
     case $package in
         lld-*) program=ld.$package ;;
-        clang-*|gcc|qemu-system-arm) program=$package ;;
+        clang-*|gcc|qemu-system-arm|chromium) program=$package ;;
+        gcc-arm-none-eabi) program=arm-none-eabi-gcc ;;
+        chromium-driver) program=chromedriver ;;
         qemu-system-misc) program=qemu-system-riscv32 ;;
         python3-venv) : >"$CALLS.venv"; continue ;;
         *) continue ;;
@@ -78,7 +84,7 @@ class Machine:
             "BIN": str(self.bin),
             "CALLS": str(self.calls_file),
             "FAKE": str(self.fake_file),
-            "OFFERED": f"clang-16 lld-16 {WANTED} clang-22 python3-venv",
+            "OFFERED": f"clang-16 lld-16 {WANTED} clang-22 python3-venv {EXTRAS}",
         }
 
     def add(self, name: str, text: str = FAKE) -> None:
@@ -108,7 +114,7 @@ class Machine:
 
     def dev(self, *command: str, **env: str) -> subprocess.CompletedProcess[str]:
         with self.start(*command, **env) as child:
-            out, err = child.communicate(timeout=30)
+            out, err = child.communicate(timeout=HANG_SECONDS)
         return subprocess.CompletedProcess(command, child.returncode, out, err)
 
     def calls(self) -> list[str]:
@@ -135,7 +141,7 @@ def test_alone_it_prints_usage_and_sets_up_nothing(machine: Machine) -> None:
     machine.add_tools()
     done = machine.dev()
     assert done.returncode == 2
-    assert done.stderr.startswith("usage: ./dev COMMAND")
+    assert done.stderr.startswith("usage: ./dev [--with NAME]... COMMAND")
     assert machine.calls() == []
 
 
@@ -270,12 +276,106 @@ def test_two_calls_at_once_set_up_once(machine: Machine) -> None:
     children = [machine.start("echo", "ran", PIP_SECONDS="0.5") for _ in range(2)]
     for child in children:
         with child:
-            out, err = child.communicate(timeout=30)
+            out, err = child.communicate(timeout=HANG_SECONDS)
             assert (child.returncode, out) == (0, "ran\n"), err
     assert sum("-m venv" in call for call in machine.calls()) == 1
 
 
-def test_ci_runs_what_a_newcomer_runs() -> None:
+# ---- --with NAME ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served(ready: Machine) -> Machine:
+    """A machine that is set up, where apt installs what is asked for."""
+    ready.add_apt()
+    (ready.bin / "id").unlink()
+    ready.add("id", "#!/bin/sh\necho 0\n")
+    return ready
+
+
+def test_an_extra_is_installed_once(served: Machine) -> None:
+    done = served.dev("--with", "browser", "echo", "ran")
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+    apt, pip = served.calls()
+    assert apt.endswith(" install --no-install-recommends chromium chromium-driver")
+    assert " selenium==" in pip
+    assert f"-c {served.root}/requirements.txt" in pip
+    done = served.dev("--with", "browser", "echo", "ran")
+    assert (done.stdout, done.stderr) == ("ran\n", "")
+    assert served.calls() == []
+
+
+def test_an_extra_is_installed_without_a_command_and_beside_others(served: Machine) -> None:
+    done = served.dev("--with", "arm-gcc", "--with", "tensorflow")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    apt, pip = served.calls()
+    assert apt.endswith(" gcc-arm-none-eabi")
+    assert " tensorflow-cpu==" in pip
+    assert served.dev("--with", "arm-gcc").returncode == 0
+    assert served.dev("--with", "tensorflow").returncode == 0
+    assert served.calls() == []
+
+
+def test_the_first_call_may_ask_for_an_extra(machine: Machine) -> None:
+    machine.add_tools()
+    machine.add("arm-none-eabi-gcc")
+    done = machine.dev("--with", "arm-gcc", "echo", "ran")
+    assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
+
+
+def test_a_program_that_is_there_already_is_not_installed(served: Machine) -> None:
+    served.add("arm-none-eabi-gcc")
+    assert served.dev("--with", "arm-gcc").returncode == 0
+    assert served.calls() == []
+
+
+def test_an_extra_whose_program_was_removed_is_installed_again(served: Machine) -> None:
+    assert served.dev("--with", "arm-gcc").returncode == 0
+    (served.bin / "arm-none-eabi-gcc").unlink()
+    served.calls()
+    assert served.dev("--with", "arm-gcc").returncode == 0
+    (apt,) = served.calls()
+    assert apt.endswith(" gcc-arm-none-eabi")
+
+
+def test_an_extra_outlives_no_new_set_up(served: Machine) -> None:
+    """The set-up may have changed the packages that the extra's stand on."""
+    assert served.dev("--with", "tensorflow").returncode == 0
+    with (served.root / "requirements.txt").open("a") as file:
+        file.write("\n# changed\n")
+    served.calls()
+    assert served.dev("--with", "tensorflow").returncode == 0
+    assert any(" tensorflow-cpu==" in call for call in served.calls())
+
+
+def test_without_the_extra_nothing_of_it_is_installed(served: Machine) -> None:
+    assert served.dev("true").returncode == 0
+    assert served.calls() == []
+
+
+@pytest.mark.parametrize(
+    "words", [["--with"], ["--with", "bazzel", "true"], ["--with", "arm-gcc", "--with", ""]]
+)
+def test_an_unknown_extra_is_refused_with_the_names(served: Machine, words: list[str]) -> None:
+    done = served.dev(*words)
+    assert done.returncode == 1
+    assert "--with needs one of these names: arm-gcc bazel browser tensorflow" in done.stderr
+    assert served.calls() == []
+
+
+def test_without_apt_an_extra_says_what_to_install(ready: Machine) -> None:
+    done = ready.dev("--with", "browser", "true")
+    assert done.returncode == 1
+    assert "install chromium chromedriver by hand" in done.stderr
+
+
+def test_the_tests_name_extras_that_exist() -> None:
+    known = (ROOT / "dev").read_text().split('extra_names="')[1].split('"')[0].split()
+    assert set(needs.WITH.values()) <= set(known)
+
+
+def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish() -> None:
     script = (ROOT / ".ci/run").read_text()
-    assert "./dev pytest" in script
+    assert "./dev --with arm-gcc pytest" in script
+    assert f"{allowedskips.SWITCH}=1" in script
     assert os.access(ROOT / "dev", os.X_OK)

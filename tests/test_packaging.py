@@ -8,8 +8,7 @@ from importlib.metadata import requires, version
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
+from paths import ROOT
 
 
 def sources(*patterns: str) -> list[Path]:

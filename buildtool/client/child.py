@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from buildtool import wire
+from buildtool.client.files import Located
 from buildtool.errors import ToolError
 from buildtool.identity import home
 
@@ -21,7 +22,7 @@ _END_SECONDS = 5.0  # that a child gets to end once its input is closed
 class Client:
     """Asks the service. One child serves all requests, one after another; threads may share it.
 
-    `cwd` is the folder that paths in requests are relative to (default: the caller's).
+    `cwd` is the folder that relative paths in requests are relative to (default: the caller's).
     """
 
     def __init__(self, cwd: str | None = None) -> None:
@@ -31,11 +32,12 @@ class Client:
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The service's answer. Raises the BuildtoolError it answered with, ToolError if it died."""
+        located = Located(request, self._cwd)
         with self._lock:
             child = self._start()
             assert child.stdin is not None and child.stdout is not None
             try:
-                wire.send(child.stdin, {"protocol": wire.PROTOCOL, "request": dict(request)})
+                wire.send(child.stdin, {"protocol": wire.PROTOCOL, "request": located.request})
                 message = wire.receive(child.stdout)
             except BaseException as error:
                 # Whatever is left in the pipe would be taken for the next answer.
@@ -49,10 +51,10 @@ class Client:
                 status = self._end(kill=False)
                 raise ToolError(f"the service ended without an answer (exit status {status})")
         if "error" in message:
-            raise wire.to_error(message["error"])
+            raise located.restored(wire.to_error(message["error"]))
         answer = message.get("answer")
         if not isinstance(answer, dict):
-            raise ToolError("the service's answer is none")
+            raise ToolError("the service sent a malformed answer")
         return answer
 
     def close(self) -> None:
@@ -76,7 +78,6 @@ class Client:
                 [sys.executable, "-P", "-m", "buildtool.service"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                cwd=self._cwd,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
             )
         return self._child

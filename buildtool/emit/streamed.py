@@ -96,7 +96,8 @@ def _views(network: Network, region: Region) -> list[str]:
         if holder is not None and holder.rows:
             held = holder.columns or width
             lines.append(f"/* {holder.rows} of {height} rows, {held} of {width} columns: {name} */")
-            numbers = f"{held * channels}, {holder.rows}, {held}, 0, {height}, {width}, {channels}"
+            strides = f"{held * channels}, {channels}"
+            numbers = f"{strides}, {holder.rows}, {held}, 0, {height}, {width}, {channels}"
             lines.append(f"const nn_view tensor_{t} = {{{address}, {numbers}}};")
         else:
             whole = f"{height}, {width}, {channels}"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from buildtool.errors import Hint, Spelling, from_data, in_requests
 from buildtool.report.table import Cell, count, layer, table
 
 Answer = Mapping[str, Any]
 PLACE_WIDTH = 64
 
 
-def text(answer: Answer) -> str:
-    """What the network is, whether it fits each board, and what would help where it does not."""
-    return "\n".join([*_network(answer), "", _boards(answer["boards"]), *_advice(answer["boards"])])
+def text(answer: Answer, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
+    """What the network is, whether it fits each board, and what would help where it does not.
+
+    `spelling` writes options with their values, `name` an option alone.
+    """
+    advice = _advice(answer["boards"], spelling, name)
+    return "\n".join([*_network(answer), "", _boards(answer["boards"]), *advice])
 
 
 def _network(answer: Answer) -> list[str]:
@@ -63,14 +68,14 @@ def _fits(board: Answer) -> str:
     return "yes" if not excess else f"no: {' and '.join(excess)} too many"
 
 
-def _advice(boards: list[Answer]) -> list[str]:
+def _advice(boards: list[Answer], spelling: Spelling, name: Callable[[str], str]) -> list[str]:
     lines: list[str] = []
     for board in boards:
         if board["fits"]:
             continue
         lines += ["", f"{board['board']} does not fit:"]
         if "error" in board:
-            lines += [f"  {line}" for line in board["error"].splitlines()]
+            lines += [f"  {line}" for line in from_data(board["error"]).message(spelling, name).splitlines()]
             continue
         for need in board["needs"]:
             if need["excess"]:
@@ -78,5 +83,6 @@ def _advice(boards: list[Answer]) -> list[str]:
                 lines.append(f"  {need['what']}: {excess} too many for memory '{need['memory']}'")
         place = layer(board["binding_operator"], PLACE_WIDTH)
         lines.append(f"  most is alive at {place}: {count(board['binding_bytes'], 'byte')}")
-        lines += [f"  try: {advice}" for advice in board["advice"]]
+        hints = (Hint(hint["text"], tuple(hint["settings"].items())) for hint in board["advice"])
+        lines += [f"  try: {hint.spelled(spelling)}" for hint in hints]
     return lines

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from buildtool.errors import UsageError, did_you_mean
+from buildtool.session import Session
 
 
-def handle(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Answers a request: a mapping with `kind` and the keys that kind takes.
+def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
+    """Answers a request: a mapping with `kind` and the keys that kind takes (see options.py).
 
-    Values are those of JSON, and bytes for files. Errors are BuildtoolError.
+    Values are those of JSON, and bytes for files; paths are absolute. Errors are BuildtoolError.
+    `session` keeps what several requests share; without one nothing is kept.
     """
-    from buildtool.service.requests import HANDLERS
+    from buildtool.service.handlers import answer
+    from buildtool.service.requests import parse
 
-    kind = request.get("kind")
-    handler = HANDLERS.get(kind) if isinstance(kind, str) else None
-    if handler is None:
-        raise UsageError(f"unknown kind of request {kind!r}", hint=did_you_mean(str(kind), HANDLERS))
-    return handler(request)
+    return answer(parse(request), session or Session())

@@ -9,16 +9,17 @@ from typing import Any
 
 from buildtool import wire
 from buildtool.errors import BuildtoolError, ToolError
+from buildtool.session import Session
 
 
-def _respond(message: dict[str, Any]) -> dict[str, Any]:
+def _respond(message: dict[str, Any], session: Session) -> dict[str, Any]:
     from buildtool.service import handle
 
     try:
         request = message.get("request")
         if not isinstance(request, dict):
             raise ToolError("a message holds no request")
-        return {"protocol": wire.PROTOCOL, "answer": handle(request)}
+        return {"protocol": wire.PROTOCOL, "answer": handle(request, session)}
     except BuildtoolError as error:
         return wire.error_message(error)
     except Exception as error:
@@ -35,9 +36,10 @@ def main() -> int:
     # Whatever a library prints must not get between the frames.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    session = Session()  # of the process: one client asks about one project
     try:
         while (message := wire.receive(sys.stdin.buffer)) is not None:
-            wire.send(replies, _respond(message))
+            wire.send(replies, _respond(message, session))
     except ToolError as error:
         print(error, file=sys.stderr)
         return 1

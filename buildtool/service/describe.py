@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from buildtool.service.pipeline.targets import TargetChoice
+from buildtool.service.requests import Describe
+from buildtool.session import Session
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.types import Board, LinkerScript, Toolchain
 
@@ -115,12 +118,11 @@ class Description:
 
 
 @dataclass(frozen=True)
-class Subject:
+class _Subject:
     """What is described: a board with its tools and sources.
 
     `kernels` and `includes`: the kernels' C files and header folders; `boards`: the board's file and those
-    that it extends; `library`: a folder of somebody else's kernels, "" for none; `binaries`: how the names
-    of flat images end.
+    that it extends; `library`: a folder of somebody else's kernels, "" for none.
     """
 
     board: Board
@@ -130,11 +132,42 @@ class Subject:
     includes: tuple[Path, ...]
     boards: tuple[Path, ...]
     library: str
-    binaries: tuple[str, ...]
 
 
-def describe(subject: Subject, net: str, digest: str) -> Description:
+def answer(request: Describe, session: Session) -> dict[str, Any]:
+    """The answer to a `describe` request, in plain values."""
+    from buildtool.emit.names import identifier
+    from buildtool.identity import code_digest
+    from buildtool.service.pipeline.models import net_name
+
+    net = request.name or (identifier(net_name(request.model)) if request.model else "")
+    digest = session.remember("code digest", (), code_digest)
+    return _described(_subject(request.target, session), net, digest).plain()
+
+
+def _subject(choice: TargetChoice, session: Session) -> _Subject:
+    from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
+    from buildtool.service.pipeline.targets import load_board, load_target, load_toolchain
+    from buildtool.target.registry import board_chain, plugin
+
+    board = load_board(choice.board)
+    boards = board_chain(choice.board if isinstance(choice.board, str) else choice.board.path)
+    target = session.remember("target", (board, choice.cmsis_nn), lambda: load_target(choice))
+    return _Subject(
+        board=board,
+        plugin=plugin(board),
+        tools=load_toolchain(choice, board),
+        kernels=tuple(all_kernel_sources(target)),
+        includes=kernel_includes(target),
+        boards=boards,
+        library=choice.cmsis_nn,
+    )
+
+
+def _described(subject: _Subject, net: str, digest: str) -> Description:
     """The answer for a board, and for the network `net` ("": without one)."""
+    from buildtool.service.firmware.sizes import binary_suffixes
+
     plugin = Path(sys.modules[type(subject.plugin).__module__].__file__ or "").resolve().parent
     roots = _Roots(plugin, subject)
     tools, harness = subject.tools, subject.plugin.harness(subject.board)
@@ -157,7 +190,7 @@ def describe(subject: Subject, net: str, digest: str) -> Description:
         groups=tuple(groups),
         library=("network", "kernels"),
         image=("harness", "startup"),
-        network=_files(net, subject.binaries) if net else None,
+        network=_files(net, binary_suffixes(subject.board)) if net else None,
         commands=_commands(bool(subject.library)),
         depends=tuple(map(roots.place, [*subject.boards, *_foreign(plugin)])),
         digest=digest,
@@ -176,7 +209,7 @@ def emitted_names(net: str) -> tuple[str, ...]:
 class _Roots:
     """Folders by name, and places below them."""
 
-    def __init__(self, plugin: Path, subject: Subject) -> None:
+    def __init__(self, plugin: Path, subject: _Subject) -> None:
         from buildtool.target.registry import kernels_root
 
         folders = {"kernels": kernels_root(), "targets": Path(sys.modules[OURS].__file__ or "").parent}

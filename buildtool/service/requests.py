@@ -1,343 +1,386 @@
-"""The requests: one function each, from plain values to plain values."""
+"""The requests: a frozen dataclass a kind, and the one place where plain values become one of them.
+
+A request is a mapping with `kind`, the keys that options.py lists for that kind, and the planning or
+counting options under `options`. What is not known, of a wrong type, or without effect is refused.
+"""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from buildtool.errors import ToolError, UsageError
-from buildtool.service.pipeline.options import PlanOptions, plan_options
+from buildtool import options as table
+from buildtool.errors import UsageError, did_you_mean, suggest
+from buildtool.modes import Reference
+from buildtool.options import NESTED, Group
+from buildtool.service.files import File, to_file
+from buildtool.service.pipeline.options import NetworkOptions, PlanOptions, network_options, plan_options
+from buildtool.service.pipeline.targets import TargetChoice
 
-SCHEMA = 1
-Request = Mapping[str, Any]
-Answer = dict[str, Any]
-
-
-def _text(request: Request, key: str, default: str | None = None) -> str:
-    value = request.get(key, default)
-    if not isinstance(value, str):
-        raise UsageError(f"the request has no '{key}'")
-    return value
+NETWORKS = (".onnx", ".cfg")  # what `analyze` counts without a board
+Named = str | File  # a network of the zoo or a known board by its name, or a file
 
 
-def _number(request: Request, key: str, default: int, least: int = 0, most: int = 1 << 31) -> int:
-    value = request.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise UsageError(f"'{key}' must be a whole number from {least} to {most}, not {value!r}")
-    return value
+@dataclass(frozen=True)
+class Inputs:
+    """What a network is run on: a .npy file, or `count` sets of random values made from `seed`."""
+
+    file: File | None = None
+    count: int = 1
+    seed: int = 0
 
 
-def _flag(request: Request, key: str) -> bool:
-    value = request.get(key, False)
-    if not isinstance(value, bool):
-        raise UsageError(f"'{key}' must be true or false")
-    return value
+@dataclass(frozen=True)
+class Ops:
+    """Which operators run, and by which kernel, on every known board."""
+
+    kind: ClassVar[str] = "ops"
 
 
-def _options(request: Request) -> PlanOptions:
-    return plan_options(request.get("options") or {})
-
-
-def ops(_request: Request) -> Answer:
-    """Which operators run, and by which kernel, on the cores of every known board."""
-    from buildtool.graph.types import ALIAS_KINDS, OpKind
-    from buildtool.target.registry import board_names, load_target
-
-    targets = [load_target(name) for name in board_names()]
-    table = []
-    for kind in OpKind:
-        kernels: dict[str, str] = {}
-        for target in targets:
-            names = [k.name for k in target.kernels if k.op == kind]
-            if kind == OpKind.DEQUANTIZE:
-                note = "network output only"
-            elif kind in ALIAS_KINDS:
-                note = "no code"
-            else:
-                note = ", ".join(names)
-            kernels[target.board.name] = note
-        table.append({"operator": str(kind), "kernels": kernels})
-    return {"schema": SCHEMA, "boards": [t.board.name for t in targets], "operators": table}
-
-
-def boards(_request: Request) -> Answer:
+@dataclass(frozen=True)
+class Boards:
     """The known boards and their memories."""
-    from buildtool.target.registry import board_names, load_board
 
-    listed = []
-    for name in board_names():
-        board = load_board(name)
-        listed.append(
-            {
-                "name": board.name,
-                "title": board.title,
-                "core": board.core.name,
-                "family": board.family,
-                "toolchains": list(board.toolchains),
-                "emulator": board.emulator.machine or board.emulator.kind if board.emulator else None,
-                "arena_memory_bytes": board.memory(board.arena).size,
-                "weights_memory_bytes": board.memory(board.weights).size,
-                "memories": [
-                    {"name": m.name, "kind": str(m.kind), "base": m.base, "size": m.size}
-                    for m in board.memories
-                ],
-            }
+    kind: ClassVar[str] = "boards"
+
+
+@dataclass(frozen=True)
+class Zoo:
+    """The networks that can be made by name; with `model`, that one's file."""
+
+    kind: ClassVar[str] = "zoo"
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Planning:
+    """What every request that plans one network for one board says."""
+
+    model: Named
+    target: TargetChoice
+    options: PlanOptions
+
+
+@dataclass(frozen=True)
+class Plan(Planning):
+    """How a model will run on a board."""
+
+    kind: ClassVar[str] = "plan"
+    compare: bool = False
+
+
+@dataclass(frozen=True)
+class Front(Planning):
+    """All plans that no other beats in memory and work."""
+
+    kind: ClassVar[str] = "front"
+    peers: bool = False
+
+
+@dataclass(frozen=True)
+class Emit(Planning):
+    """The sources of a network; `name`: the prefix of its C interface ("": the model's name)."""
+
+    kind: ClassVar[str] = "emit"
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Build(Planning):
+    """The test firmware of a network."""
+
+    kind: ClassVar[str] = "build"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a build made: the linked image, and the plan that it was emitted from."""
+
+    elf: File
+    plan: File
+
+
+@dataclass(frozen=True)
+class Validate(Planning):
+    """A run that is compared with the reference; `made`: of this image, not of one that is built here."""
+
+    kind: ClassVar[str] = "validate"
+    made: Made | None = None
+    inputs: Inputs = Inputs()
+    tensors: bool = False
+    reference: Reference = Reference.NUMPY
+    sanitize: bool = False
+
+
+@dataclass(frozen=True)
+class Profile(Planning):
+    """A run that counts the instructions of every operator; `made`: as for `Validate`."""
+
+    kind: ClassVar[str] = "profile"
+    made: Made | None = None
+    inputs: Inputs = Inputs()
+
+
+@dataclass(frozen=True)
+class Analyze:
+    """Whether a model fits each board (none: every known one), what binds and what would help."""
+
+    kind: ClassVar[str] = "analyze"
+    model: Named
+    boards: tuple[Named, ...]
+    cmsis_nn: str
+    options: PlanOptions
+
+
+@dataclass(frozen=True)
+class AnalyzeNetwork:
+    """What the memory of an ONNX or Darknet file would be, whatever its element type."""
+
+    kind: ClassVar[str] = "analyze"
+    model: File
+    options: NetworkOptions
+
+
+@dataclass(frozen=True)
+class Describe:
+    """What a build system has to know to build for a board, and with `model` that network.
+
+    `name`: the prefix of the network's C interface ("": the model's name).
+    """
+
+    kind: ClassVar[str] = "describe"
+    target: TargetChoice
+    model: Named | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a linked image takes of each of the board's memories."""
+
+    kind: ClassVar[str] = "sizes"
+    board: Named
+    elf: File
+
+
+@dataclass(frozen=True)
+class Tflm:
+    """A model's file with arena offsets for TensorFlow Lite Micro."""
+
+    kind: ClassVar[str] = "tflm"
+    model: Named
+
+
+@dataclass(frozen=True)
+class Arena:
+    """An arena problem; `capacity` in bytes and `budget` in nodes, where there are such limits."""
+
+    kind: ClassVar[str] = "arena"
+    file: File
+    capacity: int | None = None
+    budget: int | None = None
+
+
+Request = (
+    Ops
+    | Boards
+    | Zoo
+    | Plan
+    | Front
+    | Emit
+    | Build
+    | Validate
+    | Profile
+    | Analyze
+    | AnalyzeNetwork
+    | Describe
+    | Sizes
+    | Tflm
+    | Arena
+)
+
+# ---- parsing -----------------------------------------------------------------------------------------
+
+
+def parse(request: Mapping[str, object]) -> Request:
+    """The request that plain values describe; UsageError for whatever is wrong with them."""
+    if not isinstance(request, Mapping):
+        raise UsageError("a request must be a mapping with a 'kind'")
+    kind = request.get("kind")
+    make = _KINDS.get(kind) if isinstance(kind, str) else None
+    if make is None:
+        raise UsageError(f"unknown kind of request {kind!r}", hint=did_you_mean(str(kind), _KINDS))
+    return make(_Values(str(kind), request))
+
+
+class _Values:
+    """A request's values, each parsed as the table says."""
+
+    def __init__(self, kind: str, request: Mapping[str, object]) -> None:
+        self.kind = kind
+        known = [option.name for option in table.of(kind) if option.group not in NESTED]
+        nested = [option.name for option in table.of(kind, *NESTED)]
+        self.given = self._parsed(
+            {k: v for k, v in request.items() if k not in ("kind", "options")}, known, nested
         )
-    return {"schema": SCHEMA, "boards": listed}
+        inner = request.get("options") or {}
+        if not isinstance(inner, Mapping):
+            raise UsageError("'options' must be a mapping of options to values")
+        if "options" in request and not nested and inner:
+            raise table.refuse_unknown(kind, str(next(iter(inner))), known, "the options")
+        self.options = self._parsed(inner, nested, known, "the options of a request")
+
+    def _parsed(
+        self, values: Mapping[str, object], known: list[str], elsewhere: list[str], where: str = ""
+    ) -> dict[str, Any]:
+        found = {}
+        for name, value in values.items():
+            if name in elsewhere:
+                place = "inside 'options'" if not where else "beside 'options'"
+                raise UsageError(f"'{name}' belongs {place} in a request of kind '{self.kind}'")
+            if name not in known:
+                names = known if where or not elsewhere else [*known, "options"]
+                raise table.refuse_unknown(self.kind, str(name), names, where)
+            if value is not None:
+                found[name] = table.parse(name, value)
+        return found
+
+    def need(self, name: str) -> Any:
+        """The value of a key that the kind cannot do without."""
+        if name not in self.given:
+            raise UsageError(f"a request of kind '{self.kind}' needs '{name}'", option=name)
+        return self.given[name]
+
+    def get(self, name: str, default: Any) -> Any:
+        """The value of a key, or `default`."""
+        return self.given.get(name, default)
+
+    def model(self) -> Named:
+        """The model that has to be named."""
+        return to_file(self.need("model"), table.MODEL_SUFFIXES)
+
+    def target(self) -> TargetChoice:
+        """The board, and what goes with it."""
+        board = to_file(self.need("board"), table.BOARD_SUFFIXES)
+        return TargetChoice(board, self.get("toolchain", ""), _folder("cmsis_nn", self.get("cmsis_nn", "")))
+
+    def planning(self) -> tuple[Named, TargetChoice, PlanOptions]:
+        """The fields of `Planning`."""
+        target = self.target()
+        return self.model(), target, plan_options(self.options, cmsis_nn=bool(target.cmsis_nn))
+
+    def made(self) -> Made | None:
+        """The image and plan of a build; nothing that decides how one is made may stand beside them."""
+        given = [name for name in ("elf", "plan") if name in self.given]
+        if not given:
+            return None
+        if len(given) == 1:
+            missing = "plan" if given == ["elf"] else "elf"
+            raise UsageError(
+                f"'{given[0]}' needs '{missing}': an image is run by the plan that it was built from",
+                option=given[0],
+                hint="the .plan is emitted with the network's sources",
+            )
+        idle = list(self.options)
+        if "sanitize" in self.given:
+            idle.append("sanitize")
+        if "toolchain" in self.given and not self.get("tensors", False):
+            idle.append("toolchain")  # of every tensor an image of its own is built
+        for name in idle:
+            text = "it has no effect, because the image and its plan are given"
+            raise UsageError(text, option=name, hint=suggest(**{name: None}))
+        return Made(_file("elf", self.given["elf"]), _file("plan", self.given["plan"]))
+
+    def inputs(self) -> Inputs:
+        """A file or random values, not both."""
+        given = self.given
+        if "input" in given:
+            for name in ("inputs", "seed"):
+                if name in given:
+                    text = "the input comes from a file, so that there are no random ones"
+                    raise UsageError(text, option=name, hint=suggest(**{name: None}))
+            return Inputs(_file("input", given["input"]))
+        return Inputs(None, self.get("inputs", 1), self.get("seed", 0))
 
 
-def zoo(request: Request) -> Answer:
-    """The networks that buildtool can build by name; with `model`, that one's file."""
-    from buildtool import zoo as networks
-    from buildtool.service.pipeline.models import spec_name
-
-    spec = _text(request, "model", "")
-    if spec:
-        return {"schema": SCHEMA, "files": {f"{spec_name(spec)}.tflite": networks.build(spec)}}
-    return {
-        "schema": SCHEMA,
-        "networks": [{"name": n, "description": networks.describe(n)} for n in networks.names()],
-    }
+def _file(name: str, value: Any) -> File:
+    """A file that no name can stand for."""
+    found = to_file(value, ("",))
+    assert isinstance(found, File), name
+    return found
 
 
-def plan(request: Request) -> Answer:
-    """How a model will run on a board; refuses a plan that does not fit."""
-    from buildtool.emit.image import weight_image
-    from buildtool.emit.sources import plan_kernels
-    from buildtool.plan.codec import to_bytes
-    from buildtool.plan.summary.view import to_json
-    from buildtool.service.answers.estimate import facts
-    from buildtool.service.answers.planreport import beside, described
-    from buildtool.service.pipeline.pipeline import planned, refuse_unless_fits
+def _folder(name: str, value: str) -> str:
+    if value and not table.is_absolute(value):
+        raise UsageError("a path in a request must be absolute", path=value, option=name)
+    return value
 
-    options, compare = _options(request), _flag(request, "compare")
-    made = planned(_text(request, "model"), _text(request, "board"), options)
-    kernels = plan_kernels(made.plan, made.target)
-    image = weight_image(made.graph, kernels)
-    refuse_unless_fits(made, len(image.data))
-    answer = described(made, kernels, to_json(made.plan, made.graph))
-    answer.update(
-        schema=SCHEMA,
-        model=made.model.name,
-        board=made.target.board.name,
-        flash_bytes=len(image.data),
-        beside=beside(made, options, compare),
-        plan=to_bytes(made.plan),
-        **facts(made.plan, made.graph, made.target),
+
+def _zoo(values: _Values) -> Zoo:
+    model = values.get("model", "")
+    if not isinstance(model, str):
+        raise UsageError("it must be the name of a network", option="model")
+    return Zoo(model)
+
+
+def _validate(values: _Values) -> Validate:
+    return Validate(
+        *values.planning(),
+        made=values.made(),
+        inputs=values.inputs(),
+        tensors=values.get("tensors", False),
+        reference=values.get("reference", Reference.NUMPY),
+        sanitize=values.get("sanitize", False),
     )
-    return answer
 
 
-def front(request: Request) -> Answer:
-    """All plans of a model for a board that no other beats in memory and work."""
-    from buildtool.service.answers.fronts import front_of
-
-    peers = _flag(request, "peers")
-    found = front_of(_text(request, "model"), _text(request, "board"), _options(request), peers)
-    return {"schema": SCHEMA, **found}
-
-
-def analyze(request: Request) -> Answer:
-    """Whether a model fits each board, what binds and by how much; what ONNX and Darknet files need."""
-    from buildtool.service.answers.analysis import analysis
-    from buildtool.service.answers.networks import (
-        is_network,
-        network_analysis,
-        network_options,
-        refuse_for_boards,
-    )
-
-    names = request.get("boards") or []
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UsageError("'boards' must be a list of names")
-    spec, options = _text(request, "model"), request.get("options") or {}
-    if is_network(spec) and not (names and spec.lower().endswith(".onnx")):
-        if names:
-            raise UsageError("no board runs Darknet files", path=spec, hint="leave --board out")
-        return {"schema": SCHEMA, **network_analysis(spec, network_options(options))}
-    refuse_for_boards(options)
-    return {"schema": SCHEMA, **analysis(spec, names, plan_options(options))}
+def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
+    """Of boards, or of a file that is counted without one."""
+    model = values.model()
+    boards = tuple(to_file(board, table.BOARD_SUFFIXES) for board in values.get("boards", ()))
+    name = model.path.lower() if isinstance(model, File) else ""
+    if name.endswith(NETWORKS) and not (boards and name.endswith(".onnx")):
+        assert isinstance(model, File)
+        if boards:
+            raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
+        if "cmsis_nn" in values.given:
+            raise table.without_board("cmsis_nn")
+        return AnalyzeNetwork(model, network_options(values.options))
+    cmsis_nn = _folder("cmsis_nn", values.get("cmsis_nn", ""))
+    for option in table.of("analyze", Group.COUNTING):
+        if option.name in values.options:
+            text = "it is for ONNX and Darknet files that are counted without a board"
+            raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
+    return Analyze(model, boards, cmsis_nn, plan_options(values.options, cmsis_nn=bool(cmsis_nn)))
 
 
-def emit(request: Request) -> Answer:
-    """The sources of a network for a board, and what else has to be compiled with them."""
-    from buildtool.emit.sources import emit as emit_sources
-    from buildtool.plan.codec import to_bytes
-    from buildtool.service.firmware.firmware import arena_map, kernel_sources
-    from buildtool.service.firmware.library import include_folder
-    from buildtool.service.pipeline.pipeline import planned, refuse_unless_fits
-
-    made = planned(_text(request, "model"), _text(request, "board"), _options(request))
-    sources = emit_sources(made.graph, made.plan, made.target, request.get("name") or made.model.name)
-    refuse_unless_fits(made, len(sources.image.data))
-    return {
-        "schema": SCHEMA,
-        "net": sources.net,
-        "files": {
-            **sources.files,
-            **arena_map(sources.net, made.plan, made.graph),
-            f"{sources.net}.plan": to_bytes(made.plan),
-        },
-        "c_files": list(sources.c_files),
-        "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
-        "include": str(include_folder()),
-    }
+def _describe(values: _Values) -> Describe:
+    model, name = values.model() if "model" in values.given else None, values.get("name", "")
+    if name and model is None:
+        text = "it has no effect without a model"
+        raise UsageError(text, option="name", hint=suggest(name=None))
+    return Describe(values.target(), model, name)
 
 
-def describe(request: Request) -> Answer:
-    """What a build system has to know to build for a board, and with `model` that network."""
-    from buildtool.emit.names import identifier
-    from buildtool.identity import code_digest
-    from buildtool.service.describe import Subject
-    from buildtool.service.describe import describe as described
-    from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
-    from buildtool.service.firmware.sizes import binary_suffixes
-    from buildtool.service.pipeline.cmsis_nn import with_adapters, with_library
-    from buildtool.service.pipeline.models import net_name
-    from buildtool.target.registry import board_chain, load_board, make_target, plugin
-
-    _options(request)
-    name = _text(request, "board")
-    library = str((request.get("options") or {}).get("cmsis_nn", ""))
-    board = load_board(name)
-    target = make_target(with_adapters(board, library) if library else board)
-    family = plugin(target.board)
-    tools = family.toolchain(target.board, _text(request, "toolchain", ""))
-    tools = with_library(tools, library) if library else tools
-    model = _text(request, "model", "")
-    net = str(request.get("name") or (net_name(model) if model else ""))
-    subject = Subject(
-        board=target.board,
-        plugin=family,
-        tools=tools,
-        kernels=tuple(all_kernel_sources(target)),
-        includes=kernel_includes(target),
-        boards=board_chain(name),
-        library=library,
-        binaries=tuple(binary_suffixes(target.board)),
-    )
-    net = identifier(net) if net else ""
-    return {"schema": SCHEMA, **described(subject, net, code_digest()).plain()}
-
-
-def build(request: Request) -> Answer:
-    """The test firmware of a network: sources, image, .bin, size report."""
-    from buildtool.emit.sources import emit as emit_sources
-    from buildtool.plan.codec import to_bytes
-    from buildtool.service.answers.estimate import facts
-    from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools
-    from buildtool.service.firmware.sizes import binaries, size_report
-    from buildtool.service.pipeline.pipeline import planned, refuse_unless_fits
-    from buildtool.target.registry import plugin
-
-    made = planned(_text(request, "model"), _text(request, "board"), _options(request))
-    sources = emit_sources(made.graph, made.plan, made.target, made.model.name)
-    refuse_unless_fits(made, len(sources.image.data))
-    board = made.target.board
-    family = plugin(board)
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
-        tools = made.toolchain(_text(request, "toolchain", ""), Path(name))
-        firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(name))
-        elf = firmware.elf.read_bytes()
-    report = size_report(elf, board)
-    files = {
-        **sources.files,
-        **arena_map(sources.net, made.plan, made.graph),
-        f"{sources.net}.plan": to_bytes(made.plan),
-        f"{sources.net}.elf": elf,
-        **binaries(elf, board, sources.net),
-        **for_other_tools(family, sources, made.plan, made.target),
-    }
-    return {
-        "schema": SCHEMA,
-        "net": sources.net,
-        "board": board.name,
-        "compiler": firmware.compiler,
-        "arena_bytes": made.plan.arena_bytes,
-        "sizes": report,
-        "files": files,
-        **facts(made.plan, made.graph, made.target),
-    }
-
-
-def sizes(request: Request) -> Answer:
-    """What a linked image takes of each of the board's memories, and its .bin files."""
-    from buildtool.service.firmware.sizes import binaries, size_report
-    from buildtool.target.registry import load_board
-
-    board = load_board(_text(request, "board"))
-    path = Path(_text(request, "elf"))
-    try:
-        elf = path.read_bytes()
-    except OSError as error:
-        raise ToolError(f"cannot read the image: {error.strerror}", path=str(path)) from None
-    return {
-        "schema": SCHEMA,
-        "board": board.name,
-        "sizes": size_report(elf, board),
-        "files": binaries(elf, board, path.stem),
-        "note": board.note,
-    }
-
-
-def validate(request: Request) -> Answer:
-    """Runs a network and compares it with the reference."""
-    from buildtool.service.emulation.validation import validation
-
-    return {"schema": SCHEMA, **validation(request, _options(request))}
-
-
-def profile(request: Request) -> Answer:
-    """Counts the instructions of every operator."""
-    from buildtool.service.emulation.profiling import profiling
-
-    return {"schema": SCHEMA, **profiling(request, _options(request))}
-
-
-def tflm(request: Request) -> Answer:
-    """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
-    from buildtool.plan.others.tflm import planned_file
-    from buildtool.service.pipeline.models import load_model, tflite_file
-
-    if request.get("options"):
-        raise UsageError("planning options have no effect on a plan for TFLM", hint="leave them out")
-    model = load_model(_text(request, "model"))
-    data, allocation = planned_file(tflite_file(model), path=model.path)
-    return {
-        "schema": SCHEMA,
-        "model": model.name,
-        "arena_bytes": allocation.height,
-        "arena_bound_bytes": allocation.bound,
-        "placed_tensors": allocation.tensors,
-        "tensors": len(allocation.offsets),
-        "files": {f"{model.name}.tflite": data},
-    }
-
-
-def arena(request: Request) -> Answer:
-    """Solves an arena problem from a file."""
-    from buildtool.service.answers import arena as problems
-
-    capacity = _number(request, "capacity", 0, most=problems.MOST_CAPACITY) if "capacity" in request else None
-    budget = _number(request, "budget", 1, 1, problems.MOST_NODES) if "budget" in request else None
-    return {"schema": SCHEMA, **problems.arena(_text(request, "file"), capacity, budget)}
-
-
-HANDLERS = {
-    "ops": ops,
-    "boards": boards,
-    "zoo": zoo,
-    "plan": plan,
-    "front": front,
-    "analyze": analyze,
-    "emit": emit,
-    "describe": describe,
-    "build": build,
-    "sizes": sizes,
-    "validate": validate,
-    "profile": profile,
-    "arena": arena,
-    "tflm": tflm,
+_KINDS: dict[str, Callable[[_Values], Request]] = {
+    "ops": lambda values: Ops(),
+    "boards": lambda values: Boards(),
+    "zoo": _zoo,
+    "plan": lambda values: Plan(*values.planning(), compare=values.get("compare", False)),
+    "front": lambda values: Front(*values.planning(), peers=values.get("peers", False)),
+    "analyze": _analyze,
+    "emit": lambda values: Emit(*values.planning(), name=values.get("name", "")),
+    "describe": _describe,
+    "build": lambda values: Build(*values.planning()),
+    "sizes": lambda values: Sizes(
+        to_file(values.need("board"), table.BOARD_SUFFIXES), _file("elf", values.need("elf"))
+    ),
+    "validate": _validate,
+    "profile": lambda values: Profile(*values.planning(), made=values.made(), inputs=values.inputs()),
+    "arena": lambda values: Arena(
+        _file("file", values.need("file")), values.get("capacity", None), values.get("budget", None)
+    ),
+    "tflm": lambda values: Tflm(values.model()),
 }
+KINDS = tuple(_KINDS)

@@ -69,10 +69,10 @@ _ESTIMATE = ("macs_per_second", "source")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
-def read_table(path: Path) -> Table:
-    """The file's top-level table; raises TargetError."""
+def read_table(path: Path, data: bytes | None = None) -> Table:
+    """The file's top-level table; raises TargetError. `data`: its content, where it was read already."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads((path.read_bytes() if data is None else data).decode("utf-8"))
     except OSError as error:
         raise TargetError(f"cannot read the board file: {error.strerror}", path=str(path)) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -282,16 +282,19 @@ def chain(path: Path, known: Callable[[str], Path | None]) -> tuple[Path, ...]:
     return (path, *(chain(base_path, known) if base_path else ()))
 
 
-def resolve(path: Path, known: Callable[[str], Path | None], seen: tuple[Path, ...] = ()) -> Table:
+def resolve(
+    path: Path, known: Callable[[str], Path | None], seen: tuple[Path, ...] = (), data: bytes | None = None
+) -> Table:
     """The table of `path` with everything that it extends laid below it.
 
     `known` gives the file of a board's name, None if there is none such and raises what it likes.
+    `data`: the content of `path`, where it was read already.
     """
     here = path.resolve()
     if here in seen:
         circle = " -> ".join(p.name for p in (*seen, here))
         raise TargetError(f"extends: the files extend each other: {circle}", path=str(path))
-    table = read_table(path)
+    table = read_table(path, data)
     base = table.pop("extends", None)
     if base is None:
         return table
@@ -303,7 +306,7 @@ def resolve(path: Path, known: Callable[[str], Path | None], seen: tuple[Path, .
         try:
             base_path = known(base)
         except TargetError as error:
-            raise TargetError(f"extends: {error.text}", path=str(path), hint=error.hint) from None
+            raise TargetError(f"extends: {error.text}", path=str(path), hint=error.hints) from None
     if base_path is None:
         raise TargetError(f"extends: unknown board '{base}'", path=str(path))
     return merge(resolve(base_path, known, (*seen, here)), table)

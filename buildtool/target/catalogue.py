@@ -13,8 +13,8 @@ A catalogue is `catalogue.toml` in a family's folder of the kernels:
     overlap = "row"                    # none | row | pixel
     cost = "20 * outputs + 8 * macs"   # the target's unit
 
-Earlier kernels are preferred to later ones. A cost may also use `vector_bits` of the core (128 if it has
-none): `for_core` puts the number in.
+Earlier kernels are preferred to later ones. What calls cost beside their kernels stands in [costs], see
+`costs`. A cost may also use `vector_bits` of the core (128 if it has none): `for_core` puts the number in.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def load_catalogue(path: Path) -> tuple[KernelVariant, ...]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise TargetError(f"not a TOML file: {error}", path=str(path)) from None
     for key in table:
-        if key != "kernel":
+        if key not in ("kernel", "costs"):  # the latter are read by `costs.load_costs`
             raise TargetError(
-                f"unknown key '{key}'", path=str(path), hint="only [[kernel]] tables are expected"
+                f"unknown key '{key}'", path=str(path), hint="[[kernel]] tables and [costs] are expected"
             )
     entries = table.get("kernel", [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -124,7 +124,7 @@ def _checked(key: str, expression: str) -> None:
     try:
         check(expression, VARIABLES | {VECTOR_BITS} if key == "cost" else VARIABLES)
     except TargetError as error:
-        raise TargetError(f"'{key}': {error.text}", hint=error.hint) from None
+        raise TargetError(f"'{key}': {error.text}", hint=error.hints) from None
 
 
 def _string(entry: dict[str, object], key: str) -> str:
@@ -177,11 +177,11 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
         rows = first.elements // max(inputs, 1)
         found |= {"batch": 1, "ih": 1, "iw": rows, "cin": inputs, "oh": 1, "ow": rows, "cout": outputs}
     found |= {"pt": pad.top, "pl": pad.left}
-    met = (count for axis in _AXES for count in _met(*(found[name] for name in axis)))
+    met = (count for axis in AXES for count in _met(*(found[name] for name in axis)))
     return found | dict(zip(_MET, met, strict=True))
 
 
-_AXES = (("oh", "ih", "kh", "sh", "dh", "pt"), ("ow", "iw", "kw", "sw", "dw", "pl"))
+AXES = (("oh", "ih", "kh", "sh", "dh", "pt"), ("ow", "iw", "kw", "sw", "dw", "pl"))
 
 
 @lru_cache(maxsize=4096)
@@ -242,8 +242,3 @@ def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | N
     if value < 0:
         raise TargetError(f"kernel '{variant.name}' asks for {value} bytes of scratch", operator=op.place)
     return -int(-value // 1)
-
-
-def cost(variant: KernelVariant, graph: Graph, op: Op) -> float:
-    """The target's estimate for `op`, in the unit of its catalogue."""
-    return float(evaluate(variant.cost, features(graph, op)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NoReturn
 
@@ -67,7 +67,7 @@ def evaluate(expression: str, variables: Mapping[str, int]) -> Value:
     """
     tree = _parse(expression)
     try:
-        value = _value(tree, variables, expression)
+        value = _closure(tree, expression)(variables)
         finite = not isinstance(value, float) or math.isfinite(value)
     except (ZeroDivisionError, OverflowError) as error:
         _refuse(expression, str(error))
@@ -103,7 +103,7 @@ def _parse(expression: str) -> ast.expr:
 
 
 def _check_node(node: ast.AST, expression: str, depth: int) -> None:
-    """Refuses every node that `_value` has no rule for."""
+    """Refuses every node that `_closure` has no rule for."""
     if depth > MAX_DEPTH:
         _refuse(expression, f"nested deeper than {MAX_DEPTH}")
     children: list[ast.expr] = []
@@ -135,31 +135,70 @@ def _check_node(node: ast.AST, expression: str, depth: int) -> None:
         _check_node(child, expression, depth + 1)
 
 
-def _value(node: ast.expr, variables: Mapping[str, int], expression: str) -> Value:
-    def value(child: ast.expr) -> Value:
-        return _value(child, variables, expression)
+Formula = Callable[[Mapping[str, int]], Value]
+
+
+def compiled(expression: str) -> Formula:
+    """A function of the variables that is worth what `evaluate` gives, but is many times faster.
+
+    It is made of closures over the checked tree, and checks neither divisions nor results: it is for
+    expressions that the catalogue's reader has accepted, on variables that are in their range.
+    """
+    return _closure(_parse(expression), expression)
+
+
+def _closure(node: ast.expr, expression: str) -> Formula:
+    """The value of a checked node as a function of the variables."""
+
+    def part(child: ast.expr) -> Formula:
+        return _closure(child, expression)
 
     match node:
         case ast.Constant(value=int() | float() as number):
-            return number
+            return lambda variables: number
         case ast.Name(id=name):
-            if name not in variables:
-                _refuse(expression, f"unknown name '{name}'", did_you_mean(name, variables))
-            return variables[name]
+            return _variable(name, expression)
         case ast.BinOp(left=left, op=op, right=right):
-            return _BINARY[type(op)](value(left), value(right))
+            return _combined(_BINARY[type(op)], part(left), part(right))
         case ast.UnaryOp(op=op, operand=operand):
-            return _UNARY[type(op)](value(operand))
-        case ast.BoolOp(op=ast.And(), values=values):
-            return all(value(child) for child in values)
-        case ast.BoolOp(values=values):
-            return any(value(child) for child in values)
+            change, inner = _UNARY[type(op)], part(operand)
+            return lambda variables: change(inner(variables))
+        case ast.BoolOp(op=op, values=values):
+            parts = [part(child) for child in values]
+            joined = all if isinstance(op, ast.And) else any
+            return lambda variables: joined(each(variables) for each in parts)
         case ast.Compare(left=left, ops=ops, comparators=comparators):
-            operands = [value(left), *(value(child) for child in comparators)]
-            pairs = zip(ops, operands, operands[1:], strict=False)
-            return all(_COMPARE[type(op)](a, b) for op, a, b in pairs)
+            return _comparison(ops, [part(left), *map(part, comparators)])
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            return value(body) if value(test) else value(orelse)
+            asked, then, otherwise = part(test), part(body), part(orelse)
+            return lambda variables: then(variables) if asked(variables) else otherwise(variables)
         case ast.Call(func=ast.Name(id=name), args=args):
-            return _FUNCTIONS[name][0](*(value(child) for child in args))
+            function, arguments = _FUNCTIONS[name][0], [part(child) for child in args]
+            return lambda variables: function(*[each(variables) for each in arguments])
     raise AssertionError("checked by _check_node")
+
+
+def _variable(name: str, expression: str) -> Formula:
+    def value(variables: Mapping[str, int]) -> Value:
+        try:
+            return variables[name]
+        except KeyError:
+            _refuse(expression, f"unknown name '{name}'", did_you_mean(name, variables))
+
+    return value
+
+
+def _combined(function: Callable[[Value, Value], Value], a: Formula, b: Formula) -> Formula:
+    return lambda variables: function(a(variables), b(variables))
+
+
+def _comparison(ops: Sequence[ast.cmpop], operands: Sequence[Formula]) -> Formula:
+    tests = [_COMPARE[type(op)] for op in ops]
+    if len(tests) == 1:
+        return _combined(tests[0], *operands)
+
+    def holds(variables: Mapping[str, int]) -> Value:
+        values = [each(variables) for each in operands]
+        return all(test(a, b) for test, a, b in zip(tests, values, values[1:], strict=False))
+
+    return holds

@@ -39,22 +39,24 @@ def board_names() -> list[str]:
     return sorted(places)
 
 
-def load_board(name_or_path: str) -> Board:
+def load_board(name_or_path: str, data: bytes | None = None) -> Board:
     """A board by its name, or from a .toml file of the user's; the file's stem is its name.
+
+    `data`: the file's content, where it was read already.
 
     Raises UsageError for an unknown name or a file that does not exist, TargetError for a file
     with mistakes.
     """
     if name_or_path.endswith(".toml"):
         path = Path(name_or_path)
-        if not path.is_file():
+        if data is None and not path.is_file():
             raise UsageError("there is no such board file", path=name_or_path)
     else:
         try:
             path = _board_file(name_or_path)
         except TargetError as error:
-            raise UsageError(error.text, hint=error.hint) from None
-    board = parse_board(resolve(path, _board_file), path.stem, str(path))
+            raise UsageError(error.text, hint=error.hints) from None
+    board = parse_board(resolve(path, _board_file, data=data), path.stem, str(path))
     if board.family not in _own_plugins() and board.family not in _other_plugins():
         families = (*_own_plugins(), *_other_plugins())
         hint = did_you_mean(board.family, families)
@@ -85,8 +87,10 @@ def make_target(board: Board) -> Target:
     """`board` with the catalogues of its core's families in order, the reference kernels last."""
     # Imports numpy, which naming the boards need not wait for.
     from buildtool.target.catalogue import for_core, load_catalogue
+    from buildtool.target.costs import load_costs, merged
 
     kernels: list[KernelVariant] = []
+    costs: list[dict[str, str]] = []
     for family in (*(f for f in board.core.families if f != REFERENCE), REFERENCE):
         path = kernels_root() / family / "catalogue.toml"
         if not path.is_file():
@@ -96,17 +100,19 @@ def make_target(board: Board) -> Target:
                 hint=did_you_mean(family, known),
             )
         kernels += for_core(load_catalogue(path), board.core)
-    return Target(board, tuple(kernels))
+        costs.append(load_costs(path))
+    return Target(board, tuple(kernels), merged(costs))
 
 
 def target_digest(target: Target) -> str:
-    """SHA-256 (hex) of everything a plan may depend on: the board's and the kernels' data."""
+    """SHA-256 (hex) of everything a plan may depend on: the board's, the kernels' and the costs' data."""
     import msgpack
 
     content = {
         "schema": DIGEST_SCHEMA,
         "board": _plain(target.board),
         "kernels": [_plain(variant) for variant in target.kernels],
+        "costs": _plain(target.costs),
     }
     packed: bytes = msgpack.packb(content, use_bin_type=True)
     return hashlib.sha256(packed).hexdigest()

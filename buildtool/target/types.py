@@ -179,8 +179,21 @@ class RunResult:
 
 
 @dataclass(frozen=True)
+class Costs:
+    """What a target's code costs beside the kernels' own formulas; expressions, see `costs`."""
+
+    call: str = "0"
+    row: str = "0"
+    move: str = "0"
+    load: str = "0"
+    sums: str = "0"
+    sums_end: str = "0"
+
+
+@dataclass(frozen=True)
 class Target:
-    """A board with the kernels that its core can run, best first for each operator kind."""
+    """A board with the kernels that its core can run, best first for each operator kind, and its costs."""
 
     board: Board
     kernels: tuple[KernelVariant, ...]
+    costs: Costs = Costs()

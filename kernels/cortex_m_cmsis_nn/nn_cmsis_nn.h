@@ -30,7 +30,7 @@ static inline void nn_cmsis_nn_succeeded(arm_cmsis_nn_status status) {
 /* A tensor whose pixels lie one after the other, all of them there. */
 static inline int nn_cmsis_nn_whole(const nn_view *view) {
     return view->x0 == 0 && view->ring_cols == view->width && view->ring_rows == view->height &&
-           view->row_stride == view->width * view->channels;
+           view->pixel_stride == view->channels && view->row_stride == view->width * view->channels;
 }
 
 /* A call for all of an output, of tensors that are whole. */

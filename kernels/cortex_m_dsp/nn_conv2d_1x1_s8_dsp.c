@@ -11,8 +11,9 @@ int32_t nn_conv2d_1x1_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, con
 typedef struct {
     const nn_dsp_constants *constants;
     uint32_t *scratch, *widened;
-    int32_t step; /* bytes from pixel to pixel of the input */
-    int32_t inputs, quads, outputs;
+    const nn_dsp_shape *shape;
+    int32_t step, out_step; /* bytes from pixel to pixel */
+    int32_t inputs;
 } layer;
 
 /* `count` pixels from addresses `step` bytes apart. */
@@ -20,18 +21,18 @@ static void compute_run(const layer *l, const int8_t *from, int8_t *out, int32_t
     while (count > 0) {
         const int32_t pixels = nn_dsp_tile(count);
         nn_dsp_widen(l->widened, pixels, from, l->step, l->inputs);
-        nn_dsp_matmul(l->constants, pixels, l->scratch, l->quads, out, l->outputs);
+        nn_dsp_matmul(l->constants, pixels, l->scratch, l->shape, out);
         from += pixels * l->step;
-        out += pixels * l->outputs;
+        out += pixels * l->out_step;
         count -= pixels;
     }
 }
 
-/* Rows y from the window's on whose whole width lies one behind the other in a view. */
+/* Rows y from the window's on that make one run of pixels in a view. */
 static int32_t joined_rows(const nn_view *view, const nn_window *window, int32_t y) {
     const int whole = window->x0 == 0 && window->x1 == view->width && view->x0 == 0 &&
                       view->ring_cols == view->width &&
-                      view->row_stride == view->width * view->channels;
+                      view->row_stride == view->width * view->pixel_stride;
     return whole ? view->ring_rows - y % view->ring_rows : 1;
 }
 
@@ -40,14 +41,15 @@ void nn_conv2d_1x1_s8_dsp(const nn_conv_geometry *geometry, const void *constant
                           void *scratch) {
     const int32_t stride_w = geometry->stride_w, stride_h = geometry->stride_h;
     const int plain = stride_w == 1 && stride_h == 1;
+    const nn_dsp_shape shape = nn_dsp_shape_for((in->channels + 3) / 4, out);
     layer l;
     l.constants = (const nn_dsp_constants *)constants;
     l.scratch = (uint32_t *)scratch;
     l.widened = nn_dsp_widened(scratch);
-    l.step = stride_w * in->channels;
+    l.step = stride_w * in->pixel_stride;
     l.inputs = in->channels;
-    l.quads = (in->channels + 3) / 4;
-    l.outputs = out->channels;
+    l.shape = &shape;
+    l.out_step = out->pixel_stride;
     for (int32_t y = window->y0; y < window->y1;) {
         int32_t rows = 1;
         if (plain) {

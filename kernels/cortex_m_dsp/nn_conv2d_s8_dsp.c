@@ -43,28 +43,43 @@ typedef struct {
     uint32_t *widened;
     int8_t *rests; /* of each pixel, 4 * rest_quads bytes */
     int8_t *line;  /* room for a row of taps of one pixel */
+    int joined;    /* the taps of a row lie one behind the other */
 } layer;
+
+/* Collects taps of one pixel in one row that do not lie one behind the other. */
+NN_OUTLINE void gather_apart(const layer *l, const int8_t *row, int32_t left) {
+    const nn_view *in = l->in;
+    const int32_t channels = in->channels, dilation = l->geometry->dilation_w;
+    const nn_taps taps = nn_valid_taps(left, in->width, l->geometry->kernel_w, dilation);
+    for (int32_t k = taps.first; k < taps.end; k++) {
+        const int8_t *from = row + nn_column(in, left + k * dilation) * in->pixel_stride;
+        __builtin_memcpy(l->line + k * channels, from, (size_t)channels);
+    }
+}
 
 /* Collects the taps of one pixel in one row into `line`, whatever they meet. */
 NN_OUTLINE void gather(const layer *l, const int8_t *row, int32_t left) {
     const nn_view *in = l->in;
-    const int32_t channels = in->channels, dilation = l->geometry->dilation_w;
-    const nn_taps taps = nn_valid_taps(left, in->width, l->geometry->kernel_w, dilation);
+    const int32_t channels = in->channels;
+    const nn_taps taps = nn_valid_taps(left, in->width, l->geometry->kernel_w, 1);
     int32_t run;
     __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
+    if (!l->joined) {
+        gather_apart(l, row, left);
+        return;
+    }
     for (int32_t k = taps.first; k < taps.end; k += run) {
-        const int32_t x = left + k * dilation;
-        run = dilation == 1 ? nn_run(in, x, taps.end - k) : 1;
-        __builtin_memcpy(l->line + k * channels, row + nn_column(in, x) * channels,
+        run = nn_run(in, left + k, taps.end - k);
+        __builtin_memcpy(l->line + k * channels, row + nn_column(in, left + k) * in->pixel_stride,
                          (size_t)(run * channels));
     }
 }
 
-/* Takes the rests of row k of `pixels`, which are `step` bytes apart; there is one at least. */
-NN_OUTLINE void take_rests(const layer *l, int32_t k, int32_t pixels, const int8_t *from,
+/* Takes the rests of a row of `pixels`, which are `step` bytes apart; there is one at least. `to`:
+ * where the first pixel's go. */
+NN_OUTLINE void take_rests(const layer *l, int8_t *to, int32_t pixels, const int8_t *from,
                            int32_t step) {
     const int32_t rest = l->taps.rest, apart = 4 * l->taps.rest_quads;
-    int8_t *to = l->rests + k * rest;
     do {
         to[0] = from[0];
         if (rest > 1) {
@@ -86,7 +101,7 @@ static inline const int8_t *next_row(const layer *l, const int8_t *row) {
 /* Rows of taps that lie one behind the other in the input; `place`: bytes from a row's start. */
 NN_OUTLINE void widen_inside(const layer *l, uint32_t *x, int32_t pixels, int32_t place) {
     const int32_t quads = l->taps.row_quads, words = 2 * pixels * quads;
-    const int32_t step = l->geometry->stride_w * l->in->channels;
+    const int32_t step = l->geometry->stride_w * l->in->pixel_stride;
     const int8_t *row = l->data;
     for (int32_t k = l->rows.first; k < l->rows.end; k++, x += words) {
         const int8_t *from = row + place;
@@ -94,7 +109,7 @@ NN_OUTLINE void widen_inside(const layer *l, uint32_t *x, int32_t pixels, int32_
             nn_dsp_widen_quads(x, pixels, from, step, quads);
         }
         if (l->taps.rest > 0) {
-            take_rests(l, k, pixels, from + 4 * quads, step);
+            take_rests(l, l->rests + k * l->taps.rest, pixels, from + 4 * quads, step);
         }
         row = next_row(l, row);
     }
@@ -104,14 +119,13 @@ NN_OUTLINE void widen_inside(const layer *l, uint32_t *x, int32_t pixels, int32_
 NN_OUTLINE void widen_border(const layer *l, uint32_t *x, int32_t pixels, int32_t left) {
     const int32_t bytes = 4 * l->taps.row_quads, words = 2 * pixels * l->taps.row_quads;
     const int8_t *row = l->data;
-    layer one = *l;
     for (int32_t k = l->rows.first; k < l->rows.end; k++, x += words) {
         for (int32_t p = 0; p < pixels; p++) {
             gather(l, row, left + p * l->geometry->stride_w);
             (void)nn_dsp_widen1(x + p, pixels, l->line, bytes);
-            one.rests = l->rests + 4 * p * l->taps.rest_quads;
-            if (one.taps.rest > 0) {
-                take_rests(&one, k, 1, l->line + bytes, 0);
+            if (l->taps.rest > 0) {
+                int8_t *rests = l->rests + 4 * p * l->taps.rest_quads;
+                take_rests(l, rests + k * l->taps.rest, 1, l->line + bytes, 0);
             }
         }
         row = next_row(l, row);
@@ -123,7 +137,7 @@ NN_OUTLINE void widen_padding(const layer *l, uint32_t *x, int32_t pixels, int32
                               int32_t end) {
     __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
     for (int32_t k = first; k < end && l->taps.rest > 0; k++) {
-        take_rests(l, k, pixels, l->line, 0);
+        take_rests(l, l->rests + k * l->taps.rest, pixels, l->line, 0);
     }
     (void)nn_dsp_widen_value(x, pixels, l->zero_point, (end - first) * l->taps.row_quads);
 }
@@ -137,9 +151,8 @@ static inline void widen_taps(const layer *l, int32_t pixels, int32_t left) {
     if (l->rows.first > 0) {
         widen_padding(l, x, pixels, 0, l->rows.first);
     }
-    if (left >= 0 && left + span <= in->width && l->geometry->dilation_w == 1 &&
-        nn_run(in, left, span) == span) {
-        widen_inside(l, x + l->rows.first * words, pixels, nn_column(in, left) * in->channels);
+    if (left >= 0 && left + span <= in->width && l->joined && nn_run(in, left, span) == span) {
+        widen_inside(l, x + l->rows.first * words, pixels, nn_column(in, left) * in->pixel_stride);
     } else {
         widen_border(l, x + l->rows.first * words, pixels, left);
     }
@@ -157,9 +170,12 @@ void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, c
     const nn_conv_geometry *g = geometry;
     const nn_dsp_constants *c = (const nn_dsp_constants *)constants;
     layer l;
+    nn_dsp_shape shape;
     l.geometry = g;
     l.in = in;
     l.taps = divide(g, in);
+    shape = nn_dsp_shape_for(l.taps.quads, out);
+    l.joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));
     l.row_step = g->dilation_h % in->ring_rows * in->row_stride;
     l.end = in->data + in->ring_rows * in->row_stride;
     l.zero_point = c->common.input_zero_point;
@@ -176,8 +192,7 @@ void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, c
         for (int32_t x = window->x0; x < window->x1;) {
             const int32_t pixels = nn_dsp_tile(nn_run(out, x, window->x1 - x));
             widen_taps(&l, pixels, x * g->stride_w - g->pad_left);
-            nn_dsp_matmul(c, pixels, (uint32_t *)scratch, l.taps.quads, nn_pixel(out, y, x),
-                          out->channels);
+            nn_dsp_matmul(c, pixels, (uint32_t *)scratch, &shape, nn_pixel(out, y, x));
             x += pixels;
         }
     }

@@ -239,4 +239,22 @@ static inline void nn_dsp_clamp(int8_t *data, int32_t count, int32_t low, int32_
     }
 }
 
+/* Pixel by pixel, for what nn_dsp_clamp_pixels is given. */
+NN_OUTLINE void nn_dsp_clamp_apart(int8_t *data, int32_t pixels, int32_t channels, int32_t stride,
+                                   const nn_conv_constants *common) {
+    for (; pixels > 0; pixels--, data += stride) {
+        nn_dsp_clamp(data, channels, common->clamp_min, common->clamp_max);
+    }
+}
+
+/* Clamps `pixels` of `channels` each, which are `stride` bytes apart. */
+static inline void nn_dsp_clamp_pixels(int8_t *data, int32_t pixels, int32_t channels,
+                                       int32_t stride, const nn_conv_constants *common) {
+    if (stride == channels) {
+        nn_dsp_clamp(data, pixels * channels, common->clamp_min, common->clamp_max);
+    } else {
+        nn_dsp_clamp_apart(data, pixels, channels, stride, common);
+    }
+}
+
 #endif

@@ -320,7 +320,7 @@ typedef struct {
 typedef struct {
     const nn_dsp_depthwise_kind *kind;
     const nn_dsp_constants *constants;
-    const nn_view *in;
+    const nn_view *in, *out;
     uint32_t *taps, *columns;
     const int8_t *rows[NN_DSP_MAX_ROWS]; /* starts of the column windows; NULL: padding */
     int border;                          /* whether one is NULL */
@@ -337,7 +337,7 @@ static inline void nn_dsp_find_columns(nn_dsp_depthwise *d, int32_t left, int32_
     uint32_t *inside = d->columns + (first - left) * words;
     uint32_t *behind = d->columns + (end - left) * words, *stop = d->columns + count * words;
     d->pieces[0].to = inside;
-    d->pieces[0].place = first < end ? nn_column(in, first) * in->channels : 0;
+    d->pieces[0].place = first < end ? nn_column(in, first) * in->pixel_stride : 0;
     d->pieces[0].count = run;
     d->pieces[1].to = inside + run * words;
     d->pieces[1].place = 0;
@@ -352,7 +352,7 @@ static inline void nn_dsp_find_columns(nn_dsp_depthwise *d, int32_t left, int32_
 
 /* Puts a block's columns into scratch; `c`: its first channel. */
 static inline void nn_dsp_fill_block(const nn_dsp_depthwise *d, int32_t c) {
-    const int32_t step = d->in->channels;
+    const int32_t step = d->in->pixel_stride;
     for (int32_t i = 0; i < 2; i++) {
         const nn_dsp_piece *piece = &d->pieces[i];
         const int32_t place = piece->place + c;
@@ -373,14 +373,14 @@ static inline void nn_dsp_compute_columns(const nn_dsp_depthwise *d, int8_t *out
                                           int32_t stride) {
     const nn_dsp_depthwise_kind *kind = d->kind;
     const int32_t size = kind->size, words = nn_dsp_column_words(size);
-    const int32_t channels = d->in->channels;
+    const int32_t channels = d->in->channels, step = d->out->pixel_stride;
     const int8_t *block = (const int8_t *)(d->constants + 1);
-    nn_dsp_run run = {d->columns, d->taps, NULL, out, NULL, 4 * words * (stride - size), channels};
+    nn_dsp_run run = {d->columns, d->taps, NULL, out, NULL, 4 * words * (stride - size), step};
     for (int32_t start = 0; start < channels; start += NN_DSP_BLOCK) {
         const int32_t c = nn_min(start, channels - NN_DSP_BLOCK);
         run.channels = (const nn_dsp_channel *)(const void *)block;
         run.out = out + c;
-        run.end = run.out + count * channels;
+        run.end = run.out + count * step;
         block += NN_DSP_BLOCK * sizeof(nn_dsp_channel);
         block = nn_dsp_widen_taps(d->taps, block, size * size);
         nn_dsp_fill_block(d, c);
@@ -390,8 +390,7 @@ static inline void nn_dsp_compute_columns(const nn_dsp_depthwise *d, int8_t *out
             kind->compute(&run);
         }
     }
-    nn_dsp_clamp(out, count * channels, d->constants->common.clamp_min,
-                 d->constants->common.clamp_max);
+    nn_dsp_clamp_pixels(out, count, channels, step, &d->constants->common);
 }
 
 /* ---- few outputs ------------------------------------------------------------------------------
@@ -436,14 +435,14 @@ static inline void nn_dsp_sum_inputs(int32_t sums[NN_DSP_BLOCK], const int8_t *c
 static inline void nn_dsp_compute_one(const nn_dsp_depthwise *d, int32_t left, int8_t *out,
                                       int32_t size) {
     const nn_view *in = d->in;
-    const int32_t channels = in->channels;
+    const int32_t channels = in->channels, step = in->pixel_stride;
     const int8_t *block = (const int8_t *)(d->constants + 1);
     int32_t columns[NN_DSP_MAX_ROWS];
-    int32_t place = nn_column(in, left) * channels;
+    int32_t place = nn_column(in, left) * step;
     for (int32_t i = 0; i < size; i++) {
         columns[i] = place;
-        place += channels;
-        place = place == in->ring_cols * channels ? 0 : place;
+        place += step;
+        place = place == in->ring_cols * step ? 0 : place;
     }
     for (int32_t start = 0; start < channels; start += NN_DSP_BLOCK) {
         const int32_t c = nn_min(start, channels - NN_DSP_BLOCK);
@@ -481,6 +480,7 @@ static inline void nn_dsp_depthwise_rows(const nn_dsp_depthwise_kind *kind,
     d.kind = kind;
     d.constants = (const nn_dsp_constants *)constants;
     d.in = in;
+    d.out = out;
     d.taps = (uint32_t *)scratch;
     d.columns = d.taps + nn_dsp_column_words(kind->size) * kind->size;
     for (int32_t y = window->y0; y < window->y1; y++) {

@@ -31,7 +31,8 @@ NN_OUTLINE void sum_pair(int32_t sums[2 * NN_DSP_PIXELS], const uint32_t *x, int
 /* The general channels, over what the others' arithmetic made of them; x: the first widened word.
  */
 NN_OUTLINE void multiply_general(const nn_dsp_constants *constants, int32_t pixels,
-                                 const uint32_t *x, int32_t quads, int8_t *out, int32_t channels) {
+                                 const uint32_t *x, const nn_dsp_shape *shape, int8_t *out) {
+    const int32_t quads = shape->quads, channels = shape->channels, stride = shape->stride;
     const int32_t pair = 2 * quads + 2 * (int32_t)sizeof(nn_dsp_channel) / 4; /* words */
     const uint32_t *first = (const uint32_t *)(const void *)(constants + 1);
     const int32_t end = nn_min(constants->general_end, channels);
@@ -42,7 +43,7 @@ NN_OUTLINE void multiply_general(const nn_dsp_constants *constants, int32_t pixe
         sum_pair(sums, x, pixels, w, quads);
         for (int32_t i = 0; i < nn_min(2, channels - c); i++) {
             for (int32_t p = 0; p < pixels; p++) {
-                out[p * channels + c + i] =
+                out[p * stride + c + i] =
                     nn_dsp_general_output(sums[2 * p + i], channel + i, &constants->common);
             }
         }
@@ -213,7 +214,7 @@ static void multiply(int32_t pixels, const uint32_t *x, const void *stream, int8
 /* The last channel of an odd number has a partner whose outputs nobody wants. */
 NN_OUTLINE void multiply_last(int32_t pixels, const uint32_t *x, const void *stream, int8_t *out,
                               const nn_dsp_shape *all) {
-    const nn_dsp_shape shape = {all->quads, 2, 1};
+    const nn_dsp_shape shape = {all->quads, 2, 1, 2};
     int8_t pair[2 * NN_DSP_PIXELS];
     multiply(pixels, x, stream, pair, &shape);
     for (int32_t p = 0; p < pixels; p++) {
@@ -222,19 +223,19 @@ NN_OUTLINE void multiply_last(int32_t pixels, const uint32_t *x, const void *str
 }
 
 void nn_dsp_matmul(const nn_dsp_constants *constants, int32_t pixels, const uint32_t *scratch,
-                   int32_t quads, int8_t *out, int32_t channels) {
-    const nn_dsp_shape shape = {quads, channels, channels / 2};
+                   const nn_dsp_shape *shape, int8_t *out) {
+    const int32_t channels = shape->channels;
     const uint32_t *x = scratch + NN_DSP_ZEROS - 2 * pixels;
-    if (shape.pairs > 0) {
-        multiply(pixels, x, constants + 1, out, &shape);
+    if (shape->pairs > 0) {
+        multiply(pixels, x, constants + 1, out, shape);
     }
     if ((channels & 1) != 0) {
-        const int32_t pair = 8 * quads + 2 * (int32_t)sizeof(nn_dsp_channel);
-        multiply_last(pixels, x, (const int8_t *)(constants + 1) + shape.pairs * pair,
-                      out + channels - 1, &shape);
+        const int32_t pair = 8 * shape->quads + 2 * (int32_t)sizeof(nn_dsp_channel);
+        multiply_last(pixels, x, (const int8_t *)(constants + 1) + shape->pairs * pair,
+                      out + channels - 1, shape);
     }
-    nn_dsp_clamp(out, pixels * channels, constants->common.clamp_min, constants->common.clamp_max);
+    nn_dsp_clamp_pixels(out, pixels, channels, shape->stride, &constants->common);
     if (constants->general_first < constants->general_end) {
-        multiply_general(constants, pixels, x + 2 * pixels, quads, out, channels);
+        multiply_general(constants, pixels, x + 2 * pixels, shape, out);
     }
 }

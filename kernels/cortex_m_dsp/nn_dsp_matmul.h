@@ -19,15 +19,22 @@
 #define NN_DSP_PIXELS 3 /* at a time, at most */
 #define NN_DSP_ZEROS 6  /* words before the widened inputs */
 
+/* What all tiles of a call share; the assembly knows the order. */
 typedef struct {
-    int32_t quads;  /* of a pixel */
-    int32_t stride; /* bytes from pixel to pixel of the output */
-    int32_t pairs;
+    int32_t quads;    /* of a pixel's inputs */
+    int32_t stride;   /* bytes from pixel to pixel of the output */
+    int32_t pairs;    /* of output channels; an odd last one not counted */
+    int32_t channels; /* of the output */
 } nn_dsp_shape;
 
-/* Computes `pixels` (1 to NN_DSP_PIXELS) of the output at `out`, one behind the other. */
+static inline nn_dsp_shape nn_dsp_shape_for(int32_t quads, const nn_view *out) {
+    const nn_dsp_shape shape = {quads, out->pixel_stride, out->channels / 2, out->channels};
+    return shape;
+}
+
+/* Computes `pixels` (1 to NN_DSP_PIXELS) of a row of output, the first of them at `out`. */
 void nn_dsp_matmul(const nn_dsp_constants *constants, int32_t pixels, const uint32_t *scratch,
-                   int32_t quads, int8_t *out, int32_t channels);
+                   const nn_dsp_shape *shape, int8_t *out);
 
 /* Bytes of scratch for pixels of so many quads. */
 static inline int32_t nn_dsp_widened_bytes(int32_t quads) {

@@ -16,14 +16,14 @@ typedef struct {
 /* Has all elements of an area taken, four channels from c on. */
 static inline void nn_dsp_walk(const nn_dsp_area *area, int32_t c, nn_dsp_take *take, void *state) {
     const nn_view *in = area->in;
-    const int32_t channels = in->channels, column = nn_column(in, area->x);
+    const int32_t step = in->pixel_stride, column = nn_column(in, area->x);
     const int32_t run = nn_min(area->columns, in->ring_cols - column);
     const int8_t *row = nn_row(in, area->y) + c;
     const int8_t *end = in->data + in->ring_rows * in->row_stride;
     for (int32_t rows = area->rows; rows > 0; rows--) {
-        take(state, row + column * channels, channels, run);
+        take(state, row + column * step, step, run);
         if (run < area->columns) { /* the column window wraps around */
-            take(state, row, channels, area->columns - run);
+            take(state, row, step, area->columns - run);
         }
         row += in->row_stride;
         if (row >= end) {

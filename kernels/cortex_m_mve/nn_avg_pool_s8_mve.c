@@ -17,9 +17,9 @@ static inline int32x4_t sum_four(const pool_window *w, mve_pred16_t channels) {
     for (int32_t i = 0; i < w->rows; i++) {
         const int8_t *row = nn_row(w->in, w->y + i) + w->channel;
         for (int32_t j = 0, run; j < w->columns; j += run) {
-            const int8_t *value = row + nn_column(w->in, w->x + j) * w->in->channels;
+            const int8_t *value = row + nn_column(w->in, w->x + j) * w->in->pixel_stride;
             run = nn_run(w->in, w->x + j, w->columns - j);
-            for (int32_t k = 0; k < run; k++, value += w->in->channels) {
+            for (int32_t k = 0; k < run; k++, value += w->in->pixel_stride) {
                 sum = vaddq_s32(sum, vldrbq_z_s32(value, channels));
             }
         }
@@ -33,9 +33,9 @@ static inline int16x8_t sum_eight(const pool_window *w, mve_pred16_t channels) {
     for (int32_t i = 0; i < w->rows; i++) {
         const int8_t *row = nn_row(w->in, w->y + i) + w->channel;
         for (int32_t j = 0, run; j < w->columns; j += run) {
-            const int8_t *value = row + nn_column(w->in, w->x + j) * w->in->channels;
+            const int8_t *value = row + nn_column(w->in, w->x + j) * w->in->pixel_stride;
             run = nn_run(w->in, w->x + j, w->columns - j);
-            for (int32_t k = 0; k < run; k++, value += w->in->channels) {
+            for (int32_t k = 0; k < run; k++, value += w->in->pixel_stride) {
                 sum = vaddq_s16(sum, vldrbq_z_s16(value, channels));
             }
         }

@@ -22,6 +22,7 @@ typedef struct {
     int32_t zero_point;
     int32_t segment; /* bytes of a row of taps */
     int32_t size;    /* of a patch */
+    int joined;      /* the inputs of a row of taps lie one after the other */
 } convolution;
 
 /* The input rows under a row of outputs. */
@@ -49,7 +50,7 @@ static NN_NOINLINE void gather_any(const convolution *c, int32_t top, int32_t le
             if (x < 0 || x >= in->width) {
                 nn_mve_fill(tap, c->zero_point, in->channels);
             } else {
-                nn_mve_copy(tap, row + nn_column(in, x) * in->channels, in->channels);
+                nn_mve_copy(tap, row + nn_column(in, x) * in->pixel_stride, in->channels);
             }
         }
     }
@@ -64,7 +65,7 @@ static NN_NOINLINE void gather(const convolution *c, const tap_rows *rows, int32
     const int32_t channels = in->channels, count = taps.end - taps.first;
     const int32_t column = count > 0 ? nn_column(in, left + taps.first) : 0;
     const int32_t before = taps.first * channels, bytes = count * channels;
-    if (!rows->known || g->dilation_w != 1 || column + count > in->ring_cols) {
+    if (!rows->known || !c->joined || column + count > in->ring_cols) {
         gather_any(c, rows->top, left, patch);
         return;
     }
@@ -73,7 +74,7 @@ static NN_NOINLINE void gather(const convolution *c, const tap_rows *rows, int32
             nn_mve_fill(patch, c->zero_point, c->segment);
         } else {
             nn_mve_fill(patch, c->zero_point, before);
-            nn_mve_copy(patch + before, rows->row[ky] + column * channels, bytes);
+            nn_mve_copy(patch + before, rows->row[ky] + column * in->pixel_stride, bytes);
             nn_mve_fill(patch + before + bytes, c->zero_point, c->segment - before - bytes);
         }
     }
@@ -91,7 +92,7 @@ static inline void gather_two(const convolution *c, const tap_rows *rows, int32_
         gather(c, rows, left + apart, second);
         return;
     }
-    const int32_t offset = column * in->channels, next = apart * in->channels;
+    const int32_t offset = column * in->pixel_stride, next = apart * in->pixel_stride;
     for (int32_t ky = 0; ky < g->kernel_h; ky++, first += segment, second += segment) {
         const int8_t *x0 = rows->row[ky] + offset, *x1 = x0 + next;
         int8_t *to0 = first, *to1 = second;
@@ -126,8 +127,9 @@ static inline uint16x8_t offsets_for(int32_t apart) {
 }
 
 /* What all pairs of a call share. */
-static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, int32_t outputs,
+static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, const nn_view *out,
                         int32_t *sums) {
+    const int32_t outputs = out->channels;
     const nn_mve_head *head = (const nn_mve_head *)constants;
     p->low = vdupq_n_s16((int16_t)head->common.clamp_min);
     p->high = vdupq_n_s16((int16_t)head->common.clamp_max);
@@ -139,13 +141,14 @@ static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, 
     p->inputs = inputs;
     p->before_last = (inputs - 1) & ~15;
     p->sums = sums;
+    p->out_stride = out->pixel_stride;
 }
 
 /* Two pixels a time, from now on; their inputs `step` bytes further each time. */
 static inline void take_pairs(nn_mve_pairs *p, int32_t step) {
     p->x_step = step;
-    p->out_step = 2 * p->outputs;
-    p->offsets = offsets_for(p->outputs);
+    p->out_step = 2 * p->out_stride;
+    p->offsets = offsets_for(p->out_stride);
     p->dots = dots_for(p->inputs);
 }
 
@@ -169,11 +172,11 @@ static inline int is_direct(const nn_conv_geometry *g, const nn_view *in, const 
 /* A row of outputs whose inputs are pixels of `row`. */
 static inline void direct_row(nn_mve_pairs *p, const nn_view *in, int32_t stride, const int8_t *row,
                               const nn_view *out, int32_t y, const nn_window *window) {
-    const int32_t step = stride * in->channels;
+    const int32_t step = stride * in->pixel_stride;
     int32_t count;
     for (int32_t x = window->x0; x < window->x1; x += count) {
         const int32_t column = nn_column(in, x * stride);
-        const int8_t *first = row + column * in->channels;
+        const int8_t *first = row + column * in->pixel_stride;
         count = nn_run(out, x, window->x1 - x);
         if (column + (count - 1) * stride >= in->ring_cols) { /* up to where the ring ends */
             count = (in->ring_cols - column + stride - 1) / stride;
@@ -192,11 +195,12 @@ static inline void direct_row(nn_mve_pairs *p, const nn_view *in, int32_t stride
     }
 }
 
-static inline void find_rows(tap_rows *rows, const nn_conv_geometry *g, const nn_view *in,
-                             int32_t y) {
+static inline void find_rows(tap_rows *rows, const convolution *c, int32_t y) {
+    const nn_conv_geometry *g = c->geometry;
+    const nn_view *in = c->in;
     rows->top = y * g->stride_h - g->pad_top;
     rows->known = g->kernel_h <= MAX_ROWS;
-    rows->inside = rows->known && g->dilation_w == 1;
+    rows->inside = rows->known && c->joined;
     for (int32_t ky = 0; rows->known && ky < g->kernel_h; ky++) {
         const int32_t row = rows->top + ky * g->dilation_h;
         rows->row[ky] = row >= 0 && row < in->height ? nn_row(in, row) : NULL;
@@ -211,7 +215,7 @@ static inline void gathered_row(nn_mve_pairs *p, const convolution *c, const nn_
     int8_t *const second = patch + ((c->size + 15) & ~15);
     tap_rows rows;
     int32_t count;
-    find_rows(&rows, g, c->in, y);
+    find_rows(&rows, c, y);
     for (int32_t x = window->x0; x < window->x1; x += count) {
         count = nn_run(out, x, window->x1 - x);
         int32_t left = x * g->stride_w - g->pad_left;
@@ -241,12 +245,17 @@ void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, c
                       const nn_view *out, const nn_window *window, void *scratch) {
     const nn_conv_geometry *g = geometry;
     const int32_t segment = g->kernel_w * in->channels;
-    const convolution c = {g, in, ((const nn_mve_head *)constants)->common.input_zero_point,
-                           segment, g->kernel_h * segment};
+    const int joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));
+    const convolution c = {g,
+                           in,
+                           ((const nn_mve_head *)constants)->common.input_zero_point,
+                           segment,
+                           g->kernel_h * segment,
+                           joined};
     const int direct = is_direct(g, in, out);
     int32_t sums[2 * NN_MVE_BLOCK];
     nn_mve_pairs p;
-    open(&p, constants, c.size, out->channels, sums);
+    open(&p, constants, c.size, out, sums);
     for (int32_t y = window->y0; y < window->y1; y++) {
         if (direct) {
             direct_row(&p, in, g->stride_w, nn_row(in, y * g->stride_h), out, y, window);

@@ -17,6 +17,8 @@
 #define FEW 3         /* output columns that are best computed one by one */
 #define WORD_PITCH 64 /* bytes from a channel's word to its next */
 #define MAX_GROUPS 2  /* of four rows */
+#define MAX_ACROSS                                                                                 \
+    (65535 / 7) /* bytes from output to output that offsets of 16 bits hold seven of */
 
 /* What the tiles of one call share. */
 typedef struct {
@@ -28,7 +30,7 @@ typedef struct {
     int32_t record;          /* bytes of a channel's constants */
     int32_t tile;            /* output columns computed together, at most */
     int small;               /* kernel and stride are the most common ones */
-    int general;             /* some shift is not to the right */
+    int general;             /* some shift is not to the right, or outputs are far apart */
     int8_t *zeros;           /* scratch: 16 zero points */
     int8_t *words;           /* scratch: the spread inputs */
 } depthwise;
@@ -146,7 +148,7 @@ static inline int32_t find_sources(const depthwise *d, const tap_rows *taps, int
         } else {
             const int32_t place = nn_column(in, x);
             count = nn_min(nn_min(end, in->width) - x, in->ring_cols - place);
-            offset = place * in->channels;
+            offset = place * in->pixel_stride;
         }
         for (int32_t group = 0; group < d->groups; group++) {
             set_source(sources + group * MAX_SOURCES + number, d, taps, group, offset, count);
@@ -355,7 +357,7 @@ static inline void set_tile(prepared_tile *tile, const depthwise *d, uint32x4_t 
     static void (*const others[4])(const tile_arguments *) = {
         up_to_4_of_1_vector, up_to_4_of_2_vectors, up_to_4_of_3_vectors, up_to_4_of_4_vectors};
     const nn_conv_constants *common = &d->head->common;
-    const int32_t across = d->out->channels, stride = d->geometry->stride_w,
+    const int32_t across = d->out->pixel_stride, stride = d->geometry->stride_w,
                   quarter = (count - 1) >> 2;
     const uint16x8_t last = vldrhq_u16((quarter & 1) != 0 ? order : fours);
     tile_arguments *a = &tile->arguments;
@@ -406,12 +408,13 @@ static inline void compute_any(const depthwise *d, part l, int32_t vectors) {
     const int32_t odd = d->head->mode != NN_MVE_PLAIN && shift < 0;
     const int32_t apart = d->geometry->stride_w * d->groups * WORD_PITCH;
     const int32x4_t low = vdupq_n_s32(common->clamp_min), high = vdupq_n_s32(common->clamp_max);
-    const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)d->out->channels);
+    const int32_t across = d->out->pixel_stride;
+    const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)across);
     const int8x16_t w0 = vldrbq_s8(l.constants), w1 = vldrbq_s8(l.constants + 16 * (vectors > 1));
     const int8x16_t w2 = vldrbq_s8(l.constants + 32 * (vectors > 2));
     const int8x16_t w3 = vldrbq_s8(l.constants + 48 * (vectors > 3));
     uint32x4_t place = l.words;
-    for (; l.count > 0; l.count -= 4, l.out += 4 * d->out->channels) {
+    for (; l.count > 0; l.count -= 4, l.out += 4 * across) {
         int32_t sum[4];
         for (int32_t i = 0; i < 4; i++) {
             sum[i] = DOT(vldrwq_gather_base_u32(place, 0), w0);
@@ -560,7 +563,7 @@ static inline void compute_columns(const depthwise *d, column_arguments *a, uint
     const uint32_t apart = (uint32_t)(d->geometry->stride_w * d->groups * WORD_PITCH);
     a->fours = channels >> 2;
     a->out = out;
-    for (; count > 0; count--, a->out += d->out->channels) {
+    for (; count > 0; count--, a->out += d->out->pixel_stride) {
         a->place = words;
         computes[d->vectors - 1](a);
         words = vaddq_n_u32(words, apart);
@@ -613,7 +616,7 @@ static NN_NOINLINE void compute_general(const depthwise *d, tile_inputs *in, int
     }
 }
 
-/* Output columns [x, x + count), which lie one after the other from `out` on. */
+/* Output columns [x, x + count), a run from `out` on. */
 static inline void compute_tile(const depthwise *d, const tap_rows *taps, int32_t x, int32_t count,
                                 int8_t *out) {
     const nn_conv_geometry *g = d->geometry;
@@ -667,7 +670,7 @@ static inline depthwise open(const nn_conv_geometry *geometry, const void *const
     d.record = 16 * d.vectors + 16;
     d.tile = tile_columns(geometry);
     d.small = is_small(geometry);
-    d.general = d.head->mode == NN_MVE_GENERAL;
+    d.general = d.head->mode == NN_MVE_GENERAL || out->pixel_stride > MAX_ACROSS;
     d.zeros = (int8_t *)scratch;
     d.words = d.zeros + 16;
     return d;
@@ -694,7 +697,7 @@ static inline void find_rows(const depthwise *d, int32_t top, tap_rows *taps) {
     for (int32_t ky = 0; ky < 4 * d->groups; ky++) {
         const int inside = ky >= valid.first && ky < valid.end;
         taps->row[ky] = (uint32_t)(uintptr_t)(inside ? row : d->zeros);
-        taps->step[ky] = inside ? in->channels : 0;
+        taps->step[ky] = inside ? in->pixel_stride : 0;
         if (inside) {
             row += step;
             row -= row >= end ? end - in->data : 0;

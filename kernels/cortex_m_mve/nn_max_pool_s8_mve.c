@@ -8,9 +8,9 @@ static inline int8x16_t largest(const nn_view *in, int32_t y, int32_t rows, int3
     for (int32_t i = 0; i < rows; i++) {
         const int8_t *row = nn_row(in, y + i) + channel;
         for (int32_t j = 0, run; j < columns; j += run) {
-            const int8_t *value = row + nn_column(in, x + j) * in->channels;
+            const int8_t *value = row + nn_column(in, x + j) * in->pixel_stride;
             run = nn_run(in, x + j, columns - j);
-            for (int32_t k = 0; k < run; k++, value += in->channels) {
+            for (int32_t k = 0; k < run; k++, value += in->pixel_stride) {
                 found = vmaxq_s8(found, vldrbq_z_s8(value, channels));
             }
         }

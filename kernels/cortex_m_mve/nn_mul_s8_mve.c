@@ -42,12 +42,13 @@ void nn_mul_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2
     const nn_mul_constants c = *(const nn_mul_constants *)constants;
     const int32_t channels = out->channels;
     const uint32_t step1 = in1->channels == channels, step2 = in2->channels == channels;
+    const int joined = step1 && step2 && nn_dense(in1) && nn_dense(in2) && nn_dense(out);
     for (int32_t y = window->y0; y < window->y1; y++) {
         int32_t x = window->x0, run;
         for (; x < window->x1; x += run) {
             const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
             run = nn_run(in1, x, nn_run(in2, x, nn_run(out, x, window->x1 - x)));
-            run = step1 && step2 ? run : 1;
+            run = joined ? run : 1;
             multiply_run(&c, a, step1, b, step2, nn_pixel(out, y, x), run * channels);
         }
     }

@@ -18,14 +18,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A tensor (one image of a batch), or the part of it that is in memory: pixel (y, x) is
- * data + (y % ring_rows) * row_stride + ((x - x0) % ring_cols) * channels. */
+/* A tensor (one image of a batch), or the part of it that is in memory: pixel (y, x) is the
+ * `channels` bytes from data + (y % ring_rows) * row_stride + ((x - x0) % ring_cols) * pixel_stride
+ * on. A pixel stride larger than the channels makes the view a part of the channels of a wider
+ * tensor: data is then the part's first channel of pixel (0, x0), pixel_stride is the wider
+ * tensor's channels, and row_stride counts the wider tensor's rows. What lies between the pixels is
+ * never written, and what it holds never matters. */
 typedef struct {
-    int8_t *data;       /* of an input: only read */
-    int32_t row_stride; /* bytes from row to row */
-    int32_t ring_rows;  /* a whole tensor is a ring of all its rows; 1 repeats one row */
-    int32_t ring_cols;  /* width of the column window; the tensor's width without one */
-    int32_t x0;         /* first column held (of a strip); 0 for whole rows */
+    int8_t *data;         /* of an input: only read */
+    int32_t row_stride;   /* bytes from row to row */
+    int32_t pixel_stride; /* bytes from pixel to pixel of a row; `channels` at least */
+    int32_t ring_rows;    /* a whole tensor is a ring of all its rows; 1 repeats one row */
+    int32_t ring_cols;    /* width of the column window; the tensor's width without one */
+    int32_t x0;           /* first column held (of a strip); 0 for whole rows */
     int32_t height, width, channels; /* of the tensor itself: padding begins at its true edge */
 } nn_view;
 

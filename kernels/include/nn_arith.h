@@ -74,12 +74,17 @@ static inline int32_t nn_column(const nn_view *view, int32_t x) {
 }
 
 static inline int8_t *nn_pixel(const nn_view *view, int32_t y, int32_t x) {
-    return nn_row(view, y) + nn_column(view, x) * view->channels;
+    return nn_row(view, y) + nn_column(view, x) * view->pixel_stride;
 }
 
-/* Columns from x on, at most `wanted`, that lie one after the other. */
+/* Columns from x on, at most `wanted`, that follow one another, each a pixel stride further. */
 static inline int32_t nn_run(const nn_view *view, int32_t x, int32_t wanted) {
     return nn_min(wanted, view->ring_cols - nn_column(view, x));
+}
+
+/* Whether nothing lies between the pixels of a run. */
+static inline int nn_dense(const nn_view *view) {
+    return view->pixel_stride == view->channels;
 }
 
 /* Steps to the next element of a box of `size`, the last of `rank` dimensions fastest; moves each

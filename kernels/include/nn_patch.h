@@ -14,6 +14,7 @@ typedef struct {
     const int8_t *first; /* of the first pixel */
     int32_t count, bytes;
     int32_t step;      /* from pixel to pixel */
+    int32_t out_step;  /* the same of the output */
     int32_t row_step;  /* from run to run, in a ring */
     const int8_t *end; /* of the ring, */
     int32_t ring;      /* and its bytes */
@@ -36,6 +37,8 @@ typedef struct {
     const int8_t *data; /* and the first of them */
     int32_t row_step, row_bytes;
     int32_t zero_point;
+    int32_t out_step; /* from pixel to pixel of the output */
+    int joined;       /* the taps of a row lie one behind the other */
 } nn_patch_row;
 
 static inline void nn_patch_copy(int8_t *to, const int8_t *from, int32_t bytes) {
@@ -79,7 +82,7 @@ NN_OUTLINE void nn_patch_edge(const nn_patch_row *r, int8_t *to, const int8_t *r
         if (x < 0 || x >= in->width) {
             nn_patch_fill(to, r->zero_point, channels);
         } else {
-            nn_patch_copy(to, row + nn_column(in, x) * channels, channels);
+            nn_patch_copy(to, row + nn_column(in, x) * in->pixel_stride, channels);
         }
     }
 }
@@ -89,9 +92,9 @@ NN_OUTLINE void nn_patch_pixel(const nn_patch_row *r, int8_t *to, int32_t left) 
     const nn_conv_geometry *g = r->geometry;
     const nn_view *in = r->in;
     const int8_t *row = r->data, *end = in->data + in->ring_rows * in->row_stride;
-    const int joined = g->dilation_w == 1 && left >= 0 && left + g->kernel_w <= in->width &&
+    const int joined = r->joined && left >= 0 && left + g->kernel_w <= in->width &&
                        nn_run(in, left, g->kernel_w) == g->kernel_w;
-    const int32_t column = joined ? nn_column(in, left) * in->channels : 0;
+    const int32_t column = joined ? nn_column(in, left) * in->pixel_stride : 0;
     for (int32_t k = 0; k < g->kernel_h; k++, to += r->row_bytes) {
         if (k < r->rows.first || k >= r->rows.end) {
             nn_patch_fill(to, r->zero_point, r->row_bytes);
@@ -114,12 +117,13 @@ static inline nn_runs nn_patch_runs(const nn_patch_row *r, int8_t *patch, int32_
     const nn_view *in = r->in;
     const int32_t span = (pixels - 1) * g->stride_w + g->kernel_w;
     nn_runs runs;
-    if (r->rows.end - r->rows.first == g->kernel_h && g->dilation_w == 1 && left >= 0 &&
+    runs.out_step = r->out_step;
+    if (r->rows.end - r->rows.first == g->kernel_h && r->joined && left >= 0 &&
         left + span <= in->width && r->row_bytes >= shortest && nn_run(in, left, span) == span) {
-        runs.first = r->data + nn_column(in, left) * in->channels;
+        runs.first = r->data + nn_column(in, left) * in->pixel_stride;
         runs.count = g->kernel_h;
         runs.bytes = r->row_bytes;
-        runs.step = g->stride_w * in->channels;
+        runs.step = g->stride_w * in->pixel_stride;
         runs.row_step = r->row_step;
         runs.ring = in->ring_rows * in->row_stride;
         runs.end = in->data + runs.ring;
@@ -137,11 +141,11 @@ static inline nn_runs nn_patch_runs(const nn_patch_row *r, int8_t *patch, int32_
     return runs;
 }
 
-/* Rows y from the window's on whose whole width lies one behind the other in a view. */
+/* Rows y from the window's on that make one run of pixels in a view. */
 static inline int32_t nn_joined_rows(const nn_view *view, const nn_window *window, int32_t y) {
     const int whole = window->x0 == 0 && window->x1 == view->width && view->x0 == 0 &&
                       view->ring_cols == view->width &&
-                      view->row_stride == view->width * view->channels;
+                      view->row_stride == view->width * view->pixel_stride;
     return whole ? nn_min(view->ring_rows - y % view->ring_rows, window->y1 - y) : 1;
 }
 
@@ -158,9 +162,9 @@ static inline int nn_apart(const nn_view *a, const nn_view *b) {
 static inline int nn_behind(const nn_view *in, const int8_t *from, const nn_view *out,
                             const int8_t *to, int32_t pixels, int32_t most) {
     const uintptr_t first = (uintptr_t)from,
-                    last = first + (uintptr_t)((pixels - most) * in->channels);
-    return (uintptr_t)to + (uintptr_t)(most * out->channels) <= first &&
-           (uintptr_t)to + (uintptr_t)(pixels * out->channels) <= last;
+                    last = first + (uintptr_t)((pixels - most) * in->pixel_stride);
+    return (uintptr_t)to + (uintptr_t)(most * out->pixel_stride) <= first &&
+           (uintptr_t)to + (uintptr_t)(pixels * out->pixel_stride) <= last;
 }
 
 /* A kernel of 1 x 1, stride 1, no padding: rows that lie one behind the other are one row, unless
@@ -169,6 +173,7 @@ static inline int nn_behind(const nn_view *in, const int8_t *from, const nn_view
 static inline void nn_patch_1x1(const void *constants, const nn_view *in, const nn_view *out,
                                 const nn_window *window, nn_tile *const *tiles, int32_t most) {
     const int apart = nn_apart(in, out);
+    const int32_t in_step = in->pixel_stride, out_step = out->pixel_stride;
     for (int32_t y = window->y0; y < window->y1;) {
         int32_t rows = nn_min(nn_joined_rows(in, window, y), nn_joined_rows(out, window, y));
         for (int32_t x = window->x0; x < window->x1;) {
@@ -180,10 +185,10 @@ static inline void nn_patch_1x1(const void *constants, const nn_view *in, const 
             }
             for (int32_t left = run * rows; left > 0;) {
                 const int32_t pixels = nn_min(left, most);
-                const nn_runs runs = {from, 1, in->channels, in->channels, 0, from + 1, 0};
+                const nn_runs runs = {from, 1, in->channels, in_step, out_step, 0, from + 1, 0};
                 tiles[pixels - 1](constants, &runs, to, out->channels);
-                from += pixels * in->channels;
-                to += pixels * out->channels;
+                from += pixels * in_step;
+                to += pixels * out_step;
                 left -= pixels;
             }
             x += run;
@@ -220,6 +225,8 @@ static inline void nn_patch_walk(const nn_conv_geometry *g, const void *constant
     r.in = in;
     r.row_step = g->dilation_h % in->ring_rows * in->row_stride;
     r.row_bytes = g->kernel_w * in->channels;
+    r.out_step = out->pixel_stride;
+    r.joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));
     r.zero_point = ((const nn_conv_constants *)constants)->input_zero_point;
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * g->stride_h - g->pad_top;

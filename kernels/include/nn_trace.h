@@ -18,7 +18,7 @@ static inline void nn_trace_window(uint32_t tensor, const nn_view *view, const n
         const int8_t *row = view->data + y % view->ring_rows * view->row_stride;
         for (int32_t x = left > window->x0 ? left : window->x0; x < window->x1; x++) {
             const uint32_t offset = (uint32_t)((y * view->width + x) * view->channels);
-            nn_trace(tensor, offset, row + x % view->ring_cols * view->channels,
+            nn_trace(tensor, offset, row + x % view->ring_cols * view->pixel_stride,
                      (uint32_t)view->channels);
         }
     }

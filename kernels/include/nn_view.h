@@ -6,8 +6,17 @@
 
 /* A whole tensor of `height` rows, `width` columns, `channels` channels. */
 static inline nn_view nn_whole(int8_t *data, int32_t height, int32_t width, int32_t channels) {
-    const nn_view view = {data, width * channels, height, width, 0, height, width, channels};
+    const nn_view view = {data, width * channels, channels, height,  width,
+                          0,    height,           width,    channels};
     return view;
+}
+
+/* Channels [first, first + channels) of a view, as a view of their own. */
+static inline nn_view nn_part(const nn_view *whole, int32_t first, int32_t channels) {
+    nn_view part = *whole;
+    part.data += first;
+    part.channels = channels;
+    return part;
 }
 
 /* An operand that repeats itself over an output of `height` rows and `width` columns wherever its
@@ -15,7 +24,8 @@ static inline nn_view nn_whole(int8_t *data, int32_t height, int32_t width, int3
 static inline nn_view nn_repeated(int8_t *data, int32_t own_height, int32_t own_width,
                                   int32_t channels, int32_t height, int32_t width) {
     const int32_t stride = own_height == 1 ? 0 : own_width * channels;
-    const nn_view view = {data, stride, own_height, own_width, 0, height, width, channels};
+    const nn_view view = {data, stride, channels, own_height, own_width,
+                          0,    height, width,    channels};
     return view;
 }
 

@@ -12,12 +12,13 @@ typedef struct {
     int32_t groups;
     int32_t kernel_h, kernel_w, dilation_h, dilation_w;
     int32_t size; /* weights of an output channel */
-    int32_t run;  /* taps along a row whose inputs lie one after the other, from x on */
+    int joined;   /* the inputs of neighbouring columns lie one after the other */
+    int32_t run;  /* taps along a row whose inputs do, from x on */
 } patch;
 
 /* The taps from column x on, at most `wanted`, whose inputs lie one after the other. */
 static inline int32_t run_length(const patch *p, int32_t x, int32_t wanted) {
-    return p->dilation_w == 1 && p->groups == 1 ? nn_run(p->in, x, wanted) : 1;
+    return p->joined ? nn_run(p->in, x, wanted) : 1;
 }
 
 /* Four output channels' sums over the taps that meet the input; `first`: the group's channel. */
@@ -30,7 +31,8 @@ NN_OUTLINE void sum_inside4(int32_t sums[4], const patch *p, const int8_t *weigh
         const int8_t *row = nn_row(p->in, y) + first, *w = weights;
         int32_t x = p->x, left = columns, run = p->run;
         while (left > 0) {
-            nn_dot4(sums, row + nn_column(p->in, x) * p->in->channels, w, p->size, run * p->inputs);
+            nn_dot4(sums, row + nn_column(p->in, x) * p->in->pixel_stride, w, p->size,
+                    run * p->inputs);
             left -= run;
             w += run * p->inputs;
             x += run * p->dilation_w;
@@ -48,7 +50,7 @@ NN_OUTLINE int32_t sum_inside(const patch *p, const int8_t *weights, int32_t fir
         int32_t x = p->x, run;
         for (int32_t kx = p->columns.first; kx < p->columns.end; kx += run) {
             run = run_length(p, x, p->columns.end - kx);
-            sum += nn_dot(row + nn_column(p->in, x) * p->in->channels,
+            sum += nn_dot(row + nn_column(p->in, x) * p->in->pixel_stride,
                           weights + (ky * p->kernel_w + kx) * p->inputs, run * p->inputs);
             x += run * p->dilation_w;
         }
@@ -121,6 +123,7 @@ static inline patch patch_for(const nn_conv_geometry *geometry, const nn_view *i
     p.kernel_w = geometry->kernel_w;
     p.dilation_h = geometry->dilation_h;
     p.dilation_w = geometry->dilation_w;
+    p.joined = geometry->dilation_w == 1 && geometry->groups == 1 && nn_dense(in);
     p.size = geometry->kernel_h * geometry->kernel_w * p.inputs;
     return p;
 }
@@ -137,7 +140,7 @@ void nn_conv2d_s8(const nn_conv_geometry *geometry, const void *constants, const
         p.y = top + p.rows.first * p.dilation_h;
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int32_t left = x * geometry->stride_w - geometry->pad_left;
-            int8_t *pixel = row + nn_column(out, x) * out->channels;
+            int8_t *pixel = row + nn_column(out, x) * out->pixel_stride;
             int clipped = p.rows.end - p.rows.first < p.kernel_h;
             p.columns = nn_valid_taps(left, in->width, p.kernel_w, p.dilation_w);
             p.x = left + p.columns.first * p.dilation_w;

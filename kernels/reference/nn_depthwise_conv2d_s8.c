@@ -65,10 +65,10 @@ NN_OUTLINE int walk_inside(walk *t, const patch *p, const int8_t *weights) {
         column + (columns - 1) * p->dilation_w >= in->ring_cols) {
         return 0;
     }
-    t->x = nn_row(in, p->y) + column * in->channels;
+    t->x = nn_row(in, p->y) + column * in->pixel_stride;
     t->w = weights + (p->rows.first * p->kernel_w + p->columns.first) * BLOCK;
     t->x_channel = 1;
-    t->x_step = p->dilation_w * in->channels;
+    t->x_step = p->dilation_w * in->pixel_stride;
     t->w_span = columns * BLOCK;
     t->x_row_step = p->dilation_h % in->ring_rows * in->row_stride;
     t->w_row_step = p->kernel_w * BLOCK;
@@ -127,7 +127,7 @@ NN_OUTLINE int32_t sum_inside(const patch *p, const int8_t *weights, int32_t c) 
         const int8_t *w = weights + (ky * p->kernel_w + p->columns.first) * step;
         int32_t x = p->x;
         for (int32_t kx = p->columns.first; kx < p->columns.end; kx++, x += p->dilation_w) {
-            sum += row[nn_column(p->in, x) * p->in->channels] * *w;
+            sum += row[nn_column(p->in, x) * p->in->pixel_stride] * *w;
             w += step;
         }
     }
@@ -207,7 +207,7 @@ void nn_depthwise_conv2d_s8(const nn_conv_geometry *geometry, const void *consta
             p.x = left + p.columns.first * p.dilation_w;
             clipped |= p.columns.end - p.columns.first < p.kernel_w;
             compute_pixel(&p, &block, clipped ? padding : NULL,
-                          row + nn_column(out, x) * out->channels);
+                          row + nn_column(out, x) * out->pixel_stride);
         }
     }
 }

@@ -4,7 +4,7 @@
 /* The greatest elements of `count` channels, at most 4, from channel c on. */
 static inline void reduce(int32_t found[4], const nn_area *window, int32_t c, int32_t count) {
     const nn_view *in = window->in;
-    const int32_t channels = in->channels;
+    const int32_t step = in->pixel_stride;
     for (int32_t i = 0; i < count; i++) {
         found[i] = -128;
     }
@@ -12,11 +12,11 @@ static inline void reduce(int32_t found[4], const nn_area *window, int32_t c, in
         const int8_t *line = nn_row(in, window->y + row) + c;
         int32_t x = window->x, left = window->columns;
         while (left > 0) {
-            const int8_t *value = line + nn_column(in, x) * channels;
+            const int8_t *value = line + nn_column(in, x) * step;
             int32_t run = nn_run(in, x, left);
             left -= run;
             x += run;
-            for (; run > 0; run--, value += channels) {
+            for (; run > 0; run--, value += step) {
                 for (int32_t i = 0; i < count; i++) {
                     found[i] = nn_max(found[i], value[i]);
                 }

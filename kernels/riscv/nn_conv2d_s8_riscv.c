@@ -228,10 +228,9 @@ static inline __attribute__((always_inline)) void compute(const nn_runs *runs, i
         const nn_riscv_channel *channel = nn_riscv_channels(head);                                 \
         const int32_t blocks = (channels + CHANNELS - 1) / CHANNELS;                               \
         const int8_t *weights = (const int8_t *)(channel + CHANNELS * blocks);                     \
-        const int32_t size = runs->count * runs->bytes * CHANNELS;                                 \
+        const int32_t size = runs->count * runs->bytes * CHANNELS, stride = runs->out_step;        \
         for (int32_t c = 0; c < channels; c += CHANNELS, weights += size) {                        \
-            const place to = {head, channel + c, out + c, channels,                                \
-                              nn_min(CHANNELS, channels - c)};                                     \
+            const place to = {head, channel + c, out + c, stride, nn_min(CHANNELS, channels - c)}; \
             compute(runs, pixels, weights, &to);                                                   \
         }                                                                                          \
     }

@@ -27,7 +27,7 @@ typedef struct {
     const int8_t *weights;
     int32_t above, rows, below; /* rows of taps over padding, over the input, and again */
     const int8_t *data;         /* the first row of input that is met */
-    int32_t row_step, ring;
+    int32_t row_step, ring, out_step;
     const int8_t *ring_end;
     int32_t offsets[NN_RISCV_REACH]; /* of a tile's columns in a row; -1: padding */
 } nn_riscv_row;
@@ -56,14 +56,15 @@ NN_OUTLINE void nn_riscv_put_general(const nn_conv_constants *common,
 static inline __attribute__((always_inline)) void
 nn_riscv_tile(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count,
               const int32_t width, const int32_t pixels, const int32_t stride, const int regular) {
-    const int32_t step = r->in->channels, padding = r->head->common.input_zero_point;
+    const int32_t step = r->in->pixel_stride, out_step = r->out_step,
+                  padding = r->head->common.input_zero_point;
     const int32_t low = r->head->common.clamp_min, high = r->head->common.clamp_max;
     const int32_t above = width * r->above, below = width * r->below, rows = r->rows;
     const int32_t row_step = r->row_step, ring = r->ring, *const offsets = r->offsets;
     const int odd = r->head->mode != NN_RISCV_PLAIN, general = r->head->mode == NN_RISCV_GENERAL;
     const int8_t *first = r->data + column * step, *ring_end = r->ring_end, *w = r->weights;
-    const nn_riscv_channel *channel = r->channels;
-    for (int32_t c = step; c > 0; c--, channel++, first++, ring_end++, out++) {
+    const nn_riscv_channel *channel = r->channels, *last = channel + r->in->channels;
+    for (; channel != last; channel++, first++, out++) {
         int32_t sums[NN_RISCV_LONG], bias = channel->bias;
         const int8_t *row = first;
         if (above + below != 0) {
@@ -108,13 +109,13 @@ nn_riscv_tile(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count,
             for (int32_t p = 0; p < pixels; p++) {
                 kept[p] = sums[p];
             }
-            nn_riscv_put_general(&r->head->common, channel, kept, out, step, count);
+            nn_riscv_put_general(&r->head->common, channel, kept, out, out_step, count);
             continue;
         }
         const nn_riscv_channel k = *channel;
         int8_t *pixel = out;
 #pragma GCC unroll 12
-        for (int32_t p = 0; p < pixels; p++, pixel += step) {
+        for (int32_t p = 0; p < pixels; p++, pixel += out_step) {
             if (!regular && p == count) {
                 break;
             }
@@ -130,7 +131,7 @@ static inline void nn_riscv_find_columns(nn_riscv_row *r, int32_t left, int32_t 
     for (int32_t i = 0; i < NN_RISCV_REACH; i++) {
         const int32_t x = left + i;
         const int meets = i < reach && x >= 0 && x < r->in->width;
-        r->offsets[i] = meets ? nn_column(r->in, x) * r->in->channels : -1;
+        r->offsets[i] = meets ? nn_column(r->in, x) * r->in->pixel_stride : -1;
     }
 }
 
@@ -162,6 +163,7 @@ static inline void nn_riscv_depthwise(const nn_riscv_tiles *tiles, int32_t width
     r.row_step = g->dilation_h % in->ring_rows * in->row_stride;
     r.ring = in->ring_rows * in->row_stride;
     r.ring_end = in->data + r.ring;
+    r.out_step = out->pixel_stride;
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * g->stride_h - g->pad_top;
         const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);

@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) void nn_riscv_take_area(int32_t tot
                                                                      const int32_t wide,
                                                                      const int greatest) {
     const nn_view *in = area->in;
-    const int32_t channels = in->channels, column = nn_column(in, area->x);
+    const int32_t step = in->pixel_stride, column = nn_column(in, area->x);
     const int32_t run = nn_min(area->columns, in->ring_cols - column);
     const int8_t *row = nn_row(in, area->y) + c;
     const int8_t *end = in->data + in->ring_rows * in->row_stride;
@@ -35,9 +35,9 @@ static inline __attribute__((always_inline)) void nn_riscv_take_area(int32_t tot
         totals[i] = greatest ? -128 : 0;
     }
     for (int32_t rows = area->rows; rows > 0; rows--) {
-        nn_riscv_take(totals, row + column * channels, channels, run, wide, greatest);
+        nn_riscv_take(totals, row + column * step, step, run, wide, greatest);
         if (run < area->columns) { /* the column window wraps around */
-            nn_riscv_take(totals, row, channels, area->columns - run, wide, greatest);
+            nn_riscv_take(totals, row, step, area->columns - run, wide, greatest);
         }
         row += in->row_stride;
         row = row >= end ? row - in->ring_rows * in->row_stride : row;

@@ -21,6 +21,7 @@ static inline __attribute__((always_inline)) void compute(const nn_rvv_block *b,
                                                           int8_t *out, int32_t channels, int32_t c,
                                                           size_t vl) {
     const int8_t *weights = b->weights + c, *run = runs->first;
+    const int32_t step = runs->out_step;
     vint32m4_t s0 = __riscv_vle32_v_i32m4(b->biases + c, vl), s1 = s0, s2 = s0, s3 = s0;
     for (int32_t i = runs->count; i > 0; i--) {
         const int8_t *x0 = run, *x1 = x0 + (pixels > 1 ? runs->step : 0);
@@ -49,13 +50,13 @@ static inline __attribute__((always_inline)) void compute(const nn_rvv_block *b,
     }
     put(out + c, s0, multiplier, shift, b->head, vl);
     if (pixels > 1) {
-        put(out + channels + c, s1, multiplier, shift, b->head, vl);
+        put(out + step + c, s1, multiplier, shift, b->head, vl);
     }
     if (pixels > 2) {
-        put(out + 2 * channels + c, s2, multiplier, shift, b->head, vl);
+        put(out + 2 * step + c, s2, multiplier, shift, b->head, vl);
     }
     if (pixels > 3) {
-        put(out + 3 * channels + c, s3, multiplier, shift, b->head, vl);
+        put(out + 3 * step + c, s3, multiplier, shift, b->head, vl);
     }
 }
 

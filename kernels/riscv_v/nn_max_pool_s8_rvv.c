@@ -11,7 +11,7 @@ static void compute(const nn_area *area, const nn_pool_constants *clamp, int8_t 
         for (int32_t y = 0; y < area->rows; y++) {
             const int8_t *line = nn_row(in, area->y + y) + c;
             for (int32_t x = 0; x < area->columns; x++) {
-                const int8_t *at = line + nn_column(in, area->x + x) * in->channels;
+                const int8_t *at = line + nn_column(in, area->x + x) * in->pixel_stride;
                 found = __riscv_vmax(found, __riscv_vle8_v_i8m4(at, vl), vl);
             }
         }

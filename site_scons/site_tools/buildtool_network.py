@@ -20,11 +20,9 @@ from SCons.Action import Action
 from SCons.Errors import UserError
 
 from buildtool.client import BuildtoolError, Client, did_you_mean, home
+from buildtool.client import options as table
 
-PLANNING = (
-    *("strategy", "objective", "ram", "max_f", "max_cost", "max_flash"),
-    *("in_place", "image", "segments", "order", "hand_off"),
-)
+PLANNING = tuple(option.name for option in table.of("emit", table.Group.PLANNING))
 EMITTED = "emitted"  # the root in an answer that a network's own folder stands for
 
 _clients = {}
@@ -67,7 +65,9 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
     whose kernels the networks are to use (Cortex-M). Gives what the answer says of the compiler, and the
     folders of the board's headers as `includes`.
     """
-    request = {"board": board, "toolchain": toolchain, "options": {"cmsis_nn": cmsis_nn} if cmsis_nn else {}}
+    request = {"board": board}
+    request |= {"toolchain": toolchain} if toolchain else {}
+    request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
     answer = _ask(env, kind="describe", **request)
     work = env.Dir(work) if work else env.Dir(f"#build/{_literal(answer['board'])}")
     tools = answer["tools"]
@@ -110,6 +110,10 @@ def neural_network(env, model, directory=None, name=None, **planning):
     for option in planning:
         if option not in PLANNING:
             raise UserError(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
+    try:  # a build learns of a mistake before it starts
+        table.planning(planning, cmsis_nn="cmsis_nn" in env["BOARD_REQUEST"])
+    except BuildtoolError as error:
+        raise UserError(str(error)) from None
     if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UserError(f"a network's name is a C identifier in lower case, '{name}' is none")
     source = env.File(_literal(model)) if _is_file(model) else None
@@ -121,13 +125,12 @@ def neural_network(env, model, directory=None, name=None, **planning):
     files = answer["network"]
     own = env.Clone(BOARD_ANSWER=answer)
     directory = env.Dir(directory) if directory else env["BOARD_WORK"].Dir(_literal(files["net"]))
-    request = {key: value for key, value in asked.items() if key != "toolchain"}
-    request["options"] = {**request["options"], **planning}
+    request = {key: value for key, value in asked.items() if key != "toolchain"} | {"options": planning}
     emitted = _emit(own, directory.Dir("src"), request, source)
     objects = _objects(own, "network", directory.Dir("obj"), emitted)
     library = own.StaticLibrary(directory.File(files["library"]), [*objects, *_kernels(env)])
     include = [_node(own, answer, place, env.Dir, emitted) for place in _group(answer, "network")["includes"]]
-    slots = {"model": asked["model"], "board": env["BOARD"], **request["options"]}
+    slots = {key: asked[key] for key in ("model", "board", "cmsis_nn") if key in asked}
     return Network(answer, directory, slots, library, include, emitted)
 
 
@@ -155,7 +158,7 @@ def run_network(env, network, firmware, **inputs):
     words = _words(network, "profile")
     for option, value in inputs.items():
         if value not in (None, ""):
-            words += [f"--{option.replace('_', '-')}", str(value)]
+            words += [table.BY_NAME[option].flagged, str(value)]
     own = env.Clone(ENV=dict(os.environ))
     return own.AlwaysBuild(own.Alias("run", firmware, _action(own, words)))
 
@@ -177,7 +180,7 @@ def _group(answer, name):
 
 
 def _node(env, answer, place, kind, emitted=None):
-    """The node of a place in an answer: `kind` is env.File or env.Dir, `emitted` a network's files by name."""
+    """The node of a place in an answer; `kind` is env.File or env.Dir, `emitted` are files by name."""
     if place["root"] == EMITTED:
         if place["path"]:
             return emitted[place["path"]]

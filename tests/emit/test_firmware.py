@@ -2,12 +2,12 @@
 
 import re
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
 from nativebatch import FLAGS, build, execute, prepare
 from netbuilder import NetBuilder
+from paths import KERNELS
 
 from buildtool.graph import reference
 from buildtool.graph.types import OpKind
@@ -203,7 +203,7 @@ def said(jobs, tmp_path_factory):
 
 
 def test_the_statuses_are_those_of_the_header():
-    header = (Path(__file__).resolve().parents[2] / "kernels/include/nn_image.h").read_text()
+    header = (KERNELS / "include/nn_image.h").read_text()
     names = re.findall(r"^    (NN_\w+)(?: = 0)?,?", header.split("typedef enum {")[1], re.MULTILINE)
     words = "ARENA IMAGE IMAGE_VERSION IMAGE_LAYOUT IMAGE_CRC NOT_INITIALISED"
     assert names[:7] == ["NN_OK", *(f"NN_ERROR_{word}" for word in words.split())]

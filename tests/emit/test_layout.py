@@ -1,14 +1,14 @@
 """Long lines of C are broken as clang-format breaks them, and mean the same."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
-from cbuilds import need
+from needs import needs_tool
+from paths import ROOT
 
 from buildtool.emit.layout import COLUMNS, continued, indented, numbers, wrapped
 
-STYLE = Path(__file__).resolve().parents[2] / ".clang-format"
+STYLE = ROOT / ".clang-format"
 
 LONG = [
     "nn_conv2d_s8(&geometry, weights + 123456789, &in, &out, &window, nn_constant(arena + 123456789), more);",
@@ -27,7 +27,7 @@ def test_a_broken_line_fits_and_says_the_same(line, indent):
 
 
 def test_clang_format_would_break_the_lines_alike(tmp_path):
-    program = need("clang-format-19")
+    program = needs_tool("clang-format")
     text = "void f(void) {\n" + "\n".join(indented(LONG)) + "\n}\n"
     done = subprocess.run(
         [program, f"--style=file:{STYLE}"], input=text, capture_output=True, text=True, check=True

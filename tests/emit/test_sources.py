@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from cbuilds import BUILDS, WARNINGS, need
+from cbuilds import BUILDS, WARNINGS
 from everyop import every_operator
+from needs import needs_tool
 from netbuilder import NetBuilder
+from paths import ROOT
 
 from buildtool.emit.sources import emit
 from buildtool.graph.rewrite import rewrite
@@ -24,7 +26,6 @@ from buildtool.service.pipeline.pipeline import make_plan
 from buildtool.target.registry import load_target
 from buildtool.zoo import build
 
-ROOT = Path(__file__).resolve().parents[2]
 TARGET = load_target("cortex-m4")
 NETWORKS = ("ds_cnn", "resnet8", "mobilenetv2:size=32,alpha=0.35,classes=10")
 
@@ -56,7 +57,7 @@ def test_emitted_c_compiles_without_a_warning(build_name, tmp_path):
         user = tmp_path / f"{name}_user.c"
         user.write_text(USER.replace("NAME", name.upper()).replace("name", name))
         for extra in ((), ("-DNN_TRACE",)):
-            command = [need(compiler), *flags, *WARNINGS, *extra, "-O1", "-fsyntax-only"]
+            command = [needs_tool(compiler), *flags, *WARNINGS, *extra, "-O1", "-fsyntax-only"]
             command += [f"-I{include_folder()}", f"-I{tmp_path}", str(tmp_path / f"{name}.c"), str(user)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
@@ -92,11 +93,17 @@ def test_an_arena_that_is_too_small_does_not_compile(tmp_path):
     write_files(made.files, tmp_path)
     text = '#include "net.h"\nstatic char arena[NET_ARENA_BYTES - 1];\nNET_CHECK_ARENA(arena);\n'
     for number, standard in enumerate(("-std=c99", "-std=c11")):
-        for compiler in ("gcc", "clang-22"):
+        for compiler in ("gcc", "clang"):
             bad, good = (tmp_path / f"{word}{number}{compiler}.c" for word in ("bad", "good"))
             bad.write_text(text)
             good.write_text(text.replace(" - 1", ""))
-            command = [need(compiler), standard, f"-I{include_folder()}", f"-I{tmp_path}", "-fsyntax-only"]
+            command = [
+                needs_tool(compiler),
+                standard,
+                f"-I{include_folder()}",
+                f"-I{tmp_path}",
+                "-fsyntax-only",
+            ]
             assert subprocess.run([*command, str(bad)], capture_output=True, check=False).returncode != 0
             assert subprocess.run([*command, str(good)], capture_output=True, check=False).returncode == 0
 
@@ -108,7 +115,7 @@ def test_the_header_serves_cpp(tmp_path):
         '#include "every.h"\nEVERY_DEFINE_ARENA(arena);\nEVERY_CHECK_ARENA(arena);\n'
         "int main() { return every_init(arena, sizeof arena, every_weights) + every_invoke(); }\n"
     )
-    command = [need("clang-22"), "-x", "c++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    command = [needs_tool("clang"), "-x", "c++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
     command += ["-nostdinc++", f"-I{include_folder()}", f"-I{tmp_path}", str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -124,7 +131,7 @@ def streamed(spec):
 @pytest.mark.parametrize("how", [zoo, streamed])
 @pytest.mark.parametrize("spec", ["every operator", *NETWORKS])
 def test_clang_format_has_nothing_to_change(spec, how, tmp_path):
-    program = need("clang-format-19")
+    program = needs_tool("clang-format")
     made = emitted(every_operator(1, 2), "every") if spec == "every operator" else how(spec)
     (tmp_path / ".clang-format").write_bytes((ROOT / ".clang-format").read_bytes())
     write_files(made.files, tmp_path)
@@ -196,8 +203,8 @@ def test_hostile_tensor_names_stay_inside_their_comments(tmp_path):
     made = emitted(dataclasses.replace(graph, tensors=tensors), "evil*/")
     write_files(made.files, tmp_path)
     assert made.net == "evil"
-    for compiler in ("gcc", "clang-22"):
-        command = [need(compiler), *WARNINGS, "-fsyntax-only", f"-I{include_folder()}", f"-I{tmp_path}"]
+    for compiler in ("gcc", "clang"):
+        command = [needs_tool(compiler), *WARNINGS, "-fsyntax-only", f"-I{include_folder()}", f"-I{tmp_path}"]
         done = subprocess.run(
             [*command, str(tmp_path / "evil.c")], capture_output=True, text=True, check=False
         )
@@ -208,9 +215,9 @@ def test_a_network_defines_no_name_but_its_own(tmp_path):
     """Any number of networks link into one image: all else is static."""
     made = emitted(every_operator(), "every")
     write_files(made.files, tmp_path)
-    nm = need("nm")
+    nm = needs_tool("nm")
     for source in ("every.c", "every_weights.S"):
-        command = [need("gcc"), "-c", f"-I{include_folder()}", source, "-o", f"{source}.o"]
+        command = [needs_tool("gcc"), "-c", f"-I{include_folder()}", source, "-o", f"{source}.o"]
         subprocess.run(command, cwd=tmp_path, check=True)
         listed = subprocess.run(
             [nm, "-g", "--defined-only", f"{source}.o"],

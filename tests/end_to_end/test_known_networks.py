@@ -1,13 +1,11 @@
 """Trained and zoo networks on every board: every tensor equals LiteRT's; arenas as published."""
 
-from pathlib import Path
-
 import pytest
+from needs import needs_shared
 
 from buildtool.errors import UnsupportedError
 from buildtool.service import handle
 
-MODELS = Path(__file__).resolve().parents[3] / "shared" / "models"
 FILES = (
     "mbv2_w035_144_random",
     "mcunet_320k_imagenet",
@@ -41,10 +39,7 @@ ARENAS = {
 
 
 def shared(name):
-    path = MODELS / f"{name}.tflite"
-    if not path.is_file():
-        pytest.skip(f"../shared/models/{name}.tflite is not there")
-    return str(path)
+    return str(needs_shared(f"models/{name}.tflite"))
 
 
 def validate(model, board, toolchain="", inputs=3, strategy="layerwise"):

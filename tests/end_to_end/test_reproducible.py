@@ -5,11 +5,9 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """\
 import hashlib, json, sys
 from buildtool.service import handle

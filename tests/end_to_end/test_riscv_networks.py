@@ -1,21 +1,16 @@
 """Whole networks on RISC-V: every tensor equals the reference; image row by row in the HiFive1's 16 KB."""
 
-from pathlib import Path
-
 import pytest
+from needs import needs_shared
 
 from buildtool import cli
 from buildtool.service import handle
 
-MODELS = Path(__file__).resolve().parents[3] / "shared" / "models"
 RAM = 16384
 
 
 def shared(name):
-    path = MODELS / f"{name}.tflite"
-    if not path.is_file():
-        pytest.skip(f"../shared/models/{name}.tflite is not there")
-    return str(path)
+    return str(needs_shared(f"models/{name}.tflite"))
 
 
 def validated(model, board, **options):

@@ -134,7 +134,7 @@ def test_any_text_gives_a_network_or_an_error(lines):
 
 
 def test_large_files_end_soon():
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(ModelError, match="more than 4096 sections"):
         read("[maxpool]\n" * 60_000)
     with pytest.raises(ModelError, match="too small"):
@@ -143,4 +143,4 @@ def test_large_files_end_soon():
         read("[upsample]\nstride=2\n" * 4000)
     flow = read("[maxpool]\nsize=2\nstride=1\n" * 4000)
     assert len(flow.ops) == 4000
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20

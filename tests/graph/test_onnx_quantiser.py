@@ -3,11 +3,10 @@
 The files were recorded (tests/support/onnxrecorded/make.py); onnxruntime computes in float32.
 """
 
-from pathlib import Path
-
 import numpy as np
 import onnx
 import pytest
+from paths import TESTS
 
 from buildtool.graph.onnxqdq.reader import read_qdq
 from buildtool.graph.reference import execute
@@ -15,7 +14,7 @@ from buildtool.graph.reference import execute_op as computed
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ALIAS_KINDS, OpKind
 
-FOLDER = Path(__file__).resolve().parents[1] / "support/onnxrecorded"
+FOLDER = TESTS / "support/onnxrecorded"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.onnx"))
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from flatfiles import FileOperator, FileTensor, constant, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from litert import run
+from needs import needs_shared
 from samplefiles import Sheet, mixed
 
 from buildtool.errors import ModelError, UnsupportedError
@@ -26,15 +25,11 @@ from buildtool.graph.types import (
     SliceAttrs,
 )
 
-MODELS = Path(__file__).parents[2] / "../shared/models"
 EXAMPLES = settings(derandomize=True, deadline=None, max_examples=25)
 
 
 def shared_model(name: str) -> bytes:
-    path = MODELS / f"{name}.tflite"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
-    return path.read_bytes()
+    return needs_shared(f"models/{name}.tflite").read_bytes()
 
 
 def random_inputs(graph: Graph, seed: int = 0) -> list[np.ndarray]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 import time
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
 from flatfiles import FileOperator, FileTensor, constant, write
+from needs import needs_shared
 from samplefiles import mixed
 
 from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
@@ -17,7 +17,6 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import Graph
 
-KWS = Path(__file__).parents[2] / "../shared/models/mlperf_kws.tflite"
 MEMORY_PER_BYTE = 40  # Python objects around a vector's elements
 MEMORY_BASE = 4 << 20  # bytes; a rewrite may compute small constants
 SECONDS = 3.0  # of processor time; the fuzzed files take some 0.05
@@ -113,9 +112,7 @@ def test_thousands_of_mutated_files(rng_seed: int) -> None:
 
 @pytest.mark.slow
 def test_thousands_of_mutations_of_a_trained_network() -> None:
-    if not KWS.exists():
-        pytest.skip(f"{KWS} is absent")
-    fuzz(KWS.read_bytes(), 1000, rng_seed=3)
+    fuzz(needs_shared("models/mlperf_kws.tflite").read_bytes(), 1000, rng_seed=3)
 
 
 @pytest.mark.slow

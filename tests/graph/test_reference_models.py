@@ -1,24 +1,20 @@
 """Trained networks: every tensor that the executor computes equals LiteRT's reference kernels."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from graphs import inputs_for
 from litert import run
+from needs import needs_shared
 
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 
-MODELS = Path(__file__).resolve().parents[3] / "shared" / "models"
 SMALL = ["mcunet_vww5", "mlperf_ad", "mlperf_kws", "mlperf_resnet8", "mlperf_vww96", "mbv2_w035_144_random"]
 LARGE = ["mobilenetv2_160", "mcunet_320k_imagenet"]
 
 
 def compare(name, seed, pattern="random"):
-    path = MODELS / f"{name}.tflite"
-    if not path.exists():
-        pytest.skip(f"no {path.name} in ../shared/models")
+    path = needs_shared(f"models/{name}.tflite")
     data = path.read_bytes()
     graph = read_model(data, path=path.name)
     inputs = inputs_for(graph, seed, pattern)

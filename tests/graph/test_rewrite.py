@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 from flatfiles import FileOperator, FileTensor, constant, write
 from hypothesis import given, settings
 from litert import run
+from needs import needs_shared
 from randomnets import Net, networks
 from samplefiles import Sheet, mixed
 
@@ -31,14 +31,9 @@ from buildtool.graph.types import (
     TransposeAttrs,
 )
 
-MODELS = Path(__file__).parents[2] / "../shared/models"
-
 
 def shared_model(name: str) -> Graph:
-    path = MODELS / f"{name}.tflite"
-    if not path.exists():
-        pytest.skip(f"{path} is absent")
-    return read_model(path.read_bytes())
+    return read_model(needs_shared(f"models/{name}.tflite").read_bytes())
 
 
 def kinds(graph: Graph) -> Counter[str]:
@@ -132,7 +127,7 @@ def test_trained_networks_shrink_and_keep_every_byte(name: str, operators: int, 
 
 def test_the_means_behind_a_transpose_keep_litert_s_values() -> None:
     """Each MEAN's own rounding is kept: the intermediate mean, permuted, equals LiteRT's."""
-    path = MODELS / "mcunet_vww5.tflite"
+    path = needs_shared("models/mcunet_vww5.tflite")
     graph = rewrite(shared_model("mcunet_vww5"))
     image = np.random.default_rng(5).integers(-128, 128, (1, 80, 80, 3)).astype(np.int8)
     expected = run(path.read_bytes(), [as_float(graph, graph.inputs[0], image)])

@@ -10,9 +10,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cbuilds import BUILDS, WARNINGS, need
+from cbuilds import BUILDS, WARNINGS
 from everyop import every_operator
 from kernelboard import Call, Firmware, Memory
+from needs import needs_tool
+from paths import TESTS
 
 from buildtool.errors import UsageError
 from buildtool.graph.tflite.writer import write_model
@@ -23,7 +25,7 @@ from buildtool.target.expression import evaluate
 from buildtool.target.registry import kernels_root, load_board
 from buildtool.target.types import Toolchain
 
-STAND_IN = str(Path(__file__).resolve().parents[1] / "support" / "cmsis_nn")
+STAND_IN = str(TESTS / "support/cmsis_nn")
 REAL = os.environ.get("CMSIS_NN_PATH")
 LIBRARIES = [pytest.param(STAND_IN, id="stand-in"), *([pytest.param(REAL, id="real")] if REAL else [])]
 KINDS = {"conv2d", "depthwise_conv2d", "add", "mul", "avg_pool", "max_pool", "softmax"}
@@ -63,13 +65,13 @@ def test_networks_equal_the_reference(library, board, toolchain, model):
 def test_the_adapters_compile_without_a_warning(build):
     compiler, *flags = BUILDS[build]
     includes = [f"-I{kernels_root() / 'include'}", "-isystem", f"{STAND_IN}/Include"]
-    command = [need(compiler), *flags, *WARNINGS, "-fsyntax-only", *includes]
+    command = [needs_tool(compiler), *flags, *WARNINGS, "-fsyntax-only", *includes]
     subprocess.run([*command, *map(str, ADAPTERS)], check=True)
 
 
 def test_the_c_is_formatted():
     files = [*ADAPTERS, *kernels_root().glob("cortex_m_cmsis_nn/*.h"), *Path(STAND_IN).glob("*/*.[ch]")]
-    subprocess.run([need("clang-format-19"), "--dry-run", "--Werror", *map(str, files)], check=True)
+    subprocess.run([needs_tool("clang-format"), "--dry-run", "--Werror", *map(str, files)], check=True)
 
 
 # ---- scratch -------------------------------------------------------------------------------------

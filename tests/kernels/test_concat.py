@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 def ring(array, shape):
     """A view of `array`, which holds a part of a tensor of `shape`."""
     rows, columns, channels = array.shape
-    return View(array.ctypes.data, columns * channels, rows, columns, 0, *shape)
+    return View(array.ctypes.data, columns * channels, channels, rows, columns, 0, *shape)
 
 
 @settings(max_examples=80, derandomize=True, deadline=None)

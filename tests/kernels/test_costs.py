@@ -2,11 +2,7 @@
 
 import pytest
 
-from buildtool.graph.types import ALIAS_KINDS
 from buildtool.service import handle
-from buildtool.service.pipeline.models import load_model, read_graph
-from buildtool.target.catalogue import cost, select
-from buildtool.target.registry import load_target
 
 COMPILER = "clang 22."  # the catalogues' counts are of its code
 BOARDS = ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "qemu-virt-rv32v256")
@@ -14,9 +10,8 @@ FAST = {("qemu-virt-rv32", "ds_cnn"), ("qemu-virt-rv32v", "ds_cnn")}
 
 
 def predicted(board, model):
-    target = load_target(board)
-    _, graph = read_graph(load_model(model))
-    return sum(cost(select(target, graph, op), graph, op) for op in graph.ops if op.kind not in ALIAS_KINDS)
+    request = {"kind": "plan", "model": model, "board": board, "options": {"strategy": "layerwise"}}
+    return handle(request)["cost"]
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ import re
 import subprocess
 
 import pytest
+from cbuilds import symbols
 from ckernels import KERNELS, WARNINGS
-from test_compile import need
+from needs import needs_tool
 
 SOURCES = sorted((KERNELS / "cortex_m_dsp").glob("*.c"))
 HEADERS = [*sorted((KERNELS / "cortex_m_dsp").glob("*.h")), KERNELS / "include" / "nn_cortex_m_dsp.h"]
@@ -19,23 +20,23 @@ RUNTIME = {"memcpy", "memset", "memmove", "__aeabi_memcpy", "__aeabi_memset"}
 
 def command(compiler, core):
     cpu, fpu, triple = CORES[core]
-    select = [f"--target={triple}"] if compiler == "clang-22" else ["-mthumb"]
+    select = [f"--target={triple}"] if compiler == "clang" else ["-mthumb"]
     flags = [f"-mcpu={cpu}", f"-mfpu={fpu}", "-mfloat-abi=hard", "-ffreestanding", "-O3", "-ffp-contract=off"]
-    return [need(compiler), *select, *flags, *WARNINGS, f"-I{KERNELS / 'include'}"]
+    return [needs_tool(compiler), *select, *flags, *WARNINGS, f"-I{KERNELS / 'include'}"]
 
 
 # Every core and every compiler appear in the fast tier; their product does not.
-FAST = {("clang-22", "M4"), ("arm-none-eabi-gcc", "M7"), ("clang-22", "M33")}
+FAST = {("clang", "M4"), ("arm-none-eabi-gcc", "M7"), ("clang", "M33")}
 BUILDS = [
     pytest.param(compiler, core, marks=() if (compiler, core) in FAST else pytest.mark.slow)
-    for compiler in ("clang-22", "arm-none-eabi-gcc")
+    for compiler in ("clang", "arm-none-eabi-gcc")
     for core in CORES
 ]
 
 
 @pytest.mark.parametrize(("compiler", "core"), BUILDS)
 def test_no_warnings_and_nothing_needed_but_the_runtime(compiler, core, tmp_path):
-    nm, needed, made = need("arm-none-eabi-nm"), set(), {"nn_add_s8", "nn_mul_s8", "nn_mean_s8"}
+    needed, made = set(), {"nn_add_s8", "nn_mul_s8", "nn_mean_s8"}
     made |= {"nn_avg_pool_s8", "nn_max_pool_s8"}  # the plain twins serve what the others do not
     for source in SOURCES:
         target = tmp_path / f"{source.stem}.o"
@@ -46,10 +47,10 @@ def test_no_warnings_and_nothing_needed_but_the_runtime(compiler, core, tmp_path
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        listed = subprocess.run([nm, str(target)], capture_output=True, text=True, check=True).stdout
-        needed |= set(re.findall(r" U (\S+)", listed))
-        made |= set(re.findall(r" T (\S+)", listed))
-        assert not re.findall(r" [bBdDC] (\S+)", listed), source.name
+        found = symbols(target)
+        needed |= found.needed
+        made |= found.functions
+        assert not found.variables, source.name
     assert needed - made <= RUNTIME
 
 
@@ -62,5 +63,5 @@ def test_a_file_holds_one_public_function_and_its_scratch_twin():
 
 
 def test_the_sources_are_formatted():
-    formatter = need("clang-format-19")
+    formatter = needs_tool("clang-format")
     subprocess.run([formatter, "--dry-run", "--Werror", *map(str, [*SOURCES, *HEADERS])], check=True)

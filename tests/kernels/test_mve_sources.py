@@ -4,13 +4,14 @@ import re
 import subprocess
 
 import pytest
+from cbuilds import symbols
 from ckernels import KERNELS, WARNINGS
-from test_compile import need
+from needs import needs_tool
 
 SOURCES = sorted((KERNELS / "cortex_m_mve").glob("*.c"))
 HEADERS = [*sorted((KERNELS / "cortex_m_mve").glob("*.h")), KERNELS / "include" / "nn_cortex_m_mve.h"]
 CORE = ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-ffreestanding", "-ffp-contract=off")
-SELECT = {"clang-22": "--target=thumbv8.1m.main-none-eabihf", "arm-none-eabi-gcc": "-mthumb"}
+SELECT = {"clang": "--target=thumbv8.1m.main-none-eabihf", "arm-none-eabi-gcc": "-mthumb"}
 RUNTIME = {"memcpy", "memset", "memmove", "__aeabi_memcpy", "__aeabi_memset", "__aeabi_memclr4"}
 PIECES = {"nn_mve_pairs"}  # what a kernel calls; several entry points
 
@@ -18,18 +19,25 @@ PIECES = {"nn_mve_pairs"}  # what a kernel calls; several entry points
 @pytest.mark.parametrize("level", ["-O3", "-Os", pytest.param("-O1", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("compiler", sorted(SELECT))
 def test_no_warnings_and_nothing_needed_but_the_runtime(compiler, level, tmp_path):
-    nm, needed, made = need("arm-none-eabi-nm"), set(), set()
+    needed, made = set(), set()
     for source in SOURCES:
         target = tmp_path / f"{source.stem}.o"
-        command = [need(compiler), SELECT[compiler], *CORE, level, *WARNINGS, f"-I{KERNELS / 'include'}"]
+        command = [
+            needs_tool(compiler),
+            SELECT[compiler],
+            *CORE,
+            level,
+            *WARNINGS,
+            f"-I{KERNELS / 'include'}",
+        ]
         done = subprocess.run(
             [*command, "-c", str(source), "-o", str(target)], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
-        listed = subprocess.run([nm, str(target)], capture_output=True, text=True, check=True).stdout
-        needed |= set(re.findall(r" U (\S+)", listed))
-        made |= set(re.findall(r" T (\S+)", listed))
-        assert not re.findall(r" [bBdDC] (\S+)", listed), source.name
+        found = symbols(target)
+        needed |= found.needed
+        made |= found.functions
+        assert not found.variables, source.name
     assert needed - made <= RUNTIME
 
 
@@ -43,5 +51,5 @@ def test_a_file_holds_one_public_function_and_its_scratch_twin():
 
 
 def test_the_sources_are_formatted():
-    formatter = need("clang-format-19")
+    formatter = needs_tool("clang-format")
     subprocess.run([formatter, "--dry-run", "--Werror", *map(str, [*SOURCES, *HEADERS])], check=True)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kernelboard import Call, Memory
 from kernelcases import convolutions, dense, depthwise, elementwise, means, pools, tables
 from litert import run_graph
-from placement import run_over, run_pieces, run_whole
+from placement import run_over, run_parts, run_pieces, run_whole
 from riscvcases import deep_convolutions, depthwise_3x3, depthwise_rows, wide
 from vectorcases import large_factors
 
@@ -56,13 +56,15 @@ def collect(strategy, count, use):
 
 @functools.cache
 def recorded(board, kind):
-    """Calls of a kind: whole, from rings, and with the output over the input."""
+    """Calls of a kind: whole, from rings, of parts of wider tensors, and with the output over the input."""
     with recording(board, BOARDS[board]) as recorder:
 
         def place(drawn):
             case, seed, columns = drawn
             run_whole(case)
             run_pieces(case, seed, columns=columns)
+            run_parts(case, seed)
+            run_pieces(case, seed, columns=not columns, wide=True)
             overlap = select(recorder.target, case.graph, case.op).overlap
             apart = None
             if overlap is not Contract.NONE:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from kernelcases import convolutions, dense, elementwise, pools, tables
 from litert import run_graph
-from placement import run_over, run_pieces, run_whole
+from placement import run_over, run_parts, run_pieces, run_whole
 from riscvcases import depthwise_3x3, depthwise_rows, wide
 
 from buildtool.emit.packing import pack
@@ -23,7 +23,10 @@ from buildtool.target.expression import evaluate
 from buildtool.target.types import Contract
 
 EXAMPLES = settings(
-    max_examples=60, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.filter_too_much]
+    max_examples=60,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 FAMILY = "riscv"
 
@@ -105,6 +108,18 @@ def test_windows_from_rings_in_both_directions(cases, data):
     whole = run_whole(case)
     for columns in (False, True):
         pieces = run_pieces(case, data.draw(st.integers(0, 999)), columns=columns)
+        np.testing.assert_array_equal(pieces, whole)
+
+
+@kinds
+@EXAMPLES
+@given(data=st.data())
+def test_parts_of_the_channels_of_wider_tensors(cases, data):
+    case, seed = served(data, cases), data.draw(st.integers(0, 999))
+    whole = run_whole(case)
+    for filler in range(2):
+        np.testing.assert_array_equal(run_parts(case, seed, filler=filler), whole)
+        pieces = run_pieces(case, seed, columns=bool(seed % 2), wide=True, filler=filler)
         np.testing.assert_array_equal(pieces, whole)
 
 

@@ -1,4 +1,4 @@
-"""The plain kernels equal LiteRT to the bit: whole, in pieces from rings, and over their input."""
+"""The plain kernels equal LiteRT to the bit: whole, in pieces from rings, as parts, and over their input."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from kernelcases import windowed
 from litert import run_graph
-from placement import run_over, run_pieces, run_whole
+from placement import run_over, run_parts, run_pieces, run_whole
 
 from buildtool.plan.schedule.overlap import distance
 from buildtool.target.types import Contract
@@ -51,6 +51,19 @@ def test_windows_of_rows_and_columns_from_rings_in_both_directions(kind, data):
     np.testing.assert_array_equal(
         run_pieces(case, data.draw(st.integers(0, 999)), columns=True), whole_output
     )
+
+
+@kinds
+@EXAMPLES
+@given(data=st.data())
+def test_parts_of_the_channels_of_wider_tensors(kind, data):
+    """Whatever the other channels hold; the memory between the output's pixels stays as it was."""
+    case, seed = data.draw(windowed[kind]), data.draw(st.integers(0, 999))
+    whole_output = run_whole(case)
+    for filler in range(2):
+        np.testing.assert_array_equal(run_parts(case, seed, filler=filler), whole_output)
+        pieces = run_pieces(case, seed, columns=bool(seed % 2), wide=True, filler=filler)
+        np.testing.assert_array_equal(pieces, whole_output)
 
 
 @overlapping

@@ -17,11 +17,12 @@ from buildtool.plan.baselines.msf_strategy import plan_msf
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
 from buildtool.plan.schedule.schedule import plan_steps, schedule
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.summary.summary import Use, move_cost, summarize
+from buildtool.plan.summary.summary import Use, summarize
 from buildtool.plan.types import SOURCE, BufferKind, Group, Region, Scheme
 from buildtool.service.pipeline.options import plan_options
 from buildtool.service.pipeline.pipeline import planned
 from buildtool.target import catalogue
+from buildtool.target.costs import Pricer
 
 VWW5 = "mcunet_vww5"
 
@@ -79,7 +80,7 @@ CASES = {
 def made(name):
     """Of each plan of a case: graph, plan, summary."""
     found = CASES[name]()
-    return [(graph, plan, summarize(plan, graph, plan_kernels(plan, t))) for graph, t, plan in found]
+    return [(graph, plan, summarize(plan, graph, plan_kernels(plan, t), t.costs)) for graph, t, plan in found]
 
 
 def each_plan(test):
@@ -165,7 +166,7 @@ def test_work_calls_and_cost_add_up_to_the_plans(graph, plan, summary):
     assert sum(work.once for work in works) == plan.macs_layerwise
     assert sum(work.calls for work in works) == len(steps)
     assert sum(found.delivered for found in summary.regions) == sum(s.op == SOURCE for s in steps)
-    assert sum(work.cost for work in works) == pytest.approx(plan.cost, rel=1e-12)
+    assert sum(work.cost for work in works) == plan.cost
     for region, found in zip(plan.regions, summary.regions, strict=True):
         assert sum(work.macs for work in found.groups) == found.work.macs
         assert sum(work.calls for work in found.groups) == found.work.calls - found.delivered
@@ -177,7 +178,7 @@ def test_work_calls_and_cost_add_up_to_the_plans(graph, plan, summary):
 def test_what_a_buffer_is_depends_on_the_region():
     net = residual_net()
     plan = plan_layerwise(net, make_target())
-    summary = summarize(plan, net, plan_kernels(plan, make_target()))
+    summary = summarize(plan, net, plan_kernels(plan, make_target()), make_target().costs)
     residual = next(i for i, b in enumerate(plan.buffers) if net.ops[0].outputs[0] in b.tensors)
     uses = [next((h.use for h in found.held if h.buffer == residual), None) for found in summary.regions]
     # made, read by the expansion, kept while the depthwise and the projection run, read by the addition
@@ -191,7 +192,7 @@ def test_what_is_moved_is_told_with_its_cost():
     assert sum(found.moved for found in summary.regions) == sum(sizes)
     dearer = {found.work.cost for found in summary.regions if found.moved}
     (plain,) = {found.work.cost for found in summary.regions if not found.moved}
-    assert dearer == {plain + move_cost(sizes[0])}
+    assert dearer == {plain + Pricer(make_target().costs).move(sizes[0])}
 
 
 def test_weights_count_and_what_all_else_takes_is_told():
@@ -205,7 +206,7 @@ def test_weights_count_and_what_all_else_takes_is_told():
 def test_any_layer_by_layer_plan_adds_up(graph):
     target = make_target()
     plan = plan_layerwise(graph, target)
-    summary = summarize(plan, graph, plan_kernels(plan, target))
+    summary = summarize(plan, graph, plan_kernels(plan, target), target.costs)
     for region, found in zip(plan.regions, summary.regions, strict=True):
         (position,) = region.ops
         assert found.work.macs == found.work.once == op_macs(graph, graph.ops[position])

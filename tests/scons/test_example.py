@@ -9,10 +9,10 @@ from pathlib import Path
 import litert
 import numpy as np
 import pytest
+from paths import ROOT
 
 from buildtool import zoo
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples/keyword_firmware"
 
 
@@ -50,7 +50,7 @@ def scons(folder: Path, *words: str) -> str:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=600,
+        timeout=1800,
         check=False,
     )
     assert done.returncode == 0, done.stdout

@@ -37,8 +37,8 @@ _GEOMETRY_WORDS = 16
 
 def extent(view: View) -> tuple[int, int]:
     """The addresses [first, end) of the memory that a view may touch."""
-    row = view.row_stride or view.ring_cols * view.channels
-    return view.data, view.data + view.ring_rows * row
+    last = (view.ring_rows - 1) * view.row_stride + (view.ring_cols - 1) * view.pixel_stride
+    return view.data, view.data + last + view.channels
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,14 @@ from ctypes import byref, c_int32, c_void_p
 from pathlib import Path
 
 import numpy as np
+from buildtool_plugins.tools.find import find_host_compiler
+from paths import KERNELS
 
 from buildtool.emit.packing import pack
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, PoolAttrs, ResizeAttrs
 from buildtool.target.catalogue import load_catalogue
 from buildtool.target.types import KernelVariant
 
-KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 WARNINGS = (
     "-std=c99",
     "-Wall",
@@ -44,7 +45,10 @@ class View(ctypes.Structure):
 
     _fields_ = [("data", c_void_p)] + [
         (name, c_int32)
-        for name in ("row_stride", "ring_rows", "ring_cols", "x0", "height", "width", "channels")
+        for name in (
+            *("row_stride", "pixel_stride", "ring_rows", "ring_cols"),
+            *("x0", "height", "width", "channels"),
+        )
     ]
 
 
@@ -58,7 +62,7 @@ def whole(array: np.ndarray) -> View:
     """A view of a whole tensor (rows, columns, channels)."""
     assert array.dtype == np.int8 and array.flags.c_contiguous and array.ndim == 3
     h, w, c = array.shape
-    return View(array.ctypes.data, w * c, h, w, 0, h, w, c)
+    return View(array.ctypes.data, w * c, c, h, w, 0, h, w, c)
 
 
 def sources() -> list[Path]:
@@ -68,8 +72,7 @@ def sources() -> list[Path]:
 
 def compile_library(files: Sequence[Path]) -> ctypes.CDLL:
     """C sources as a shared library for this machine, with undefined behaviour trapped."""
-    compiler = shutil.which("gcc") or shutil.which("clang-22") or shutil.which("cc")
-    assert compiler, "the kernels' tests need a C compiler: apt-get install gcc"
+    compiler = find_host_compiler()
     folder = Path(tempfile.mkdtemp(prefix="ckernels"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     made = folder / "kernels.so"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
-from buildtool.plan.assemble.streamed import CALL_COST, assemble_streamed, region_distance
+from buildtool.plan.assemble.streamed import assemble_streamed, region_distance
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import distance
@@ -24,9 +24,9 @@ from buildtool.plan.schedule.receptive import accumulates, axes, streams, throug
 from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import SOURCE, BufferKind, Group, Plan, Region, Scheme, Step
 from buildtool.target import catalogue
+from buildtool.target.costs import COST_UNITS, Pricer, geometry, part
 from buildtool.target.types import Contract, Target
 
-COST_UNITS = 16  # weights are whole numbers: of a cost, sixteenths, rounded group by group
 CONTRACTS = {"rows": (Contract.ROW, Contract.PIXEL), "elementwise": (Contract.PIXEL,), "none": ()}
 Front = list[tuple[int, int]]
 
@@ -210,24 +210,29 @@ class Twin:
         return self.plan(region, first).macs - sum(op_macs(self.graph, self.graph.ops[p]) for p in others)
 
     def cost(self, region: Region, first: int) -> int:
-        """The target's estimate: of each operator in proportion to the pixels computed, and the calls."""
-        pixels = dict.fromkeys(region.ops, 0)
-        calls = dict.fromkeys(region.ops, 0)
+        """The target's estimate in sixteenths: every step by itself, at the price of its own window."""
+        total = 0.0
+        poolings = {
+            p for p in region.ops if region.is_streamed and accumulates(self.graph, self.graph.ops[p])
+        }
         for s in self.steps(region):
-            if s.op != SOURCE:
-                pixels[s.op] += (s.y1 - s.y0) * (s.x1 - s.x0)
-                calls[s.op] += 1
-        total = 0
-        for group in region.groups:
-            cost = 0.0
-            for p in group.ops:
-                op = self.graph.ops[p]
-                _, height, width, _ = self.graph.tensors[op.outputs[0]].nhwc
-                share = pixels[p] / (height * width) if pixels[p] else 1.0
-                share = 1.0 if accumulates(self.graph, op) else share
-                cost += CALL_COST * calls[p] + catalogue.cost(self.kernels[p], self.graph, op) * share
-            total += round(cost * COST_UNITS)
-        return total
+            if s.op == SOURCE:
+                _, _, width, channels = self.graph.tensors[self.graph.inputs[0]].nhwc
+                total += self.pricer.row(width * channels)
+                continue
+            of = geometry(self.graph, self.graph.ops[s.op])
+            if s.op in poolings:
+                total += self.pricer.sums(of, s.y1 - s.y0, s.x1 - s.x0)
+            else:
+                rows, columns = part(of, 0, s.y0, s.y1), part(of, 1, s.x0, s.x1)
+                total += self.pricer.cost(self.kernels[s.op], of, rows, columns)
+        total += sum(self.pricer.sums_end(geometry(self.graph, self.graph.ops[p])) for p in poolings)
+        assert total * COST_UNITS == int(total * COST_UNITS)
+        return int(total * COST_UNITS)
+
+    @functools.cached_property
+    def pricer(self) -> Pricer:
+        return Pricer(self.target.costs)
 
     def bytes(self, region: Region, first: int) -> int:
         """Aligned live bytes: all that a region holds at any time, less what output and input share."""

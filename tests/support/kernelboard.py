@@ -126,7 +126,7 @@ class Firmware:
     flags: tuple[str, ...] = ()
     counts: dict[int, int] = field(default_factory=dict)
 
-    def run(self, calls: Sequence[Call], *, count: bool = False, timeout: float = 120.0) -> list[Done]:
+    def run(self, calls: Sequence[Call], *, count: bool = False, timeout: float = 600.0) -> list[Done]:
         """Runs the calls in order; with `count`, `self.counts` gets instructions by marker."""
         blocks = [call.memory.finish() for call in calls]
         pieces = [struct.pack("<I", len(calls))]

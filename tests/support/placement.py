@@ -1,13 +1,15 @@
 """Runs a case's kernel as plans do: whole, piece by piece from rings, or with its output over its input.
 
 Memory that a kernel may not read is filled with random bytes, memory that it may not write is compared
-with a copy taken before.
+with a copy taken before. With `wide`, views are parts of the channels of wider tensors: their pixels have
+some bytes of other channels before and behind them. `filler` changes all random bytes and nothing else.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from ckernels import View, compute, whole
@@ -18,13 +20,14 @@ from buildtool.plan.schedule.overlap import distance
 from buildtool.target.types import Contract
 
 GUARD = 64  # bytes before and after
+MARGINS = (0, 0, 1, 2, 3, 4, 5, 8, 16, 39)  # other channels before or behind those of a view
 
 
 class Room:
     """Random bytes with a guard on either side; `fill` says what the middle must be."""
 
-    def __init__(self, rng: np.random.Generator, size: int) -> None:
-        self.memory = rng.integers(-128, 128, size + 2 * GUARD, dtype=np.int8)
+    def __init__(self, noise: np.random.Generator, size: int) -> None:
+        self.memory = noise.integers(-128, 128, size + 2 * GUARD, dtype=np.int8)
         self.before = self.memory.copy()
         self.middle = self.memory[GUARD : GUARD + size]
 
@@ -32,6 +35,30 @@ class Room:
         """The bytes around the middle are as they were."""
         assert np.array_equal(self.memory[:GUARD], self.before[:GUARD]), "wrote below its memory"
         assert np.array_equal(self.memory[-GUARD:], self.before[-GUARD:]), "wrote above its memory"
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The channels of a wider tensor before and behind those of a view."""
+
+    before: int
+    behind: int
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, wide: bool) -> Margin:
+        """Any; none unless `wide`."""
+        before, behind = (int(n) for n in rng.choice(MARGINS, 2))
+        return cls(before, behind) if wide else cls(0, 0)
+
+
+def part_view(
+    pixels: np.ndarray, margin: Margin, x0: int, height: int, width: int
+) -> tuple[View, np.ndarray]:
+    """A view of the channels of `pixels` (rows, columns, all channels) between the margins, and these."""
+    rows, columns, stride = pixels.shape
+    part = pixels[:, :, margin.before : stride - margin.behind]
+    address = pixels.ctypes.data + margin.before
+    return View(address, columns * stride, stride, rows, columns, x0, height, width, part.shape[2]), part
 
 
 def images(case: Case) -> tuple[list[np.ndarray], tuple[int, int, int]]:
@@ -110,31 +137,34 @@ def cuts(rng: np.random.Generator, size: int) -> list[tuple[int, int]]:
 
 
 def _ring(
-    rng: np.random.Generator,
+    rngs: tuple[np.random.Generator, np.random.Generator],
     array: np.ndarray,
     rows: tuple[int, int],
     columns: tuple[int, int],
     spare: tuple[int, int],
+    wide: bool,
 ) -> View:
     """A view that holds only these rows and columns of `array`, wrapped around; the rest is noise."""
+    rng, noise = rngs
     height, width, depth = array.shape
     ring_rows, ring_cols = rows[1] - rows[0] + spare[0], columns[1] - columns[0] + spare[1]
-    x0 = int(rng.integers(0, columns[0] + 1))
-    memory = rng.integers(-128, 128, (ring_rows, ring_cols, depth), dtype=np.int8)
+    x0, margin = int(rng.integers(0, columns[0] + 1)), Margin.draw(rng, wide)
+    stride = margin.before + depth + margin.behind
+    memory = noise.integers(-128, 128, (ring_rows, ring_cols, stride), dtype=np.int8)
+    view, part = part_view(memory, margin, x0, height, width)
     for y in range(*rows):
         for x in range(*columns):
-            memory[y % ring_rows, (x - x0) % ring_cols] = array[y, x]
-    view = View(memory.ctypes.data, ring_cols * depth, ring_rows, ring_cols, x0, height, width, depth)
+            part[y % ring_rows, (x - x0) % ring_cols] = array[y, x]
     view.keep = memory  # the view holds an address only
     return view
 
 
-def run_pieces(case: Case, seed: int, *, columns: bool) -> np.ndarray:
+def run_pieces(case: Case, seed: int, *, columns: bool, wide: bool = False, filler: int = 0) -> np.ndarray:
     """The output computed window by window, each from rings that hold no more than it needs.
 
     Without `columns`, windows are whole rows. The output goes to a ring of its own.
     """
-    rng = np.random.default_rng(seed)
+    rng, noise = np.random.default_rng(seed), np.random.default_rng((seed, filler))
     arrays, shape = images(case)
     result = np.zeros(shape, np.int8)
     for y0, y1, x0, x1 in _windows(rng, shape, columns):
@@ -145,12 +175,12 @@ def run_pieces(case: Case, seed: int, *, columns: bool) -> np.ndarray:
             spare = (int(rng.integers(2)), int(rng.integers(2)) if columns else 0)
             if len(arrays) > 1:  # a broadcast operand is one row or column, whichever is asked for
                 spare = (0 if array.shape[0] == 1 else spare[0], 0 if array.shape[1] == 1 else spare[1])
-            view = _ring(rng, array, rows, cols, spare)
+            view = _ring((rng, noise), array, rows, cols, spare, wide)
             view.x0 = view.x0 if columns else 0
             if len(arrays) > 1:
                 view.height, view.width = shape[0], shape[1]
             views.append(view)
-        _compute_window(case, rng, views, result, (y0, y1, x0, x1), columns)
+        _compute_window(case, (rng, noise), views, result, (y0, y1, x0, x1), columns, wide)
     return result.reshape(case.out_shape)
 
 
@@ -164,34 +194,67 @@ def _windows(
 
 def _compute_window(
     case: Case,
-    rng: np.random.Generator,
+    rngs: tuple[np.random.Generator, np.random.Generator],
     views: list[View],
     result: np.ndarray,
     window: tuple[int, int, int, int],
     columns: bool,
+    wide: bool,
 ) -> None:
     """Computes into a ring of the window's size and copies from there; nothing else may change."""
+    rng, noise = rngs
     y0, y1, x0, x1 = window
-    depth = result.shape[2]
     ring_rows, ring_cols = y1 - y0, (x1 - x0) if columns else result.shape[1]
-    room = Room(rng, ring_rows * ring_cols * depth)
-    start = int(rng.integers(0, x0 + 1)) if columns else 0
-    out = View(
-        room.middle.ctypes.data,
-        ring_cols * depth,
-        ring_rows,
-        ring_cols,
-        start,
-        result.shape[0],
-        result.shape[1],
-        depth,
-    )
+    start, margin = int(rng.integers(0, x0 + 1)) if columns else 0, Margin.draw(rng, wide)
+    stride = margin.before + result.shape[2] + margin.behind
+    room = Room(noise, ring_rows * ring_cols * stride)
+    pixels = room.middle.reshape(ring_rows, ring_cols, stride)
+    out, ring = part_view(pixels, margin, start, *result.shape[:2])
+    left = pixels.copy()
     compute(case.graph, case.op, views, out, window)
     room.check_guards()
-    ring = room.middle.reshape(ring_rows, ring_cols, depth)
+    check_margins(pixels, left, margin)
     for y in range(y0, y1):
         for x in range(x0, x1):
             result[y, x] = ring[y % ring_rows, (x - start) % ring_cols]
+
+
+def check_margins(pixels: np.ndarray, before: np.ndarray, margin: Margin) -> None:
+    """The channels that are not the view's are as they were."""
+    end = pixels.shape[2] - margin.behind
+    for name, part in (("before", slice(0, margin.before)), ("behind", slice(end, None))):
+        assert np.array_equal(pixels[:, :, part], before[:, :, part]), f"wrote {name} its channels"
+
+
+def run_parts(case: Case, seed: int, *, filler: int = 0) -> np.ndarray:
+    """The whole output in one call, inputs and output being parts of the channels of wider tensors.
+
+    Where shapes let it, the only input and the output are now and then parts of the same tensor.
+    """
+    rng, noise = np.random.default_rng(seed), np.random.default_rng((seed, filler))
+    arrays, shape = images(case)
+    views = [_ring((rng, noise), a, (0, a.shape[0]), (0, a.shape[1]), (0, 0), True) for a in arrays]
+    margin = Margin.draw(rng, True)
+    shared = len(arrays) == 1 and arrays[0].shape[:2] == shape[:2] and bool(rng.integers(2))
+    if shared:
+        margin = Margin(margin.before, margin.behind + arrays[0].shape[2])
+    stride = margin.before + shape[2] + margin.behind
+    room = Room(noise, shape[0] * shape[1] * stride)
+    pixels = room.middle.reshape(shape[0], shape[1], stride)
+    out, part = part_view(pixels, margin, 0, *shape[:2])
+    if shared:
+        pixels[:, :, stride - margin.behind :][:, :, : arrays[0].shape[2]] = arrays[0]
+        behind = Margin(margin.before + shape[2], margin.behind - arrays[0].shape[2])
+        views = [part_view(pixels, behind, 0, *shape[:2])[0]]
+    for view, array in zip(views, arrays, strict=True):
+        if len(arrays) > 1:  # as operand_view
+            view.row_stride = 0 if array.shape[0] == 1 else view.row_stride
+            view.height, view.width = shape[:2]
+    left = pixels.copy()
+    compute(case.graph, case.op, views, out, (0, shape[0], 0, shape[1]))
+    room.check_guards()
+    check_margins(pixels, left, margin)
+    return part.reshape(case.out_shape).copy()
 
 
 def run_over(case: Case, operand: int, distance: int) -> np.ndarray:
@@ -212,7 +275,7 @@ def run_over(case: Case, operand: int, distance: int) -> np.ndarray:
     return out.reshape(case.out_shape).copy()
 
 
-WAYS = ("whole", "over", "rows", "windows")
+WAYS = ("whole", "over", "rows", "windows", "parts", "rows of parts", "windows of parts")
 
 
 def run_placed(case: Case, how: str, seed: int, contract: Contract) -> np.ndarray:
@@ -223,4 +286,6 @@ def run_placed(case: Case, how: str, seed: int, contract: Contract) -> np.ndarra
         return run_over(case, operand, apart)
     if how in ("whole", "over"):
         return run_whole(case)
-    return run_pieces(case, seed, columns=how == "windows")
+    if how == "parts":
+        return run_parts(case, seed)
+    return run_pieces(case, seed, columns=how.startswith("windows"), wide=how.endswith("parts"))

@@ -22,7 +22,7 @@ from buildtool.graph.types import (
     Quantization,
     Tensor,
 )
-from buildtool.target.types import Board, Contract, Core, KernelVariant, Memory, MemoryKind, Target
+from buildtool.target.types import Board, Contract, Core, Costs, KernelVariant, Memory, MemoryKind, Target
 
 NO_PAD, SAME_3X3 = Pad(), Pad(1, 1, 1, 1)
 _QUANT = Quantization((0.5,), (0,))
@@ -123,7 +123,7 @@ def make_target(*, scratch="0", ram=1 << 24, reserved=0, alignment=16):
             sources=(),
             scratch=scratch if kind in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D) else "0",
             overlap=_CONTRACTS.get(kind, Contract.NONE),
-            cost="10 * outputs + macs",
+            cost="20 + 6 * oh + 10 * outputs + macs + 4 * oh * (ow % 4 > 0) + 5 * (columns_met - ow)",
         )
         for kind in OpKind
     )
@@ -145,7 +145,8 @@ def make_target(*, scratch="0", ram=1 << 24, reserved=0, alignment=16):
         reserved_bytes=reserved,
         alignment=alignment,
     )
-    return Target(board, kernels)
+    costs = Costs("100", "9 + bytes", "7 + 0.75 * bytes", "8 + bytes", "11 + 3 * oh * ow * cin", "5 * cin")
+    return Target(board, kernels, costs)
 
 
 def residual_net():

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from paths import TESTS
 
 from buildtool.errors import ToolError
 from buildtool.service.firmware.firmware import link_flags
 from buildtool.target.registry import kernels_root, load_board, plugin
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 
-ROOT = Path(__file__).resolve().parents[1] / "targets" / "probe"
+ROOT = TESTS / "targets/probe"
 ACTIONS = (
     "echo", "touch", "stack", "wild_store", "loop", "recurse", "status", "divide", "undefined", "count",
     "straddle",
@@ -88,7 +89,7 @@ def run(
     board: str,
     elf: Path,
     *sets: bytes,
-    timeout: float = 20.0,
+    timeout: float = 600.0,
     count: bool = False,
     extra: tuple[str, ...] = (),
 ) -> RunResult:

@@ -17,9 +17,10 @@ from buildtool.graph.types import (
     PoolAttrs,
     Tensor,
 )
-from buildtool.target.catalogue import VARIABLES, cost, features, load_catalogue, scratch_bytes, select
+from buildtool.target.catalogue import VARIABLES, features, load_catalogue, scratch_bytes, select
+from buildtool.target.costs import Pricer, once
 from buildtool.target.registry import load_board
-from buildtool.target.types import Contract, KernelVariant, Target
+from buildtool.target.types import Contract, Costs, KernelVariant, Target
 
 ENTRY = """
 [[kernel]]
@@ -183,5 +184,5 @@ def test_scratch_is_whole_bytes_and_cost_a_number():
     assert scratch_bytes(variant("a", scratch="kh / 2"), *CONV) == 2
     with pytest.raises(TargetError, match="-3 bytes of scratch"):
         scratch_bytes(variant("a", scratch="-kh"), *CONV)
-    assert cost(variant("a", cost="10 + 0.5 * outputs"), *CONV) == 310.0
-    assert cost(variant("a"), *CONV) == 36000.0
+    assert once(Pricer(Costs()), variant("a", cost="10 + 0.5 * outputs"), *CONV) == 310.0
+    assert once(Pricer(Costs()), variant("a"), *CONV) == 36000.0

@@ -5,12 +5,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from buildtool.errors import TargetError, UsageError
 from buildtool.target import registry
 from buildtool.target.types import Core, KernelVariant, Target
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture

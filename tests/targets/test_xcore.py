@@ -6,9 +6,9 @@ import json
 import shutil
 import subprocess
 from functools import cache
-from pathlib import Path
 
 import pytest
+from needs import needs_shared, needs_tool
 
 from buildtool import cli
 from buildtool.errors import PlanError
@@ -17,8 +17,7 @@ from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.registry import load_board
 
 NETWORK = "mobilenetv2:size=64,alpha=0.35,classes=10"
-ROOT = Path(__file__).resolve().parents[2]
-MODEL = ROOT / "../shared/models/mobilenetv2_160.tflite"
+MODEL = "models/mobilenetv2_160.tflite"  # in ../shared
 # xcore-opt 1.4.2 on MobileNetV2-160, weights loaded from flash into the arena.
 XCORE_OPT = {"0-14x10": 286928, "0-6x8,7-14x4,15-26x2": 255144, "0-6x20,7-14x10,15-22x4": 234728}
 
@@ -124,8 +123,7 @@ def test_build_writes_all_that_the_vendors_tools_need(tmp_path, capsys):
     assert not list(tmp_path.glob("*.xe"))
     make = (tmp_path / f"{net}_xtc.mk").read_text()
     assert "was not tried" in make
-    if shutil.which("make") is None:
-        pytest.skip("make, which runs the rules for the vendor's tools, is not installed")
+    needs_tool("make")
     # The same rules with a compiler that is here: everything is in the folder, and compiles.
     compiler = shutil.which("gcc")
     command = ["make", "-f", f"{net}_xtc.mk", f"lib{net}.a"]
@@ -144,20 +142,18 @@ def test_build_writes_all_that_the_vendors_tools_need(tmp_path, capsys):
 
 @pytest.mark.parametrize("segments", XCORE_OPT)
 def test_no_more_memory_than_xcore_opt_with_the_weights_in_it(segments):
-    if not MODEL.exists():
-        pytest.skip(f"{MODEL.name} is not there: ../shared/models/{MODEL.name}")
-    read_graph(load_model(str(MODEL)))
+    model = str(needs_shared(MODEL))
+    read_graph(load_model(model))
     options = {"strategy": "xcore-strips", "segments": segments, "objective": "ram"}
-    answer = handle({"kind": "plan", "model": str(MODEL), "board": "xcore", "options": options})
+    answer = handle({"kind": "plan", "model": model, "board": "xcore", "options": options})
     assert answer["arena_bytes"] <= XCORE_OPT[segments]
 
 
 @pytest.mark.slow
 def test_the_trained_network_in_the_least_memory_equals_the_reference():
-    if not MODEL.exists():
-        pytest.skip(f"{MODEL.name} is not there: ../shared/models/{MODEL.name}")
+    model = str(needs_shared(MODEL))
     options = {"strategy": "xcore-strips", "segments": "0-6x20,7-14x10,15-22x4", "ram": 140000}
-    request = {"kind": "validate", "model": str(MODEL), "board": "xcore", "inputs": 2, "reference": "litert"}
+    request = {"kind": "validate", "model": model, "board": "xcore", "inputs": 2, "reference": "litert"}
     answer = handle(request | {"options": options})
     assert answer["exact"], answer["first_difference"]
     assert answer["arena_bytes"] <= 140000

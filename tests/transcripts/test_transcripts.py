@@ -90,7 +90,7 @@ def test_session(path: Path, tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=300,
+            timeout=1800,
             check=False,
         )
         lines = [line.rstrip() for line in done.stdout.splitlines()]

@@ -6,15 +6,14 @@ import hashlib
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from paths import ROOT
 from zoo_networks import LARGE, SMALL
 
 from buildtool import zoo
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import hashlib, sys
 from buildtool import zoo

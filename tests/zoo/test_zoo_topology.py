@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
+from needs import needs_shared
+from paths import ROOT
 from zoo_networks import built
 
 from buildtool import zoo
@@ -20,15 +21,7 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import OpKind
 from buildtool.zoo import tables
 
-SHARED = Path(__file__).resolve().parents[2].parent / "shared"
 slow = pytest.mark.slow
-
-
-def shared(path):
-    file = SHARED / path
-    if not file.exists():
-        pytest.skip(f"needs ../shared/{path}")
-    return file
 
 
 def shape_lines(graph):
@@ -62,7 +55,7 @@ def shape_lines(graph):
     ],
 )
 def test_the_rewritten_network_is_that_of_the_trained_file(name, file):
-    trained = rewrite(read_model(shared(f"models/{file}").read_bytes()))
+    trained = rewrite(read_model(needs_shared(f"models/{file}").read_bytes()))
     ours = rewrite(built(name))
     assert shape_lines(ours) == shape_lines(trained)
     assert total_macs(ours) == total_macs(trained)
@@ -70,7 +63,7 @@ def test_the_rewritten_network_is_that_of_the_trained_file(name, file):
 
 @slow
 def test_mobilenetv2_has_the_operators_of_keras_even_before_rewriting():
-    trained = read_model(shared("models/mobilenetv2_160.tflite").read_bytes())
+    trained = read_model(needs_shared("models/mobilenetv2_160.tflite").read_bytes())
     assert shape_lines(built("mobilenetv2")) == shape_lines(trained)
 
 
@@ -83,7 +76,7 @@ def test_mobilenetv2_has_the_operators_of_keras_even_before_rewriting():
     ],
 )
 def test_layers_and_macs_are_those_of_the_layer_table(name, file, head):
-    table = json.loads(shared(f"layers/{file}").read_text())
+    table = json.loads(needs_shared(f"layers/{file}").read_text())
     graph = built(name)
     rows = []
     for op in graph.ops:
@@ -99,7 +92,7 @@ def test_layers_and_macs_are_those_of_the_layer_table(name, file, head):
 
 
 def test_residuals_of_mbv2_w035_144_are_those_of_the_configuration():
-    config = json.loads(shared("layers/mit_config_mbv2-w0.35-r144.json").read_text())
+    config = json.loads(needs_shared("layers/mit_config_mbv2-w0.35-r144.json").read_text())
     rows = []
     for block in config["blocks"]:
         conv = block["mobile_inverted_conv"]
@@ -197,8 +190,7 @@ def test_odd_sizes_halve_as_same_padding_does(size):
 
 @slow
 def test_the_documents_table_is_what_its_command_prints():
-    root = Path(__file__).resolve().parents[2]
     command = [sys.executable, "benchmarks/zoo.py"]
-    environment = os.environ | {"PYTHONPATH": str(root)}
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout in (root / "docs" / "zoo.md").read_text()
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout in (ROOT / "docs" / "zoo.md").read_text()

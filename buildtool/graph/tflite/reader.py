@@ -97,7 +97,7 @@ class _Reader:
         shown = "; ".join(f"{e.operator}: {e.text}" for e in self._refused[:_SHOWN])
         more = f"; and {len(self._refused) - _SHOWN} more" if len(self._refused) > _SHOWN else ""
         text = f"{len(self._refused)} operators are not supported: {shown}{more}"
-        raise UnsupportedError(text, hint=first.hint)
+        raise UnsupportedError(text, hint=first.hints)
 
     def _read(self, op: RawOperator) -> None:
         decoder = operators.DECODERS.get(op.code)

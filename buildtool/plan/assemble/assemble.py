@@ -14,6 +14,7 @@ from buildtool.graph.types import Graph
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.solver import decide, improve
+from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.overlap import permitted
 from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import Buffer, BufferKind, Overlap, Plan, Region, Step
@@ -59,7 +60,7 @@ def assemble(
         arena_bound_bytes=placed.bound,
         macs=sum(pixel_macs(graph, graph.ops[s.op], (s.y1 - s.y0) * (s.x1 - s.x0)) for s in steps),
         macs_layerwise=total_macs(graph),
-        cost=sum((catalogue.cost(k, graph, op) for k, op in zip(kernels, graph.ops, strict=True) if k), 0.0),
+        cost=CostModel(graph, kernels, target.costs).regions(regions, image),
         accounting=accounting(target, image, in_place),
     )
 

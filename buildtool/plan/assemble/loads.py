@@ -15,6 +15,7 @@ from buildtool.errors import TargetError
 from buildtool.graph.types import Graph, OpKind
 from buildtool.plan.assemble.streamed import assemble_streamed
 from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Region
 from buildtool.target.types import KernelVariant, Target
@@ -127,9 +128,11 @@ class _Loader:
             moving=self.moving,
         )
         base = len(placed.buffers) - len(extra)
+        costs = CostModel(self.graph, self.kernels, self.target.costs)
         return replace(
             placed,
             loads=tuple(replace(load, buffer=base + load.buffer) for load in loads),
+            cost=placed.cost + sum(map(costs.loading, loads)),
             accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
         )
 

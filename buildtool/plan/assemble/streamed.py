@@ -19,17 +19,14 @@ from buildtool.graph.types import Graph, Op
 from buildtool.plan.assemble.assemble import accounting, place
 from buildtool.plan.assemble.moves import Parted, place_in_parts
 from buildtool.plan.assemble.workspace import Life, Workspace, workspace
+from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.overlap import permitted
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
 from buildtool.plan.schedule.rings import Kept, accumulator_bytes, rings
 from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Overlap, Plan, Region, Step
-from buildtool.target import catalogue
 from buildtool.target.registry import target_digest
 from buildtool.target.types import KernelVariant, Target
-
-CALL_COST = 120.0  # of one kernel call beside its work, in the catalogue's unit
-MOVE_COST = 0.75  # of a byte that is moved within the arena, in the catalogue's unit
 
 
 def assemble_streamed(
@@ -86,7 +83,7 @@ def assemble_streamed(
         arena_bound_bytes=placed.bound,
         macs=sum(pixel_macs(graph, graph.ops[p], n) for p, n in executed.items()),
         macs_layerwise=total_macs(graph),
-        cost=_cost(graph, kernels, executed, sum(step.op != SOURCE for step in steps)) + _moving_cost(parted),
+        cost=CostModel(graph, kernels, target.costs).regions(regions, image, _moved(parted)),
         accounting=accounting(target, image, in_place),
         moves=parted.moves,
     )
@@ -164,23 +161,9 @@ def _executed(steps: Sequence[Step], graph: Graph) -> dict[int, int]:
     return pixels
 
 
-def _cost(
-    graph: Graph, kernels: Sequence[KernelVariant | None], executed: Mapping[int, int], calls: int
-) -> float:
-    """The catalogue's estimate in proportion to the pixels computed, and the calls on top."""
-    total = CALL_COST * calls
-    for position, pixels in executed.items():
-        kernel, op = kernels[position], graph.ops[position]
-        if kernel is None:
-            continue
-        _, height, width, _ = graph.tensors[op.outputs[0]].nhwc
-        share = pixels / (height * width) if pixels else 1.0
-        total += catalogue.cost(kernel, graph, op) * share
-    return total
-
-
-def _moving_cost(parted: Parted) -> float:
-    return sum(CALL_COST + MOVE_COST * parted.placed.buffers[move.source].size for move in parted.moves)
+def _moved(parted: Parted) -> list[int]:
+    """Bytes of every tensor that is copied."""
+    return [parted.placed.buffers[move.source].size for move in parted.moves]
 
 
 def _lives(graph: Graph, steps: Sequence[Step], image: str) -> dict[int, Life]:

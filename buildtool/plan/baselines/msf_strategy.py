@@ -6,11 +6,12 @@ of the model's front becomes a plan, and limits and figures are those of the pla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
-from buildtool.errors import PlanError, UsageError
+from buildtool.errors import PlanError, UsageError, suggest
 from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.plan.assemble.streamed import assemble_streamed
 from buildtool.plan.baselines.msf_blocks import all_blocks
@@ -60,7 +61,7 @@ def _fused(graph: Graph) -> list[list[tuple[int, ...]]]:
     if not layers:
         raise UsageError(
             "msf-cnn plans chains of convolutions, and the network begins with none",
-            hint="strategy=best serves every network",
+            hint=suggest("it serves every network", strategy="best"),
         )
     owned = [  # a layer and the additions that follow it
         tuple(p for p in range(start, end) if graph.ops[p].kind not in ALIAS_KINDS)
@@ -105,10 +106,10 @@ def _refusal(tried: Sequence[Plan], ram: int | None, max_f: float | None) -> Pla
         return PlanError(
             f"msf-cnn needs an arena of {nearest.arena_bytes} bytes, {ram} are allowed: "
             f"{nearest.arena_bytes - ram} too many",
-            hint=f"--ram {nearest.arena_bytes}, or strategy=best",
+            hint=[suggest(ram=nearest.arena_bytes), suggest(strategy="best")],
         )
     least = min(tried, key=lambda p: (p.f, p.arena_bytes))
     return PlanError(
         f"msf-cnn multiplies the work by {least.f:.3f} at least, {max_f} is allowed",
-        hint=f"--max-f {least.f:.3f}, or strategy=best",
+        hint=[suggest(max_f=math.ceil(least.f * 1000) / 1000), suggest(strategy="best")],
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from buildtool.errors import PlanError
+from buildtool.errors import Hint, PlanError, suggest
 from buildtool.graph.liveness import LiveRange, live_ranges
 from buildtool.graph.macs import op_macs, pixel_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
@@ -80,7 +80,7 @@ def best_strips(
         raise PlanError(
             f"no segments were found that keep {limit}; the least arena is {least.arena_bytes} bytes at F "
             f"{least.f:.3f}",
-            hint=f"--ram {least.arena_bytes}, other --segments, or strategy=best",
+            hint=[suggest(ram=least.arena_bytes), Hint("other segments"), suggest(strategy="best")],
         )
     if ram is not None:
         return min(kept, key=lambda p: (p.macs, p.arena_bytes))

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.plan.assemble.streamed import CALL_COST
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.calls import branch_calls, gained, in_steps
+from buildtool.plan.schedule.costs import Parts
 from buildtool.plan.schedule.inner import union
 from buildtool.plan.schedule.receptive import Axis, accumulates, streams, through
 from buildtool.plan.schedule.rings import accumulator_bytes
@@ -280,35 +282,94 @@ class Blocks:
         kernels = (self.e.kernels[p] for p in self.e.positions[block.first + 1 : block.last])
         return self.e.in_place != "none" and any(k and k.overlap is Contract.PIXEL for k in kernels)
 
+    # ---- costs -----------------------------------------------------------------------------------
+
     def block_cost(self, block: Block, group: Group, made: int | None = None) -> float:
         """The target's estimate for all steps of a block that makes `made` rows (None: all)."""
-        height = self.e.heights[block.last]
-        made = height if made is None else made
-        if block.section is not None:
-            total = CALL_COST * block.section.calls[made]
-        else:
-            total = CALL_COST * self._calls(block, group.hand_off) * -(-made // block.step)
-        for e, n in self._pixels_of(block, made):
-            share = n / (self.e.heights[e] * self.e.widths[e]) if n else 1.0
-            total += self.e.cost[e] * share
-        return total
+        made = self.e.heights[block.last] if made is None else made
+        key = (block.first, block.last, block.step, group.hand_off, made)
+        if key not in self._costs:
+            if block.section is not None:
+                total = self._section_cost(block.section, made)
+                asked = block.section.lanes.wanted(made)[-1]
+            else:
+                costs = self._chain_costs(block.last, block.step, group.hand_off, made)
+                total = costs[block.last - block.first]
+                asked = max(0, min(self.e.input_rows(block.first), block.axis.high(made)))
+            self._costs[key] = total + self.e.delivery(block.first, asked)
+        return self._costs[key]
 
-    def _calls(self, block: Block, pixels: int) -> int:
-        """Kernel calls of one step of a block: see schedule.hand_offs, which this foresees."""
-        width = self.e.widths[block.last]
-        if pixels == ROW:
-            return block.last - block.first + 1
-        before, stride, reach = 0, 1, 0  # `reach`: columns made when the last operator has made none
-        for e in range(block.last, block.first, -1):
+    @cached_property
+    def _costs(self) -> dict[tuple[int, int, int, int, int], float]:
+        return {}
+
+    @cached_property
+    def _chains_costs(self) -> dict[tuple[int, int, int, int], list[float]]:
+        return {}
+
+    @cached_property
+    def _parts(self) -> dict[tuple[int, int, int], list[Parts]]:
+        return {}
+
+    def _section_cost(self, section: Section, made: int) -> float:
+        """The calls of a section that makes so many rows."""
+        widths = self.e.widths[section.first : section.last + 1]
+        calls = branch_calls(section.lanes, widths, made)
+        return sum(self.e.model.operator(position, own, True) for position, own in calls)
+
+    def _chain_costs(self, last: int, step: int, pixels: int, made: int) -> list[float]:
+        """By how many elements before the last one a chain begins: its cost, deliveries not counted."""
+        key = (last, step, pixels, made)
+        if key not in self._chains_costs:
+            rows, columns = self._row_parts(last, step, made), self._column_parts(last, pixels)
+            model = self.e.model
+            costs = (
+                model.priced(self.e.positions[last - i], rows[i], columns[i], True) for i in range(len(rows))
+            )
+            self._chains_costs[key] = list(accumulate(costs))
+        return self._chains_costs[key]
+
+    def _row_parts(self, last: int, step: int, made: int) -> list[Parts]:
+        """Of a chain's elements, last to first: the rows of their calls."""
+        key = (last, step, made)
+        if key not in self._parts:
+            ranges, found = in_steps(made, step), []
+            for e in range(last, self._lowest(last) - 1, -1):
+                found.append(self.e.model.parts(self.e.positions[e], 0, ranges.without_empty(), True))
+                if e:
+                    ranges = ranges.read(self.e.axes_of[e][0], self.e.heights[e - 1])
+            self._parts[key] = found
+        return self._parts[key]
+
+    def _column_parts(self, last: int, pixels: int) -> list[Parts]:
+        """Of a chain's elements, last to first: the columns of their calls.
+
+        The first hand-offs are those of the longest chain: shorter ones do nothing in some of them.
+        """
+        key = (last, -1 - pixels, 0)
+        if key not in self._parts:
+            width = self.e.widths[last]
+            ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
+            ends, found = np.minimum(ends, width), list[Parts]()
+            for e in range(last, self._lowest(last) - 1, -1):
+                ranges = gained(ends).without_empty()
+                found.append(self.e.model.parts(self.e.positions[e], 1, ranges, True))
+                if e:
+                    axis = self.e.axes_of[e][1]
+                    ends = np.minimum(self.e.widths[e - 1], (ends - 1) * axis.stride - axis.pad + axis.kernel)
+            self._parts[key] = found
+        return self._parts[key]
+
+    def _ahead(self, last: int, pixels: int) -> int:
+        """Hand-offs before the last element's first columns: see schedule.first_column."""
+        ahead, stride, begun = 0, 1, 0  # `begun`: columns made when the last element has made none
+        for e in range(last, self._lowest(last), -1):
             axis = self.e.axes_of[e][1]
-            stride, reach = stride * axis.stride, axis.high(reach)
-            before = max(before, -(-reach // (stride * pixels)))
-        ends: Rows = np.minimum(np.arange(-before * pixels, width, pixels) + pixels, width)
-        calls = 0
-        for e in range(block.last, block.first - 1, -1):
-            done = np.maximum.accumulate(np.maximum(ends, 0))
-            calls += int(np.count_nonzero(np.diff(done, prepend=0)))
-            if e > block.first:
-                axis = self.e.axes_of[e][1]
-                ends = np.minimum(self.e.widths[e - 1], (ends - 1) * axis.stride - axis.pad + axis.kernel)
-        return calls
+            stride, begun = stride * axis.stride, axis.high(begun)
+            ahead = max(ahead, -(-begun // (stride * pixels)) if pixels else 0)
+        return ahead
+
+    def _lowest(self, last: int) -> int:
+        """The lowest first element of the chains that end at `last`."""
+        *_, lowest = self._firsts(last)
+        return lowest

@@ -15,9 +15,11 @@ from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph, Op
 from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.receptive import Axis, accumulates, axes, columns, row_inputs, rows, streams
+from buildtool.plan.types import Group, Region
 from buildtool.target import catalogue
-from buildtool.target.types import KernelVariant
+from buildtool.target.types import Costs, KernelVariant
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Elements:
     graph: Graph
     kernels: tuple[KernelVariant | None, ...]
     alignment: int
+    costs: Costs
     image: str = "overwritable"
     in_place: str = "rows"
     loaded: tuple[tuple[int, int], ...] = ()
@@ -157,13 +160,23 @@ class Elements:
         return {}
 
     @cached_property
+    def model(self) -> CostModel:
+        """What calls cost."""
+        return CostModel(self.graph, self.kernels, self.costs)
+
+    @cached_property
     def cost(self) -> tuple[float, ...]:
-        """Element -> the target's estimate for its kernel over the whole output, without the call."""
-        kernels = (self.kernels[position] for position in self.positions)
-        return tuple(
-            catalogue.cost(kernel, self.graph, self.graph.ops[position]) if kernel else 0.0
-            for position, kernel in zip(self.positions, kernels, strict=True)
-        )
+        """Element -> the target's estimate while it runs alone, all rows in one step."""
+        return tuple(self.model.region(Region((Group((p,)),)), self.image) for p in self.positions)
+
+    def input_rows(self, element: int) -> int:
+        """Rows of the tensor that drives an element."""
+        return self.graph.tensors[self.main(element)].nhwc[1]
+
+    def delivery(self, first: int, rows: int) -> float:
+        """What so many rows of the input of a region that begins here cost, if they are delivered."""
+        fed = self.image == "stream" and self.roots[self.main(first)] == self.graph.inputs[0]
+        return self.model.delivery(rows) if fed else 0.0
 
     def main(self, element: int) -> int:
         """The tensor that drives an element: what the element before it makes, or its first input."""

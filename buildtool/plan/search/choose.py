@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from buildtool.errors import BuildtoolError, PlanError
+from buildtool.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.search.front import Front, Settings, front
 from buildtool.plan.search.paths import Search
 from buildtool.plan.search.priced import SCALE, priced
-from buildtool.plan.search.tables import COST_UNITS
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
+from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Target
 
 PRICES = 12  # of work that are tried where limits are on both cost and work
@@ -177,27 +177,24 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
     nearest = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
     least = min([nearest, *smallest(found, replace(limits, ram=1 << 62))], key=lambda plan: plan.arena_bytes)
     at = binding(least, found.graph)
-    hints = [f"ram {least.arena_bytes} with F {least.f:.3f}", *_ways_out(found, limits)]
+    hints = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes), *_ways_out(found, limits)]
     return PlanError(
         f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board}': "
         f"{least.arena_bytes - limits.ram} too many",
         operator=at.place,
-        hint="nearest: " + "; ".join(hints),
+        hint=hints,
     )
 
 
 def _too_much_work(found: Front, limits: Limits) -> PlanError:
     """Memory would suffice, but for a limit on work or cost."""
     asked = f"F of at most {limits.f}" if limits.cost is None else f"a cost of at most {limits.cost:,.0f}"
-    hints = _ways_out(found, limits)
-    return PlanError(
-        f"no plan of at most {limits.ram} bytes has {asked}", hint="nearest: " + "; ".join(hints)
-    )
+    return PlanError(f"no plan of at most {limits.ram} bytes has {asked}", hint=_ways_out(found, limits))
 
 
-def _ways_out(found: Front, limits: Limits) -> list[str]:
+def _ways_out(found: Front, limits: Limits) -> list[Hint]:
     """Settings that would do: more work, or an image that is delivered row by row."""
-    ways = []
+    ways: list[Hint] = []
     for image in dict.fromkeys((found.settings.image, "overwritable", "stream")):
         changed = replace(found.settings, image=image)
         try:
@@ -206,6 +203,7 @@ def _ways_out(found: Front, limits: Limits) -> list[str]:
             continue  # this network's image cannot be streamed
         for plan in _placed(other, Search(other.tables), limits.ram)[-1:]:
             if plan.arena_bytes <= limits.ram:
-                named = "" if image == found.settings.image else f"image {image}, "
-                ways.append(f"{named}ram {plan.arena_bytes} with F {plan.f:.3f} and cost {plan.cost:,.0f}")
-    return ways or ["a board with more RAM, a smaller image or fewer channels"]
+                other_image = () if image == found.settings.image else (("image", image),)
+                settings = (*other_image, ("ram", plan.arena_bytes))
+                ways.append(Hint(f"F {plan.f:.3f}, cost {plan.cost:,.0f}", settings))
+    return ways or [Hint("a board with more RAM, a smaller image or fewer channels")]

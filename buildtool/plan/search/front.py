@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from buildtool.errors import UsageError
+from buildtool.errors import UsageError, suggest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.streamed import assemble_streamed
 from buildtool.plan.schedule.receptive import streams
@@ -35,7 +35,7 @@ from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
 from buildtool.plan.types import Plan, Region
 from buildtool.target import catalogue
-from buildtool.target.types import KernelVariant, Target
+from buildtool.target.types import Costs, KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
@@ -116,12 +116,13 @@ def _space(
     graph: Graph,
     kernels: tuple[KernelVariant | None, ...],
     alignment: int,
+    costs: Costs,
     image: str,
     in_place: str,
     hand_offs: tuple[int, ...],
     loaded: tuple[tuple[int, int], ...],
 ) -> Space:
-    return Space(Elements(graph, kernels, alignment, image, in_place, loaded), hand_offs)
+    return Space(Elements(graph, kernels, alignment, costs, image, in_place, loaded), hand_offs)
 
 
 @dataclass(frozen=True)
@@ -215,13 +216,13 @@ def front(graph: Graph, target: Target, settings: Settings) -> Front:
     kernels = catalogue.select_all(target, graph)
     alignment = target.board.alignment
     given = (settings.image, settings.in_place, settings.hand_offs, settings.loaded)
-    space = _space(graph, kernels, alignment, *given)
+    space = _space(graph, kernels, alignment, target.costs, *given)
     return Front(graph, target, settings, space)
 
 
 def refuse_unstreamable(graph: Graph) -> None:
     """UsageError unless the network has one image, read by one operator, in rows."""
-    hint = "use image overwritable or resident"
+    hint = [suggest(image="overwritable"), suggest(image="resident")]
     if len(graph.inputs) != 1:
         raise UsageError(f"a network of {len(graph.inputs)} inputs cannot stream its image", hint=hint)
     readers = graph.consumers().get(graph.inputs[0], ())

@@ -17,15 +17,13 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from buildtool.plan.assemble.streamed import CALL_COST
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import Axis
 from buildtool.plan.search.blocks import Block, Blocks, Form, Lags
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.sections import Section
-
-COST_UNITS = 16  # of one unit of a target's cost
+from buildtool.target.costs import COST_UNITS
 
 
 class Objective(enum.Enum):
@@ -85,7 +83,7 @@ class Tables:
         """Cut -> weight of all elements before it, run once, one by one."""
         if self.objective is Objective.WORK:
             return self.e.work_before
-        return (0, *accumulate(round((cost + CALL_COST) * COST_UNITS) for cost in self.e.cost))
+        return (0, *accumulate(round(cost * COST_UNITS) for cost in self.e.cost))
 
     # ---- blocks ----------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.errors import PlanError, TargetError
+from buildtool.errors import Hint, PlanError, TargetError, suggest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.layerwise import IMAGES
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
@@ -37,30 +37,34 @@ def fit(plan: Plan, target: Target, graph: Graph | None = None) -> None:
         f"the arena requires {plan.arena_bytes} bytes, memory '{board.arena}' of board '{board.name}' has "
         f"{available} available: {excess} too many; {at.live_bytes} are live in this operator",
         operator=at.place or f"step {at.step}",
-        hint="; ".join(_remedies(plan, target, graph, excess)),
+        hint=_remedies(plan, target, graph, excess),
     )
 
 
-def _remedies(plan: Plan, target: Target, graph: Graph | None, excess: int) -> list[str]:
+def _remedies(plan: Plan, target: Target, graph: Graph | None, excess: int) -> list[Hint]:
     """Settings that would make it fit, the cheapest for the user first; the nearest miss if none does."""
-    board, found = target.board, []
+    board, found = target.board, list[Hint]()
     if graph is not None:
-        better = _planner_settings(plan, target, graph)
-        found += [text for size, text in better if size <= plan.arena_bytes - excess][:1] or [
-            f"{text} (still {size - plan.arena_bytes + excess} too many)" for size, text in better[:1]
+        better = _smaller_images(plan, target, graph)
+        room = plan.arena_bytes - excess
+        found += [_modes(image, f"{size} bytes") for size, image in better if size <= room][:1] or [
+            _modes(image, f"{size} bytes, still {size - room} too many") for size, image in better[:1]
         ]
     if board.reserved_bytes >= excess:
-        found.append(f"reserved_bytes = {board.reserved_bytes - excess} or less in the board's file")
-    found.append(f"a memory '{board.arena}' of {board.memory(board.arena).size + excess} bytes or more")
+        found.append(Hint(f"reserved_bytes = {board.reserved_bytes - excess} or less in the board's file"))
+    found.append(Hint(f"a memory '{board.arena}' of {board.memory(board.arena).size + excess} bytes or more"))
     return found
 
 
-def _planner_settings(plan: Plan, target: Target, graph: Graph) -> list[tuple[int, str]]:
-    """Settings of the layer-by-layer planner with smaller arenas, as (bytes, words), smallest first."""
+def _modes(image: str, text: str) -> Hint:
+    return suggest(text, in_place="rows", image=image)
+
+
+def _smaller_images(plan: Plan, target: Target, graph: Graph) -> list[tuple[int, str]]:
+    """Image modes with which the plan layer by layer is smaller than `plan`: (bytes, mode), ascending."""
     options = []
     for image in IMAGES if plan.image != "stream" else ():
         other = plan_layerwise(graph, target, in_place="rows", image=image)
         if other.arena_bytes < plan.arena_bytes:
-            words = f"in_place = rows, image = {image}: {other.arena_bytes} bytes"
-            options.append((other.arena_bytes, words))
+            options.append((other.arena_bytes, str(image)))
     return sorted(options)

@@ -9,18 +9,18 @@ from __future__ import annotations
 import enum
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs, pixel_macs
 from buildtool.graph.types import Graph
-from buildtool.plan.assemble.streamed import CALL_COST, MOVE_COST
 from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.calls import Calls, region_calls
+from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Plan, Region, Scheme, Step
-from buildtool.target import catalogue
-from buildtool.target.types import KernelVariant
+from buildtool.target.types import Costs, KernelVariant
 
 
 class Use(enum.StrEnum):
@@ -110,10 +110,10 @@ class Summary:
     without_weights: int
 
 
-def summarize(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> Summary:
-    """The summary of a placed plan; `kernels`: one an operator, None for aliases."""
+def summarize(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None], costs: Costs) -> Summary:
+    """The summary of a placed plan; `kernels`: one an operator, None for aliases; `costs`: the target's."""
     runs = [schedule(region, graph, plan.image) for region in plan.regions]
-    by_call = _call_cost(plan, graph, kernels, runs)
+    model = CostModel(graph, kernels, costs)
     at = _Holders(plan, graph)
     found: list[RegionSummary] = []
     without, number = 0, 0
@@ -123,7 +123,9 @@ def summarize(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
         moving.setdefault(target.first, []).append(target.size)
     for region, run in zip(plan.regions, runs, strict=True):
         moved = moving.get(number, [])
-        work = _work(graph, kernels, run, region.ops, by_call, whole=True)
+        does = region_calls(graph, region, plan.image)
+        own = {op: _operator_work(model, plan, region, op, does.operators[op]) for op in region.ops}
+        beside = model.delivery(does.delivered) + sum(map(model.pricer.move, moved))
         last = number + len(run) - 1
         held = at.held(region, number, last)
         fullest, live, alive = at.fullest(region, held, number, run)
@@ -140,13 +142,11 @@ def summarize(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
                 shared=sum(size for _, size in parts) - fullest.bytes,
                 held=tuple(held),
                 at_fullest=tuple(live),
-                work=replace(work, cost=work.cost + sum(map(move_cost, moved))),
+                work=_together(own.values(), does.delivered, beside),
                 moved=sum(moved),
-                groups=tuple(_work(graph, kernels, run, group.ops, by_call) for group in region.groups),
-                delivered=sum(step.op == SOURCE for step in run),
-                operators=tuple(
-                    (op, alive.get(op, 0), _work(graph, kernels, run, (op,), by_call)) for op in region.ops
-                ),
+                groups=tuple(_together(own[op] for op in group.ops) for group in region.groups),
+                delivered=does.delivered,
+                operators=tuple((op, alive.get(op, 0), own[op]) for op in region.ops),
             )
         )
         number = last + 1
@@ -301,56 +301,26 @@ class _Holders:
 # ---- work ----------------------------------------------------------------------------------------
 
 
-def _work(
-    graph: Graph,
-    kernels: Sequence[KernelVariant | None],
-    run: Sequence[Step],
-    ops: Sequence[int],
-    by_call: float,
-    whole: bool = False,
-) -> Work:
-    """Of some of a region's operators; of the `whole` region with the deliveries of rows."""
-    pixels = dict.fromkeys(ops, 0)
-    calls = 0
-    for step in run:
-        calls += step.op in pixels or (step.op == SOURCE and whole)
-        if step.op in pixels:
-            pixels[step.op] += (step.y1 - step.y0) * (step.x1 - step.x0)
-    macs = sum(executed_macs(graph, op, n) for op, n in pixels.items())
-    once = sum(op_macs(graph, graph.ops[op]) for op in ops)
-    cost = sum(_cost(graph, kernels, op, n) for op, n in pixels.items())
-    return Work(macs, once, calls, cost + by_call * calls)
+def _operator_work(model: CostModel, plan: Plan, region: Region, op: int, calls: Calls) -> Work:
+    """Of one operator of a region, with what it costs that its weights are brought into the arena."""
+    graph = model.graph
+    cost = model.operator(op, calls, region.is_streamed)
+    cost += sum(model.loading(load) for load in plan.loads if load.op == op)
+    macs = executed_macs(graph, op, calls.pixels)
+    return Work(macs, op_macs(graph, graph.ops[op]), calls.times, cost)
+
+
+def _together(works: Iterable[Work], more_calls: int = 0, more_cost: float = 0.0) -> Work:
+    """The sum of what some operators do, and of calls and costs beside them."""
+    every = list(works)
+    return Work(
+        sum(work.macs for work in every),
+        sum(work.once for work in every),
+        sum(work.calls for work in every) + more_calls,
+        sum(work.cost for work in every) + more_cost,
+    )
 
 
 def executed_macs(graph: Graph, op: int, pixels: int) -> int:
     """Multiply-accumulates of an operator that computes so many pixels, repetitions included."""
     return 0 if accumulates(graph, graph.ops[op]) else pixel_macs(graph, graph.ops[op], pixels)
-
-
-def _cost(graph: Graph, kernels: Sequence[KernelVariant | None], op: int, pixels: int) -> float:
-    """The target's estimate in proportion to the pixels; the whole for a pooling fed part by part."""
-    kernel = kernels[op]
-    if kernel is None:
-        return 0.0
-    _, height, width, _ = graph.tensors[graph.ops[op].outputs[0]].nhwc
-    share = 1.0 if accumulates(graph, graph.ops[op]) else pixels / max(1, height * width)
-    return catalogue.cost(kernel, graph, graph.ops[op]) * share
-
-
-def move_cost(size: int) -> float:
-    """The estimate for a tensor of so many bytes that is copied within the arena."""
-    return CALL_COST + MOVE_COST * size
-
-
-def _call_cost(
-    plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None], runs: Sequence[Sequence[Step]]
-) -> float:
-    """What the plan's cost counts for one call: what the operators' own costs leave of it."""
-    steps = [step for run in runs for step in run]
-    pixels: dict[int, int] = {}
-    for step in steps:
-        if step.op != SOURCE:
-            pixels[step.op] = pixels.get(step.op, 0) + (step.y1 - step.y0) * (step.x1 - step.x0)
-    own = sum(_cost(graph, kernels, op, n) for op, n in pixels.items())
-    own += sum(move_cost(plan.buffers[move.target].size) for move in plan.moves)
-    return max(0.0, plan.cost - own) / len(steps) if steps else 0.0

@@ -10,31 +10,34 @@ from typing import Any
 from buildtool.emit.image import WeightImage, weight_image
 from buildtool.emit.names import shape
 from buildtool.emit.sources import plan_kernels
-from buildtool.errors import BuildtoolError
+from buildtool.errors import BuildtoolError, Hint, Value, to_data
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
 from buildtool.graph.types import Graph
+from buildtool.modes import Image, InPlace, Objective, Strategy
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
-from buildtool.service.pipeline.models import load_model, read_graph
+from buildtool.service.pipeline.choose import least, nearest
+from buildtool.service.pipeline.needs import needs
 from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import limits, make_ordered_plan, needs, settings
-from buildtool.service.pipeline.slow_weights import loads_weights
-from buildtool.target.registry import board_names, load_target
-from buildtool.target.types import Target
+from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
+from buildtool.service.pipeline.targets import TargetChoice, load_target
+from buildtool.service.requests import Analyze
+from buildtool.session import Session
+from buildtool.target.registry import board_names
 
 
-def analysis(spec: str, names: Sequence[str], options: PlanOptions) -> dict[str, Any]:
+def analysis(request: Analyze, session: Session) -> dict[str, Any]:
     """The answer to an `analyze` request: the network, then a verdict for each board."""
-    targets = [load_target(name) for name in (names or board_names())]
-    model = load_model(spec)
-    source, graph = read_graph(model)
+    boards = request.boards or tuple(board_names())
+    targets = [load_target(TargetChoice(board, cmsis_nn=request.cmsis_nn)) for board in boards]
+    network = load_network(request.model, session)
     return {
-        "model": model.name,
-        "file_bytes": len(model.data),
-        "operators_in_file": len(source.ops),
-        "network": _network(graph),
-        "boards": [_verdict(graph, target, options) for target in targets],
+        "model": network.model.name,
+        "file_bytes": len(network.model.data),
+        "operators_in_file": len(network.source.ops),
+        "network": _network(network.graph),
+        "boards": [_verdict(prepare(network, target, request.options, session)) for target in targets],
     }
 
 
@@ -67,15 +70,15 @@ def _interface(graph: Graph, index: int) -> dict[str, Any]:
     }
 
 
-def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, Any]:
-    board = target.board
-    verdict: dict[str, Any] = {"board": board.name, "title": board.title}
+def _verdict(prepared: Prepared) -> dict[str, Any]:
+    target = prepared.target
+    verdict: dict[str, Any] = {"board": target.board.name, "title": target.board.title}
     try:
-        graph, plan = _plan(graph, target, options)
+        graph, plan = nearest(prepared)
         image = weight_image(graph, plan_kernels(plan, target))
     except BuildtoolError as error:
-        return {**verdict, "fits": False, "error": str(error)}
-    found = needs(plan, target, len(image.data))
+        return {**verdict, "fits": False, "error": to_data(error)}
+    found = needs(plan, target, len(image.data), prepared.options)
     at = binding(plan, graph)
     fits = not any(need.excess for need in found)
     return {
@@ -100,25 +103,13 @@ def _verdict(graph: Graph, target: Target, options: PlanOptions) -> dict[str, An
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
         "binds": _binds(found),
-        "advice": [] if fits else [*_advice(plan, graph, target, options, at.op), *_elsewhere(plan, image)],
+        "advice": []
+        if fits
+        else [
+            {"text": hint.text, "settings": dict(hint.settings)}
+            for hint in (*_advice(prepared, plan, graph, at.op), *_elsewhere(plan, image))
+        ],
     }
-
-
-def _plan(graph: Graph, target: Target, options: PlanOptions) -> tuple[Graph, Plan]:
-    """The plan that the options ask for, or the one that comes nearest to the board's memory.
-
-    With the graph in the order of operators that the plan is for.
-    """
-    alone = options.strategy == "best" and options.order == "given"
-    if alone and not loads_weights(target.board):
-        from buildtool.plan.search.choose import plan_within
-
-        chosen = plan_within(graph, target, settings(options), limits(target, options))
-        if chosen is None:
-            chosen = _least(graph, target, options)
-        if chosen is not None:
-            return graph, chosen
-    return make_ordered_plan(graph, target, options)
 
 
 def _binds(found: Sequence[Any]) -> str:
@@ -126,53 +117,54 @@ def _binds(found: Sequence[Any]) -> str:
     return str(max(found, key=lambda need: need.required / max(need.available, 1)).what)
 
 
-def _advice(plan: Plan, graph: Graph, target: Target, options: PlanOptions, position: int) -> list[str]:
+def _advice(prepared: Prepared, plan: Plan, graph: Graph, position: int) -> list[Hint]:
     """What would bring the arena down."""
     advice = []
-    if needs(plan, target, 0)[0].excess:
-        for changed in _cheaper(options):
-            smaller = _least(graph, target, changed)
+    if needs(plan, prepared.target, 0, prepared.options)[0].excess:
+        for changed in _cheaper(prepared.options):
+            smaller = _least(replace(prepared, options=changed))
             if smaller is not None and smaller.arena_bytes < plan.arena_bytes:
-                what = ", ".join(_difference(options, changed))
-                advice.append(f"{what}: {smaller.arena_bytes:,} bytes, F {smaller.f:.3f}")
+                settings = _difference(prepared.options, changed)
+                advice.append(Hint(f"{smaller.arena_bytes:,} bytes, F {smaller.f:.3f}", settings))
         if position >= 0:
             op = graph.ops[position]
             out = shape(graph.tensors[op.outputs[0]].shape)
-            advice.append(
-                f"a smaller input, or fewer channels at {op.place} (output {out}), where most is alive"
-            )
+            text = f"a smaller input, or fewer channels at {op.place} (output {out}), where most is alive"
+            advice.append(Hint(text))
     return advice
 
 
-def _elsewhere(plan: Plan, image: WeightImage) -> list[str]:
+def _elsewhere(plan: Plan, image: WeightImage) -> list[Hint]:
     """The known boards that have room for the plan and its weights."""
     size = len(image.data)
-    fitting = [n for n in board_names() if not any(need.excess for need in needs(plan, load_target(n), size))]
-    return [f"boards with room for this plan: {', '.join(fitting)}"] if fitting else []
+    targets = {name: load_target(TargetChoice(name)) for name in board_names()}
+    fitting = [
+        n for n, target in targets.items() if not any(need.excess for need in needs(plan, target, size))
+    ]
+    return [Hint(f"boards with room for this plan: {', '.join(fitting)}")] if fitting else []
 
 
 def _cheaper(options: PlanOptions) -> list[PlanOptions]:
     """The same options with one restriction lifted."""
-    best = replace(options, strategy="best", in_place="rows", objective="ram")
-    found = [best, replace(best, image="stream")]
+    best = replace(
+        options, strategy=Strategy.BEST, in_place=InPlace.ROWS, objective=Objective.RAM, segments=""
+    )
+    found = [best, replace(best, image=Image.STREAM)]
     return [changed for changed in found if changed != options]
 
 
-def _difference(options: PlanOptions, changed: PlanOptions) -> list[str]:
-    """As on the command line."""
-    return [
-        f"--{f.name.replace('_', '-')} {getattr(changed, f.name)}"
-        for f in fields(PlanOptions)
-        if getattr(changed, f.name) != getattr(options, f.name) and f.name != "objective"
-    ]
+def _difference(options: PlanOptions, changed: PlanOptions) -> tuple[tuple[str, Value], ...]:
+    """The options to give for `changed`, where it is not what `options` has."""
+    return tuple(
+        (field.name, getattr(changed, field.name) or None)
+        for field in fields(PlanOptions)
+        if getattr(changed, field.name) != getattr(options, field.name) and field.name != "objective"
+    )
 
 
-def _least(graph: Graph, target: Target, options: PlanOptions) -> Plan | None:
+def _least(prepared: Prepared) -> Plan | None:
     """The plan with the least memory, whether the board has it or not; None if there is none."""
-    from buildtool.plan.search.choose import Limits, best_plan
-
-    without = Limits(1 << 62, options.max_f, options.max_cost, "ram")
     try:
-        return best_plan(graph, target, settings(options), without)
+        return least(prepared)[1]
     except BuildtoolError:
         return None

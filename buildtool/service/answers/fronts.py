@@ -1,48 +1,55 @@
-"""The front of a model on a board, and what other ways to plan reach beside it."""
+"""The front of a model on a board, and what other strategies reach beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from buildtool.errors import BuildtoolError
-from buildtool.graph.types import Graph
+from buildtool.emit.image import weight_image
+from buildtool.errors import BuildtoolError, PlanError
+from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.types import Plan
-from buildtool.service.pipeline import strategies
-from buildtool.service.pipeline.models import load_model, read_graph
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import settings
-from buildtool.target.registry import load_target
-from buildtool.target.types import Target
+from buildtool.service.pipeline.choose import chosen
+from buildtool.service.pipeline.fronts import points, settings
+from buildtool.service.pipeline.needs import refuse_weights
+from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
+from buildtool.service.pipeline.targets import load_target
+from buildtool.service.requests import Front
+from buildtool.session import Session
 
 Answer = dict[str, Any]
 
 
-def front_of(spec: str, board: str, options: PlanOptions, peers: bool) -> Answer:
-    """The answer to a `front` request; `peers`: with msf-CNN's and xcore's strategies beside it."""
-    from buildtool.plan.search.front import front
-    from buildtool.plan.summary.fit import available_bytes
+def front_of(request: Front, session: Session) -> Answer:
+    """The answer to a `front` request. PlanError where no plan keeps the limits.
 
-    target = load_target(board)
-    model = load_model(spec)
-    _, graph = read_graph(model)
-    found = front(graph, target, settings(options))
-    points = []
-    for index, point in enumerate(found.points):
-        plan = found.plan(index)
-        points.append({"live_bytes": point.live_bytes, **_figures(plan)})
+    Without a limit on memory the points that the board has no room for are there as well.
+    """
+    from buildtool.target import catalogue
+
+    target, options = load_target(request.target), request.options
+    network = load_network(request.model, session)
+    prepared = prepare(network, target, options, session)
+    graph = prepared.graphs[0]
+    refuse_weights(target, options, len(weight_image(graph, catalogue.select_all(target, graph)).data))
+    found = points(prepared, options.ram)
+    if not found:
+        raise _refused(prepared)
+    searched = settings(graph, prepared)
     return {
-        "model": model.name,
+        "model": network.model.name,
         "board": target.board.name,
         "image": options.image,
         "in_place": options.in_place,
-        "hand_offs": list(found.settings.hand_offs),
-        "max_f": found.settings.max_f,
-        "available_bytes": available_bytes(target.board),
-        "macs": found.tables.before[-1],
-        "points": points,
-        "beside": _beside(graph, target, options, peers),
-        "accounting": list(found.plan(0).accounting) if found.points else [],
+        "hand_offs": list(searched.hand_offs),
+        "max_f": searched.max_f,
+        "available_bytes": prepared.available,
+        "macs": found[0].plan.macs_layerwise,
+        "points": [
+            {"live_bytes": p.live_bytes, "strategy": p.plan.strategy, **_figures(p.plan)} for p in found
+        ],
+        "beside": _beside(prepared, request.peers),
+        "accounting": list(found[0].plan.accounting),
     }
 
 
@@ -60,26 +67,26 @@ def _figures(plan: Plan) -> Answer:
     }
 
 
-def _beside(graph: Graph, target: Target, options: PlanOptions, peers: bool) -> list[Answer]:
+def _refused(prepared: Prepared) -> PlanError:
+    """Why no plan keeps the limits: the refusal of the request for the one with the least memory."""
+    options = replace(prepared.options, objective=Objective.RAM)
+    try:
+        chosen(replace(prepared, options=options, bounded=False))
+    except PlanError as error:
+        return error
+    return PlanError("no plan of the front keeps the limits", path=prepared.path)
+
+
+def _beside(prepared: Prepared, peers: bool) -> list[Answer]:
     """Plans of the other strategies that serve this network, with their figures."""
-    planners: list[tuple[str, Callable[[], Plan]]] = []
-    if options.image != "stream":
-        planners.append(("layerwise", lambda: _layerwise(graph, target, options)))
-    if peers:
-        planners += [
-            ("msf-cnn", lambda: strategies.msf_cnn(graph, target, options)),
-            ("xcore-strips", lambda: strategies.xcore_strips(graph, target, options)),
-        ]
-    found = []
-    for name, make in planners:
+    strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
+    strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []
+    found: list[Answer] = []
+    for strategy in strategies:
+        options = replace(prepared.options, strategy=strategy, hand_off=None)
         try:
-            found.append({"strategy": name, **_figures(make())})
+            _, plan = chosen(replace(prepared, options=options, bounded=False))
+            found.append({"strategy": strategy, **_figures(plan)})
         except BuildtoolError as error:
-            found.append({"strategy": name, "error": error.text})
+            found.append({"strategy": strategy, "error": error.text})
     return found
-
-
-def _layerwise(graph: Graph, target: Target, options: PlanOptions) -> Plan:
-    from buildtool.plan.assemble.layerwise import plan
-
-    return plan(graph, target, in_place=options.in_place, image=options.image)

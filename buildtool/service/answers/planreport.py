@@ -8,6 +8,7 @@ from typing import Any
 
 from buildtool.errors import BuildtoolError
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
+from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.summary.summary import Held, Moment, RegionSummary, Summary, Use, Work, summarize
 from buildtool.plan.types import SOURCE, BufferKind, Plan
 from buildtool.service.pipeline.options import PlanOptions
@@ -33,7 +34,7 @@ def described(made: Planned, kernels: Sequence[KernelVariant | None], answer: An
     `delivered_rows`, `moved_bytes`, and of it and of every group `macs`, `macs_once`, `f`, `calls`, `cost`.
     """
     plan, graph = made.plan, made.graph
-    found = summarize(plan, graph, kernels)
+    found = summarize(plan, graph, kernels, made.target.costs)
     regions = []
     for region, known, summary in zip(plan.regions, answer["regions"], found.regions, strict=True):
         groups = [g | _work(w) for g, w in zip(known["groups"], summary.groups, strict=True)]
@@ -145,7 +146,7 @@ def _peak(plan: Plan, graph: Graph, found: Summary) -> Answer | None:
 # ---- beside other strategies -----------------------------------------------------------------------
 
 
-def beside(made: Planned, options: PlanOptions, all_of_them: bool) -> list[Answer]:
+def beside(made: Planned, all_of_them: bool) -> list[Answer]:
     """What other strategies reach with the same image, accounting and weights.
 
     Layer by layer; with `all_of_them` also msf-CNN's scheme and strips as xcore-opt has them: with no
@@ -153,17 +154,21 @@ def beside(made: Planned, options: PlanOptions, all_of_them: bool) -> list[Answe
     plan that does no more work.
     """
     rows: list[Answer] = []
-    free = replace(options, ram=None, max_f=None, max_cost=None, objective="ram", segments="", hand_off=None)
-    if made.plan.strategy != "layerwise":
-        image = "overwritable" if options.image == "stream" else options.image
-        rows.append(_other(made, replace(free, strategy="layerwise", image=image), "no work repeated"))
+    options = made.options
+    free = replace(
+        options, ram=None, max_f=None, max_cost=None, objective=Objective.RAM, segments="", hand_off=None
+    )
+    if made.plan.strategy != Strategy.LAYERWISE:
+        image = Image.OVERWRITABLE if options.image == Image.STREAM else options.image
+        whole = replace(free, strategy=Strategy.LAYERWISE, image=image)
+        rows.append(_other(made, whole, "no work repeated"))
     if all_of_them:
-        for strategy in ("msf-cnn", "xcore-strips"):
+        for strategy in (Strategy.MSF_CNN, Strategy.XCORE_STRIPS):
             other = replace(free, strategy=strategy)
             rows.append(_within(made, other, made.plan.f))
             rows.append(_other(made, other, "least arena found"))
             if "error" not in rows[-1]:
-                rows.append(_within(made, replace(free, strategy="best"), rows[-1]["f"]))
+                rows.append(_within(made, replace(free, strategy=Strategy.BEST), rows[-1]["f"]))
     return rows
 
 
@@ -175,7 +180,7 @@ def _within(made: Planned, options: PlanOptions, f: float) -> Answer:
 def _other(made: Planned, options: PlanOptions, setting: str) -> Answer:
     row: Answer = {"strategy": options.strategy, "setting": setting, "image": options.image}
     try:
-        plan = make_plan(made.graph, made.target, options)
+        plan = make_plan(made.graph, made.target, options, made.session)
     except BuildtoolError as error:
         return row | {"error": error.text}
     weights = sum(b.size for b in plan.buffers if b.kind is BufferKind.WEIGHTS)

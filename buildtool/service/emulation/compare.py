@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import ToolError, UsageError, did_you_mean
+from buildtool.errors import ToolError
 from buildtool.graph.types import DType, Graph, Tensor
+from buildtool.modes import Reference
 
 Array = npt.NDArray[np.generic]
-REFERENCES = ("numpy", "litert")
 _WHOLE: Mapping[int, bytes] = {}
 
 
@@ -41,16 +41,14 @@ class Difference:
 
 
 def reference(
-    which: str, model: bytes, source: Graph, graph: Graph, inputs: Sequence[Array]
+    which: Reference, model: bytes, source: Graph, graph: Graph, inputs: Sequence[Array]
 ) -> dict[int, Array]:
     """Tensor index in `graph` (rewritten) -> the value it must have, for one set of inputs."""
-    if which == "numpy":
+    if which == Reference.NUMPY:
         from buildtool.graph.reference import execute
 
         return dict(execute(graph, inputs))
-    if which == "litert":
-        return _litert(model, source, graph, inputs)
-    raise UsageError(f"unknown reference '{which}'", hint=did_you_mean(which, REFERENCES))
+    return _litert(model, source, graph, inputs)
 
 
 def _litert(model: bytes, source: Graph, graph: Graph, inputs: Sequence[Array]) -> dict[int, Array]:

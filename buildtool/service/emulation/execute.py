@@ -18,7 +18,8 @@ from buildtool.emit.sources import Sources
 from buildtool.errors import ToolError
 from buildtool.graph.types import Graph
 from buildtool.service.emulation.compare import Array
-from buildtool.service.emulation.identity import check_image, read_file
+from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
+from buildtool.service.files import File
 from buildtool.service.firmware.firmware import Firmware, build_firmware
 from buildtool.service.pipeline.pipeline import Planned
 from buildtool.target.registry import plugin as find_plugin
@@ -48,15 +49,24 @@ class Outcome:
     compiler: str
 
 
-def linked(planned: Planned, sources: Sources, elf: str) -> Firmware:
+@contextmanager
+def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
     """The image `elf` that a build made, once it is known to be this network's and this plan's."""
-    found = check_image(read_file(elf, "the image"), planned.plan, sources.image, elf)
-    return Firmware(Path(elf).absolute(), found.compiler)
+    data = elf.read("the image", MOST_IMAGE_BYTES)
+    found = check_image(data, planned.plan, sources.image, elf.path)
+    if elf.data is None:
+        yield Firmware(Path(elf.path), found.compiler)
+        return
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        path = Path(name) / f"{sources.net}.elf"
+        path.write_bytes(data)
+        path.chmod(0o755)
+        yield Firmware(path, found.compiler)
 
 
 @contextmanager
 def built(
-    planned: Planned, sources: Sources, toolchain: str, flags: Sequence[str] = (), *, trace: bool = False
+    planned: Planned, sources: Sources, flags: Sequence[str] = (), *, trace: bool = False
 ) -> Iterator[Firmware]:
     """A test firmware made here, there until the context ends.
 
@@ -65,7 +75,7 @@ def built(
     board = planned.target.board
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
         folder = Path(name)
-        tools = planned.toolchain(toolchain, folder)
+        tools = planned.toolchain()
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
         yield build_firmware(sources, planned.plan, planned.target, find_plugin(board), tools, folder, extra)
 

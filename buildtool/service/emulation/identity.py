@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from buildtool.emit.image import HEADER_BYTES, MAGIC, WeightImage
@@ -19,6 +18,7 @@ from buildtool.plan.codec import digest
 from buildtool.plan.types import Plan
 from buildtool.service.firmware.sizes import open_elf
 
+MOST_IMAGE_BYTES = 1 << 30
 SECTION = ".nn_identity"
 TEST_FIRMWARE = "buildtool test firmware 1"
 _NETWORK = re.compile(
@@ -64,14 +64,6 @@ def check_image(data: bytes, plan: Plan, weights: WeightImage, path: str) -> Lin
     except BuildtoolError as error:
         raise error.at(path=path) from None
     return found
-
-
-def read_file(path: str, what: str) -> bytes:
-    """The bytes of a file that the user gave; ToolError says `what` cannot be read."""
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        raise ToolError(f"cannot read {what}: {error.strerror}", path=path) from None
 
 
 def _lines(data: bytes) -> list[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import io
 
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.errors import UsageError
+from buildtool.errors import UsageError, suggest
 from buildtool.graph.types import Graph, Tensor
+from buildtool.service.files import File
 
+MOST_BYTES = 1 << 30
 Array = npt.NDArray[np.generic]
 
 
@@ -24,18 +26,21 @@ def _random(tensor: Tensor, random: np.random.Generator) -> Array:
     return random.integers(limits.min, limits.max + 1, tensor.shape, dtype=np.dtype(tensor.dtype.value))
 
 
-def from_file(graph: Graph, path: str) -> list[list[Array]]:
+def from_file(graph: Graph, file: File) -> list[list[Array]]:
     """One set of inputs from a .npy file: quantised values, or floats that are quantised here.
 
     The array has the input's shape, with or without a batch dimension of 1.
     """
+    path = file.path
     if len(graph.inputs) != 1:
         raise UsageError(
-            f"the network has {len(graph.inputs)} inputs, a .npy file holds one", path=path, hint="use seeds"
+            f"the network has {len(graph.inputs)} inputs, a .npy file holds one",
+            path=path,
+            hint=suggest("random values", input=None),
         )
     tensor = graph.tensors[graph.inputs[0]]
     try:
-        array = np.load(Path(path), allow_pickle=False)
+        array = np.load(io.BytesIO(file.read("the input", MOST_BYTES)), allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise UsageError(
             f"cannot read the input: {error}", path=path, hint="numpy.save makes such a file"

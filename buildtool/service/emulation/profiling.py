@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from buildtool.emit.names import shape
 from buildtool.emit.sources import plan_kernels
+from buildtool.modes import Reference
 from buildtool.plan.summary.summary import Summary, summarize
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.execute import Outcome, execute
 from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.emulation.validation import inputs_of, level
-from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import Planned
+from buildtool.service.requests import Profile
+from buildtool.session import Session
 
 
-def profiling(request: Mapping[str, Any], options: PlanOptions) -> dict[str, Any]:
+def profiling(request: Profile, session: Session) -> dict[str, Any]:
     """The answer to a `profile` request; the output is compared with the reference as well.
 
     Counted is the first input, on the same image that gives the outputs of all. On the host nothing is
     counted: `instructions` is null there.
     """
-    made, sources = subject(request, options)
-    inputs = inputs_of(request, made, 1)
+    made, sources = subject(request, session)
+    inputs = inputs_of(request.inputs, made)
     counted = level(made.target.board) != "host"
     with firmware(request, made, sources) as image:
         run = execute(made, image, inputs[:1], count=counted)
         plain = execute(made, image, inputs) if len(inputs) > 1 else run
     exact = all(
         not difference(
-            made.graph, n, got, reference("numpy", made.model.data, made.source, made.graph, inputs[n])
+            made.graph, n, got, reference(Reference.NUMPY, b"", made.source, made.graph, inputs[n])
         )
         for n, got in [*enumerate(plain.outputs), (0, run.outputs[0])]
     )
-    summary = summarize(made.plan, made.graph, plan_kernels(made.plan, made.target))
+    summary = summarize(made.plan, made.graph, plan_kernels(made.plan, made.target), made.target.costs)
     return {
         "model": made.model.name,
         "board": made.target.board.name,

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from buildtool.errors import UsageError, did_you_mean
+from buildtool.errors import UsageError, suggest
+from buildtool.modes import Reference
 from buildtool.service.answers.estimate import facts
-from buildtool.service.emulation.compare import REFERENCES, Array, Difference, difference, reference
+from buildtool.service.emulation.compare import Array, Difference, difference, reference
 from buildtool.service.emulation.execute import Outcome, built, execute
 from buildtool.service.emulation.inputs import from_file, seeded
 from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.pipeline.models import tflite_file
-from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import Planned
+from buildtool.service.requests import Inputs, Validate
+from buildtool.session import Session
 from buildtool.target.types import Board
 
+_REFERENCES = {Reference.NUMPY: "buildtool.graph.reference", Reference.LITERT: "LiteRT BUILTIN_REF"}
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
-MOST_INPUTS = 1000
 
 
 def level(board: Board) -> str:
@@ -28,44 +29,37 @@ def level(board: Board) -> str:
     return "host" if native else "emulated"
 
 
-def inputs_of(request: Mapping[str, Any], made: Planned, default: int) -> list[list[Array]]:
-    """The inputs that a request asks for: `input` (a .npy file), or `inputs` seeded sets."""
-    if request.get("input"):
-        return from_file(made.graph, str(request["input"]))
-    count, seed = request.get("inputs", default), request.get("seed", 0)
-    if not isinstance(count, int) or not 1 <= count <= MOST_INPUTS:
-        raise UsageError(f"'inputs' must be a whole number from 1 to {MOST_INPUTS}, not {count!r}")
-    if not isinstance(seed, int) or seed < 0:
-        raise UsageError(f"'seed' must be a whole number from 0, not {seed!r}")
-    return seeded(made.graph, count, seed)
+def inputs_of(wanted: Inputs, made: Planned) -> list[list[Array]]:
+    """The inputs that a request asks for: a file's, or random ones."""
+    if wanted.file is not None:
+        return from_file(made.graph, wanted.file)
+    return seeded(made.graph, wanted.count, wanted.seed)
 
 
-def validation(request: Mapping[str, Any], options: PlanOptions) -> dict[str, Any]:
+def validation(request: Validate, session: Session) -> dict[str, Any]:
     """The answer to a `validate` request."""
-    which = request.get("reference") or "numpy"
-    if which not in REFERENCES:
-        raise UsageError(f"unknown reference '{which}'", hint=did_you_mean(str(which), REFERENCES))
-    made, sources = subject(request, options)
+    which = request.reference
+    made, sources = subject(request, session)
     flags = _sanitizer_flags(request, made.target.board)
-    inputs = inputs_of(request, made, 1)
+    inputs = inputs_of(request.inputs, made)
     with firmware(request, made, sources, flags) as image:
         plain = execute(made, image, inputs)
     runs = [plain]
-    if request.get("tensors"):  # the image that hands them out is one of its own
-        tools = str(request.get("toolchain") or "")
-        with built(made, sources, tools, flags, trace=True) as image:
+    if request.tensors:  # the image that hands them out is one of its own
+        with built(made, sources, flags, trace=True) as image:
             runs.append(execute(made, image, inputs, trace=True))
-    file = tflite_file(made.model, made.source) if which == "litert" else b""
+    file = tflite_file(made.model, made.source) if which == Reference.LITERT else b""
     expected = [reference(which, file, made.source, made.graph, one) for one in inputs]
     found = [d for run in runs for d in _differences(made, run, expected)]
     return _answer(made, which, inputs, runs, found, plain)
 
 
-def _sanitizer_flags(request: Mapping[str, Any], board: Board) -> tuple[str, ...]:
-    if not request.get("sanitize"):
+def _sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
+    if not request.sanitize:
         return ()
     if level(board) != "host":
-        raise UsageError(f"sanitizers run on the host, not on '{board.name}'", hint="--board host")
+        text = f"sanitizers run on the host, not on '{board.name}'"
+        raise UsageError(text, option="sanitize", hint=suggest(board="host"))
     return SANITIZERS
 
 
@@ -80,7 +74,7 @@ def _differences(made: Planned, run: Outcome, expected: list[dict[int, Array]]) 
 
 def _answer(
     made: Planned,
-    which: str,
+    which: Reference,
     inputs: list[list[Array]],
     runs: list[Outcome],
     found: list[Difference],
@@ -95,7 +89,7 @@ def _answer(
         "board": made.target.board.name,
         "level": level(made.target.board),
         "compiler": plain.compiler,
-        "reference": {"numpy": "buildtool.graph.reference", "litert": "LiteRT BUILTIN_REF"}[which],
+        "reference": _REFERENCES[which],
         "strategy": made.plan.strategy,
         "inputs": len(inputs),
         "tensors_compared": len(traced[0]) if traced else len(made.graph.outputs),

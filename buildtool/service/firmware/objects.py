@@ -7,7 +7,6 @@ is damaged is compiled anew, a folder that cannot be read or written is as good 
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import itertools
 import os
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from buildtool.errors import ToolError
+from buildtool.service.firmware.includes import reads
 
 CACHE_BYTES = 256 << 20  # above this the oldest objects go
 _DIGEST_BYTES = 32
@@ -43,21 +43,6 @@ class Compiler:
     cc: str
     identity: str
     flags: tuple[str, ...]
-
-
-@functools.lru_cache(maxsize=64)
-def _headers(folder: Path, _stamp: tuple[tuple[str, int, int], ...]) -> str:
-    """Digest of every header in a folder, by name and content."""
-    digest = hashlib.sha256()
-    for header in sorted(folder.glob("*.h")):
-        digest.update(header.name.encode() + b"\0" + header.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-def headers_digest(folder: Path) -> str:
-    """Stands for all that a unit may include from `folder` in the cache's key."""
-    stats = [(h.name, h.stat()) for h in sorted(folder.glob("*.h"))]
-    return _headers(folder, tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats))
 
 
 def cache_folder() -> Path | None:
@@ -88,8 +73,7 @@ def compile_all(compiler: Compiler, units: Sequence[Unit], folder: Path) -> list
 
 
 def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
-    """Where the unit's headers may come from, but for the compiler's own."""
-    yield unit.source.parent
+    """Where the unit's headers may come from, but for the compiler's own and the source's folder."""
     yield from unit.includes
     flags = (*compiler.flags, *unit.flags)
     for flag, after in itertools.zip_longest(flags, flags[1:], fillvalue=""):
@@ -100,14 +84,13 @@ def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
 
 
 def _key(compiler: Compiler, unit: Unit) -> str | None:
-    """None: not cacheable (an assembly file may include what the key cannot see)."""
-    if unit.source.suffix != ".c":
+    """Stands for all that the object is made of; None: not cacheable (it reads what cannot be seen)."""
+    files = reads(unit.source, list(_include_folders(compiler, unit)))
+    if files is None:
         return None
     digest = hashlib.sha256()
-    headers = [headers_digest(folder) for folder in _include_folders(compiler, unit)]
-    for part in (compiler.identity, *compiler.flags, "", *unit.flags, "", *headers, unit.source.name):
-        digest.update(part.encode() + b"\0")
-    digest.update(unit.source.read_bytes())
+    for part in (compiler.identity, *compiler.flags, "", *unit.flags, "", *itertools.chain(*files)):
+        digest.update(part.encode(errors="surrogateescape") + b"\0")
     return digest.hexdigest()
 
 

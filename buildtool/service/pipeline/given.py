@@ -11,27 +11,32 @@ from buildtool.graph.types import Graph
 from buildtool.plan.check.check import check
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.types import Plan
-from buildtool.service.pipeline.models import load_model, read_graph
+from buildtool.service.files import File
+from buildtool.service.pipeline.models import Named
 from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import Planned, load
+from buildtool.service.pipeline.pipeline import Planned
+from buildtool.service.pipeline.prepare import load_network
+from buildtool.service.pipeline.targets import TargetChoice, load_target
+from buildtool.session import Session
+
+MOST_PLAN_BYTES = 1 << 28
 
 
-def given_plan(spec: str, board: str, options: PlanOptions, data: bytes, path: str) -> Planned:
-    """The model with the plan of a .plan file (`data`; `path` for messages).
+def given_plan(spec: Named, choice: TargetChoice, file: File, session: Session) -> Planned:
+    """The model with the plan of a .plan file.
 
-    PlanError for a file that is no plan, or one of another network, board or version of buildtool. Of
-    the options only those count that choose the target's kernels.
+    PlanError for a file that is no plan, or one of another network, board or version of buildtool.
     """
-    target = load(board, options)
-    model = load_model(spec)
-    source, graph = read_graph(model)
+    target = load_target(choice)
+    network = load_network(spec, session)
+    data = file.read("the plan", MOST_PLAN_BYTES)
     try:
         plan = from_bytes(data)
-        graph = _ordered_for(plan, graph)
+        graph = _ordered_for(plan, network.graph)
         check(plan, graph, target)
     except PlanError as error:
-        raise error.at(path=path) from None
-    return Planned(model, source, graph, target, plan, options.max_flash, options.cmsis_nn)
+        raise error.at(path=file.path) from None
+    return Planned(network.model, network.source, graph, target, plan, choice, PlanOptions(), session)
 
 
 def _ordered_for(plan: Plan, graph: Graph) -> Graph:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from buildtool.errors import ModelError, UsageError, did_you_mean
+from buildtool.errors import BuildtoolError, UnsupportedError, UsageError, did_you_mean, suggest
 from buildtool.graph.types import Graph
+from buildtool.options import MODEL_SUFFIXES
+from buildtool.service.files import File, to_file
+from buildtool.session import Session
 
 MAX_BYTES = 1 << 30  # larger files are refused before they are read
+Named = str | File  # a network of the zoo by its name, or a file
 
 
 @dataclass(frozen=True)
@@ -20,41 +23,47 @@ class Model:
     data: bytes
 
 
-def load_model(spec: str) -> Model:
-    """`spec` is a path to a .tflite or .onnx file, or a zoo network ("mobilenetv2:size=96")."""
+def load_model(spec: Named) -> Model:
+    """`spec` is a .tflite or .onnx file (text: its absolute path), or a zoo network ("ds_cnn:seed=1")."""
     from buildtool import zoo
 
-    name = model_name(spec)
-    return Model(name, spec, read_bytes(Path(spec)) if _is_path(spec) else zoo.build(spec))
+    name, found = model_name(spec), to_file(spec, MODEL_SUFFIXES)
+    if isinstance(found, File):
+        return Model(name, found.path, read_model_file(found))
+    return Model(name, found, zoo.build(found))
 
 
-def model_name(spec: str) -> str:
+def read_model_file(file: File) -> bytes:
+    """A model file's bytes; UsageError if it cannot be read, ModelError above MAX_BYTES."""
+    return file.read("the model", MAX_BYTES)
+
+
+def model_name(spec: Named) -> str:
     """What a model's files are called; UsageError if there is neither such a file nor such a network."""
     from buildtool import zoo
 
-    if not _is_path(spec):
-        known = zoo.names()
-        name = spec.partition(":")[0]
-        if name not in known:
-            raise UsageError(
-                f"no model file and no zoo network is called '{spec}'",
-                hint="give the path of a .tflite or .onnx file, or a network of the zoo; "
-                + did_you_mean(name, known),
-            )
-        zoo.choose(spec)
-        return spec_name(spec)
-    if not Path(spec).is_file():
-        raise UsageError("cannot read the model: there is no such file", path=spec, hint="check the path")
-    return Path(spec).stem
+    found = to_file(spec, MODEL_SUFFIXES)
+    if isinstance(found, File):
+        if not found.exists():
+            text = "cannot read the model: there is no such file"
+            raise UsageError(text, path=found.path, hint="check the path")
+        return found.stem
+    known = zoo.names()
+    name = found.partition(":")[0]
+    if name not in known:
+        raise UsageError(
+            f"no model file and no zoo network is called '{found}'",
+            hint="give the path of a .tflite or .onnx file, or a network of the zoo; "
+            + did_you_mean(name, known),
+        )
+    zoo.choose(found)
+    return spec_name(found)
 
 
-def net_name(spec: str) -> str:
+def net_name(spec: Named) -> str:
     """What a model's files are called, whether or not the file is there yet; UsageError as `model_name`."""
-    return Path(spec).stem if spec.endswith((".tflite", ".onnx")) else model_name(spec)
-
-
-def _is_path(spec: str) -> bool:
-    return spec.endswith((".tflite", ".onnx")) or Path(spec).is_file()
+    found = to_file(spec, MODEL_SUFFIXES)
+    return found.stem if isinstance(found, File) else model_name(found)
 
 
 def spec_name(spec: str) -> str:
@@ -62,26 +71,17 @@ def spec_name(spec: str) -> str:
     return spec.replace(":", "_").replace("=", "").replace(",", "_")
 
 
-def read_bytes(path: Path) -> bytes:
-    """A model file's bytes; UsageError if it cannot be read, ModelError above MAX_BYTES."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ModelError(f"larger than {MAX_BYTES} bytes", path=str(path))
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(
-            f"cannot read the model: {error.strerror}", path=str(path), hint="check the path"
-        ) from error
-
-
-def read_graph(model: Model) -> tuple[Graph, Graph]:
+def read_graph(model: Model, session: Session | None = None) -> tuple[Graph, Graph]:
     """The graph as the file has it, and as it will be planned (rewritten)."""
-    from buildtool.errors import BuildtoolError
     from buildtool.graph.rewrite import rewrite
 
-    try:
+    def read() -> tuple[Graph, Graph]:
         graph = _read(model)
         return graph, rewrite(graph)
+
+    try:
+        key = (model.data, is_onnx(model.path))
+        return session.remember("graphs", key, read) if session else read()
     except BuildtoolError as error:
         raise error.at(path=model.path) from None
 
@@ -91,24 +91,24 @@ def tflite_file(model: Model, source: Graph | None = None) -> bytes:
 
     UnsupportedError for what that format cannot express (average pools padded otherwise than SAME).
     """
-    from buildtool.errors import UnsupportedError
     from buildtool.graph.tflite.writer import write_model
 
-    if not _is_onnx(model):
+    if not is_onnx(model.path):
         return model.data
     try:
         return write_model(source or _read(model))
     except UnsupportedError as error:
-        error.hint = error.hint or "no .tflite file says the same; --reference numpy needs none"
+        error.hints = error.hints or (suggest("no .tflite file says the same", reference="numpy"),)
         raise error.at(path=model.path) from None
 
 
-def _is_onnx(model: Model) -> bool:
-    return model.path.lower().endswith(".onnx")
+def is_onnx(path: str) -> bool:
+    """Whether a model file is read as ONNX."""
+    return path.lower().endswith(".onnx")
 
 
 def _read(model: Model) -> Graph:
-    if _is_onnx(model):
+    if is_onnx(model.path):
         from buildtool.graph.onnxqdq.reader import read_qdq
 
         return read_qdq(model.data, path=model.path)

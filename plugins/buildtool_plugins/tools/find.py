@@ -114,7 +114,7 @@ def _named(name: str, kind: str) -> Compiler | None:
 @cache
 def _version(path: str, kind: str) -> tuple[int, ...] | None:
     try:
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True)
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=120, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     first = done.stdout.splitlines()[0] if done.stdout else ""

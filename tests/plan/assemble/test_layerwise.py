@@ -2,12 +2,12 @@
 
 import dataclasses
 import time
-from pathlib import Path
 
 import pytest
 from arena_run import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs_shared
 from plan_nets import Net, graphs, make_target, residual_net
 
 from buildtool.errors import UnsupportedError, UsageError
@@ -20,10 +20,10 @@ from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.check.check import check
 from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import BufferKind
-from buildtool.target.catalogue import cost, select
+from buildtool.target.catalogue import select
+from buildtool.target.costs import Pricer, once
 from buildtool.target.types import Target
 
-MODELS = Path(__file__).resolve().parents[3] / "../shared/models"
 MODES = ("none", "elementwise", "rows")
 
 
@@ -66,8 +66,9 @@ def test_macs_and_cost_are_the_sums_over_the_operators():
     made = plan(graph, target)
     assert made.macs == made.macs_layerwise == total_macs(graph)
     assert made.f == 1.0
-    costs = [cost(select(target, graph, op), graph, op) for op in graph.ops if op.kind not in ALIAS_KINDS]
-    assert made.cost == pytest.approx(sum(costs))
+    pricer = Pricer(target.costs)
+    operators = [op for op in graph.ops if op.kind not in ALIAS_KINDS]
+    assert made.cost == sum(once(pricer, select(target, graph, op), graph, op) for op in operators)
 
 
 def test_scratch_lives_in_its_operators_step_and_counts():
@@ -160,9 +161,7 @@ def test_unknown_options_are_refused_with_a_suggestion():
 
 
 def _model(name):
-    path = MODELS / name
-    if not path.exists():
-        pytest.skip(f"needs {name} in ../shared/models")
+    path = needs_shared(f"models/{name}")
     return rewrite(read_model(path.read_bytes(), path=name))
 
 

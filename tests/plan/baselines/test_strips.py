@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs_shared
 
 from buildtool import zoo
 from buildtool.errors import PlanError, UsageError
@@ -21,8 +21,7 @@ from buildtool.service import handle
 from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.registry import load_target
 
-ROOT = Path(__file__).resolve().parents[3]
-MODEL = ROOT / "../shared/models/mobilenetv2_160.tflite"
+MODEL = "models/mobilenetv2_160.tflite"  # in ../shared
 SEED = "mobilenetv2:size=64,alpha=0.35,classes=10"
 
 # xcore-opt 1.4.2 on MobileNetV2-160, weights not in the arena: segments -> (arena bytes, F).
@@ -38,9 +37,7 @@ UNSPLIT = 792624
 @cache
 def trained():
     """MobileNetV2-160 as the application note of xcore has it."""
-    if not MODEL.exists():
-        pytest.skip(f"{MODEL.name} is not there: ../shared/models/{MODEL.name}")
-    return read_graph(load_model(str(MODEL)))[1]
+    return read_graph(load_model(str(needs_shared(MODEL))))[1]
 
 
 @cache
@@ -88,7 +85,7 @@ def test_limits_that_cannot_be_kept_name_the_nearest():
     with pytest.raises(PlanError) as caught:
         best_strips(small(), host(), ram=least - 1)
     assert f"the least arena is {least} bytes" in caught.value.text
-    assert f"--ram {least}" in caught.value.hint
+    assert f"ram={least}" in caught.value.hint
 
 
 def test_segments_are_numbered_as_in_the_file():
@@ -183,7 +180,7 @@ def test_a_streamed_image_runs_in_strips():
 @pytest.mark.parametrize("board", ["host", "cortex-m4"])
 def test_the_trained_network_in_strips_equals_the_reference(board):
     trained()
-    request = {"kind": "validate", "model": str(MODEL), "board": board, "reference": "litert"}
+    request = {"kind": "validate", "model": str(needs_shared(MODEL)), "board": board, "reference": "litert"}
     options = {"strategy": "xcore-strips", "segments": "0-6x20,7-14x10,15-22x4"}
     answer = handle(request | {"options": options})
     assert answer["exact"], answer["first_difference"]

@@ -6,7 +6,6 @@ import struct
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ import tflite
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from graphs import small_networks
 from hypothesis import given, settings
+from needs import needs_package, needs_shared
 
 from buildtool import cli, zoo
 from buildtool.errors import BuildtoolError, UsageError
@@ -22,8 +22,6 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.others.tflm import allocate, planned_file
 from buildtool.service import handle
-
-MODELS = Path(__file__).parents[3].parent / "shared" / "models"
 
 RUN_TFLM = """
 import sys
@@ -171,10 +169,8 @@ def test_the_command_refuses_what_does_not_go_together(arguments, says, capsys):
     [("mlperf_vww96", 73_728, 55_296), ("mcunet_320k_imagenet", 416_832, 397_920)],
 )
 def test_stock_tflm_needs_less_memory_and_computes_the_same(name, stock, planned, tmp_path):
-    pytest.importorskip("tflite_micro", reason="tflite-micro is not installed: pip install tflite-micro")
-    model = MODELS / f"{name}.tflite"
-    if not model.is_file():
-        pytest.skip(f"no file ../shared/models/{name}.tflite beside the repository")
+    needs_package("tflite_micro")
+    model = needs_shared(f"models/{name}.tflite")
     file = tmp_path / "planned.tflite"
     answer = handle({"kind": "tflm", "model": str(model)})
     file.write_bytes(answer["files"][f"{name}.tflite"])

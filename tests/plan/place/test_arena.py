@@ -3,18 +3,16 @@
 import csv
 import itertools
 import random
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from needs import needs_shared
 
 from buildtool.errors import PlanError
 from buildtool.plan.place.arena import Item, Permission, Problem, height, validate
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.greedy import solve
-
-MINIMALLOC = Path(__file__).resolve().parents[3] / "../shared/minimalloc"
 
 
 def is_legal(problem, offsets):
@@ -177,9 +175,7 @@ def test_the_same_problem_gives_the_same_offsets():
 
 @pytest.mark.parametrize("name", ["A", "C", "F", "input.12"])
 def test_hard_problems_are_placed_legally_above_their_bound(name):
-    path = MINIMALLOC / (f"{name}.csv" if "." in name else f"{name}.1048576.csv")
-    if not path.exists():
-        pytest.skip(f"needs {path.name} in ../shared/minimalloc")
+    path = needs_shared(f"minimalloc/{name}.csv" if "." in name else f"minimalloc/{name}.1048576.csv")
     with path.open() as lines:
         rows = list(csv.DictReader(lines))
     items = tuple(Item(int(r["lower"]), int(r["upper"]), int(r["size"])) for r in rows)

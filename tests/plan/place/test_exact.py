@@ -5,12 +5,12 @@ import subprocess
 import sys
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 
 import pytest
 from exactlib import compiled, lowest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import ROOT
 
 from buildtool.errors import PlanError
 from buildtool.plan.place import arena, greedy, solver
@@ -244,9 +244,8 @@ def test_a_missing_or_foreign_library_is_not_used(tmp_path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("compiler", "built"), [("gcc", 1), ("false", 0)])
 def test_without_a_compiler_the_package_is_built_without_the_library(tmp_path, compiler, built) -> None:
-    root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "setup.py", "-q", "build_ext", "-b", tmp_path / "lib", "-t", tmp_path / "temp"]
-    subprocess.run(command, cwd=root, env=os.environ | {"CC": compiler}, check=True, capture_output=True)
+    subprocess.run(command, cwd=ROOT, env=os.environ | {"CC": compiler}, check=True, capture_output=True)
     made = list((tmp_path / "lib").rglob("_search*"))
     assert len(made) == built
     assert [library(path) is not None for path in made] == [True] * built

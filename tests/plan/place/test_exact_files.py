@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from exactlib import compiled
+from needs import needs_shared
 
 from buildtool import cli
 from buildtool.errors import ModelError
@@ -15,7 +16,6 @@ from buildtool.plan.place.instance import MOST_ITEMS
 from buildtool.plan.place.solver import Status, decide, solve
 from buildtool.service.answers.arena import COMMON_NODES
 
-MINIMALLOC = Path(__file__).resolve().parents[3] / "../shared/minimalloc"
 CAPACITY = 1_048_576
 HEADER = b"id,lower,upper,size\n"
 
@@ -141,9 +141,7 @@ def test_mistakes_name_the_file_and_the_line(tmp_path: Path, capsys: pytest.Capt
 
 
 def problem_file(name: str) -> Problem:
-    path = MINIMALLOC / name
-    if not path.is_file():
-        pytest.skip(f"{path} is not there")
+    path = needs_shared(f"minimalloc/{name}")
     return read_problem(path.read_bytes(), path=str(path)).problem
 
 

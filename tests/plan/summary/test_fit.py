@@ -53,7 +53,7 @@ def test_settings_that_would_fit_are_proposed_first():
     best = plan(graph, make_target())
     target = make_target(ram=best.arena_bytes)
     error = _refusal(plan(graph, target, in_place="none"), target, graph)
-    assert error.hint.startswith(f"in_place = rows, image = overwritable: {best.arena_bytes} bytes;")
+    assert error.hint.startswith(f"in_place=rows image=overwritable ({best.arena_bytes} bytes);")
     fit(best, target)
 
 
@@ -62,7 +62,7 @@ def test_settings_that_still_do_not_fit_say_how_much_is_missing():
     best = plan(graph, make_target())
     target = make_target(ram=best.arena_bytes - 16)
     error = _refusal(plan(graph, target, in_place="none"), target, graph)
-    assert "(still 16 too many)" in error.hint
+    assert "still 16 too many)" in error.hint
 
 
 def test_without_the_graph_the_operator_is_named_by_position():

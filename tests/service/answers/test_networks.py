@@ -1,10 +1,10 @@
 """Analysis of ONNX and Darknet files: published figures, options, and what is refused."""
 
 import sys
-from pathlib import Path
 
 import lightonnx
 import pytest
+from paths import ROOT
 
 from buildtool import cli
 from buildtool.errors import ModelError, ToolError, UsageError
@@ -13,7 +13,7 @@ from buildtool.graph.flow import lives
 from buildtool.plan.others.footprint import footprint
 from buildtool.service import handle
 
-CFG = Path(__file__).parents[3] / "benchmarks" / "networks"
+CFG = ROOT / "benchmarks/networks"
 
 
 def analysed(path, **options):
@@ -95,13 +95,13 @@ def test_weights_are_live_from_their_first_to_their_last_reader():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"batch": 0}, "batch cannot be '0'"),
-        ({"size": "axb"}, "size cannot be 'axb'"),
-        ({"size": "1x2x3"}, "size cannot be '1x2x3'"),
-        ({"size": "0"}, "size cannot be '0'"),
-        ({"weights": "ram"}, "weights cannot be 'ram'"),
-        ({"operators": "some"}, "operators cannot be 'some'"),
-        ({"strategy": "best"}, "--strategy is not for ONNX"),
+        ({"batch": 0}, "0 is not a whole number above 0"),
+        ({"size": "axb"}, "'axb' is not rows and columns"),
+        ({"size": "1x2x3"}, "'1x2x3' is not rows and columns"),
+        ({"size": "0"}, "'0' is not rows and columns"),
+        ({"weights": "ram"}, "'ram' is not one of flash, load"),
+        ({"operators": "some"}, "'some' is not one of separate, fused"),
+        ({"strategy": "best"}, "it has no effect on an ONNX or Darknet file"),
     ],
 )
 def test_wrong_options_are_refused(options, says):
@@ -112,7 +112,7 @@ def test_wrong_options_are_refused(options, says):
 def test_boards_and_other_models_have_no_part_in_it():
     with pytest.raises(UsageError, match="no board runs"):
         handle({"kind": "analyze", "model": str(CFG / "yolov1.cfg"), "boards": ["host"]})
-    with pytest.raises(UsageError, match="--batch is for ONNX"):
+    with pytest.raises(UsageError, match="it is for ONNX and Darknet files"):
         handle({"kind": "analyze", "model": "ds_cnn", "options": {"batch": 2}})
 
 

@@ -163,9 +163,10 @@ def test_a_plan_of_another_network_or_board_and_other_files_are_refused(subject:
 
 def test_files_that_are_not_there_are_errors(subject: Subject) -> None:
     for name in ("elf", "plan"):
-        with pytest.raises(ToolError, match="No such file") as caught:
-            subject.ask(**{name: "none"})
-        assert caught.value.path == "none"
+        missing = str(subject.elf.with_name("none"))
+        with pytest.raises(UsageError, match="there is no such file") as caught:
+            subject.ask(**{name: missing})
+        assert caught.value.path == missing
 
 
 def test_what_has_no_effect_is_refused(subject: Subject) -> None:
@@ -173,9 +174,11 @@ def test_what_has_no_effect_is_refused(subject: Subject) -> None:
         request = {key: value for key, value in subject.request.items() if key != missing}
         with pytest.raises(UsageError, match=f"'{given}' needs '{missing}'"):
             handle({"kind": "profile", **request})
-    with pytest.raises(UsageError, match="'in_place' has no effect"):
+    with pytest.raises(UsageError, match="in_place: it has no effect"):
         subject.ask(options={"in_place": "none"})
-    with pytest.raises(UsageError, match="sanitizers"):
+    with pytest.raises(UsageError, match="toolchain: it has no effect"):
+        subject.ask(toolchain="gcc")
+    with pytest.raises(UsageError, match="sanitize: it has no effect"):
         subject.ask("validate", sanitize=True)
 
 

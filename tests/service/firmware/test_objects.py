@@ -2,17 +2,17 @@
 
 import concurrent.futures
 import os
-import shutil
 import stat
 import time
 
 import pytest
+from buildtool_plugins.tools.find import find_host_compiler
 
 from buildtool.errors import ToolError
 from buildtool.service.firmware import objects
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 
-CC = shutil.which("gcc") or shutil.which("clang-22") or "cc"
+CC = find_host_compiler()
 
 
 @pytest.fixture
@@ -74,12 +74,63 @@ def test_a_changed_header_is_compiled_anew(tree, cache, runs, header):
     assert len(runs) == 2
 
 
-def test_a_header_that_keeps_its_size_and_time_but_not_its_folder_is_seen(tree, cache, runs):
-    """The digest is of contents: a copy elsewhere with the same text is the same, a new file is not."""
+def test_a_header_that_nothing_includes_is_no_part_of_the_key(tree, cache, runs):
+    """Start-up code lies beside every network's own header, and is compiled once all the same."""
     before = compiled(tree)
     (tree / "include" / "more.h").write_text("#define MORE 1\n")
     assert compiled(tree) == before
+    assert len(runs) == 1
+
+
+def test_a_header_that_an_included_one_includes_is_seen(tree, cache, runs):
+    (tree / "include" / "given.h").write_text('# include "deep/more.h"\n#define GIVEN MORE\n')
+    (tree / "include" / "deep").mkdir()
+    more = tree / "include" / "deep" / "more.h"
+    more.write_text("#define MORE 1\n")
+    before = compiled(tree)
+    more.write_text("#define MORE 2\n")
+    assert compiled(tree) != before
     assert len(runs) == 2
+
+
+def test_a_new_header_that_is_found_before_another_is_seen(tree, cache, runs):
+    before = compiled(tree)
+    (tree / "src" / "given.h").write_text("#define GIVEN 50\n")
+    assert compiled(tree) != before
+    assert len(runs) == 2
+
+
+def test_headers_that_include_each_other_are_no_endless_walk(tree, cache, runs):
+    (tree / "src" / "own.h").write_text('#pragma once\n#include "own.h"\n#include "a.c"\n#define OWN 1\n')
+    (tree / "src" / "a.c").write_text("#pragma once\n" + (tree / "src" / "a.c").read_text())
+    assert compiled(tree) == compiled(tree)
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        '#define NAME "own.h"\n#include NAME\n',
+        '#if __has_include("given.h")\n#endif\n',
+        '%:include "own.h"\n',
+        '__asm__(".incbin \\"a.c\\"");\n',
+    ],
+)
+def test_a_source_that_hides_what_it_reads_is_always_compiled(tree, cache, runs, hidden):
+    (tree / "src" / "own.h").write_text("#define OWN 1\n" + hidden.replace("own.h", "given.h"))
+    assert compiled(tree) == compiled(tree)
+    assert len(runs) == 2
+
+
+def test_assembly_is_kept_unless_it_takes_data_in(tree, cache, runs):
+    source = tree / "src" / "b.S"
+    data = tree / "src" / "data.bin"
+    data.write_bytes(b"1234")
+    for text, times in ((".data\n.long 1\n", 1), ('.data\n.incbin "data.bin"\n', 2)):
+        source.write_text(text)
+        runs.clear()
+        for _ in range(2):
+            compile_all(Compiler(CC, "cc 1", ()), [Unit(source)], tree / "out")
+        assert len(runs) == times, text
 
 
 def test_a_changed_source_flag_or_compiler_is_compiled_anew(tree, cache, runs):

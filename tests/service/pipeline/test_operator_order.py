@@ -77,6 +77,6 @@ def test_the_analysis_is_of_the_order_asked_for(branches):
 
 
 def test_other_orders_are_refused():
-    with pytest.raises(UsageError, match="order cannot be 'bets'") as caught:
+    with pytest.raises(UsageError, match="'bets' is not one of given, best") as caught:
         plan_options({"order": "bets"})
     assert "'best'" in caught.value.hint

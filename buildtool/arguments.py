@@ -1,0 +1,242 @@
+"""The command line's arguments, made from the table of options, and how it spells them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from buildtool import __version__
+from buildtool.errors import UsageError, Value, did_you_mean, in_requests
+from buildtool.options import BY_NAME, NESTED, Group, Option, of
+
+_TITLES = {
+    Group.PLANNING: "planning",
+    Group.COUNTING: "ONNX and Darknet files without a board",
+    Group.TARGET: "target",
+    Group.INPUT: "input",
+    Group.BUILT: "image of a build (default: one is planned and built)",
+    Group.REPORT: "report",
+    Group.OTHER: "problem",
+}
+
+
+@dataclass(frozen=True)
+class Own:
+    """An argument of a command alone: it changes no request."""
+
+    names: tuple[str, ...]
+    sentence: str
+    metavar: str = ""  # "": it takes no value
+    required: bool = False
+    choices: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Command:
+    """A subcommand: the kind of its request, and which of its options are positional.
+
+    `optional`: options that the request needs and the command line may leave out.
+    """
+
+    name: str
+    kind: str
+    summary: str
+    positional: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    own: tuple[Own, ...] = ()
+
+
+_JSON = Own(("--json",), "Prints the answer as JSON, and nothing else.")
+
+
+def _out(metavar: str, sentence: str, required: bool = False) -> Own:
+    return Own(("-o", "--out"), sentence, metavar, required)
+
+
+COMMANDS = (
+    Command(
+        "analyze",
+        "analyze",
+        "Tells whether a network fits, what binds and by how much, and what would help.",
+        ("model",),
+    ),
+    Command(
+        "plan",
+        "plan",
+        "Plans: which kernels, where in memory, how much work.",
+        ("model",),
+        optional=("board",),
+        own=(
+            Own(
+                ("--emit",),
+                "Writes the model with arena offsets for TensorFlow Lite Micro (tflm) instead of a plan for "
+                "a board.",
+                "FORMAT",
+                choices=("tflm",),
+            ),
+            _out("FILE", "The file that --emit writes."),
+            Own(("--buffers",), "Shows every operator's kernel and every buffer of a streamed plan."),
+        ),
+    ),
+    Command("front", "front", "Lists all plans that no other beats in memory and work.", ("model",)),
+    Command(
+        "build",
+        "build",
+        "Builds firmware: sources, weight image, .elf and .bin.",
+        ("model",),
+        own=(_out("DIR", "The folder for the files.", required=True),),
+    ),
+    Command(
+        "sizes",
+        "sizes",
+        "Tells what a linked image takes of each memory; writes its .bin files.",
+        ("elf",),
+        own=(_out("DIR", "The folder for the .bin files and sizes.txt."),),
+    ),
+    Command("validate", "validate", "Builds, runs, and compares with the reference.", ("model",)),
+    Command("profile", "profile", "Builds, runs, and counts the instructions of every layer.", ("model",)),
+    Command("ops", "ops", "Lists the operators that are supported, with their kernels."),
+    Command("boards", "boards", "Lists the boards."),
+    Command(
+        "zoo",
+        "zoo",
+        "Lists the networks that can be made, or writes one as .tflite.",
+        ("model",),
+        optional=("model",),
+        own=(_out("DIR", "The folder for the file (default: this one)."),),
+    ),
+    Command(
+        "arena",
+        "arena",
+        "Places the buffers of an arena problem (.csv) as low as possible, or within a capacity.",
+        ("file",),
+        own=(_out("FILE", "Where to write the table with the offsets."),),
+    ),
+)
+_REQUIRED = ("board", "model", "file")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Arguments; UsageError with a suggestion for an unknown option."""
+    parser, commands = _parser()
+    sub = commands.get(argv[0]) if argv else None
+    for word in argv[1:]:
+        name = word.partition("=")[0]
+        # Before argparse looks: it would rather complain of what is missing than of what is misspelt.
+        if sub and name.startswith("--") and name not in sub._option_string_actions:
+            raise _unknown(argv[0], name, list(sub._option_string_actions))
+    return parser.parse_args(argv)
+
+
+def request(args: argparse.Namespace) -> dict[str, Any]:
+    """The request that the arguments ask for: what was given, as it was given."""
+    command = next(command for command in COMMANDS if command.name == args.command)
+    found: dict[str, Any] = {"kind": command.kind}
+    options: dict[str, Any] = {}
+    for option in of(command.kind):
+        value = getattr(args, option.name)
+        if value is not None:
+            (options if option.group in NESTED else found)[option.name] = value
+    return found | ({"options": options} if options else {})
+
+
+def spelled(option: str, value: Value) -> str:
+    """An option with its value as on the command line: --ram 4624."""
+    if option not in BY_NAME:
+        return in_requests(option, value)
+    flag = spelled_name(option)
+    if value is None:
+        return f"without {flag}"
+    return flag if value is True else f"{flag} {value}"
+
+
+def spelled_name(option: str) -> str:
+    """An option's name as on the command line; positional ones have their metavar."""
+    if option not in BY_NAME:
+        return option
+    if option in ("model", "file"):
+        return BY_NAME[option].metavar
+    return BY_NAME[option].flagged
+
+
+def _unknown(command: str, name: str, known: list[str]) -> UsageError:
+    """The error for an option that a subcommand does not have."""
+    elsewhere = name in {option.flagged for option in BY_NAME.values()}
+    what = f"'{command}' has no option '{name}'" if elsewhere else f"unknown option '{name}'"
+    return UsageError(what, hint=did_you_mean(name, known) if not elsewhere else f"leave {name} out")
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with our errors: one line in the one style, with suggestions."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"see '{self.prog} --help'")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            what = action.dest.replace("_", "-")
+            raise UsageError(
+                f"unknown {what} '{value}'", hint=did_you_mean(str(value), map(str, action.choices))
+            )
+
+
+def _parser() -> tuple[_Parser, dict[str, _Parser]]:
+    """The whole command line, and the parser of each subcommand."""
+    parser = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
+    parser.add_argument("--version", action="version", version=f"buildtool {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        text = command.summary
+        sub = commands.add_parser(command.name, help=text, description=text, allow_abbrev=False)
+        groups: dict[Group, Any] = {}
+        for option in of(command.kind):
+            if option.name in command.positional:
+                _add_positional(sub, option, option.name in command.optional)
+                continue
+            if option.group not in groups:
+                groups[option.group] = sub.add_argument_group(_TITLES[option.group])
+            _add(groups[option.group], option, required=_is_required(command, option))
+        for own in (*command.own, _JSON):
+            _add_own(sub, own)
+    return parser, commands.choices
+
+
+def _is_required(command: Command, option: Option) -> bool:
+    return option.name in _REQUIRED and option.name not in command.optional
+
+
+def _add_positional(parser: argparse.ArgumentParser, option: Option, optional: bool) -> None:
+    parser.add_argument(
+        option.name, metavar=option.metavar, nargs="?" if optional else None, help=_help(option)
+    )
+
+
+def _add(group: Any, option: Option, required: bool) -> None:
+    names = ["-b", option.flagged] if option.flagged == "--board" else [option.flagged]
+    if option.flag:
+        group.add_argument(*names, dest=option.name, action="store_true", default=None, help=_help(option))
+        return
+    group.add_argument(
+        *names,
+        dest=option.name,
+        metavar=option.metavar,
+        action="append" if option.many else "store",
+        required=required,
+        help=_help(option),
+    )
+
+
+def _add_own(parser: argparse.ArgumentParser, own: Own) -> None:
+    if not own.metavar:
+        parser.add_argument(*own.names, action="store_true", help=own.sentence)
+        return
+    parser.add_argument(
+        *own.names, metavar=own.metavar, required=own.required, choices=own.choices, help=own.sentence
+    )
+
+
+def _help(option: Option) -> str:
+    """The sentence and the default; argparse takes a percent sign for a format."""
+    return option.help.replace("%", "%%")

@@ -1,0 +1,66 @@
+"""Files that a request names: absolute paths with the digests of what the client saw.
+
+The service knows no working folder, and hashes what it reads again: what it answers is about the very
+files that the client meant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from buildtool.errors import BuildtoolError
+from buildtool.options import BY_NAME, Option
+
+_CHUNK = 1 << 20
+
+
+class Located:
+    """A request whose paths are absolute; `request` is what to send.
+
+    `folder` is what relative paths are relative to.
+    """
+
+    def __init__(self, request: Mapping[str, Any], folder: str | None = None) -> None:
+        self._folder = Path(folder or Path.cwd()).absolute()
+        self._given: dict[str, str] = {}
+        self.request = {name: self._value(BY_NAME.get(name), value) for name, value in request.items()}
+
+    def restored(self, error: BuildtoolError) -> BuildtoolError:
+        """`error` with the path as the user gave it."""
+        error.path = self._given.get(error.path, error.path)
+        return error
+
+    def _value(self, option: Option | None, value: Any) -> Any:
+        if option is None or (option.suffixes is None and not option.folder):
+            return value
+        if isinstance(value, list | tuple):
+            return [self._value(option, item) for item in value]
+        if not isinstance(value, str) or not value:
+            return value
+        path = self._folder / value
+        if option.folder:
+            return self._absolute(path, value)
+        if value.lower().endswith(option.suffixes or ()) or (option.name == "model" and path.is_file()):
+            return self._with_digest(path, value)
+        return value
+
+    def _with_digest(self, path: Path, given: str) -> str | dict[str, str]:
+        """The file and its digest; of one that cannot be read the path alone: the service says why."""
+        absolute = self._absolute(path, given)
+        digest = hashlib.sha256()
+        try:
+            with path.open("rb") as file:
+                while chunk := file.read(_CHUNK):
+                    digest.update(chunk)
+        except (OSError, ValueError):
+            return absolute
+        return {"path": absolute, "sha256": digest.hexdigest()}
+
+    def _absolute(self, path: Path, given: str) -> str:
+        absolute = os.path.normpath(path)
+        self._given[absolute] = given
+        return absolute

@@ -1,0 +1,65 @@
+"""The modes of planning: what an option that names one may say. A leaf: the standard library only."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Strategy(enum.StrEnum):
+    """Who decides how the network runs."""
+
+    BEST = "best"  # the best plan within the limits
+    LAYERWISE = "layerwise"  # one operator after the other
+    MSF_CNN = "msf-cnn"  # blocks as msf-CNN chooses them
+    XCORE_STRIPS = "xcore-strips"  # strips of rows as xcore-opt has them
+
+
+class Objective(enum.StrEnum):
+    """What the chosen plan has the least of."""
+
+    COST = "cost"  # the target's estimate
+    RAM = "ram"  # bytes of the arena
+
+
+class Image(enum.StrEnum):
+    """What happens to the network's input while it runs."""
+
+    OVERWRITABLE = "overwritable"  # its memory is used again once it is read
+    RESIDENT = "resident"  # it is still there after the invoke
+    STREAM = "stream"  # a call-back delivers it row by row, it is never whole in RAM
+
+
+class InPlace(enum.StrEnum):
+    """Which operators may write over their dying input."""
+
+    ROWS = "rows"  # all whose kernel works row by row, or element by element
+    ELEMENTWISE = "elementwise"  # the latter only
+    NONE = "none"
+
+
+class Order(enum.StrEnum):
+    """In which order operators run."""
+
+    GIVEN = "given"  # as the file has them
+    BEST = "best"  # so that the least is alive, where that makes the better plan
+
+
+class WeightsIn(enum.StrEnum):
+    """Where the weights are while memory is counted (networks without a board)."""
+
+    FLASH = "flash"  # not in RAM
+    LOAD = "load"  # in RAM from their first to their last reader
+
+
+class Counted(enum.StrEnum):
+    """Which operators are counted (networks without a board)."""
+
+    SEPARATE = "separate"  # all that the file has
+    FUSED = "fused"  # batch normalisation and activation are part of what is before them
+
+
+class Reference(enum.StrEnum):
+    """What a run is compared with."""
+
+    NUMPY = "numpy"  # buildtool's own executor
+    LITERT = "litert"  # LiteRT's reference kernels

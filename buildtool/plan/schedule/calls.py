@@ -1,0 +1,151 @@
+"""How often a region calls its kernels on which windows, without going through its steps.
+
+All steps of a group make windows of the same columns, hand-off by hand-off; so what an operator of it
+computes is every one of some ranges of rows with every one of some ranges of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule.branches import Branches, Progress, branches
+from buildtool.plan.schedule.inner import fed_by, needs
+from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, rows
+from buildtool.plan.schedule.schedule import first_column
+from buildtool.plan.types import Group, Region, Scheme
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Ranges(NamedTuple):
+    """Half-open ranges along one axis, the n-th from low[n] to high[n]; some may be empty."""
+
+    low: Numbers
+    high: Numbers
+
+    def read(self, axis: Axis, size: int) -> Ranges:
+        """What has to be there of an input of `size` for each of the ranges."""
+        low = np.maximum(0, self.low * axis.stride - axis.pad)
+        return Ranges(low, np.minimum(size, (self.high - 1) * axis.stride - axis.pad + axis.kernel))
+
+    @property
+    def length(self) -> int:
+        """Of all of them together."""
+        return int((self.high - self.low).sum())
+
+    def without_empty(self) -> Ranges:
+        """Those that are not empty."""
+        kept = self.low < self.high
+        return self if kept.all() else Ranges(self.low[kept], self.high[kept])
+
+    def joined(self, other: Ranges) -> Ranges:
+        """From where either begins to where either ends."""
+        return Ranges(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+
+class Calls(NamedTuple):
+    """The calls of an operator: every range of rows with every range of columns, none of them empty."""
+
+    rows: Ranges
+    columns: Ranges
+
+    @property
+    def times(self) -> int:
+        """Kernel calls."""
+        return len(self.rows.low) * len(self.columns.low)
+
+    @property
+    def pixels(self) -> int:
+        """Pixels that are made in all of them, repetitions included."""
+        return self.rows.length * self.columns.length
+
+
+def in_steps(made: int, step: int) -> Ranges:
+    """The ranges of `step` rows at a time that make so many."""
+    low = np.arange(0, made, step)
+    return Ranges(low, np.minimum(low + step, made))
+
+
+def gained(ends: Numbers) -> Ranges:
+    """The columns that each hand-off adds, of where an operator has to have come by then."""
+    done = np.maximum.accumulate(np.maximum(ends, 0))
+    return Ranges(np.concatenate((np.zeros(1, np.int64), done[:-1])), done)
+
+
+def all_of(size: int) -> Ranges:
+    """The one range of everything."""
+    return Ranges(np.array([0]), np.array([size]))
+
+
+def group_calls(graph: Graph, group: Group, made: int) -> Iterator[tuple[int, Calls]]:
+    """(operator, calls) of a group that makes the first `made` rows of its output."""
+    last = graph.ops[group.ops[-1]]
+    width = columns(graph, last)
+    starts = range(first_column(group, graph), width, group.hand_off or width)
+    ends = np.minimum(np.array(starts, np.int64) + (group.hand_off or width), width)
+    row_ranges = {last.outputs[0]: in_steps(made, group.rows_per_step)}
+    column_ends = {last.outputs[0]: ends}
+    for position in reversed(group.ops):
+        op = graph.ops[position]
+        own, end = row_ranges[op.outputs[0]], column_ends[op.outputs[0]]
+        yield position, Calls(own.without_empty(), gained(end).without_empty())
+        vertical, horizontal = axes(graph, op)
+        for t in row_inputs(graph, op):
+            _, height, width, _ = graph.tensors[t].nhwc
+            read = own.read(vertical, height)
+            row_ranges[t] = row_ranges[t].joined(read) if t in row_ranges else read
+            need = np.minimum(width, (end - 1) * horizontal.stride - horizontal.pad + horizontal.kernel)
+            column_ends[t] = np.maximum(column_ends[t], need) if t in column_ends else need
+
+
+def branch_calls(lanes: Branches, widths: Sequence[int], made: int) -> Iterator[tuple[int, Calls]]:
+    """The same of a group whose operators advance together; `widths`: of each lane's output."""
+    made_by: list[list[tuple[int, int]]] = [[] for _ in lanes.lanes]
+    progress = Progress(lanes)
+    while progress.made[-1] < made:
+        progress.ask()
+        for lane, y0, y1 in progress.advance():
+            made_by[lane].append((y0, y1))
+    for lane_, width, ranges in zip(lanes.lanes, widths, made_by, strict=True):
+        low, high = np.array(ranges, np.int64).reshape(-1, 2).T
+        yield lane_.position, Calls(Ranges(low, high), all_of(width))
+
+
+class RegionCalls(NamedTuple):
+    """What a region does: the calls of each of its operators, and the rows of the image that it waits for."""
+
+    operators: Mapping[int, Calls]
+    delivered: int
+
+
+def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
+    """The calls of a region's operators, in their order."""
+    fed = image == "stream" and graph.inputs[0] in graph.ops[region.ops[0]].inputs
+    if not region.is_streamed:
+        (position,) = region.ops
+        _, height, width, _ = graph.tensors[graph.ops[position].outputs[0]].nhwc
+        calls = Calls(all_of(height), all_of(width))
+        return RegionCalls({position: calls}, graph.tensors[graph.inputs[0]].nhwc[1] if fed else 0)
+    found: dict[int, Calls] = {}
+    wanted = rows(graph, graph.ops[region.ops[-1]])
+    for index in reversed(range(len(region.groups))):
+        group = region.groups[index]
+        source = fed_by(graph, region.groups, index)
+        if group.scheme is Scheme.BRANCHES:
+            lanes = branches(graph, group, source)
+            widths = [columns(graph, graph.ops[p]) for p in group.ops]
+            found.update(branch_calls(lanes, widths, wanted))
+            wanted = lanes.wanted(wanted)[-1]
+        else:
+            height = rows(graph, graph.ops[group.ops[-1]])
+            made = min(height, -(-wanted // group.rows_per_step) * group.rows_per_step)
+            found.update(group_calls(graph, group, made))
+            axis = needs(graph, group)[source][0]
+            wanted = max(0, min(graph.tensors[source].nhwc[1], axis.high(made)))
+    fed = image == "stream" and fed_by(graph, region.groups, 0) == graph.inputs[0]
+    return RegionCalls({p: found[p] for p in region.ops}, wanted if fed else 0)

@@ -1,0 +1,145 @@
+"""What a plan costs: every call that it makes, by the target's formula for the call's own window.
+
+The same function serves the search for plans, the plan, and its summary by region, so that they agree to
+the last sixteenth (see `target.costs`): of a group's calls only those are priced that differ in what they
+cost, times how often they occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule.calls import Calls, Ranges, RegionCalls, region_calls
+from buildtool.plan.schedule.receptive import accumulates
+from buildtool.plan.types import Load, Region
+from buildtool.target.costs import Geometry, Part, Pricer, geometry, part
+from buildtool.target.types import Costs, KernelVariant
+
+Parts = tuple[tuple[Part, int], ...]  # each with how often it occurs
+
+
+def parts(of: Geometry, axis: int, ranges: Ranges) -> Parts:
+    """What the ranges along an axis (0: rows, 1: columns) are to an operator's cost; few of them differ."""
+    inputs, kernel, stride, dilation, pad = (
+        (of.ih, of.kh, of.sh, of.dh, of.pt) if axis == 0 else (of.iw, of.kw, of.sw, of.dw, of.pl)
+    )
+    low, high = ranges
+    extent = (kernel - 1) * dilation + 1
+    inside = (low * stride >= pad) & ((high - 1) * stride - pad + extent <= inputs)
+    sizes = np.bincount((high - low)[inside])
+    found = {Part(n, n * kernel, n, 0): int(sizes[n]) for n in np.flatnonzero(sizes).tolist()}
+    for a, b in zip(low[~inside].tolist(), high[~inside].tolist(), strict=True):
+        at_border = part(of, axis, a, b)
+        found[at_border] = found.get(at_border, 0) + 1
+    return tuple(found.items())
+
+
+def calls_cost(pricer: Pricer, kernel: KernelVariant, of: Geometry, rows: Parts, columns: Parts) -> float:
+    """All calls of one operator."""
+    cost = pricer.cost
+    return sum(
+        cost(kernel, of, row, column) * (times * often) for row, times in rows for column, often in columns
+    )
+
+
+def lengths(ranges: Ranges) -> Parts:
+    """The same for a pooling that is fed part by part, where only the ranges' lengths count."""
+    found = np.bincount(ranges.high - ranges.low)
+    return tuple((Part(n, n, n, 0), int(found[n])) for n in np.flatnonzero(found).tolist())
+
+
+def sums_cost(pricer: Pricer, of: Geometry, rows: Parts, columns: Parts) -> float:
+    """A global pooling that is fed part by part."""
+    fed = sum(
+        pricer.sums(of, row.size, column.size) * (times * often)
+        for row, times in rows
+        for column, often in columns
+    )
+    return fed + pricer.sums_end(of)
+
+
+@dataclass(frozen=True)
+class CostModel:
+    """The costs of a graph's plans on a target; `kernels`: one an operator, None for aliases."""
+
+    graph: Graph
+    kernels: Sequence[KernelVariant | None]
+    costs: Costs
+
+    @cached_property
+    def pricer(self) -> Pricer:
+        """The prices of calls."""
+        return Pricer(self.costs)
+
+    @cached_property
+    def geometries(self) -> dict[int, Geometry]:
+        """Operator -> what its cost depends on."""
+        return {p: geometry(self.graph, self.graph.ops[p]) for p, kernel in enumerate(self.kernels) if kernel}
+
+    def operator(self, position: int, calls: Calls, streamed: bool) -> float:
+        """An operator's calls in a region that is streamed, or is not."""
+        rows = self.parts(position, 0, calls.rows, streamed)
+        return self.priced(position, rows, self.parts(position, 1, calls.columns, streamed), streamed)
+
+    def parts(self, position: int, axis: int, ranges: Ranges, streamed: bool) -> Parts:
+        """What ranges along an axis are to the cost of an operator."""
+        if self.kernels[position] is None:
+            return ()
+        if streamed and position in self.fed_in_parts:
+            return lengths(ranges)
+        return parts(self.geometries[position], axis, ranges)
+
+    def priced(self, position: int, rows: Parts, columns: Parts, streamed: bool) -> float:
+        """The calls of an operator for these rows and columns."""
+        kernel = self.kernels[position]
+        if kernel is None:
+            return 0.0
+        if streamed and position in self.fed_in_parts:
+            return sums_cost(self.pricer, self.geometries[position], rows, columns)
+        return calls_cost(self.pricer, kernel, self.geometries[position], rows, columns)
+
+    @cached_property
+    def fed_in_parts(self) -> frozenset[int]:
+        """The operators that are global poolings, which add up their input in a streamed region."""
+        return frozenset(p for p, op in enumerate(self.graph.ops) if accumulates(self.graph, op))
+
+    def delivery(self, rows: int) -> float:
+        """So many rows of the network's first input, which the application delivers."""
+        _, _, width, channels = self.graph.tensors[self.graph.inputs[0]].nhwc
+        return rows * self.pricer.row(width * channels) if rows else 0.0
+
+    def region(self, region: Region, image: str) -> float:
+        """All that a region does, but for weights and moves that it begins with."""
+        calls = region_calls(self.graph, region, image)
+        return self.of_calls(region, calls) + self.delivery(calls.delivered)
+
+    def of_calls(self, region: Region, calls: RegionCalls) -> float:
+        """The operators of a region with these calls."""
+        return sum(self.operator(p, own, region.is_streamed) for p, own in calls.operators.items())
+
+    def regions(self, regions: Iterable[Region], image: str, moved: Iterable[int] = ()) -> float:
+        """A plan that loads no weights; `moved`: bytes of each tensor that is copied within the arena."""
+        return sum(self.region(region, image) for region in regions) + sum(map(self.pricer.move, moved))
+
+    def loading(self, load: Load) -> float:
+        """What it adds to an operator's cost that its weights are brought into the arena."""
+        if not load.channels:
+            return self.pricer.load(load.size)
+        kernel, of = self.kernels[load.op], self.geometries[load.op]
+        assert kernel is not None
+        rows, columns = part(of, 0, 0, of.oh), part(of, 1, 0, of.ow)
+        total = -self.pricer.cost(kernel, of, rows, columns)
+        for begin in range(0, of.cout, load.channels):
+            count = min(load.channels, of.cout - begin)
+            share = of._replace(
+                cout=count, outputs=of.outputs * count // of.cout, macs=of.macs * count // of.cout
+            )
+            total += self.pricer.cost(kernel, share, rows, columns)
+            total += self.pricer.load(load.size * count // of.cout)
+            total += self.pricer.move(share.outputs) if of.oh * of.ow > 1 else 0.0
+        return total

@@ -1,0 +1,85 @@
+"""Files that a request names: bytes, or an absolute path with the digest that the client saw."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from buildtool.errors import ModelError, UsageError
+from buildtool.options import is_absolute
+
+
+@dataclass(frozen=True)
+class File:
+    """A file: `data`, or what lies at the absolute `path`, whose SHA-256 is `sha256` (hex; "": not said).
+
+    With `data`, `path` is only the name that messages and emitted files get.
+    """
+
+    path: str
+    sha256: str = ""
+    data: bytes | None = None
+
+    @property
+    def stem(self) -> str:
+        """The name without folders and suffix."""
+        return Path(self.path).stem
+
+    def exists(self) -> bool:
+        """Whether there is something to read."""
+        return self.data is not None or Path(self.path).is_file()
+
+    def read(self, what: str, most: int) -> bytes:
+        """The content of `what` ("the model"), at most `most` bytes; UsageError if it is not what was sent.
+
+        ModelError above `most`, before anything is read.
+        """
+        try:
+            data = self._read(most)
+        except OSError as error:
+            raise UsageError(
+                f"cannot read {what}: {_reason(error)}", path=self.path, hint="check the path"
+            ) from error
+        except ValueError:  # a null character
+            raise UsageError(f"cannot read {what}: this is not a path", path=repr(self.path)) from None
+        if self.sha256 and hashlib.sha256(data).hexdigest() != self.sha256:
+            raise UsageError(
+                f"{what} changed between the request and now: its digest is another one",
+                path=self.path,
+                hint="ask again",
+            )
+        return data
+
+    def _read(self, most: int) -> bytes:
+        size = Path(self.path).stat().st_size if self.data is None else len(self.data)
+        if size > most:
+            raise ModelError(f"larger than {most} bytes", path=self.path)
+        return self.data if self.data is not None else Path(self.path).read_bytes()
+
+
+def _reason(error: OSError) -> str:
+    return "there is no such file" if isinstance(error, FileNotFoundError) else str(error.strerror)
+
+
+def to_file(value: str | dict[str, Any] | File, suffixes: tuple[str, ...]) -> str | File:
+    """What a request's value names: a file, or text that is no path (of a network or a board).
+
+    Text is a path if it is absolute or has one of the `suffixes`; then it must be absolute.
+    """
+    if isinstance(value, File):
+        return value
+    if isinstance(value, dict):
+        if "data" in value:
+            return File(value["name"], data=value["data"])
+        return File(_absolute(value["path"]), value["sha256"])
+    if is_absolute(value) or value.lower().endswith(suffixes):
+        return File(_absolute(value))
+    return value
+
+
+def _absolute(path: str) -> str:
+    if not is_absolute(path):
+        raise UsageError("a path in a request must be absolute", path=path)
+    return path

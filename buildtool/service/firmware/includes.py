@@ -1,0 +1,76 @@
+"""Which files a compilation reads, found in the sources' own text: what a cached object stands for.
+
+Every `#include` counts, also one that the preprocessor would leave out. A name that is in none of the
+given folders belongs to the compiler, and so to its identity.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_NAMED = re.compile(rb'#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
+# What reads a file that the text does not name, or asks whether one is there.
+_HIDDEN = re.compile(
+    rb'#[ \t]*(?:include(?![ \t]*["<])|include_next|import|embed)'
+    rb"|__has_include|__has_embed|\.incbin|\.include|(?:%:|\?\?=)[ \t]*include"
+)
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A file: its digest, the names it includes in quotes and in brackets, whether it hides others."""
+
+    digest: str
+    included: tuple[tuple[str, bool], ...]  # name, whether the file's own folder comes first
+    hides: bool
+
+
+@functools.lru_cache(maxsize=4096)
+def _text(path: Path, _time: int, _size: int) -> _Text:
+    data = path.read_bytes()
+    named = tuple(
+        ((quoted or bracketed).decode(errors="surrogateescape"), bool(quoted))
+        for quoted, bracketed in _NAMED.findall(data)
+    )
+    return _Text(hashlib.sha256(data).hexdigest(), named, bool(_HIDDEN.search(data)))
+
+
+def _read(path: Path) -> _Text:
+    stat = path.stat()
+    return _text(path, stat.st_mtime_ns, stat.st_size)
+
+
+def reads(source: Path, folders: Sequence[Path]) -> list[tuple[str, str]] | None:
+    """Name and digest of `source` and of every file of `folders` that it may include, in a fixed order.
+
+    None: what is read cannot be told from the text (a macro names a file, data is included).
+    """
+    found: list[tuple[str, str]] = []
+    seen: set[Path] = set()
+    waiting = [(source.name, source)]
+    while waiting:
+        name, path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        text = _read(path)
+        if text.hides:
+            return None
+        found.append((name, text.digest))
+        waiting += _resolved(text, path.parent, folders)
+    return found
+
+
+def _resolved(text: _Text, own: Path, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """The first file of each name, as the compiler looks for it."""
+    for name, quoted in text.included:
+        for folder in (own, *folders) if quoted else folders:
+            path = folder / name
+            if path.is_file():
+                yield name, path
+                break

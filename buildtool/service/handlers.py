@@ -1,0 +1,272 @@
+"""The handlers: one function for each kind of request, from the typed request to its answer."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from buildtool.service import requests as r
+from buildtool.session import Session
+
+SCHEMA = 1
+MOST_IMAGE_BYTES = 1 << 30
+Answer = dict[str, Any]
+
+
+def answer(request: r.Request, session: Session) -> Answer:
+    """The answer to a request."""
+    return _HANDLERS[type(request)](request, session) | {"schema": SCHEMA}
+
+
+def ops(_request: r.Ops, _session: Session) -> Answer:
+    """Which operators run, and by which kernel, on the cores of every known board."""
+    from buildtool.graph.types import ALIAS_KINDS, OpKind
+    from buildtool.target.registry import board_names, load_target
+
+    targets = [load_target(name) for name in board_names()]
+    table = []
+    for kind in OpKind:
+        kernels: dict[str, str] = {}
+        for target in targets:
+            names = [k.name for k in target.kernels if k.op == kind]
+            if kind == OpKind.DEQUANTIZE:
+                note = "network output only"
+            elif kind in ALIAS_KINDS:
+                note = "no code"
+            else:
+                note = ", ".join(names)
+            kernels[target.board.name] = note
+        table.append({"operator": str(kind), "kernels": kernels})
+    return {"boards": [t.board.name for t in targets], "operators": table}
+
+
+def boards(_request: r.Boards, _session: Session) -> Answer:
+    """The known boards and their memories."""
+    from buildtool.target.registry import board_names, load_board
+
+    listed = []
+    for name in board_names():
+        board = load_board(name)
+        listed.append(
+            {
+                "name": board.name,
+                "title": board.title,
+                "core": board.core.name,
+                "family": board.family,
+                "toolchains": list(board.toolchains),
+                "emulator": board.emulator.machine or board.emulator.kind if board.emulator else None,
+                "arena_memory_bytes": board.memory(board.arena).size,
+                "weights_memory_bytes": board.memory(board.weights).size,
+                "memories": [
+                    {"name": m.name, "kind": str(m.kind), "base": m.base, "size": m.size}
+                    for m in board.memories
+                ],
+            }
+        )
+    return {"boards": listed}
+
+
+def zoo(request: r.Zoo, _session: Session) -> Answer:
+    """The networks that buildtool can build by name; with `model`, that one's file."""
+    from buildtool import zoo as networks
+    from buildtool.service.pipeline.models import spec_name
+
+    if request.model:
+        return {"files": {f"{spec_name(request.model)}.tflite": networks.build(request.model)}}
+    return {
+        "networks": [{"name": n, "description": networks.describe(n)} for n in networks.names()],
+    }
+
+
+def plan(request: r.Plan, session: Session) -> Answer:
+    """How a model will run on a board; refuses a plan that does not fit."""
+    from buildtool.emit.image import weight_image
+    from buildtool.emit.sources import plan_kernels
+    from buildtool.plan.codec import to_bytes
+    from buildtool.plan.summary.view import to_json
+    from buildtool.service.answers.estimate import facts
+    from buildtool.service.answers.planreport import beside, described
+    from buildtool.service.pipeline.needs import refuse_unless_fits
+    from buildtool.service.pipeline.pipeline import planned
+
+    made = planned(request.model, request.target, request.options, session)
+    kernels = plan_kernels(made.plan, made.target)
+    image = weight_image(made.graph, kernels)
+    refuse_unless_fits(made, len(image.data))
+    found = described(made, kernels, to_json(made.plan, made.graph))
+    found.update(
+        model=made.model.name,
+        board=made.target.board.name,
+        flash_bytes=len(image.data),
+        beside=beside(made, request.compare),
+        plan=to_bytes(made.plan),
+        **facts(made.plan, made.graph, made.target),
+    )
+    return found
+
+
+def front(request: r.Front, session: Session) -> Answer:
+    """All plans of a model for a board that no other beats in memory and work."""
+    from buildtool.service.answers.fronts import front_of
+
+    return front_of(request, session)
+
+
+def analyze(request: r.Analyze, session: Session) -> Answer:
+    """Whether a model fits each board, what binds and by how much."""
+    from buildtool.service.answers.analysis import analysis
+
+    return analysis(request, session)
+
+
+def analyze_network(request: r.AnalyzeNetwork, _session: Session) -> Answer:
+    """What the memory of an ONNX or Darknet file would be."""
+    from buildtool.service.answers.networks import network_analysis
+
+    return network_analysis(request.model, request.options)
+
+
+def emit(request: r.Emit, session: Session) -> Answer:
+    """The sources of a network for a board, and what else has to be compiled with them."""
+    from buildtool.emit.sources import emit as emit_sources
+    from buildtool.plan.codec import to_bytes
+    from buildtool.service.firmware.firmware import arena_map, kernel_sources
+    from buildtool.service.firmware.library import include_folder
+    from buildtool.service.pipeline.needs import refuse_unless_fits
+    from buildtool.service.pipeline.pipeline import planned
+
+    made = planned(request.model, request.target, request.options, session)
+    sources = emit_sources(made.graph, made.plan, made.target, request.name or made.model.name)
+    refuse_unless_fits(made, len(sources.image.data))
+    return {
+        "net": sources.net,
+        "files": {
+            **sources.files,
+            **arena_map(sources.net, made.plan, made.graph),
+            f"{sources.net}.plan": to_bytes(made.plan),
+        },
+        "c_files": list(sources.c_files),
+        "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
+        "include": str(include_folder()),
+    }
+
+
+def describe(request: r.Describe, session: Session) -> Answer:
+    """What a build system has to know to build for a board, and with `model` that network."""
+    from buildtool.service.describe import answer as described
+
+    return described(request, session)
+
+
+def build(request: r.Build, session: Session) -> Answer:
+    """The test firmware of a network: sources, image, .bin, size report."""
+    from buildtool.emit.sources import emit as emit_sources
+    from buildtool.plan.codec import to_bytes
+    from buildtool.service.answers.estimate import facts
+    from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools
+    from buildtool.service.firmware.sizes import binaries, size_report
+    from buildtool.service.pipeline.needs import refuse_unless_fits
+    from buildtool.service.pipeline.pipeline import planned
+    from buildtool.target.registry import plugin
+
+    made = planned(request.model, request.target, request.options, session)
+    sources = emit_sources(made.graph, made.plan, made.target, made.model.name)
+    refuse_unless_fits(made, len(sources.image.data))
+    board = made.target.board
+    family = plugin(board)
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        tools = made.toolchain()
+        firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(name))
+        elf = firmware.elf.read_bytes()
+    report = size_report(elf, board)
+    files = {
+        **sources.files,
+        **arena_map(sources.net, made.plan, made.graph),
+        f"{sources.net}.plan": to_bytes(made.plan),
+        f"{sources.net}.elf": elf,
+        **binaries(elf, board, sources.net),
+        **for_other_tools(family, sources, made.plan, made.target),
+    }
+    return {
+        "net": sources.net,
+        "board": board.name,
+        "compiler": firmware.compiler,
+        "arena_bytes": made.plan.arena_bytes,
+        "sizes": report,
+        "files": files,
+        **facts(made.plan, made.graph, made.target),
+    }
+
+
+def sizes(request: r.Sizes, _session: Session) -> Answer:
+    """What a linked image takes of each of the board's memories, and its .bin files."""
+    from buildtool.service.firmware.sizes import binaries, size_report
+    from buildtool.service.pipeline.targets import load_board
+
+    board = load_board(request.board)
+    elf = request.elf.read("the image", MOST_IMAGE_BYTES)
+    return {
+        "board": board.name,
+        "sizes": size_report(elf, board),
+        "files": binaries(elf, board, request.elf.stem),
+        "note": board.note,
+    }
+
+
+def validate(request: r.Validate, session: Session) -> Answer:
+    """Runs a network and compares it with the reference."""
+    from buildtool.service.emulation.validation import validation
+
+    return validation(request, session)
+
+
+def profile(request: r.Profile, session: Session) -> Answer:
+    """Counts the instructions of every operator."""
+    from buildtool.service.emulation.profiling import profiling
+
+    return profiling(request, session)
+
+
+def tflm(request: r.Tflm, _session: Session) -> Answer:
+    """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
+    from buildtool.plan.others.tflm import planned_file
+    from buildtool.service.pipeline.models import load_model, tflite_file
+
+    model = load_model(request.model)
+    data, allocation = planned_file(tflite_file(model), path=model.path)
+    return {
+        "model": model.name,
+        "arena_bytes": allocation.height,
+        "arena_bound_bytes": allocation.bound,
+        "placed_tensors": allocation.tensors,
+        "tensors": len(allocation.offsets),
+        "files": {f"{model.name}.tflite": data},
+    }
+
+
+def arena(request: r.Arena, _session: Session) -> Answer:
+    """Solves an arena problem from a file."""
+    from buildtool.service.answers import arena as problems
+
+    return problems.arena(request.file, request.capacity, request.budget)
+
+
+_HANDLERS: dict[type, Callable[[Any, Session], Answer]] = {
+    r.Ops: ops,
+    r.Boards: boards,
+    r.Zoo: zoo,
+    r.Plan: plan,
+    r.Front: front,
+    r.Analyze: analyze,
+    r.AnalyzeNetwork: analyze_network,
+    r.Emit: emit,
+    r.Describe: describe,
+    r.Build: build,
+    r.Sizes: sizes,
+    r.Validate: validate,
+    r.Profile: profile,
+    r.Arena: arena,
+    r.Tflm: tflm,
+}

@@ -1,0 +1,203 @@
+"""One plan of a prepared network: the one that the options ask for, placed and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from buildtool.errors import Hint, PlanError, suggest
+from buildtool.graph.types import Graph
+from buildtool.modes import Objective, Strategy
+from buildtool.plan.summary.binding import binding
+from buildtool.plan.types import Plan
+from buildtool.service.pipeline import strategies
+from buildtool.service.pipeline.fronts import layerwise, limits, points, settings
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.prepare import Prepared
+from buildtool.service.pipeline.slow_weights import loads_weights, with_loads
+
+ATTEMPTS = 8  # at keeping a limit together with the constants, by asking for less without them
+Placed = tuple[Graph, Plan]  # a plan, and the graph in the order of operators that it is for
+
+
+def chosen(prepared: Prepared) -> Placed:
+    """The plan that the options ask for. PlanError where there is none within their limits.
+
+    It may be larger than the board's memory where a strategy makes one plan only: `analyze` says by how
+    much, and every other request ends in `refuse_unless_fits`. Order `best` plans the given order as well,
+    and takes the other one only where it is better.
+    """
+    made: list[Placed] = []
+    refused: list[PlanError] = []
+    for graph in prepared.graphs:
+        try:
+            made.append((graph, _of_one_order(replace(prepared, graphs=(graph,)))))
+        except PlanError as error:
+            refused.append(error)
+    if not made:
+        raise refused[-1].at(path=prepared.path)
+    # min keeps the first of equals: the given order
+    return min(made, key=lambda found: _merit(found[1], prepared))
+
+
+def nearest(prepared: Prepared) -> Placed:
+    """The plan that the options ask for; where none keeps the limit on memory, the one that needs least."""
+    try:
+        return chosen(prepared)
+    except PlanError as error:
+        try:
+            return least(prepared)
+        except PlanError:
+            raise error from None
+
+
+def least(prepared: Prepared) -> Placed:
+    """The plan with the least memory, whether the board has it or not."""
+    free = replace(prepared.options, ram=None, objective=Objective.RAM)
+    return chosen(replace(prepared, options=free, bounded=False))
+
+
+def _merit(plan: Plan, prepared: Prepared) -> tuple[float, ...]:
+    """The less, the better: what does not fit the board comes last, then the objective counts."""
+    over = max(0, plan.arena_bytes - prepared.available)
+    if prepared.options.objective == Objective.RAM:
+        return (over, plan.arena_bytes, plan.cost)
+    return (over, plan.cost, plan.arena_bytes)
+
+
+def _of_one_order(prepared: Prepared) -> Plan:
+    """The plan of one order of the operators, checked if the board has room for it."""
+    from buildtool.plan.check.check import check
+
+    (graph,), options = prepared.graphs, prepared.options
+    planner = _PLANNERS[options.strategy]
+    if not loads_weights(prepared.target.board):
+        made = planner(prepared)
+    elif options.strategy == Strategy.BEST:
+        made = _best_with_loads(prepared)
+    else:
+        made = _loaded(planner(prepared), prepared)
+    if options.strategy != Strategy.BEST:
+        _keep_limits(made, prepared)
+    if made.arena_bytes <= prepared.available:
+        check(made, graph, prepared.target)
+    return made
+
+
+# ---- the best plan -----------------------------------------------------------------------------------
+
+
+def _best(prepared: Prepared) -> Plan:
+    from buildtool.plan.search.choose import best_plan
+
+    (graph,) = prepared.graphs
+    return best_plan(graph, prepared.target, settings(graph, prepared), limits(prepared, prepared.ram))
+
+
+def _best_with_loads(prepared: Prepared) -> Plan:
+    """The best plan whose constants are brought into the arena, within the limits together with them.
+
+    The least memory is a point of the front. The least cost is looked for without the constants, within
+    ever less memory until they fit as well; where that ends without a plan, the cheapest point is taken.
+    """
+    if prepared.options.objective == Objective.COST:
+        made = _cheap_with_loads(prepared)
+        if made is not None:
+            return made
+    found = [point.plan for point in points(prepared, prepared.ram)]
+    if not found:
+        raise _too_large(prepared)
+    if prepared.options.objective == Objective.COST:
+        return min(found, key=lambda plan: (plan.cost, plan.arena_bytes))
+    return min(found, key=lambda plan: (plan.arena_bytes, plan.cost))
+
+
+def _cheap_with_loads(prepared: Prepared) -> Plan | None:
+    """A plan of little cost within the limits; None where the attempts find none."""
+    asked = prepared.ram
+    for _ in range(ATTEMPTS):
+        try:
+            options = replace(prepared.options, ram=asked)
+            made = _loaded(_best(replace(prepared, options=options)), prepared)
+        except PlanError:
+            return None
+        if limits(prepared, prepared.ram).allow(made):
+            return made
+        if asked is None or prepared.ram is None:
+            return None
+        asked -= max(prepared.target.board.alignment, made.arena_bytes - prepared.ram)
+        if asked <= 0:
+            return None
+    return None
+
+
+def _loaded(bare: Plan, prepared: Prepared) -> Plan:
+    """A plan with its constants in the arena: in as many buffers as the limit allows, or as few as can be."""
+    (graph,), options = prepared.graphs, prepared.options
+    tight = options.objective == Objective.RAM or prepared.ram is None
+    goal = bare.arena_bytes if tight or prepared.ram is None else prepared.ram
+    return with_loads(bare, graph, prepared.target, options, goal)
+
+
+def _too_large(prepared: Prepared) -> PlanError:
+    """What the plan with the least memory needs; the same as a question about work where memory suffices."""
+    free = points(replace(prepared, bounded=False), None)
+    if not free:
+        try:
+            _best(prepared)
+        except PlanError as error:
+            return error
+        return PlanError(
+            "no plan keeps the limits on work and cost together with the constants that are loaded"
+        )
+    least_plan = free[0].plan
+    size, most = least_plan.arena_bytes, prepared.ram or 0
+    return PlanError(
+        f"with the constants that are loaded into it the arena requires {size} bytes, {most} are available: "
+        f"{size - most} too many",
+        operator=binding(least_plan, free[0].graph).place,
+        hint=suggest(f"F {least_plan.f:.3f}", ram=size),
+    )
+
+
+# ---- strategies that make one plan -------------------------------------------------------------------
+
+
+def _layerwise(prepared: Prepared) -> Plan:
+    return layerwise(prepared.graphs[0], prepared)
+
+
+def _keep_limits(plan: Plan, prepared: Prepared) -> None:
+    """PlanError for a plan over a limit that was given."""
+    options = prepared.options
+    if options.ram is not None and plan.arena_bytes > options.ram:
+        raise PlanError(
+            f"with strategy {options.strategy} the arena requires {plan.arena_bytes} bytes, "
+            f"{options.ram} are allowed: {plan.arena_bytes - options.ram} too many",
+            operator=binding(plan, prepared.graphs[0]).place,
+            hint=[suggest(ram=plan.arena_bytes), *_other_ways(options)],
+        )
+    if options.max_f is not None and plan.f > options.max_f + 1e-9:
+        raise PlanError(
+            f"with strategy {options.strategy} F is {plan.f:.3f}, {options.max_f} is allowed",
+            hint=[suggest(max_f=round(plan.f + 0.0005, 3)), *_other_ways(options)],
+        )
+    if options.max_cost is not None and plan.cost > options.max_cost:
+        raise PlanError(
+            f"with strategy {options.strategy} the cost is {plan.cost:,.0f}, "
+            f"{options.max_cost:,.0f} is allowed",
+            hint=[suggest(max_cost=int(plan.cost) + 1), *_other_ways(options)],
+        )
+
+
+def _other_ways(options: PlanOptions) -> list[Hint]:
+    found = [suggest(strategy="best")]
+    return [suggest("they are searched", segments=None), *found] if options.segments else found
+
+
+_PLANNERS: dict[Strategy, Callable[[Prepared], Plan]] = {
+    Strategy.LAYERWISE: _layerwise,
+    Strategy.BEST: _best,
+    Strategy.MSF_CNN: strategies.msf_cnn,
+    Strategy.XCORE_STRIPS: strategies.xcore_strips,
+}

@@ -1,0 +1,109 @@
+"""The front of a prepared network: placed plans that no other beats in memory and work.
+
+`plan` chooses with the least memory from these points, `front` lists them, and `analyze` falls back on
+them, so that all three agree on every board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from buildtool.graph.types import Graph
+from buildtool.modes import Image, Objective, Strategy
+from buildtool.plan.types import Plan
+from buildtool.service.pipeline.prepare import Prepared
+from buildtool.service.pipeline.slow_weights import loaded, with_loads
+
+if TYPE_CHECKING:
+    from buildtool.plan.search.choose import Limits
+    from buildtool.plan.search.front import Front, Settings
+
+NO_LIMIT = 1 << 62  # bytes, where a number is wanted
+
+
+@dataclass(frozen=True)
+class Point:
+    """A placed plan, the graph that it is for, and the bytes that are live in its fullest region."""
+
+    live_bytes: int
+    plan: Plan
+    graph: Graph
+
+
+def points(prepared: Prepared, ram: int | None) -> tuple[Point, ...]:
+    """The plans within the options' limits and `ram` bytes, least memory first.
+
+    Each does less work than the one before it.
+    """
+    allowed = limits(prepared, ram)
+    found = [p for graph in prepared.graphs for p in _of_one_order(graph, prepared) if allowed.allow(p.plan)]
+    kept: list[Point] = []
+    for point in sorted(found, key=lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)):
+        if not kept or point.plan.macs < kept[-1].plan.macs:
+            kept.append(point)
+    return tuple(kept)
+
+
+def _of_one_order(graph: Graph, prepared: Prepared) -> Iterator[Point]:
+    """All that is looked at: the search's front, and the plan of whole operators."""
+    options, target = prepared.options, prepared.target
+
+    def placed(bare: Plan, live: int | None = None) -> Point:
+        plan = with_loads(bare, graph, target, options, bare.arena_bytes)
+        return Point(_live(plan, graph) if live is None or plan is not bare else live, plan, graph)
+
+    if options.image != Image.STREAM:
+        yield placed(layerwise(graph, prepared))
+    if options.strategy != Strategy.BEST:
+        return
+    found = searched(graph, prepared)
+    for index, point in enumerate(found.points):
+        yield placed(found.plan(index), point.live_bytes)
+    if options.max_cost is not None:
+        # Plans of little memory that cost less than the points do: they repeat more work.
+        from buildtool.plan.search.choose import smallest
+
+        for plan in smallest(found, limits(prepared, NO_LIMIT, Objective.RAM)):
+            yield placed(plan)
+
+
+def _live(plan: Plan, graph: Graph) -> int:
+    from buildtool.plan.summary.summary import peak
+
+    fullest = peak(plan, graph)
+    return fullest.bytes if fullest else 0
+
+
+def layerwise(graph: Graph, prepared: Prepared) -> Plan:
+    """The plan of whole operators, before constants are brought into its arena."""
+    from buildtool.plan.assemble.layerwise import plan
+
+    return plan(graph, prepared.target, in_place=prepared.options.in_place, image=prepared.options.image)
+
+
+def searched(graph: Graph, prepared: Prepared) -> Front:
+    """The search's own front, by live bytes and work."""
+    from buildtool.plan.search.front import front
+
+    return front(graph, prepared.target, settings(graph, prepared))
+
+
+def settings(graph: Graph, prepared: Prepared) -> Settings:
+    """What a front depends on, of the options and the board."""
+    from buildtool.plan.search.front import Settings
+
+    options = prepared.options
+    most = Settings.max_f if options.max_f is None else options.max_f
+    constants = loaded(graph, prepared.target)
+    return Settings(options.in_place, options.image, options.hand_off, most, constants)
+
+
+def limits(prepared: Prepared, ram: int | None, objective: Objective | None = None) -> Limits:
+    """What a plan has to keep to: `ram` bytes, and the options' limits on work and cost."""
+    from buildtool.plan.search.choose import Limits
+
+    options = prepared.options
+    most = NO_LIMIT if ram is None else ram
+    return Limits(most, options.max_f, options.max_cost, objective or options.objective)

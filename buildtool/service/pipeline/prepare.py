@@ -1,0 +1,85 @@
+"""What planning starts from: a network's graphs in the orders that are asked for, a target, and options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from buildtool.errors import UsageError, suggest
+from buildtool.graph.types import Graph
+from buildtool.modes import Objective, Order, Strategy
+from buildtool.service.pipeline.models import Model, Named, load_model, read_graph
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.slow_weights import loads_weights
+from buildtool.session import Session
+from buildtool.target.types import Target
+
+
+@dataclass(frozen=True)
+class Network:
+    """A model that was read: `source` as the file has it, `graph` rewritten for planning."""
+
+    model: Model
+    source: Graph
+    graph: Graph
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One planning problem.
+
+    `path` is for messages. `graphs`: the network's operators in the given order, and in the best one where
+    that is asked for and differs. `bounded`: whether the board's memory is a limit.
+    """
+
+    path: str
+    graphs: tuple[Graph, ...]
+    target: Target
+    options: PlanOptions
+    bounded: bool = True
+    session: Session = field(default_factory=Session, compare=False)
+
+    @property
+    def available(self) -> int:
+        """Bytes that the board has for an arena."""
+        from buildtool.plan.summary.fit import available_bytes
+
+        return available_bytes(self.target.board)
+
+    @property
+    def ram(self) -> int | None:
+        """Bytes that the arena may have; None: there is no limit."""
+        limits = [self.options.ram, self.available if self.bounded else None]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+
+def load_network(spec: Named, session: Session) -> Network:
+    """Reads a model and rewrites its graph."""
+    model = load_model(spec)
+    source, graph = read_graph(model, session)
+    return Network(model, source, graph)
+
+
+def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
+    """The planning problem of a network on a target; UsageError for an option that has no effect there."""
+    from buildtool.graph.order import reorder
+
+    refuse_idle(target, options)
+    graph = network.graph
+    other = reorder(graph).graph if options.order == Order.BEST else graph
+    graphs = (graph,) if other is graph else (graph, other)
+    return Prepared(network.model.path, graphs, target, options, session=session)
+
+
+def refuse_idle(target: Target, options: PlanOptions) -> None:
+    """UsageError for an objective where there is nothing to choose.
+
+    Strategies other than `best` make one plan: of two orders of the operators the better one is taken, and
+    where weights are loaded, the objective says how many buffers they get.
+    """
+    chooses = options.strategy == Strategy.BEST or options.order == Order.BEST
+    if options.objective != Objective.COST and not chooses and not loads_weights(target.board):
+        raise UsageError(
+            f"it has no effect with strategy {options.strategy}, which makes one plan",
+            option="objective",
+            hint=[suggest(objective=None), suggest(strategy="best")],
+        )

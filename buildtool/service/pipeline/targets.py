@@ -1,0 +1,58 @@
+"""From what a user names (a board, a library) to a target with its kernels, and its compiler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from buildtool.options import BOARD_SUFFIXES
+from buildtool.service.files import File, to_file
+from buildtool.service.pipeline.cmsis_nn import with_adapters, with_library
+from buildtool.target.types import Board, Target, Toolchain
+
+MOST_BOARD_BYTES = 1 << 20
+Named = str | File  # a known board by its name, or a .toml file
+
+
+@dataclass(frozen=True)
+class TargetChoice:
+    """What a network is for: a board, the compiler and a library.
+
+    `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN, "" for none.
+    """
+
+    board: Named
+    toolchain: str = ""
+    cmsis_nn: str = ""
+
+
+def choice(target: TargetChoice | Named) -> TargetChoice:
+    """The choice itself; of a board alone: without more."""
+    return target if isinstance(target, TargetChoice) else TargetChoice(target)
+
+
+def load_board(board: Named) -> Board:
+    """A board by its name, or from a file of the user's."""
+    from buildtool.target import registry
+
+    found = to_file(board, BOARD_SUFFIXES)
+    if isinstance(found, str):
+        return registry.load_board(found)
+    if found.data is None and not found.exists():
+        return registry.load_board(found.path)  # says that there is no such file
+    return registry.load_board(found.path, found.read("the board's file", MOST_BOARD_BYTES))
+
+
+def load_target(target: TargetChoice) -> Target:
+    """The board with its kernels, best first; with the adapters to CMSIS-NN where that is asked for."""
+    from buildtool.target.registry import make_target
+
+    board = load_board(target.board)
+    return make_target(with_adapters(board, target.cmsis_nn) if target.cmsis_nn else board)
+
+
+def load_toolchain(target: TargetChoice, board: Board) -> Toolchain:
+    """The compiler that is asked for, as the family's plugin sets it up."""
+    from buildtool.target.registry import plugin
+
+    tools = plugin(board).toolchain(board, target.toolchain)
+    return with_library(tools, target.cmsis_nn) if target.cmsis_nn else tools

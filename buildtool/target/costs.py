@@ -1,0 +1,217 @@
+"""What a plan's parts cost on a target: one kernel call on one window, and what happens between calls.
+
+A kernel's formula stands in its family's catalogue.toml. What a call costs beside its kernel, and what the
+image's rows, copies within the arena, weights and the sums of poolings cost, stands there once for the
+family, in the table [costs]:
+
+    [costs]
+    call = "45"                        # the emitted loops around one kernel call
+    row = "60 + bytes"                 # one row of a streamed image that the application delivers
+    move = "40 + 0.5 * bytes"          # a tensor that is copied within the arena
+    load = "40 + 0.5 * bytes"          # constants that are brought into the arena
+    sums = "70 + 3 * oh * ow * cin"    # a part of a global pooling's input that is added to its sums
+    sums_end = "60 + 40 * cin"         # the output of such a pooling, made of its sums
+
+A key that is missing is that of the core's next family. Costs are in the catalogue's unit, and the cost of
+each call is rounded to 1 / COST_UNITS of it: so sums of costs are exact, in whatever order they are made.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from buildtool.errors import TargetError, did_you_mean
+from buildtool.graph.types import Graph, Op
+from buildtool.target.catalogue import AXES, features
+from buildtool.target.expression import Formula, check, compiled
+from buildtool.target.types import Costs, KernelVariant
+
+COST_UNITS = 16  # a cost is a whole number of sixteenths
+BYTES = frozenset({"bytes"})
+PART = frozenset({"oh", "ow", "cin"})  # of a pooling's input: rows and columns of the part, channels
+_NAMES = {
+    "call": frozenset[str](),
+    "row": BYTES,
+    "move": BYTES,
+    "load": BYTES,
+    "sums": PART,
+    "sums_end": PART,
+}
+
+
+class Geometry(NamedTuple):
+    """What an operator's cost depends on: its features (see `catalogue.features`), without the window's."""
+
+    kh: int
+    kw: int
+    sh: int
+    sw: int
+    dh: int
+    dw: int
+    pt: int
+    pl: int
+    ih: int
+    iw: int
+    cin: int
+    oh: int
+    ow: int
+    cout: int
+    batch: int
+    groups: int
+    multiplier: int
+    inputs: int
+    operands: int
+    outputs: int
+    macs: int
+
+
+class Part(NamedTuple):
+    """The outputs that a call makes along one axis, as far as its cost depends on them.
+
+    `size`: how many; `met`: taps of their windows that lie in the input, all taken together; `inside`:
+    outputs whose whole window does; `pad`: padded elements before the first one's window.
+    """
+
+    size: int
+    met: int
+    inside: int
+    pad: int
+
+
+def geometry(graph: Graph, op: Op) -> Geometry:
+    """The geometry of an operator: equal for operators of equal cost."""
+    known = features(graph, op)
+    return Geometry(*(known[name] for name in Geometry._fields))
+
+
+def part(of: Geometry, axis: int, low: int, high: int) -> Part:
+    """Outputs [low, high) along an axis; 0: rows, 1: columns."""
+    _, inputs, kernel, stride, dilation, pad = (getattr(of, name) for name in AXES[axis])
+    extent = (kernel - 1) * dilation + 1
+    first = min(max(0, -(-(pad - low * stride) // stride)), high - low)  # outputs cut off on the left
+    over = high - low - 1 - (inputs + pad - extent) // stride + low  # and on the right
+    inside = high - low - min(high - low, first + max(0, over))
+    met = kernel * (high - low)
+    if inside < high - low:
+        met = 0
+        for output in range(low, high):
+            start = output * stride - pad
+            if start >= 0 and start + extent <= inputs:
+                met += kernel
+            else:
+                met += sum(0 <= start + tap * dilation < inputs for tap in range(kernel))
+    return Part(high - low, met, inside, max(0, pad - low * stride))
+
+
+def whole(of: Geometry) -> tuple[Part, Part]:
+    """The window of a call that makes an operator's whole output."""
+    return part(of, 0, 0, of.oh), part(of, 1, 0, of.ow)
+
+
+def rounded(cost: float) -> float:
+    """A cost as a whole number of its units, never below 0."""
+    return max(0, round(cost * COST_UNITS)) / COST_UNITS
+
+
+class Pricer:
+    """What calls cost on a target; prices are kept by the values that they depend on."""
+
+    def __init__(self, costs: Costs) -> None:
+        self.costs = costs
+        self._calls: dict[tuple[str, Geometry, Part, Part], float] = {}
+        self._formulas: dict[str, Formula] = {}
+        self._named: dict[tuple[str, tuple[int, ...]], float] = {}
+        self.call = self._stated("call", {})
+
+    def cost(self, kernel: KernelVariant, of: Geometry, rows: Part, columns: Part) -> float:
+        """One call of a kernel that makes these rows and columns, the loops around it included."""
+        key = (kernel.cost, of, rows, columns)
+        found = self._calls.get(key)
+        if found is None:
+            found = rounded(self._formula(kernel.cost)(variables(of, rows, columns))) + self.call
+            self._calls[key] = found
+        return found
+
+    def sums(self, of: Geometry, rows: int, columns: int) -> float:
+        """One part of a global pooling's input, of so many rows and columns."""
+        return self.call + self._stated("sums", {"oh": rows, "ow": columns, "cin": of.cin})
+
+    def sums_end(self, of: Geometry) -> float:
+        """The output of a pooling whose input has come in parts."""
+        return self._stated("sums_end", {"oh": of.ih, "ow": of.iw, "cin": of.cin})
+
+    def row(self, size: int) -> float:
+        """A row of the image, of so many bytes, that the application delivers."""
+        return self._stated("row", {"bytes": size})
+
+    def move(self, size: int) -> float:
+        """So many bytes that are copied within the arena."""
+        return self._stated("move", {"bytes": size})
+
+    def load(self, size: int) -> float:
+        """So many bytes of constants that are brought into the arena at once."""
+        return self._stated("load", {"bytes": size})
+
+    def _stated(self, name: str, known: Mapping[str, int]) -> float:
+        key = (name, tuple(known.values()))
+        if key not in self._named:
+            self._named[key] = rounded(self._formula(getattr(self.costs, name))(known))
+        return self._named[key]
+
+    def _formula(self, expression: str) -> Formula:
+        if expression not in self._formulas:
+            self._formulas[expression] = compiled(expression)
+        return self._formulas[expression]
+
+
+def variables(of: Geometry, rows: Part, columns: Part) -> dict[str, int]:
+    """What a kernel's cost sees of a call: see `catalogue.features`, of the window that the call makes."""
+    share, pixels = rows.size * columns.size, max(1, of.oh * of.ow)
+    known = of._asdict()
+    known.update(
+        oh=rows.size,
+        ow=columns.size,
+        pt=rows.pad,
+        pl=columns.pad,
+        rows_met=rows.met,
+        rows_inside=rows.inside,
+        columns_met=columns.met,
+        columns_inside=columns.inside,
+    )
+    if share != pixels:
+        known.update((name, known[name] * share // pixels) for name in ("inputs", "outputs", "macs"))
+    return known
+
+
+def once(pricer: Pricer, kernel: KernelVariant, graph: Graph, op: Op) -> float:
+    """One call of a kernel that makes the whole output of `op`."""
+    of = geometry(graph, op)
+    return pricer.cost(kernel, of, *whole(of))
+
+
+def load_costs(path: Path) -> dict[str, str]:
+    """The table [costs] of a catalogue.toml; raises TargetError naming file and key."""
+    stated = tomllib.loads(path.read_text(encoding="utf-8")).get("costs", {})
+    if not isinstance(stated, dict):
+        raise TargetError("'costs' must be a table: [costs]", path=str(path))
+    found = {}
+    for name, value in stated.items():
+        place = f"{path}:costs.{name}"
+        if name not in _NAMES:
+            raise TargetError("unknown key", path=place, hint=did_you_mean(name, _NAMES))
+        if not isinstance(value, str) or not value:
+            raise TargetError(f"must be a string that is not empty, not {value!r}", path=place)
+        try:
+            check(value, _NAMES[name])
+        except TargetError as error:
+            raise error.at(path=place) from None
+        found[name] = value
+    return found
+
+
+def merged(tables: Sequence[Mapping[str, str]]) -> Costs:
+    """The costs of a core whose families state these, best first."""
+    return Costs(**{name: value for table in reversed(tables) for name, value in table.items()})

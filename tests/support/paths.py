@@ -1,0 +1,12 @@
+"""Where the checkout and the folder `shared` beside it are. No other file of the tests counts its parents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]  # the checkout
+TESTS = ROOT / "tests"
+KERNELS = ROOT / "kernels"
+SHARED = ROOT.parent / "shared"  # trained networks and published files, not in the checkout
+MODELS = SHARED / "models"
+MINIMALLOC = SHARED / "minimalloc"

@@ -1,0 +1,187 @@
+"""The suite's own rules: no test vanishes, none is judged by the clock, nothing is declared in vain."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+
+import allowedskips
+import needs
+import pytest
+from hypothesis import HealthCheck, settings
+from paths import ROOT, SHARED, TESTS
+
+SKIPS = """
+import pytest
+
+def test_runs():
+    pass
+
+def test_excused():
+    pytest.skip("a known reason")
+
+@pytest.mark.skip(reason="nobody knows why")
+def test_not_excused():
+    pass
+
+@pytest.mark.xfail
+def test_fails():
+    assert False
+"""
+SKIPPED_WHOLE = """
+import pytest
+pytest.importorskip("no_such_package")
+"""
+# Declared before its first use; a name that is used must leave this table.
+AWAITED = {"watchdog": "file events for the planner service, which is to watch what it has planned"}
+# Used as programs or as a plugin, which no import shows: the file and the words that use them.
+COMMANDS = {
+    "clang-format": ("tests/kernels/test_compile.py", 'needs_tool("clang-format")'),
+    "mypy": ("CONTRIBUTING.md", "./dev mypy"),
+    "pytest-xdist": ("pyproject.toml", "-n auto"),
+    "ruff": ("CONTRIBUTING.md", "./dev ruff"),
+    "tflite-micro": ("tests/plan/others/test_tflm.py", 'needs_package("tflite_micro")'),
+}
+
+
+# ---- skips ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A suite with this one's conftest, whose list of allowed skips holds one reason."""
+    pytester.makeconftest((TESTS / "conftest.py").read_text())
+    listed = pytester.path / "allowed_skips.txt"
+    listed.write_text("# a title\n\na k.*n reason  # because\n")
+    monkeypatch.setattr(allowedskips, "LIST", listed)
+    return pytester
+
+
+def outcomes(suite: pytest.Pytester) -> dict[str, int]:
+    return suite.runpytest_inprocess("-p", "no:cacheprovider").parseoutcomes()
+
+
+def test_a_skip_that_is_not_on_the_list_fails_under_the_switch(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite.makepyfile(SKIPS)
+    monkeypatch.delenv(allowedskips.SWITCH, raising=False)
+    assert outcomes(suite) == {"passed": 1, "skipped": 2, "xfailed": 1}
+    monkeypatch.setenv(allowedskips.SWITCH, "1")
+    result = suite.runpytest_inprocess("-p", "no:cacheprovider")
+    assert result.parseoutcomes() == {"passed": 1, "skipped": 1, "errors": 1, "xfailed": 1}
+    result.stdout.fnmatch_lines(["*forbids: nobody knows why*"])
+
+
+def test_a_file_that_is_skipped_whole_fails_under_the_switch(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite.makepyfile(SKIPPED_WHOLE)
+    monkeypatch.delenv(allowedskips.SWITCH, raising=False)
+    assert outcomes(suite) == {"skipped": 1}
+    monkeypatch.setenv(allowedskips.SWITCH, "1")
+    assert outcomes(suite) == {"errors": 1}
+
+
+def test_every_allowed_skip_is_an_expression_and_says_why() -> None:
+    for expression, why in allowedskips.entries(allowedskips.LIST.read_text()):
+        assert re.compile(expression)
+        assert len(why.split()) > 3
+    with pytest.raises(ValueError, match=r"allowed_skips\.txt:2: .*without saying why"):
+        list(allowedskips.entries("# title\n.*\n"))
+
+
+def test_a_skip_names_the_file_or_the_line_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(pytest.skip.Exception, match=r"\.\./shared/models/none\.tflite beside the checkout"):
+        needs.needs_shared("models/none.tflite")
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(pytest.skip.Exception, match=r"arm-none-eabi-gcc: \./dev --with arm-gcc"):
+        needs.needs_tool("arm-none-eabi-gcc")
+    with pytest.raises(pytest.skip.Exception, match=r"clang \d+ or newer was not found"):
+        needs.needs_tool("clang")
+    with pytest.raises(pytest.skip.Exception, match="Python package no_such_package"):
+        needs.needs_package("no_such_package")
+
+
+def test_only_one_file_says_where_the_checkout_is() -> None:
+    """A test that moves into another folder would look beside it, and skip for want of its files."""
+    counts = re.compile(r"__file__\)(\.resolve\(\))?\.parent(s\[|\.parent)")
+    found = {path.name for path in TESTS.rglob("*.py") if counts.search(path.read_text())}
+    assert found == {"paths.py"}
+
+
+def test_the_paths_of_the_tests_point_somewhere() -> None:
+    assert (ROOT / "pyproject.toml").is_file() and (ROOT / "tests/conftest.py").is_file()
+    assert SHARED.parent == ROOT.parent
+
+
+# ---- clocks --------------------------------------------------------------------------------------
+
+
+def test_no_test_is_judged_by_the_clock() -> None:
+    assert settings().deadline is None
+    assert HealthCheck.too_slow in settings().suppress_health_check
+    clocks = re.compile(r"\b(monotonic|perf_counter)(_ns)?\(\)")
+    found = {path.name for path in TESTS.rglob("*.py") if clocks.search(path.read_text())}
+    assert not found
+
+
+# ---- dependencies --------------------------------------------------------------------------------
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def declared() -> tuple[set[str], dict[str, set[str]]]:
+    """The names of the distributions in pyproject.toml: dependencies, and each extra's."""
+    from packaging.requirements import Requirement
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    def names(lines: list[str]) -> set[str]:
+        return {normal(Requirement(line).name) for line in lines}
+
+    extras = {name: names(lines) for name, lines in project["optional-dependencies"].items()}
+    return names(project["dependencies"]), extras
+
+
+def imported(*folders: str) -> set[str]:
+    """The distributions that the Python files below `folders` import something of."""
+    names: set[str] = set()
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            names.update(_imports(ast.parse(path.read_text())))
+    owners = packages_distributions()
+    return {normal(owner) for name in names for owner in owners.get(name, [])}
+
+
+def _imports(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+OURS = {"buildtool", "setuptools"}
+PRODUCT = ("buildtool", "plugins", "site_scons", "kernels")
+
+
+def test_every_declared_dependency_is_used() -> None:
+    dependencies, extras = declared()
+    product = imported(*PRODUCT)
+    assert dependencies - product == set(AWAITED)
+    for name, lines in extras.items():
+        used = product if name != "dev" else product | imported("tests", "benchmarks") | set(COMMANDS)
+        assert lines <= used, f"the extra '{name}' declares what nothing uses"
+    for name, (file, words) in COMMANDS.items():
+        assert words in (ROOT / file).read_text(), f"{file} does not use {name}"
+
+
+def test_whatever_is_imported_is_declared() -> None:
+    dependencies, extras = declared()
+    everything = dependencies.union(*extras.values())
+    assert imported(*PRODUCT) - OURS <= everything | {"protobuf"}  # which onnx needs, and reads with
+    assert imported("tests", "benchmarks") - OURS <= everything | {"packaging"}  # which pytest needs
