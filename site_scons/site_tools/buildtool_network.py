@@ -13,11 +13,14 @@ import atexit
 import json
 import os
 import re
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 from SCons.Action import Action
 from SCons.Errors import UserError
+from SCons.Subst import Literal
 
 from buildtool.client import BuildtoolError, Client, did_you_mean, home
 from buildtool.client import options as table
@@ -69,7 +72,8 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
     request |= {"toolchain": toolchain} if toolchain else {}
     request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
     answer = _ask(env, kind="describe", **request)
-    work = env.Dir(work) if work else env.Dir(f"#build/{_literal(answer['board'])}")
+    # SCons cannot give folders with a dollar sign in their names to a compiler.
+    work = env.Dir(work or "#build/" + answer["board"].replace("$", "_"))
     tools = answer["tools"]
     env.Replace(
         BOARD=board,
@@ -77,15 +81,15 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
         BOARD_REQUEST=request,
         BOARD_WORK=work,
         BOARD_SCRIPT=_linker_script(env, answer["script"], work),
-        CC=_literal(tools["cc"]),
-        CCFLAGS=_literals(tools["cflags"]),
-        ASPPFLAGS=_literals(tools["cflags"]),
-        AR=_literal(tools["ar"]),
-        ARFLAGS=_literals(tools["arflags"]),
+        CC=_words([tools["cc"]]),
+        CCFLAGS=_words(tools["cflags"]),
+        ASPPFLAGS=_words(tools["cflags"]),
+        AR=_words([tools["ar"]]),
+        ARFLAGS=_words(tools["arflags"]),
         ARCOM="$AR $ARFLAGS $TARGET $SOURCES",
         RANLIBCOM="",
-        LINK=_literal(tools["cc"]),
-        LINKFLAGS=_literals(tools["cflags"]),
+        LINK=_words([tools["cc"]]),
+        LINKFLAGS=_words(tools["cflags"]),
         # Libraries that the flags name come after the objects that need them.
         LINKCOM="$LINK -o $TARGET $LINKFLAGS $SOURCES $_LIBDIRFLAGS $_LIBFLAGS $BOARD_LDFLAGS",
         PROGSUFFIX=".elf",
@@ -94,8 +98,8 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
         ARCOMSTR="" if verbose else "archiving $TARGET",
         LINKCOMSTR="" if verbose else "linking $TARGET",
     )
-    script = [f"{_literal(answer['script']['flag'])}{_literal(node.path)}" for node in env["BOARD_SCRIPT"]]
-    env["BOARD_LDFLAGS"] = [*_literals(tools["ldflags"]), *script]
+    script = [f"{answer['script']['flag']}{node.path}" for node in env["BOARD_SCRIPT"]]
+    env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *script])
     env.Append(PROGEMITTER=[_needs_script])
     env["BOARD_STARTUP"] = _objects(env, "startup", work.Dir("startup"))
     startup = _group(answer, "startup")
@@ -147,7 +151,7 @@ def network_firmware(env, network, directory=None):
     elf = own.Program(directory.File(files["image"]), [*objects, network.library])
     network.slots |= {"image": elf[0].path, "plan": network.files[files["plan"]].path, "out": directory.path}
     made = [directory.File(name) for name in (files["report"], *files["binaries"])]
-    report = _command(env, made, elf, _words(network, "sizes"))
+    report = env.Command(made, elf, _action(_filled(network, "sizes")))
     return [*elf, *report]
 
 
@@ -155,24 +159,24 @@ def run_network(env, network, firmware, **inputs):
     """The alias `run`: builds the firmware, runs its .elf, prints the table of the network's layers."""
     if "image" not in network.slots:
         raise UserError("RunNetwork runs what NetworkFirmware has made: call that first")
-    words = _words(network, "profile")
+    words = _filled(network, "profile")
     for option, value in inputs.items():
         if value not in (None, ""):
             words += [table.BY_NAME[option].flagged, str(value)]
-    own = env.Clone(ENV=dict(os.environ))
-    return own.AlwaysBuild(own.Alias("run", firmware, _action(own, words)))
+    return env.AlwaysBuild(env.Alias("run", firmware, _action(words)))
 
 
 # ---- nodes ---------------------------------------------------------------------------------------
 
 
 def _literal(text):
-    """`text` for SCons, which puts variables in place of what follows a dollar sign."""
+    """A name for SCons, which would put a variable in place of what follows a dollar sign."""
     return str(text).replace("$", "$$")
 
 
-def _literals(words):
-    return [_literal(word) for word in words]
+def _words(words):
+    """Words of a command line, as they are: neither SCons nor the shell finds anything in them."""
+    return [word if re.fullmatch(r"[\w@%+=:,./-]+", word) else Literal(word) for word in words]
 
 
 def _group(answer, name):
@@ -198,7 +202,7 @@ def _objects(env, name, directory, emitted=None):
     objects = []
     for source in group["sources"]:
         reads = [_node(env, answer, place, env.File, emitted) for place in source["reads"]]
-        folders = [f"{answer['tools']['incbin']}{_literal(node.dir.path)}" for node in reads]
+        folders = _words(f"{answer['tools']['incbin']}{node.dir.path}" for node in reads)
         flags = {"ASPPFLAGS": [*own["ASPPFLAGS"], *folders]} if folders else {}
         node = _node(env, answer, source["file"], env.File, emitted)
         made = own.Object(directory.File(_literal(source["object"])), node, **flags)
@@ -251,22 +255,21 @@ def _emit(env, directory, request, model):
 # ---- commands ------------------------------------------------------------------------------------
 
 
-def _words(network, command):
+def _filled(network, command):
     """A command of the answer, its slots filled."""
     words = network.answer["commands"][command]
     return [word if isinstance(word, str) else network.slots[word["slot"]] for word in words]
 
 
-def _action(env, words):
-    """The command line of buildtool, run by this Python."""
-    env.PrependENVPath("PYTHONPATH", home())
-    line = _literals([sys.executable, "-P", "-m", "buildtool.cli", *words])
-    return Action([line], _literal(f"buildtool {' '.join(words)}"))
+def _action(words):
+    """A command of buildtool, run by this Python; no shell sees its words."""
 
+    def run(target, source, env):
+        paths = filter(None, [home(), os.environ.get("PYTHONPATH")])
+        own = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+        return subprocess.run([sys.executable, "-P", "-m", "buildtool.cli", *words], env=own).returncode
 
-def _command(env, targets, sources, words):
-    own = env.Clone(ENV=dict(os.environ))
-    return own.Command(targets, sources, _action(own, words))
+    return Action(run, _literal(f"buildtool {shlex.join(words)}"))
 
 
 def _write_text(target, source, env):
