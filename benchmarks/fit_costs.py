@@ -33,7 +33,8 @@ from buildtool.service import handle
 from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, cost, features, select
 from buildtool.target.expression import evaluate
-from buildtool.target.registry import kernels_root, load_target
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_target
 from buildtool.target.types import KernelVariant, Target
 
 TERMS = Path(__file__).resolve().parent / "cost_terms.toml"

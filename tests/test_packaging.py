@@ -77,7 +77,7 @@ def test_an_installation_has_plugins_and_kernels_inside_and_works(tmp_path: Path
     names = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
     assert names == {"bin", "buildtool", "buildtool_kernels", "buildtool_plugins", "buildtool_scons"}
     data = [
-        *sources("kernels/*.c", "kernels/*.h", "kernels/*.toml"),
+        *sources("kernels/*.c", "kernels/*.h", "kernels/*.toml", "kernels/*/packing.py"),
         *sources(*(f"plugins/buildtool_plugins/*.{suffix}" for suffix in ("toml", "c", "h", "S", "ld"))),
     ]
     assert data
@@ -97,7 +97,7 @@ def test_an_installation_has_plugins_and_kernels_inside_and_works(tmp_path: Path
     )
     assert done.stdout.endswith("EQUAL to the bit\n")
     module = subprocess.run(
-        [sys.executable, "-c", "import buildtool.target.registry as r; print(r.kernels_root())"],
+        [sys.executable, "-c", "import buildtool.target.kernels as k; print(k.kernels_root())"],
         cwd=elsewhere,
         env=os.environ | {"PYTHONPATH": str(site)},
         capture_output=True,

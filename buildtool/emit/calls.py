@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from buildtool.emit.geometry import geometry, initialiser
+from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.strided import MAX_RANK, copies, reduction
 from buildtool.errors import UnsupportedError
 from buildtool.graph.types import (
-    ConvAttrs,
-    DepthwiseAttrs,
     Graph,
     Op,
     OpKind,
     PadAttrs,
     PadMode,
-    PoolAttrs,
-    ResizeAttrs,
     Tensor,
 )
 from buildtool.plan.types import Step
+from buildtool.target.types import Argument, KernelVariant, Role, Target
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,8 @@ class Call:
 
     graph: Graph
     op: Op
-    symbol: str
+    kernel: KernelVariant
+    target: Target
     tensor: Callable[[int], str]
     constants: str
     scratch: str
@@ -46,11 +46,18 @@ class Call:
         """The operator's n-th output."""
         return self.graph.tensors[self.op.outputs[n]]
 
+    def invoked(self, arguments: Mapping[Argument, str]) -> str:
+        """The kernel's call, with what it is handed beside `arguments`."""
+        own = {Argument.CONSTANTS: self.constants, Argument.SCRATCH: self.scratch}
+        return invocation(self.kernel, {**own, **_GEOMETRY, **arguments})
 
-def initialiser(type_name: str, name: str, fields: Sequence[tuple[str, object]]) -> list[str]:
-    """A constant struct with designated initialisers, a line each."""
-    lines = [f"    .{field} = {value}," for field, value in fields]
-    return [f"static const {type_name} {name} = {{", *lines, "};"]
+    def addresses(self, source: str, sink: str) -> dict[Argument, str]:
+        """The arguments of a kernel that works on whole tensors in memory."""
+        return {Argument.IN_DATA: source, Argument.OUT_DATA: sink}
+
+
+_GEOMETRY = {Argument.GEOMETRY: "&geometry"}
+_WINDOW = {Argument.WINDOW: "&window"}
 
 
 def _array(values: Sequence[int]) -> str:
@@ -82,8 +89,8 @@ def _image_bytes(tensor: Tensor) -> int:
     return h * w * c * tensor.dtype.size
 
 
-def _one_to_one(call: Call, before: str, after: str) -> list[str]:
-    """A kernel from one view to another: `before` and `after` are its other arguments."""
+def _one_to_one(call: Call) -> list[str]:
+    """A kernel from one view to another."""
     batch, ih, iw, ic = call.input().nhwc
     _, oh, ow, oc = call.output().nhwc
 
@@ -93,40 +100,11 @@ def _one_to_one(call: Call, before: str, after: str) -> list[str]:
         return [
             _view("in", source, ih, iw, ic),
             _view("out", sink, oh, ow, oc),
-            f"{call.symbol}({before}&in, &out, &window{after});",
+            call.invoked({**view_arguments(["in"], "out"), **_WINDOW}),
         ]
 
-    return [_window(call.step), *_batched(call, batch, body)]
-
-
-def convolution_geometry(graph: Graph, op: Op) -> list[tuple[str, object]]:
-    """The fields of an nn_conv_geometry."""
-    attrs = op.attrs
-    assert isinstance(attrs, ConvAttrs)
-    filter_shape = graph.tensors[op.inputs[1]].shape
-    if isinstance(attrs, DepthwiseAttrs):
-        groups = attrs.depth_multiplier
-    elif op.kind == OpKind.CONV_2D:
-        groups = graph.tensors[op.inputs[0]].shape[3] // filter_shape[3]
-    else:
-        groups = 1
-    return [
-        ("kernel_h", filter_shape[1]),
-        ("kernel_w", filter_shape[2]),
-        ("stride_h", attrs.stride[0]),
-        ("stride_w", attrs.stride[1]),
-        ("dilation_h", attrs.dilation[0]),
-        ("dilation_w", attrs.dilation[1]),
-        ("pad_top", attrs.pad.top),
-        ("pad_left", attrs.pad.left),
-        ("groups", groups),
-    ]
-
-
-def _convolution(call: Call) -> list[str]:
-    fields = convolution_geometry(call.graph, call.op)
-    body = _one_to_one(call, f"&geometry, {call.constants}, ", f", {call.scratch}")
-    return [*initialiser("nn_conv_geometry", "geometry", fields), *body]
+    shape = geometry(call.graph, call.op, "geometry") if Argument.GEOMETRY in call.kernel.call else []
+    return [*shape, _window(call.step), *_batched(call, batch, body)]
 
 
 def _fully_connected(call: Call) -> list[str]:
@@ -137,47 +115,8 @@ def _fully_connected(call: Call) -> list[str]:
         _window(replace(call.step, y0=0, y1=1, x0=0, x1=pixels)),
         _view("in", call.tensor(call.op.inputs[0]), 1, pixels, inputs),
         _view("out", call.tensor(call.op.outputs[0]), 1, pixels, outputs),
-        f"{call.symbol}({call.constants}, &in, &out, &window, {call.scratch});",
+        call.invoked({**view_arguments(["in"], "out"), **_WINDOW}),
     ]
-
-
-def pool_geometry(op: Op) -> list[tuple[str, object]]:
-    """The fields of an nn_pool_geometry."""
-    attrs = op.attrs
-    assert isinstance(attrs, PoolAttrs)
-    return [
-        ("kernel_h", attrs.kernel[0]),
-        ("kernel_w", attrs.kernel[1]),
-        ("stride_h", attrs.stride[0]),
-        ("stride_w", attrs.stride[1]),
-        ("pad_top", attrs.pad.top),
-        ("pad_left", attrs.pad.left),
-    ]
-
-
-_POOLS_WITH_SCRATCH = frozenset({"nn_avg_pool_s8_cmsis_nn"})
-
-
-def _pool(call: Call) -> list[str]:
-    fields = pool_geometry(call.op)
-    scratch = f", {call.scratch}" if call.symbol in _POOLS_WITH_SCRATCH else ""
-    body = _one_to_one(call, f"&geometry, {call.constants}, ", scratch)
-    return [*initialiser("nn_pool_geometry", "geometry", fields), *body]
-
-
-def _pixelwise(call: Call) -> list[str]:
-    return _one_to_one(call, f"{call.constants}, ", "")
-
-
-def _resize(call: Call) -> list[str]:
-    attrs = call.op.attrs
-    assert isinstance(attrs, ResizeAttrs)
-    fields = [
-        ("align_corners", int(attrs.align_corners)),
-        ("half_pixel_centers", int(attrs.half_pixel_centers)),
-    ]
-    body = _one_to_one(call, "&geometry, ", "")
-    return [*initialiser("nn_resize_geometry", "geometry", fields), *body]
 
 
 def _binary(call: Call) -> list[str]:
@@ -199,7 +138,7 @@ def _binary(call: Call) -> list[str]:
                 lines.append(f"const nn_view {name} = nn_repeated({address}, {h}, {w}, {c}, {oh}, {ow});")
         sink = at(call.tensor(call.op.outputs[0]), _image_bytes(call.output()))
         lines.append(_view("out", sink, oh, ow, oc))
-        lines.append(f"{call.symbol}({call.constants}, &in1, &in2, &out, &window);")
+        lines.append(call.invoked({**view_arguments(["in1", "in2"], "out"), **_WINDOW}))
         return lines
 
     return [_window(call.step), *_batched(call, batch, body)]
@@ -235,10 +174,11 @@ def _copy_lines(call: Call) -> list[str]:
                 f"{len(copy.size)} dimensions that cannot be merged; at most {MAX_RANK} are supported",
                 operator=call.op.place,
             )
+        addresses = call.addresses(_plus(source, copy.in_offset), _plus(sink, copy.out_offset))
         lines += [
             "{",
             *("    " + line for line in initialiser("nn_copy_geometry", "geometry", fields)),
-            f"    nn_copy_s8(&geometry, {_plus(source, copy.in_offset)}, {_plus(sink, copy.out_offset)});",
+            f"    {call.invoked(addresses)}",
             "}",
         ]
     return lines
@@ -249,8 +189,13 @@ def _plus(address: str, offset: int) -> str:
 
 
 def _pad(call: Call) -> list[str]:
-    sink = call.tensor(call.op.outputs[0])
-    return [f"nn_fill_s8({call.constants}, {sink}, {call.output().size});", *_copy_lines(call)]
+    filled = {
+        Argument.CONSTANTS: call.constants,
+        Argument.OUT_DATA: call.tensor(call.op.outputs[0]),
+        Argument.BYTES: str(call.output().size),
+    }
+    fill = call.target.routine(Role.FILL, call.kernel)
+    return [invocation(fill, filled), *_copy_lines(call)]
 
 
 def _mirror_pad(call: Call) -> list[str]:
@@ -266,7 +211,7 @@ def _mirror_pad(call: Call) -> list[str]:
     source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
     return [
         *initialiser("nn_mirror_geometry", "geometry", fields),
-        f"nn_mirror_pad_s8(&geometry, {source}, {sink});",
+        call.invoked(call.addresses(source, sink)),
     ]
 
 
@@ -287,29 +232,29 @@ def _mean(call: Call) -> list[str]:
     source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
     return [
         *initialiser("nn_reduce_geometry", "geometry", fields),
-        f"{call.symbol}(&geometry, {call.constants}, {source}, {sink});",
+        call.invoked(call.addresses(source, sink)),
     ]
 
 
 _WRITERS: dict[OpKind, Callable[[Call], list[str]]] = {
-    OpKind.CONV_2D: _convolution,
-    OpKind.DEPTHWISE_CONV_2D: _convolution,
-    OpKind.TRANSPOSE_CONV: _convolution,
+    OpKind.CONV_2D: _one_to_one,
+    OpKind.DEPTHWISE_CONV_2D: _one_to_one,
+    OpKind.TRANSPOSE_CONV: _one_to_one,
     OpKind.FULLY_CONNECTED: _fully_connected,
-    OpKind.AVERAGE_POOL_2D: _pool,
-    OpKind.MAX_POOL_2D: _pool,
+    OpKind.AVERAGE_POOL_2D: _one_to_one,
+    OpKind.MAX_POOL_2D: _one_to_one,
     OpKind.ADD: _binary,
     OpKind.SUB: _binary,
     OpKind.MUL: _binary,
     OpKind.PRELU: _binary,
-    OpKind.SOFTMAX: _pixelwise,
-    OpKind.RELU: _pixelwise,
-    OpKind.RELU6: _pixelwise,
-    OpKind.LEAKY_RELU: _pixelwise,
-    OpKind.LOGISTIC: _pixelwise,
-    OpKind.TANH: _pixelwise,
-    OpKind.HARD_SWISH: _pixelwise,
-    OpKind.QUANTIZE: _pixelwise,
+    OpKind.SOFTMAX: _one_to_one,
+    OpKind.RELU: _one_to_one,
+    OpKind.RELU6: _one_to_one,
+    OpKind.LEAKY_RELU: _one_to_one,
+    OpKind.LOGISTIC: _one_to_one,
+    OpKind.TANH: _one_to_one,
+    OpKind.HARD_SWISH: _one_to_one,
+    OpKind.QUANTIZE: _one_to_one,
     OpKind.MEAN: _mean,
     OpKind.PAD: _pad,
     OpKind.MIRROR_PAD: _mirror_pad,
@@ -318,8 +263,8 @@ _WRITERS: dict[OpKind, Callable[[Call], list[str]]] = {
     OpKind.STRIDED_SLICE: _copy_lines,
     OpKind.SPLIT: _copy_lines,
     OpKind.CONCATENATION: _copy_lines,
-    OpKind.RESIZE_NEAREST_NEIGHBOR: _resize,
-    OpKind.RESIZE_BILINEAR: _resize,
+    OpKind.RESIZE_NEAREST_NEIGHBOR: _one_to_one,
+    OpKind.RESIZE_BILINEAR: _one_to_one,
 }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgpack
@@ -19,6 +20,7 @@ import numpy as np
 from buildtool.emit.packing import pack
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import Graph
+from buildtool.target.catalogue import constants_bytes, operands
 from buildtool.target.types import KernelVariant
 
 MAGIC = b"NTWI"
@@ -26,26 +28,58 @@ VERSION = 1
 HEADER_BYTES = 64
 DIGEST_BYTES = 16
 ALIGNMENT = 16
+QUANTIZATION_BYTES = 8  # nn_quantization
+_TENSOR = "tensor"  # an entry that is a constant operand's values
+
+
+@dataclass(frozen=True)
+class ImageLayout:
+    """Where things are in the image: byte offsets from its start. No weight is packed to know them.
+
+    `constants` maps an operator's position to its block, `sizes` to that one's bytes, `tensors` a
+    constant operand's tensor index to its values, `operands` a position to the tensors that its kernel
+    reads as such. `entries` are all of these in their order: (position, packing or "tensor", offset, bytes).
+    """
+
+    size: int
+    constants: dict[int, int]
+    tensors: dict[int, int]
+    sizes: dict[int, int]
+    operands: dict[int, tuple[int, ...]]
+    entries: tuple[tuple[int, str, int, int], ...]
 
 
 @dataclass(frozen=True)
 class WeightImage:
-    """The image, and where things are: byte offsets from the image's start.
-
-    `constants` maps an operator's position to its block, `sizes` to that one's bytes, `tensors` a
-    constant operand's tensor index to its values.
-    """
+    """The image's bytes, the digest of its layout, and where things are in it (see ImageLayout)."""
 
     data: bytes
     layout: bytes
-    constants: dict[int, int]
-    tensors: dict[int, int]
-    sizes: dict[int, int]
+    places: ImageLayout
+
+    @property
+    def constants(self) -> dict[int, int]:
+        """See ImageLayout."""
+        return self.places.constants
+
+    @property
+    def tensors(self) -> dict[int, int]:
+        """See ImageLayout."""
+        return self.places.tensors
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """See ImageLayout."""
+        return self.places.sizes
 
     @property
     def payload_bytes(self) -> int:
         """Bytes after the header."""
         return len(self.data) - HEADER_BYTES
+
+
+def _round_up(size: int) -> int:
+    return size + -size % ALIGNMENT
 
 
 def _aligned(data: bytes) -> bytes:
@@ -62,46 +96,49 @@ def _interface(graph: Graph) -> bytes:
     return _aligned(b"".join(parts))
 
 
-def operands(graph: Graph, position: int) -> tuple[int, ...]:
-    """The inputs of an operator that a kernel reads as tensors, not as packed constants."""
-    op = graph.ops[position]
-    count = 1 if str(op.kind) in _PACKED_WEIGHTS else len(op.inputs)
-    return tuple(t for t in op.inputs[:count] if t >= 0)
-
-
-_PACKED_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "FULLY_CONNECTED"})
-
-
-def weight_image(graph: Graph, kernels: tuple[KernelVariant | None, ...]) -> WeightImage:
-    """Packs every operator's constants for the kernel that runs it (None: an alias, no code)."""
-    blocks = [_interface(graph)]
-    layout: list[object] = [VERSION, topology_digest(graph)]
-    place = HEADER_BYTES + len(blocks[0])
+def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> ImageLayout:
+    """Where every operator's constants will be, by the catalogue's formulas (None: an alias, no code)."""
+    place = HEADER_BYTES + _round_up(QUANTIZATION_BYTES * (len(graph.inputs) + len(graph.outputs)))
     constants: dict[int, int] = {}
     tensors: dict[int, int] = {}
     sizes: dict[int, int] = {}
-
-    def append(block: bytes, what: list[object]) -> int:
-        nonlocal place
-        block = _aligned(block)
-        blocks.append(block)
-        layout.append([*what, place, len(block)])
-        place += len(block)
-        return place - len(block)
-
+    reads: dict[int, tuple[int, ...]] = {}
+    entries: list[tuple[int, str, int, int]] = []
     for position, kernel in enumerate(kernels):
         if kernel is None:
             continue
-        block = pack(graph, graph.ops[position], kernel.packing)
-        if block:
-            sizes[position] = len(_aligned(block))
-            constants[position] = append(block, [position, kernel.packing])
-        for index in operands(graph, position):
-            data = graph.tensors[index].data
-            if data is not None and index not in tensors:
-                values = np.ascontiguousarray(data).tobytes()
-                tensors[index] = append(values, [position, "tensor"])
+        op = graph.ops[position]
+        size = constants_bytes(kernel, graph, op)
+        if size:
+            constants[position], sizes[position] = place, size
+            entries.append((position, kernel.packing, place, size))
+            place += size
+        reads[position] = operands(kernel, op)
+        for index in reads[position]:
+            if graph.tensors[index].is_constant and index not in tensors:
+                size = _round_up(graph.tensors[index].size)
+                tensors[index] = place
+                entries.append((position, _TENSOR, place, size))
+                place += size
+    return ImageLayout(place, constants, tensors, sizes, reads, tuple(entries))
+
+
+def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
+    """Packs every operator's constants for the kernel that runs it (None: an alias, no code)."""
+    places = image_layout(graph, kernels)
+    blocks = [_interface(graph)]
+    values = {place: graph.tensors[index].data for index, place in places.tensors.items()}
+    for position, _, place, size in places.entries:
+        kernel = kernels[position]
+        if place in values:
+            block = _aligned(np.ascontiguousarray(values[place]).tobytes())
+        else:
+            assert kernel is not None
+            block = pack(graph, graph.ops[position], kernel)
+        assert len(block) == size
+        blocks.append(block)
     payload = b"".join(blocks)
+    layout = [VERSION, topology_digest(graph), *map(list, places.entries)]
     digest = hashlib.sha256(msgpack.packb(layout)).digest()[:DIGEST_BYTES]
     header = MAGIC + struct.pack(
         "<7I",
@@ -114,18 +151,18 @@ def weight_image(graph: Graph, kernels: tuple[KernelVariant | None, ...]) -> Wei
         0,
     )
     head = (header + digest).ljust(HEADER_BYTES, b"\0")
-    return WeightImage(head + payload, digest, constants, tensors, sizes)
+    return WeightImage(head + payload, digest, places)
 
 
-def pieces(graph: Graph, image: WeightImage, position: int) -> list[tuple[int, int, int]]:
+def pieces(graph: Graph, places: ImageLayout, position: int) -> list[tuple[int, int, int]]:
     """(byte of the image, bytes, byte of a buffer for them) of all that an operator reads of the image."""
     found, place = [], 0
-    if position in image.constants:
-        found.append((image.constants[position], image.sizes[position], 0))
-        place = image.sizes[position]
-    for t in operands(graph, position):
+    if position in places.constants:
+        found.append((places.constants[position], places.sizes[position], 0))
+        place = places.sizes[position]
+    for t in places.operands.get(position, ()):
         if graph.tensors[t].is_constant:
-            size = graph.tensors[t].size + -graph.tensors[t].size % ALIGNMENT
-            found.append((image.tensors[t], size, place))
+            size = _round_up(graph.tensors[t].size)
+            found.append((places.tensors[t], size, place))
             place += size
     return found

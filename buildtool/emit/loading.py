@@ -6,38 +6,16 @@ comes while this one computes.
 
 from __future__ import annotations
 
-from buildtool.emit.calls import convolution_geometry, initialiser
-from buildtool.emit.image import WeightImage, pieces
+from buildtool.emit.geometry import geometry
+from buildtool.emit.image import pieces
+from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.network import Network
 from buildtool.errors import PlanError
-from buildtool.graph.types import Graph, OpKind
-from buildtool.plan.assemble.loads import Constants, can_be_cut
+from buildtool.graph.types import OpKind
+from buildtool.plan.assemble.loads import constants
 from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import Load
-from buildtool.target.types import KernelVariant
-
-_FACTORS = {OpKind.CONV_2D: 12, OpKind.FULLY_CONNECTED: 16}  # sizeof nn_channel, nn_dense_channel
-
-
-def constants(
-    graph: Graph, kernels: tuple[KernelVariant | None, ...], image: WeightImage
-) -> dict[int, Constants]:
-    """By operator: what its kernel reads of the weight image."""
-    found = {}
-    for position, kernel in enumerate(kernels):
-        if kernel is None:
-            continue
-        size = sum(length for _, length, _ in pieces(graph, image, position))
-        if not size:
-            continue
-        op = graph.ops[position]
-        if can_be_cut(graph, position, kernel):
-            shape = graph.tensors[op.inputs[1]].shape
-            weights = graph.tensors[op.inputs[1]].size // shape[0]
-            found[position] = Constants(size, shape[0], _FACTORS[op.kind], weights)
-        else:
-            found[position] = Constants(size)
-    return found
+from buildtool.target.types import Argument, KernelVariant, Role
 
 
 class Loading:
@@ -46,7 +24,7 @@ class Loading:
     def __init__(self, network: Network) -> None:
         self.network = network
         plan = network.plan
-        self.blocks = constants(network.graph, network.kernels, network.image) if plan.loads else {}
+        self.blocks = constants(network.graph, network.kernels) if plan.loads else {}
         firsts = _first_steps(network)
         self.begun: list[list[Load]] = [[] for _ in plan.regions]  # when a region begins
         self.needed: list[list[Load]] = [[] for _ in plan.regions]
@@ -92,10 +70,10 @@ class Loading:
             return [f"load_channels(&block_{load.op}, arena + {buffer.offset}, 0, {channels});"]
         return [
             f"load(arena + {buffer.offset + place}, {start}, {length});"
-            for start, length, place in pieces(network.graph, network.image, load.op)
+            for start, length, place in pieces(network.graph, network.image.places, load.op)
         ]
 
-    def in_slices(self, network: Network, load: Load, symbol: str, index: int) -> list[str]:
+    def in_slices(self, network: Network, load: Load, kernel: KernelVariant, index: int) -> list[str]:
         """An operator that computes its output channels slice by slice; `network` as it is then."""
         graph = network.graph
         op = graph.ops[load.op]
@@ -115,8 +93,13 @@ class Loading:
             *(["} else {", *("    " + line for line in self.ahead(index))] if self.ahead(index) else []),
             "}",
         ]
-        geometry = [] if _dense(op.kind) else ["&geometry"]
-        arguments = ", ".join([*geometry, now, "&in", "&out", "&window", "NULL"])
+        arguments = {
+            **view_arguments(["in"], "out"),
+            Argument.GEOMETRY: "&geometry",
+            Argument.CONSTANTS: now,
+            Argument.WINDOW: "&window",
+            Argument.SCRATCH: "NULL",
+        }
         beside = out + " + c" if pixels == 1 else network.scratch(load.op)
         body = [
             f"const int32_t count = nn_least({count}, {channels} - c);",
@@ -126,17 +109,18 @@ class Loading:
             "}",
             *(begin if load.slots == 2 else []),
             f"const nn_view out = nn_whole({beside}, {rows}, {columns}, count);",
-            f"{symbol}({arguments});",
+            invocation(kernel, arguments),
         ]
         if pixels > 1:
             shape = f"{{2, {{{pixels}, count}}, {{count, 1}}, {{{channels}, 1}}}}"
             body.append(f"const nn_copy_geometry place = {shape};")
-            body.append(f"nn_copy_s8(&place, {beside}, {out} + c);")
+            copied = {Argument.IN_DATA: beside, Argument.OUT_DATA: f"{out} + c"}
+            copy = network.target.routine(Role.COPY)
+            body.append(invocation(copy, {Argument.GEOMETRY: "&place", **copied}))
         body += begin if load.slots == 1 else ["part = 1 - part;"]
         height, width, depth = view
-        fields = [] if _dense(op.kind) else convolution_geometry(graph, op)
         return [
-            *(initialiser("nn_conv_geometry", "geometry", fields) if fields else []),
+            *(geometry(graph, op, "geometry") if Argument.GEOMETRY in kernel.call else []),
             f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
             f"const nn_view in = nn_whole({network.address(op.inputs[0])}, {height}, {width}, {depth});",
             *(["int32_t part = 0;"] if load.slots == 2 else []),

@@ -9,7 +9,7 @@ from functools import cached_property
 from buildtool.emit.image import WeightImage, pieces
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan
-from buildtool.target.types import KernelVariant
+from buildtool.target.types import KernelVariant, Target
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Network:
     net: str
     graph: Graph
     plan: Plan
+    target: Target
     kernels: tuple[KernelVariant | None, ...]
     image: WeightImage
     holders: dict[int, Buffer]
@@ -51,7 +52,7 @@ class Network:
         if self.graph.tensors[tensor].is_constant:
             if reader in self.loaded:
                 start = self.image.tensors[tensor]
-                parts = pieces(self.graph, self.image, reader)
+                parts = pieces(self.graph, self.image.places, reader)
                 place = next(place for at, _, place in parts if at == start)
                 return f"arena + {self.loaded[reader] + place}"
             return f"nn_constant(weights + {self.image.tensors[tensor]})"

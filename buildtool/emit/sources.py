@@ -17,11 +17,11 @@ from buildtool.emit.names import identifier, operator_name, shape
 from buildtool.emit.network import Network
 from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.errors import PlanError
-from buildtool.graph.types import Graph, Op
+from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.codec import digest
 from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
-from buildtool.target.types import KernelVariant, Target
+from buildtool.target.types import KernelVariant, Role, Routine, Target
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,26 @@ def plan_kernels(plan: Plan, target: Target) -> tuple[KernelVariant | None, ...]
     return tuple(by_name[name] if name else None for name in plan.kernels)
 
 
+def plan_routines(plan: Plan, target: Target) -> list[Routine]:
+    """What the emitted code of a plan calls beside its kernels."""
+    chosen = plan_kernels(plan, target)
+    found = [target.routine(role, k) for k in chosen if k for role, op in _BESIDE if op == k.op]
+    if any(load.channels for load in plan.loads):
+        found.append(target.routine(Role.COPY))
+    fed = (chosen[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
+    return found + [target.routine(role, k) for k in fed if k for role in (Role.ACCUMULATE, Role.FINISH)]
+
+
+_BESIDE = ((Role.FILL, OpKind.PAD), (Role.JOIN, OpKind.CONCATENATION))
+
+
 def emit(graph: Graph, plan: Plan, target: Target, name: str) -> Sources:
     """C, headers and weight image of `graph` run by `plan`; `name` becomes the API's prefix."""
     kernels = plan_kernels(plan, target)
     image = weight_image(graph, kernels)
     targets = {move.target for move in plan.moves}
     holders = {t: b for i, b in enumerate(plan.buffers) if i not in targets for t in b.tensors}
-    network = Network(identifier(name), graph, plan, kernels, image, holders)
+    network = Network(identifier(name), graph, plan, target, kernels, image, holders)
     net = network.net
     files = {
         f"{net}.h": header(network),
@@ -84,7 +97,8 @@ def _operator(network: Network, step: Step, loads: loading.Loading, index: int) 
     call = Call(
         graph,
         op,
-        kernel.symbol,
+        kernel,
+        network.target,
         lambda t: network.address(t, step.op),
         network.constants(step.op),
         network.scratch(step.op),
@@ -95,7 +109,7 @@ def _operator(network: Network, step: Step, loads: loading.Loading, index: int) 
         for t in op.outputs
         if t in network.holders
     ]
-    body = lines(call) if cut is None else loads.in_slices(network, cut, kernel.symbol, index)
+    body = lines(call) if cut is None else loads.in_slices(network, cut, kernel, index)
     return [f"NN_MARK_BEGIN({step.op});", *body, "NN_MARK_END();", *traces]
 
 
@@ -171,10 +185,12 @@ def _memory_map(network: Network) -> list[str]:
     return [*text, " */", ""]
 
 
-def _family_headers(network: Network) -> list[str]:
-    """Where the kernels of families other than the reference are declared: nn_<family>.h each."""
-    families = {source.partition("/")[0] for kernel in network.kernels if kernel for source in kernel.sources}
-    return [f'#include "nn_{family}.h"' for family in sorted(families - {"reference"})]
+def _kernel_headers(network: Network) -> list[str]:
+    """Where the kernels and routines are declared that nn.h does not have."""
+    routines = plan_routines(network.plan, network.target)
+    callees: list[KernelVariant | Routine] = [*filter(None, network.kernels), *routines]
+    headers = {header for callee in callees for header in callee.headers}
+    return [f'#include "{header}"' for header in sorted(headers)]
 
 
 def _identity(network: Network) -> list[str]:
@@ -206,7 +222,7 @@ def _source(network: Network) -> str:
             f'#include "{network.net}.h"',
             "",
             '#include "nn.h"',
-            *_family_headers(network),
+            *_kernel_headers(network),
             '#include "nn_identity.h"',
             '#include "nn_profile.h"',
             '#include "nn_trace.h"',

@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from buildtool.emit import branches
-from buildtool.emit.calls import convolution_geometry, initialiser, pool_geometry
+from buildtool.emit.geometry import geometry
+from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.names import operator_name
 from buildtool.emit.network import Network
 from buildtool.errors import UnsupportedError
-from buildtool.graph.types import TABLE_KINDS, ConvAttrs, OpKind, PoolAttrs
+from buildtool.graph.types import OpKind
 from buildtool.plan.schedule.receptive import Axis, accumulates, axes, columns
 from buildtool.plan.schedule.schedule import Link, column_ends, first_column, links
 from buildtool.plan.types import Group, Region
+from buildtool.target.catalogue import operands
+from buildtool.target.types import Argument, Role, Windows
 
 _NAME_SHOWN = 50  # characters of a tensor's name behind its ring's size
 _COUNTERS = 4  # declared in a line
-_TWO_OPERANDS = frozenset({OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU})
 
 
 def streamed_region(network: Network, region: Region) -> list[str]:
@@ -73,11 +75,9 @@ def _geometries(network: Network, region: Region) -> list[str]:
     lines = []
     for position in region.ops:
         op = network.graph.ops[position]
-        if isinstance(op.attrs, ConvAttrs):
-            fields = convolution_geometry(network.graph, op)
-            lines += initialiser("nn_conv_geometry", f"geometry_{position}", fields)
-        elif isinstance(op.attrs, PoolAttrs) and not accumulates(network.graph, op):
-            lines += initialiser("nn_pool_geometry", f"geometry_{position}", pool_geometry(op))
+        kernel = network.kernels[position]
+        if kernel and Argument.GEOMETRY in kernel.call and not accumulates(network.graph, op):
+            lines += geometry(network.graph, op, f"geometry_{position}")
     return lines
 
 
@@ -107,10 +107,9 @@ def _views(network: Network, region: Region) -> list[str]:
 
 
 def _operands(network: Network, position: int) -> tuple[int, ...]:
-    op = network.graph.ops[position]
-    if op.kind is OpKind.CONCATENATION:
-        return op.inputs
-    return op.inputs[:2] if op.kind in _TWO_OPERANDS else op.inputs[:1]
+    kernel = network.kernels[position]
+    assert kernel is not None  # aliases are in no region
+    return operands(kernel, network.graph.ops[position])
 
 
 def _linear(variable: str, axis: Axis) -> str:
@@ -251,17 +250,16 @@ def _call(network: Network, position: int, window: str) -> list[str]:
         return [*begin, *_accumulate(network, position), "NN_MARK_END();"]
     if op.kind is OpKind.CONCATENATION:
         return [*begin, *_joined(network, position), "NN_MARK_END();", trace]
-    views = "".join(f"&tensor_{t}, " for t in _operands(network, position))
-    constants, scratch = network.constants(position), network.scratch(position)
-    if isinstance(op.attrs, ConvAttrs):
-        arguments = f"&geometry_{position}, {constants}, {views}&tensor_{result}, &window, {scratch}"
-    elif isinstance(op.attrs, PoolAttrs):
-        arguments = f"&geometry_{position}, {constants}, {views}&tensor_{result}, &window"
-    elif op.kind in _TWO_OPERANDS or op.kind in TABLE_KINDS or op.kind is OpKind.SOFTMAX:
-        arguments = f"{constants}, {views}&tensor_{result}, &window"
-    else:
-        raise UnsupportedError(f"{op.kind} does not run row by row", operator=op.place)
-    return [*begin, f"{kernel.symbol}({arguments});", "NN_MARK_END();", trace]
+    if Argument.WINDOW not in kernel.call or kernel.windows is not Windows.ANY:
+        raise UnsupportedError(f"kernel '{kernel.name}' computes whole tensors only", operator=op.place)
+    arguments = {
+        **view_arguments([f"tensor_{t}" for t in _operands(network, position)], f"tensor_{result}"),
+        Argument.GEOMETRY: f"&geometry_{position}",
+        Argument.CONSTANTS: network.constants(position),
+        Argument.WINDOW: "&window",
+        Argument.SCRATCH: network.scratch(position),
+    }
+    return [*begin, invocation(kernel, arguments), "NN_MARK_END();", trace]
 
 
 def _joined(network: Network, position: int) -> list[str]:
@@ -269,8 +267,16 @@ def _joined(network: Network, position: int) -> list[str]:
     op = network.graph.ops[position]
     widths = [network.graph.tensors[t].nhwc[3] for t in op.inputs]
     starts = [sum(widths[:i]) for i in range(len(widths))]
+    join = network.target.routine(Role.JOIN, network.kernels[position])
     return [
-        f"nn_concat_s8(&tensor_{t}, &tensor_{op.outputs[0]}, &window, {start});"
+        invocation(
+            join,
+            {
+                **view_arguments([f"tensor_{t}"], f"tensor_{op.outputs[0]}"),
+                Argument.WINDOW: "&window",
+                Argument.CHANNEL: str(start),
+            },
+        )
         for t, start in zip(op.inputs, starts, strict=True)
     ]
 
@@ -281,13 +287,19 @@ def _accumulate(network: Network, position: int) -> list[str]:
     op = graph.ops[position]
     _, height, width, channels = graph.tensors[op.inputs[0]].nhwc
     sums, result = network.accumulators(position), network.address(op.outputs[0])
-    constants = network.constants(position)
-    if op.kind is OpKind.MEAN:
-        finish = f"nn_mean_sums_s8({constants}, {sums}, {channels}, {result});"
-    else:
-        finish = f"nn_avg_pool_sums_s8({constants}, {sums}, {height * width}, {channels}, {result});"
+    kernel, source = network.kernels[position], f"tensor_{op.inputs[0]}"
+    arguments = {
+        Argument.IN: f"&{source}",
+        Argument.WINDOW: "&window",
+        Argument.SUMS: sums,
+        Argument.CONSTANTS: network.constants(position),
+        Argument.CHANNELS: str(channels),
+        Argument.PIXELS: str(height * width),
+        Argument.OUT_DATA: result,
+    }
+    finish = invocation(network.target.routine(Role.FINISH, kernel), arguments)
     return [
-        f"nn_accumulate_s8(&tensor_{op.inputs[0]}, &window, {sums});",
+        invocation(network.target.routine(Role.ACCUMULATE, kernel), arguments),
         f"if (window.y1 == {height} && window.x1 == {width}) {{",
         f"    {finish}",
         f"    NN_TRACE_TENSOR({op.outputs[0]}, {result}, {graph.tensors[op.outputs[0]].size});",

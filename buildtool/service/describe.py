@@ -210,7 +210,7 @@ class _Roots:
     """Folders by name, and places below them."""
 
     def __init__(self, plugin: Path, subject: _Subject) -> None:
-        from buildtool.target.registry import kernels_root
+        from buildtool.target.kernels import kernels_root
 
         folders = {"kernels": kernels_root(), "targets": Path(sys.modules[OURS].__file__ or "").parent}
         if not _is_ours(plugin):

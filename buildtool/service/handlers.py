@@ -82,7 +82,7 @@ def zoo(request: r.Zoo, _session: Session) -> Answer:
 
 def plan(request: r.Plan, session: Session) -> Answer:
     """How a model will run on a board; refuses a plan that does not fit."""
-    from buildtool.emit.image import weight_image
+    from buildtool.emit.image import image_layout
     from buildtool.emit.sources import plan_kernels
     from buildtool.plan.codec import to_bytes
     from buildtool.plan.summary.view import to_json
@@ -93,13 +93,13 @@ def plan(request: r.Plan, session: Session) -> Answer:
 
     made = planned(request.model, request.target, request.options, session)
     kernels = plan_kernels(made.plan, made.target)
-    image = weight_image(made.graph, kernels)
-    refuse_unless_fits(made, len(image.data))
+    image_bytes = image_layout(made.graph, kernels).size
+    refuse_unless_fits(made, image_bytes)
     found = described(made, kernels, to_json(made.plan, made.graph))
     found.update(
         model=made.model.name,
         board=made.target.board.name,
-        flash_bytes=len(image.data),
+        flash_bytes=image_bytes,
         beside=beside(made, request.compare),
         plan=to_bytes(made.plan),
         **facts(made.plan, made.graph, made.target),
@@ -133,7 +133,7 @@ def emit(request: r.Emit, session: Session) -> Answer:
     from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
     from buildtool.service.firmware.firmware import arena_map, kernel_sources
-    from buildtool.service.firmware.library import include_folder
+    from buildtool.service.firmware.library import include_folder, kernel_includes
     from buildtool.service.pipeline.needs import refuse_unless_fits
     from buildtool.service.pipeline.pipeline import planned
 
@@ -150,6 +150,7 @@ def emit(request: r.Emit, session: Session) -> Answer:
         "c_files": list(sources.c_files),
         "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
         "include": str(include_folder()),
+        "kernel_includes": [str(path) for path in kernel_includes(made.target)],
     }
 
 

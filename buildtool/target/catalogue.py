@@ -1,32 +1,17 @@
-"""Kernel catalogues: which C function computes an operator, with what scratch, at what cost.
+"""What a kernel costs and needs for an operator: its catalogue's expressions, evaluated on the geometry.
 
-A catalogue is `catalogue.toml` in a family's folder of the kernels:
-
-    [[kernel]]
-    op = "CONV_2D"                     # or several: ["ADD", "SUB"]
-    name = "conv2d_s8_reference"
-    symbol = "nn_conv2d_s8"
-    sources = ["reference/nn_conv2d_s8.c"]   # relative to the kernels' root
-    packing = "conv"                   # layout of the constants; "none" if there are none
-    when = "groups == 1 and kh == 1"   # expressions over `VARIABLES`
-    scratch = "2 * kh * kw * cin"      # bytes, for a call of `ow` columns
-    overlap = "row"                    # none | row | pixel
-    cost = "20 * outputs + 8 * macs"   # the target's unit
-
-Earlier kernels are preferred to later ones. What calls cost beside their kernels stands in [costs], see
-`costs`. A cost may also use `vector_bits` of the core (128 if it has none): `for_core` puts the number in.
+The expressions see `VARIABLES` (see `features`); costs also `vector_bits` of the core (128 if it has none),
+which `for_core` writes into them. Of a target's kernels the first whose `when` holds serves an operator.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-import tomllib
 from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 
-from buildtool.errors import TargetError, UnsupportedError, did_you_mean
+from buildtool.errors import TargetError, UnsupportedError
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import (
     ALIAS_KINDS,
@@ -39,8 +24,8 @@ from buildtool.graph.types import (
     PoolAttrs,
     Tensor,
 )
-from buildtool.target.expression import check, evaluate
-from buildtool.target.types import Contract, Core, KernelVariant, Target
+from buildtool.target.expression import evaluate
+from buildtool.target.types import Argument, Core, KernelVariant, Target
 
 _GEOMETRY = ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout")
 _MET = ("rows_met", "rows_inside", "columns_met", "columns_inside")
@@ -49,39 +34,9 @@ VARIABLES = frozenset(
 )
 VECTOR_BITS = "vector_bits"  # a variable of costs alone
 LEAST_VECTOR_BITS = 128
-_STRINGS = ("name", "symbol", "packing", "when", "scratch", "overlap", "cost")
-_KEYS = ("op", "sources", *_STRINGS)
-
-
-def load_catalogue(path: Path) -> tuple[KernelVariant, ...]:
-    """The variants of a catalogue.toml, in its order; raises TargetError naming file and key."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise TargetError(f"cannot read the kernel catalogue: {error.strerror}", path=str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise TargetError(f"not a TOML file: {error}", path=str(path)) from None
-    for key in table:
-        if key not in ("kernel", "costs"):  # the latter are read by `costs.load_costs`
-            raise TargetError(
-                f"unknown key '{key}'", path=str(path), hint="[[kernel]] tables and [costs] are expected"
-            )
-    entries = table.get("kernel", [])
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise TargetError("'kernel' must be an array of tables: [[kernel]]", path=str(path))
-    variants: list[KernelVariant] = []
-    for i, entry in enumerate(entries):
-        place = str(entry.get("name", f"kernel[{i}]"))
-        try:
-            variants += _variants(entry)
-        except TargetError as error:
-            raise error.at(path=f"{path}:{place}") from None
-    seen: set[tuple[str, str]] = set()
-    for variant in variants:
-        if (variant.op, variant.name) in seen:
-            raise TargetError(f"kernel '{variant.name}' appears twice for {variant.op}", path=str(path))
-        seen.add((variant.op, variant.name))
-    return tuple(variants)
+NO_PACKING = "none"  # of kernels without constants
+ALIGNMENT = 16  # bytes, of blocks of constants
+VIEWS = ((Argument.IN, 0), (Argument.IN1, 0), (Argument.IN2, 1))  # of which operand
 
 
 def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVariant, ...]:
@@ -93,54 +48,6 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
         else v
         for v in variants
     )
-
-
-def _variants(entry: dict[str, object]) -> list[KernelVariant]:
-    """One [[kernel]] table; one variant each operator kind it serves."""
-    for key in entry:
-        if key not in _KEYS:
-            raise TargetError(f"unknown key '{key}'", hint=did_you_mean(key, _KEYS))
-    for key in ("op", "name", "symbol", "sources"):
-        if key not in entry:
-            raise TargetError(f"key '{key}' is missing")
-    strings = {key: _string(entry, key) for key in _STRINGS if key in entry}
-    for key in ("when", "scratch", "cost"):
-        if key in strings:
-            _checked(key, strings[key])
-    overlap = strings.pop("overlap", Contract.NONE.value)
-    if overlap not in list(Contract):
-        raise TargetError(f"overlap '{overlap}' is unknown", hint="known: " + ", ".join(Contract))
-    sources = tuple(_strings(entry, "sources"))
-    kinds = _strings(entry, "op")
-    for kind in kinds:
-        if kind not in OpKind.__members__:
-            raise TargetError(
-                f"operator kind '{kind}' is unknown", hint=did_you_mean(kind, OpKind.__members__)
-            )
-    return [KernelVariant(op=kind, sources=sources, overlap=Contract(overlap), **strings) for kind in kinds]
-
-
-def _checked(key: str, expression: str) -> None:
-    try:
-        check(expression, VARIABLES | {VECTOR_BITS} if key == "cost" else VARIABLES)
-    except TargetError as error:
-        raise TargetError(f"'{key}': {error.text}", hint=error.hints) from None
-
-
-def _string(entry: dict[str, object], key: str) -> str:
-    value = entry[key]
-    if not isinstance(value, str) or not value:
-        raise TargetError(f"'{key}' must be a string that is not empty, not {value!r}")
-    return value
-
-
-def _strings(entry: dict[str, object], key: str) -> list[str]:
-    value = entry[key]
-    items: list[object] = value if isinstance(value, list) else [value]
-    values = [item for item in items if isinstance(item, str) and item]
-    if not values or len(values) != len(items):
-        raise TargetError(f"'{key}' must be a string or a list of strings, not {value!r}")
-    return values
 
 
 def features(graph: Graph, op: Op) -> dict[str, int]:
@@ -242,3 +149,35 @@ def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | N
     if value < 0:
         raise TargetError(f"kernel '{variant.name}' asks for {value} bytes of scratch", operator=op.place)
     return -int(-value // 1)
+
+
+def operands(variant: KernelVariant, op: Op) -> tuple[int, ...]:
+    """The tensors among an operator's inputs that its kernel reads as such, not as packed constants."""
+    if op.kind is OpKind.CONCATENATION:
+        return op.inputs
+    count = max((n + 1 for argument, n in VIEWS if argument in variant.call), default=1)
+    return tuple(t for t in op.inputs[:count] if t >= 0)
+
+
+def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
+    """Bytes of the kernel's packed constants for `op`, a multiple of 16; no weight is looked at."""
+    if variant.constants == "0":
+        return 0
+    return _whole_bytes(variant, "constants", graph, op, ALIGNMENT)
+
+
+def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, int] | None:
+    """(factors, weights) in bytes of an output channel's constants; None if the kernel computes no slices."""
+    if variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
+        return None
+    names = ("channel_factors", "channel_weights")
+    factors, weights = (_whole_bytes(variant, name, graph, op, 1) for name in names)
+    return factors, weights
+
+
+def _whole_bytes(variant: KernelVariant, name: str, graph: Graph, op: Op, alignment: int) -> int:
+    """One of the variant's formulas of bytes, rounded up."""
+    value = evaluate(getattr(variant, name), features(graph, op))
+    if value < 0:
+        raise TargetError(f"kernel '{variant.name}' has {value} bytes of {name}", operator=op.place)
+    return -int(-value // alignment) * alignment

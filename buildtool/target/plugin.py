@@ -17,11 +17,25 @@ class Harness:
     includes: tuple[Path, ...]
 
 
+@dataclass(frozen=True)
+class KernelFolder:
+    """A kernel family that a plugin offers: its folder (see `family`), which boards name in core.families.
+
+    `portable`: every core can run it. Such families come last on every board.
+    """
+
+    path: Path
+    portable: bool = False
+
+
 class TargetPlugin(Protocol):
     """A target family: boards as data, and the tools to build and run for them.
 
-    A family whose compiler is not run here may also have `build_files(net, kernels)`: files by name
-    (bytes) that build the network `net` with it, from NET.c and the `kernels` (paths below kernels/).
+    It may also have:
+
+    - `kernel_families()`: the KernelFolders it offers, to its own boards and to those of others;
+    - `build_files(net, kernels)`, where the family's compiler is not run here: files by name (bytes) that
+      build the network `net` with it, from NET.c and the `kernels` (paths below kernels/).
     """
 
     @property

@@ -7,25 +7,24 @@ installed distributions costs 0.1 s. No toolchain is needed for anything here.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from buildtool.errors import TargetError, UsageError, did_you_mean
 from buildtool.target.board_file import chain, parse_board, resolve
-from buildtool.target.plugin import TargetPlugin
-from buildtool.target.types import Board, KernelVariant, Target
+from buildtool.target.kernels import HOME
+from buildtool.target.plugin import KernelFolder, TargetPlugin
+from buildtool.target.types import Argument, Board, KernelFamily, KernelVariant, Routine, Target
+
+if TYPE_CHECKING:
+    from buildtool.target.family import Catalogue
 
 GROUP = "buildtool.targets"
-REFERENCE = "reference"  # the kernel family that every core can run
-DIGEST_SCHEMA = 1
-
-_HOME = Path(__file__).resolve().parents[2]  # of the checkout, or site-packages
 
 
 def board_names() -> list[str]:
@@ -84,63 +83,103 @@ def load_target(name_or_path: str) -> Target:
 
 
 def make_target(board: Board) -> Target:
-    """`board` with the catalogues of its core's families in order, the reference kernels last."""
+    """`board` with the kernels of its core's families in their order, those of portable families last."""
     # Imports numpy, which naming the boards need not wait for.
-    from buildtool.target.catalogue import for_core, load_catalogue
-    from buildtool.target.costs import load_costs, merged
+    from buildtool.target.catalogue import for_core
+    from buildtool.target.costs import merged
+    from buildtool.target.family import resolved
 
+    offered = _offered(board)
+    portable = [name for name, folder in offered.items() if folder.portable]
+    wanted = [*(name for name in board.core.families if name not in portable), *portable]
+    found = _catalogues(wanted, offered, board)
     kernels: list[KernelVariant] = []
-    costs: list[dict[str, str]] = []
-    for family in (*(f for f in board.core.families if f != REFERENCE), REFERENCE):
-        path = kernels_root() / family / "catalogue.toml"
-        if not path.is_file():
-            known = sorted(p.parent.name for p in kernels_root().glob("*/catalogue.toml"))
-            raise TargetError(
-                f"core.families: there are no kernels '{family}' (board '{board.name}')",
-                hint=did_you_mean(family, known),
-            )
-        kernels += for_core(load_catalogue(path), board.core)
-        costs.append(load_costs(path))
-    return Target(board, tuple(kernels), merged(costs))
+    routines: list[Routine] = []
+    for name in wanted:
+        others = [found[n] for n in (*found[name].uses, *portable)]
+        kernels += for_core(resolved(found[name], others), board.core)
+        routines += found[name].routines
+    families = {name: catalogue.family for name, catalogue in found.items()}
+    _refuse_strange_sources((*kernels, *routines), families)
+    _refuse_missing_routines(kernels, routines)
+    return Target(
+        board,
+        tuple(kernels),
+        merged([found[name].costs for name in wanted]),
+        tuple(routines),
+        tuple(families.values()),
+    )
 
 
-def target_digest(target: Target) -> str:
-    """SHA-256 (hex) of everything a plan may depend on: the board's, the kernels' and the costs' data."""
-    import msgpack
+def _catalogues(wanted: list[str], offered: Mapping[str, KernelFolder], board: Board) -> dict[str, Catalogue]:
+    """The catalogues of some families and of all that they use, in this order."""
+    from buildtool.target.family import load_family
 
-    content = {
-        "schema": DIGEST_SCHEMA,
-        "board": _plain(target.board),
-        "kernels": [_plain(variant) for variant in target.kernels],
-        "costs": _plain(target.costs),
-    }
-    packed: bytes = msgpack.packb(content, use_bin_type=True)
-    return hashlib.sha256(packed).hexdigest()
-
-
-def _plain(value: object) -> object:
-    """Dataclasses as dictionaries with sorted keys, so that equal values pack to equal bytes."""
-    if dataclasses.is_dataclass(value):
-        names = sorted(field.name for field in dataclasses.fields(value))
-        return {name: _plain(getattr(value, name)) for name in names}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    # Enumerations of strings: msgpack wants the plain type.
-    return str(value) if isinstance(value, str) else value
+    found: dict[str, Catalogue] = {}
+    left = [(name, "core.families: there are no") for name in wanted]
+    while left:
+        name, what = left.pop(0)
+        if name in found:
+            continue
+        if name not in offered:
+            hint = did_you_mean(name, offered)
+            raise TargetError(f"{what} kernels '{name}' (board '{board.name}')", hint=hint)
+        found[name] = load_family(offered[name].path)
+        left += [(used, f"family '{name}' uses unknown") for used in found[name].uses]
+    return found
 
 
-@cache
-def kernels_root() -> Path:
-    """The folder of the kernels: include/ and one folder a family."""
-    for name in ("kernels", "buildtool_kernels"):
-        if (_HOME / name / "include" / "nn.h").is_file():
-            return _HOME / name
-    spec = importlib.util.find_spec("buildtool_kernels")
-    if spec is None or not spec.submodule_search_locations:
-        raise TargetError(
-            "the kernels (package buildtool_kernels) are not installed", hint="reinstall buildtool"
-        )
-    return Path(next(iter(spec.submodule_search_locations)))
+def _refuse_strange_sources(
+    users: Iterable[KernelVariant | Routine], families: Mapping[str, KernelFamily]
+) -> None:
+    for user in users:
+        for source in user.sources:
+            family = source.partition("/")[0]
+            if family not in families:
+                raise TargetError(
+                    f"source '{source}' of {user.symbol} is of a family that its own one does not use",
+                    hint=f'uses = ["{family}"] in its catalogue.toml',
+                )
+
+
+def _refuse_missing_routines(kernels: Iterable[KernelVariant], routines: Sequence[Routine]) -> None:
+    """What every other kernel of a kind has done beside it, by a routine that reads its constants."""
+    roles = {(routine.role, routine.op) for routine in routines if Argument.CONSTANTS in routine.call}
+    for kernel in kernels:
+        for role, op in sorted(roles):
+            found = any(r.role is role and r.serves(kernel) for r in routines)
+            if op == kernel.op and not found:
+                raise TargetError(
+                    f"kernel '{kernel.name}' has constants of packing '{kernel.packing}', which no routine "
+                    f"'{role}' for {op} reads",
+                    hint=f'add a [[routine]] with role = "{role}" and packing = "{kernel.packing}"',
+                )
+
+
+def _offered(board: Board) -> dict[str, KernelFolder]:
+    """Every kernel family that the board can name, by its folder's name.
+
+    Plugins of other distributions are asked where the board's own is one of them, or where it names a
+    family that buildtool has not.
+    """
+    plugins = list(_own_plugins().values())
+    found = _folders(plugins)
+    if board.family not in _own_plugins() or not set(board.core.families) <= set(found):
+        found = _folders([*plugins, *_other_plugins().values()])
+    return found
+
+
+def _folders(plugins: Iterable[TargetPlugin]) -> dict[str, KernelFolder]:
+    found: dict[str, KernelFolder] = {}
+    for plugin_ in plugins:
+        for folder in plugin_.kernel_families() if hasattr(plugin_, "kernel_families") else ():
+            other = found.setdefault(folder.path.name, folder)
+            if other.path != folder.path:
+                raise TargetError(
+                    f"two plugins have kernels '{folder.path.name}': {other.path} and {folder.path}",
+                    hint="rename the folder of one of them",
+                )
+    return found
 
 
 def _board_file(name: str) -> Path:
@@ -166,9 +205,9 @@ def _own_plugins() -> dict[str, TargetPlugin]:
 
 def _own_families() -> Iterator[str]:
     spec = importlib.util.find_spec("buildtool_plugins")
-    if spec is None and (_HOME / "plugins" / "buildtool_plugins").is_dir():
+    if spec is None and (HOME / "plugins" / "buildtool_plugins").is_dir():
         # Running from the checkout: the package is there, but nobody installed it.
-        sys.path.append(str(_HOME / "plugins"))
+        sys.path.append(str(HOME / "plugins"))
         spec = importlib.util.find_spec("buildtool_plugins")
     folders = (spec.submodule_search_locations if spec else None) or ()
     yield from sorted({boards.parent.name for folder in folders for boards in Path(folder).glob("*/boards")})

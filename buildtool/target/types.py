@@ -6,6 +6,8 @@ import enum
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from buildtool.errors import TargetError
+
 
 class MemoryKind(enum.StrEnum):
     """RAM is read and written by the program; ROM is executed or read in place."""
@@ -40,12 +42,97 @@ class Contract(enum.StrEnum):
     PARTS = "parts"
 
 
+class Argument(enum.StrEnum):
+    """What a kernel can be handed; the catalogue's `call` has them in the order of its parameters.
+
+    GEOMETRY: the struct of the operator kind. CONSTANTS: its block of the weight image. IN, IN1, IN2, OUT:
+    views of operands and result, of which WINDOW is computed; IN_DATA, OUT_DATA: addresses of whole
+    tensors. SCRATCH: NULL without any. The others are for routines. SUMS: one int32 a channel;
+    CHANNELS, PIXELS: of the input; CHANNEL: the first of a part of the output; BYTES: of the output.
+    """
+
+    GEOMETRY = "geometry"
+    CONSTANTS = "constants"
+    IN = "in"
+    IN1 = "in1"
+    IN2 = "in2"
+    OUT = "out"
+    IN_DATA = "in_data"
+    OUT_DATA = "out_data"
+    WINDOW = "window"
+    SCRATCH = "scratch"
+    SUMS = "sums"
+    CHANNELS = "channels"
+    PIXELS = "pixels"
+    CHANNEL = "channel"
+    BYTES = "bytes"
+
+
+class Windows(enum.StrEnum):
+    """What a kernel computes in a call: ANY window of its output, or the WHOLE of it from whole inputs."""
+
+    ANY = "any"
+    WHOLE = "whole"
+
+
+class Role(enum.StrEnum):
+    """What emitted code needs done beside an operator's kernel.
+
+    COPY: a box of bytes to another place (slices of an output). FILL: a tensor with one value, before a
+    PAD's input is copied into it. JOIN: one part of a CONCATENATION by windows. ACCUMULATE: adds a window to
+    the sums of a global pooling, which FINISH turns into its output.
+    """
+
+    COPY = "copy"
+    FILL = "fill"
+    JOIN = "join"
+    ACCUMULATE = "accumulate"
+    FINISH = "finish"
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A C function for a role; of operator kind `op` ("": of every one).
+
+    `packing`: of the constants that it reads, which are the operator's kernel's.
+    """
+
+    role: Role
+    op: str
+    symbol: str
+    sources: tuple[str, ...]
+    call: tuple[Argument, ...]
+    headers: tuple[str, ...] = ()
+    packing: str = "none"
+
+    def serves(self, kernel: KernelVariant) -> bool:
+        """Whether it is for the kernel's operator kind, and reads constants as the kernel has them."""
+        reads = Argument.CONSTANTS in self.call
+        return self.op in ("", kernel.op) and (not reads or self.packing == kernel.packing)
+
+
+@dataclass(frozen=True)
+class KernelFamily:
+    """A folder of kernels: catalogue.toml, C sources, headers, and packing.py for its weight layouts.
+
+    The folder's name is the family's. Where it lies is no part of what it is.
+    """
+
+    name: str
+    folder: Path = field(compare=False)
+
+
 @dataclass(frozen=True)
 class KernelVariant:
     """One way to compute an operator kind.
 
-    `when`, `scratch` and the cost's terms are expressions (see `expression`) over the operator's
-    geometry. Sources are relative to the kernels' root.
+    `call` are the arguments of the C function `symbol`, in their order; `headers` declare it.
+    `when`, `scratch`, `constants`, `slices` and the cost's terms are expressions (see `expression`) over
+    the operator's geometry. Sources are "family/file".
+    `packing` is the layout of the constants and `packer` the packing.py that has it; `constants` is the
+    length of the packed block in bytes. `slices` says whether the kernel can compute some of the output
+    channels from a block of theirs: a head of 16 bytes, then `channel_factors` bytes of each channel,
+    then `channel_weights` bytes of each, both parts rounded up to 16.
     """
 
     op: str
@@ -57,6 +144,14 @@ class KernelVariant:
     scratch: str = "0"
     overlap: Contract = Contract.NONE
     cost: str = "macs"
+    call: tuple[Argument, ...] = ()
+    headers: tuple[str, ...] = ()
+    windows: Windows = Windows.ANY
+    constants: str = "0"
+    slices: str = "False"
+    channel_factors: str = "0"
+    channel_weights: str = "0"
+    packer: Path | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -192,8 +287,30 @@ class Costs:
 
 @dataclass(frozen=True)
 class Target:
-    """A board with the kernels that its core can run, best first for each operator kind, and its costs."""
+    """A board with the kernels that its core can run, best first for each operator kind, and its costs.
+
+    `routines` are what emitted code calls besides; the first one that serves is taken. `families` have the
+    files of both.
+    """
 
     board: Board
     kernels: tuple[KernelVariant, ...]
     costs: Costs = Costs()
+    routines: tuple[Routine, ...] = ()
+    families: tuple[KernelFamily, ...] = ()
+
+    def source(self, name: str) -> Path:
+        """The file of a source "family/file"."""
+        family, _, file = name.partition("/")
+        for found in self.families:
+            if found.name == family:
+                return found.folder / file
+        raise TargetError(f"source '{name}' is of a kernel family that board '{self.board.name}' has not")
+
+    def routine(self, role: Role, kernel: KernelVariant | None = None) -> Routine:
+        """What does `role`, for operators that `kernel` computes; TargetError if no family has it."""
+        for routine in self.routines:
+            if routine.role is role and (kernel is None or routine.serves(kernel)):
+                return routine
+        what = f"{role} for kernel '{kernel.name}' of {kernel.op}" if kernel else str(role)
+        raise TargetError(f"board '{self.board.name}' has no routine: {what}")

@@ -4,11 +4,13 @@ import dataclasses
 
 import numpy as np
 import pytest
+from ckernels import catalogue
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcases import Case, windowed
 
-from buildtool.emit.packing import MAX_TAPS, PACKINGS, pack
+from buildtool.emit.blocks import MAX_TAPS
+from buildtool.emit.packing import pack
 from buildtool.errors import TargetError, UnsupportedError
 from buildtool.graph.types import (
     DType,
@@ -19,13 +21,6 @@ from buildtool.graph.types import (
     Quantization,
     Tensor,
 )
-
-PACKING = {
-    OpKind.CONV_2D: "conv_plain",
-    OpKind.DEPTHWISE_CONV_2D: "depthwise_plain",
-    OpKind.TRANSPOSE_CONV: "transpose_conv_plain",
-    OpKind.FULLY_CONNECTED: "fully_connected_plain",
-}
 
 
 def retrained(case: Case, rng: np.random.Generator) -> Graph:
@@ -45,22 +40,24 @@ def retrained(case: Case, rng: np.random.Generator) -> Graph:
 @given(data=st.data())
 def test_a_block_is_as_long_as_the_topology_says(kind, data):
     case = data.draw(windowed[kind])
-    block = pack(case.graph, case.op, PACKING[case.op.kind])
+    block = pack(case.graph, case.op, catalogue()[case.op.kind])
     other = retrained(case, np.random.default_rng(0))
     assert len(block) % 16 == 0
-    assert len(pack(other, case.op, PACKING[case.op.kind])) == len(block)
+    assert len(pack(other, case.op, catalogue()[case.op.kind])) == len(block)
 
 
-def test_an_unknown_packing_names_the_close_one():
-    case = Op(OpKind.CONV_2D, (0, 1, 2), (3,))
+def test_a_packing_that_the_family_has_not_names_the_close_one():
+    kernel = dataclasses.replace(catalogue()[OpKind.CONV_2D], packing="conv_plane")
+    op = Op(OpKind.CONV_2D, (0, 1, 2), (3,))
     with pytest.raises(TargetError, match="conv_plane") as caught:
-        pack(Graph("g", (), (case,), (), ()), case, "conv_plane")
+        pack(Graph("g", (), (op,), (), ()), op, kernel)
     assert "conv_plain" in caught.value.hint
+    assert caught.value.path.endswith("reference/packing.py")
 
 
 def test_a_kernel_without_constants_gets_none():
-    assert pack(Graph("g", (), (), (), ()), Op(OpKind.TRANSPOSE, (0,), (1,)), "none") == b""
-    assert "none" in PACKINGS
+    transpose = catalogue()[OpKind.TRANSPOSE]
+    assert pack(Graph("g", (), (), (), ()), Op(OpKind.TRANSPOSE, (0,), (1,)), transpose) == b""
 
 
 def test_a_sum_that_may_not_fit_32_bits_is_refused():
@@ -70,6 +67,6 @@ def test_a_sum_that_may_not_fit_32_bits_is_refused():
     tensors = (Tensor("x", (1, inputs), DType.INT8, one), filter_, Tensor("y", (1, 1), DType.INT8, one))
     op = Op(OpKind.FULLY_CONNECTED, (0, 1, -1), (2,), FullyConnectedAttrs(), 7)
     with pytest.raises(UnsupportedError) as caught:
-        pack(Graph("g", tensors, (op,), (0,), (2,)), op, "fully_connected_plain")
+        pack(Graph("g", tensors, (op,), (0,), (2,)), op, catalogue()[OpKind.FULLY_CONNECTED])
     assert caught.value.operator == "#7 FULLY_CONNECTED"
     assert caught.value.tensor == "f"

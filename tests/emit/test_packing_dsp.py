@@ -21,7 +21,7 @@ TARGET: Target = load_target("cortex-m4")
 def block(case):
     """The packed constants as words, and the kernel that reads them."""
     variant = select(TARGET, case.graph, case.op)
-    return np.frombuffer(pack(case.graph, case.op, variant.packing), "<i4"), variant
+    return np.frombuffer(pack(case.graph, case.op, variant), "<i4"), variant
 
 
 def general(case):
@@ -44,7 +44,7 @@ def test_the_length_depends_on_the_topology_alone(case, seed):
             tensors[place] = dataclasses.replace(tensors[place], data=values)
     other = dataclasses.replace(case.graph, tensors=tuple(tensors))
     assert select(TARGET, other, other.ops[0]) == variant
-    assert len(pack(other, other.ops[0], variant.packing)) == words.nbytes
+    assert len(pack(other, other.ops[0], variant)) == words.nbytes
 
 
 def with_first_channel(case, *, scale, bias):

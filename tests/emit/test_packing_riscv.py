@@ -9,19 +9,19 @@ from riscvcases import depthwise_rows
 from test_packing_dsp import with_first_channel
 
 from buildtool.emit.packing import pack
-from buildtool.emit.packing_riscv import GENERAL
 from buildtool.target.catalogue import select
 from buildtool.target.registry import load_target
 
 EXAMPLES = settings(max_examples=20, derandomize=True, deadline=None, database=None)
 HEAD, CHANNEL = 32, 16  # bytes of nn_riscv_head and nn_riscv_channel
+GENERAL = 2  # of nn_riscv_mode
 MODE = 4  # word of nn_riscv_head and nn_rvv_head
 boards = pytest.mark.parametrize("board", ["qemu-virt-rv32", "qemu-virt-rv32v"])
 
 
 def block(board, case):
     variant = select(load_target(board), case.graph, case.op)
-    return np.frombuffer(pack(case.graph, case.op, variant.packing), np.int8), variant
+    return np.frombuffer(pack(case.graph, case.op, variant), np.int8), variant
 
 
 @boards
@@ -54,7 +54,7 @@ def test_the_length_depends_on_the_topology_alone(board, case, seed):
     kept = data.copy()
     data[...] = np.random.default_rng(seed).integers(-127, 128, data.shape)
     try:
-        assert len(pack(case.graph, case.op, variant.packing)) == len(packed)
+        assert len(pack(case.graph, case.op, variant)) == len(packed)
     finally:
         data[...] = kept
 

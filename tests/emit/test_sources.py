@@ -20,13 +20,14 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.service.firmware.firmware import write_files
-from buildtool.service.firmware.library import include_folder
+from buildtool.service.firmware.library import include_folder, kernel_includes
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import make_plan
 from buildtool.target.registry import load_target
 from buildtool.zoo import build
 
 TARGET = load_target("cortex-m4")
+INCLUDES = [f"-I{folder}" for folder in kernel_includes(TARGET)]
 NETWORKS = ("ds_cnn", "resnet8", "mobilenetv2:size=32,alpha=0.35,classes=10")
 
 
@@ -58,7 +59,7 @@ def test_emitted_c_compiles_without_a_warning(build_name, tmp_path):
         user.write_text(USER.replace("NAME", name.upper()).replace("name", name))
         for extra in ((), ("-DNN_TRACE",)):
             command = [needs_tool(compiler), *flags, *WARNINGS, *extra, "-O1", "-fsyntax-only"]
-            command += [f"-I{include_folder()}", f"-I{tmp_path}", str(tmp_path / f"{name}.c"), str(user)]
+            command += [*INCLUDES, f"-I{tmp_path}", str(tmp_path / f"{name}.c"), str(user)]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
 
@@ -204,7 +205,7 @@ def test_hostile_tensor_names_stay_inside_their_comments(tmp_path):
     write_files(made.files, tmp_path)
     assert made.net == "evil"
     for compiler in ("gcc", "clang"):
-        command = [needs_tool(compiler), *WARNINGS, "-fsyntax-only", f"-I{include_folder()}", f"-I{tmp_path}"]
+        command = [needs_tool(compiler), *WARNINGS, "-fsyntax-only", *INCLUDES, f"-I{tmp_path}"]
         done = subprocess.run(
             [*command, str(tmp_path / "evil.c")], capture_output=True, text=True, check=False
         )
@@ -217,7 +218,7 @@ def test_a_network_defines_no_name_but_its_own(tmp_path):
     write_files(made.files, tmp_path)
     nm = needs_tool("nm")
     for source in ("every.c", "every_weights.S"):
-        command = [needs_tool("gcc"), "-c", f"-I{include_folder()}", source, "-o", f"{source}.o"]
+        command = [needs_tool("gcc"), "-c", *INCLUDES, source, "-o", f"{source}.o"]
         subprocess.run(command, cwd=tmp_path, check=True)
         listed = subprocess.run(
             [nm, "-g", "--defined-only", f"{source}.o"],

@@ -13,9 +13,10 @@ from buildtool.errors import ToolError
 from buildtool.graph.types import OpKind
 from buildtool.service import handle
 from buildtool.service.emulation import validation
-from buildtool.service.firmware import firmware
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import planned
+from buildtool.target.kernels import kernels_root
+from buildtool.target.types import Target
 
 MODEL = "resnet8"
 REQUEST = {
@@ -117,8 +118,8 @@ def test_a_damaged_image_is_refused_by_the_firmware(monkeypatch):
 
 
 def test_a_kernel_that_is_off_by_one_is_seen(monkeypatch, made, tmp_path):
-    shutil.copytree(firmware.kernels_root(), tmp_path / "kernels")
-    monkeypatch.setattr(firmware, "kernels_root", lambda: tmp_path / "kernels")
+    shutil.copytree(kernels_root(), tmp_path / "kernels")
+    monkeypatch.setattr(Target, "source", lambda target, name: tmp_path / "kernels" / name)
     position = _positions(made, OpKind.ADD)[1]
     kernel = next(k for k in made.target.kernels if k.name == made.plan.kernels[position])
     (source,) = (tmp_path / "kernels" / name for name in kernel.sources)

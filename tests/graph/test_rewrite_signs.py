@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import ckernels
 import litert
 import numpy as np
 import pytest
@@ -87,4 +88,4 @@ def test_a_weight_without_opposite_keeps_its_channel_negative():
 def test_a_dense_layer_with_such_a_channel_is_refused():
     turned = rewrite(_with_least_weight(OpKind.FULLY_CONNECTED))
     with pytest.raises(UnsupportedError, match="negative scale"):
-        pack(turned, turned.ops[0], "fully_connected_plain")
+        pack(turned, turned.ops[0], ckernels.catalogue()[OpKind.FULLY_CONNECTED])

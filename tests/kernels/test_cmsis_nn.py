@@ -20,9 +20,10 @@ from buildtool.errors import UsageError
 from buildtool.graph.tflite.writer import write_model
 from buildtool.service import handle
 from buildtool.service.pipeline.cmsis_nn import FAMILIES, with_adapters, with_library
-from buildtool.target.catalogue import load_catalogue
 from buildtool.target.expression import evaluate
-from buildtool.target.registry import kernels_root, load_board
+from buildtool.target.family import load_family
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_board
 from buildtool.target.types import Toolchain
 
 STAND_IN = str(TESTS / "support/cmsis_nn")
@@ -111,7 +112,7 @@ def size_calls(shape):
 def formulas(board):
     """Scratch of the three operators, as the board's adapters have it in their catalogue."""
     (family,) = {FAMILIES[f] for f in load_board(board).core.families if f in FAMILIES}
-    catalogue = load_catalogue(kernels_root() / family / "catalogue.toml")
+    catalogue = load_family(kernels_root() / family).kernels
     found = {variant.op: variant.scratch for variant in catalogue}
     return [found[op] for op in ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D")]
 

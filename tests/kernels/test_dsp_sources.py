@@ -9,7 +9,7 @@ from ckernels import KERNELS, WARNINGS
 from needs import needs_tool
 
 SOURCES = sorted((KERNELS / "cortex_m_dsp").glob("*.c"))
-HEADERS = [*sorted((KERNELS / "cortex_m_dsp").glob("*.h")), KERNELS / "include" / "nn_cortex_m_dsp.h"]
+HEADERS = sorted((KERNELS / "cortex_m_dsp").glob("*.h"))
 CORES = {
     "M4": ("cortex-m4", "fpv4-sp-d16", "thumbv7em-none-eabihf"),
     "M7": ("cortex-m7", "fpv5-d16", "thumbv7em-none-eabihf"),

@@ -7,6 +7,7 @@ import kernelcases
 import numpy as np
 import pytest
 from boardcalls import recording
+from ckernels import catalogue
 from extremecases import windowed as extreme
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,6 @@ from ties import layer
 from vectorcases import windowed as large
 
 from buildtool.emit.packing import pack
-from buildtool.emit.packing_mve import GENERAL, ODD, PLAIN
 from buildtool.emit.strided import reduction
 from buildtool.graph.types import Activation, ElementwiseAttrs, OpKind
 from buildtool.target.catalogue import select
@@ -105,10 +105,13 @@ def test_dense_layers_round_once_whatever_their_factors(toolchain):
     recorder.check(toolchain)
 
 
+PLAIN, ODD, GENERAL = range(3)  # as in nn_mve.h
+
+
 def mode_of(recorder, case):
     """NN_MVE_* of a packed layer."""
-    packing = select(recorder.target, case.graph, case.op).packing
-    return struct.unpack_from("<5i", pack(case.graph, case.op, packing))[4]
+    kernel = select(recorder.target, case.graph, case.op)
+    return struct.unpack_from("<5i", pack(case.graph, case.op, kernel))[4]
 
 
 def every_pair(kind, seed):
@@ -150,7 +153,7 @@ def test_means_over_any_axes(toolchain):
         lists += [[n for n, _ in walk.inner], [s for _, s in walk.inner]]
         ranks = [len(walk.outer), len(walk.inner)]
         geometry = memory.words(*ranks, *(number for values in lists for number in six(values)))
-        constants = memory.put(pack(case.graph, case.op, "mean"))
+        constants = memory.put(pack(case.graph, case.op, catalogue()["MEAN"]))
         x = memory.put(np.ascontiguousarray(case.inputs[0]), align=1)
         out = memory.room(int(np.prod(case.out_shape, dtype=int)), align=1)
         calls.append((case, out, Call("nn_mean_s8_mve", (geometry, constants, x, out), memory)))

@@ -9,7 +9,7 @@ from ckernels import KERNELS, WARNINGS
 from needs import needs_tool
 
 SOURCES = sorted((KERNELS / "cortex_m_mve").glob("*.c"))
-HEADERS = [*sorted((KERNELS / "cortex_m_mve").glob("*.h")), KERNELS / "include" / "nn_cortex_m_mve.h"]
+HEADERS = sorted((KERNELS / "cortex_m_mve").glob("*.h"))
 CORE = ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-ffreestanding", "-ffp-contract=off")
 SELECT = {"clang": "--target=thumbv8.1m.main-none-eabihf", "arm-none-eabi-gcc": "-mthumb"}
 RUNTIME = {"memcpy", "memset", "memmove", "__aeabi_memcpy", "__aeabi_memset", "__aeabi_memclr4"}

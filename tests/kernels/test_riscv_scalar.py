@@ -18,8 +18,9 @@ from riscvcases import depthwise_3x3, depthwise_rows, wide
 
 from buildtool.emit.packing import pack
 from buildtool.plan.schedule.overlap import distance
-from buildtool.target.catalogue import features, load_catalogue, scratch_bytes
+from buildtool.target.catalogue import features, scratch_bytes
 from buildtool.target.expression import evaluate
+from buildtool.target.family import load_family, resolved
 from buildtool.target.types import Contract
 
 EXAMPLES = settings(
@@ -33,7 +34,7 @@ FAMILY = "riscv"
 
 @functools.cache
 def variants():
-    return load_catalogue(KERNELS / FAMILY / "catalogue.toml")
+    return resolved(load_family(KERNELS / FAMILY), [load_family(KERNELS / "reference")])
 
 
 @functools.cache
@@ -50,7 +51,7 @@ def variant_for(graph, op):
 def compute(graph, op, inputs, out, window):
     """As ckernels.compute, with this family's kernel; its scratch is full of noise."""
     variant = variant_for(graph, op)
-    block = constants(pack(graph, op, variant.packing))
+    block = constants(pack(graph, op, variant))
     shape = geometry(graph, op)
     scratch = np.random.default_rng(3).integers(-128, 128, scratch_bytes(variant, graph, op) + 128, np.int8)
     start = -scratch.ctypes.data % 16 + 48

@@ -11,13 +11,15 @@ from plan_nets import Net, graphs, make_target, residual_net
 
 from buildtool.emit.sources import plan_kernels
 from buildtool.graph.macs import op_macs
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.assemble.streamed import assemble_streamed
 from buildtool.plan.baselines.msf_strategy import plan_msf
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
 from buildtool.plan.schedule.schedule import plan_steps, schedule
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.front import Settings, front
-from buildtool.plan.summary.summary import Use, summarize
+from buildtool.plan.summary.memory import Use
+from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import SOURCE, BufferKind, Group, Region, Scheme
 from buildtool.service.pipeline.options import plan_options
 from buildtool.service.pipeline.pipeline import planned
@@ -49,8 +51,8 @@ def moved():
     graph = net.graph(x)
     kernels = tuple(catalogue.select(target, graph, op) for op in graph.ops)
     regions = tuple(Region((Group((p,)),)) for p in range(len(graph.ops)))
-    options = {"strategy": "test", "in_place": "rows", "image": "overwritable"}
-    return [(graph, target, assemble_streamed(graph, target, regions, kernels, **options))]
+    timeline = Timeline.of(graph, regions, "overwritable")
+    return [(graph, target, assemble(timeline, target, kernels, strategy="test", in_place="rows"))]
 
 
 def real(board, **options):

@@ -14,7 +14,8 @@ from paths import ROOT
 
 from buildtool.errors import ToolError, UsageError
 from buildtool.service import handle
-from buildtool.target.registry import board_names, kernels_root, load_target
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import board_names, load_target
 
 NET = "ds_cnn"
 FAMILIES = ["host", "cortex-m4", "cortex-m55", "hifive1", "qemu-virt-rv32v", "xcore"]

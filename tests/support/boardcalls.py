@@ -26,7 +26,8 @@ from kernelboard import Address, Call, Done, Firmware, Memory
 from buildtool.emit.packing import pack
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import scratch_bytes, select
-from buildtool.target.registry import kernels_root, load_target
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_target
 from buildtool.target.types import KernelVariant, Target
 
 TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
@@ -109,7 +110,7 @@ class Recorder:
         shape = ckernels.geometry(graph, op)
         if shape is not None:
             arguments.append(memory.words(*list(shape.values)[:_GEOMETRY_WORDS]))
-        constants = pack(graph, op, variant.packing)
+        constants = pack(graph, op, variant)
         if constants:
             arguments.append(memory.put(constants))
         for view in views:

@@ -24,7 +24,7 @@ from paths import KERNELS
 
 from buildtool.emit.packing import pack
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, PoolAttrs, ResizeAttrs
-from buildtool.target.catalogue import load_catalogue
+from buildtool.target.family import load_family, resolved
 from buildtool.target.types import KernelVariant
 
 WARNINGS = (
@@ -91,7 +91,7 @@ def library() -> ctypes.CDLL:
 @functools.cache
 def catalogue() -> dict[str, KernelVariant]:
     """The plain kernel of every operator kind."""
-    return {v.op: v for v in load_catalogue(KERNELS / "reference" / "catalogue.toml")}
+    return {v.op: v for v in resolved(load_family(KERNELS / "reference"))}
 
 
 def numbers(*values: int) -> Geometry:
@@ -134,7 +134,7 @@ def compute(
 ) -> None:
     """Runs the plain kernel of `op` for rows [y0, y1) and columns [x0, x1): (y0, y1, x0, x1)."""
     variant = catalogue()[op.kind]
-    block = constants(pack(graph, op, variant.packing))
+    block = constants(pack(graph, op, variant))
     shape = geometry(graph, op)
     area = (c_int32 * 4)(*window)
     arguments: list[object] = [] if shape is None else [byref(shape)]

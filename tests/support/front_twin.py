@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterator
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
-from buildtool.plan.assemble.streamed import assemble_streamed, region_distance
+from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import accumulates, axes, streams, through
-from buildtool.plan.schedule.schedule import schedule
+from buildtool.plan.schedule.schedule import run, schedule
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import SOURCE, BufferKind, Group, Plan, Region, Scheme, Step
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS, Pricer, geometry, part
@@ -191,15 +193,8 @@ class Twin:
         """The plan with this region, everything else alone."""
         alone = [Region((Group((p,)),)) for p in self.running]
         regions = (*alone[:first], region, *alone[first + len(region.ops) :])
-        return assemble_streamed(
-            self.graph,
-            self.target,
-            regions,
-            self.kernels,
-            strategy="twin",
-            in_place=self.in_place,
-            image=self.image,
-        )
+        timeline = Timeline.of(self.graph, regions, self.image)
+        return assemble(timeline, self.target, self.kernels, strategy="twin", in_place=self.in_place)
 
     def steps(self, region: Region) -> tuple[Step, ...]:
         return schedule(region, self.graph, self.image)
@@ -267,7 +262,9 @@ class Twin:
             if root not in whole or self.dies[root] >= end:
                 continue
             if region.is_streamed and self.in_place == "rows":
-                apart = region_distance(self.graph, self.steps(region), root, op.outputs[0])
+                apart = region_distance(
+                    self.graph, run(region, self.graph, self.image).steps, root, op.outputs[0]
+                )
             else:
                 apart = None if region.is_streamed else self._apart(op, t, self.kernels[region.ops[0]])
             if apart is not None:

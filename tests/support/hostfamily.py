@@ -52,7 +52,7 @@ class Family:
             ckernels.compute(graph, op, inputs, out, window)
             return
         self.used[variant.name] += 1
-        block = ckernels.constants(pack(graph, op, variant.packing))
+        block = ckernels.constants(pack(graph, op, variant))
         shape = ckernels.geometry(graph, op)
         arguments: list[object] = [] if shape is None else [byref(shape)]
         if len(block):

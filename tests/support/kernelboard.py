@@ -25,7 +25,8 @@ from pathlib import Path
 import numpy as np
 
 from buildtool.service.firmware.firmware import link_flags
-from buildtool.target.registry import kernels_root, load_board, plugin
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest
 
 DRIVER = Path(__file__).resolve().parent / "kernelboard_c" / "driver.c"

@@ -29,7 +29,7 @@ from buildtool.plan.types import Plan
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.validation import SANITIZERS
 from buildtool.service.firmware.firmware import kernel_sources, link, write_files
-from buildtool.service.firmware.library import include_folder
+from buildtool.service.firmware.library import kernel_includes
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import make_plan
@@ -228,19 +228,19 @@ def build(jobs: Sequence[Job], folder: Path, flags: Sequence[str], main_c: str) 
     tools = plugin(target.board).toolchain(target.board, "")
     emitted, objects = folder / "src", folder / "obj"
     objects.mkdir(parents=True)
-    kernels = include_folder()
+    kernels = kernel_includes(target)
     units, needed = [], set()
     for job in jobs:
         own = emitted / job.sources.net
         write_files(job.sources.files, own)
-        units += [Unit(own / name, (own, kernels), WARNINGS) for name in job.sources.c_files]
+        units += [Unit(own / name, (own, *kernels), WARNINGS) for name in job.sources.c_files]
         units.append(Unit(own / f"{job.sources.net}_weights.S"))
         needed.update(kernel_sources(job.plan, target))
     main = emitted / "main.c"
     main.write_text(main_c)
     folders = tuple(emitted / job.sources.net for job in jobs)
-    units += [Unit(path, (kernels,)) for path in sorted(needed)]
-    units.append(Unit(main, (*folders, kernels)))
+    units += [Unit(path, kernels) for path in sorted(needed)]
+    units.append(Unit(main, (*folders, *kernels)))
     compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
     program = folder / "program"
     link(tools, compile_all(compiler, units, objects), program, target, flags)

@@ -14,7 +14,8 @@ from paths import TESTS
 
 from buildtool.errors import ToolError
 from buildtool.service.firmware.firmware import link_flags
-from buildtool.target.registry import kernels_root, load_board, plugin
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 
 ROOT = TESTS / "targets/probe"

@@ -8,7 +8,7 @@ import kernelcases as small
 import numpy as np
 from kernelcases import Case
 
-from buildtool.emit.packing import channel_factors
+from buildtool.emit.blocks import channel_factors
 from buildtool.graph.fixedpoint import (
     INT32_MAX,
     INT32_MIN,

@@ -17,16 +17,18 @@ from buildtool.graph.types import (
     PoolAttrs,
     Tensor,
 )
-from buildtool.target.catalogue import VARIABLES, features, load_catalogue, scratch_bytes, select
+from buildtool.target.catalogue import VARIABLES, features, scratch_bytes, select
 from buildtool.target.costs import Pricer, once
+from buildtool.target.family import load_family, resolved
 from buildtool.target.registry import load_board
-from buildtool.target.types import Contract, Costs, KernelVariant, Target
+from buildtool.target.types import Contract, Costs, KernelVariant, Target, Windows
 
 ENTRY = """
 [[kernel]]
 op = ["ADD", "SUB"]
 name = "add_fast"
 symbol = "nn_add_fast"
+call = "constants, in1, in2, out, window"
 sources = ["fast/a.c", "fast/b.c"]
 packing = "add"
 when = "cin % 4 == 0"
@@ -37,9 +39,8 @@ cost = "100 + 3 * outputs"
 
 
 def load(tmp_path, text):
-    path = tmp_path / "catalogue.toml"
-    path.write_text(text)
-    return load_catalogue(path)
+    (tmp_path / "catalogue.toml").write_text(text)
+    return load_family(tmp_path)
 
 
 def one_op(kind: OpKind, x: tuple, weights: tuple | None, y: tuple, attrs: Attrs) -> tuple[Graph, Op]:
@@ -58,13 +59,15 @@ def target(*kernels: KernelVariant) -> Target:
 
 
 def test_every_field_arrives_once_for_each_operator_kind(tmp_path):
-    add, sub = load(tmp_path, ENTRY)
+    add, sub = load(tmp_path, ENTRY).kernels
     assert (add.op, sub.op) == ("ADD", "SUB")
     assert dataclasses.replace(sub, op="ADD") == add
     assert (add.name, add.symbol, add.packing) == ("add_fast", "nn_add_fast", "add")
     assert add.sources == ("fast/a.c", "fast/b.c")
     assert (add.when, add.scratch, add.cost) == ("cin % 4 == 0", "2 * cin", "100 + 3 * outputs")
     assert add.overlap is Contract.PIXEL
+    assert add.call == ("constants", "in1", "in2", "out", "window")
+    assert add.windows is Windows.ANY
 
 
 @pytest.mark.parametrize(
@@ -81,7 +84,16 @@ def test_every_field_arrives_once_for_each_operator_kind(tmp_path):
         ("2 * cin", "2 * exit()", "'scratch': expression '2 * exit()'", ""),
         ("100 + 3", "100 +* 3", "'cost': expression", ""),
         ("[[kernel]]", "[kernel]", "must be an array of tables", ""),
-        ("[[kernel]]", "[[kernels]]", "unknown key 'kernels'", "[[kernel]]"),
+        ("[[kernel]]", "[[kernels]]", "unknown key 'kernels'", "did you mean 'kernel'?"),
+        ("in1, in2", "in1, inn2", "'call': argument 'inn2' is unknown", "did you mean 'in2'?"),
+        ('call = "constants, in1, in2, out, window"', "", "key 'call' is missing", ""),
+        ('overlap = "pixel"', 'windows = "some"', "windows 'some' is unknown", "any, whole"),
+        ('overlap = "pixel"', 'slices = "True"', "'slices' needs a kernel that", ""),
+        ('"fast/a.c"', '"../a.c"', "source '../a.c' is neither", ""),
+        ('"fast/a.c"', '"/tmp/a.c"', "source '/tmp/a.c' is neither", ""),
+        ("[[kernel]]", "[packing.p]\nbyte = '1'\n[[kernel]]", "unknown key 'byte'", "did you mean 'bytes'?"),
+        ("[[kernel]]", "[packing.p]\nbytes = 'x'\n[[kernel]]", "'bytes': expression 'x'", ""),
+        ("[[kernel]]", "[packing]\np = 3\n[[kernel]]", "'packing' must be tables", ""),
         ("[[kernel]]", "[[kernel", "not a TOML file", ""),
     ],
 )
@@ -96,7 +108,39 @@ def test_a_mistake_in_a_catalogue_is_told_with_file_and_key(tmp_path, old, new, 
 
 def test_a_catalogue_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(TargetError, match="cannot read"):
-        load_catalogue(tmp_path / "none.toml")
+        load_family(tmp_path / "none")
+
+
+def test_a_source_without_a_folder_is_the_family_s_own(tmp_path):
+    (add, _) = load(tmp_path, ENTRY.replace('"fast/a.c"', '"a.c"')).kernels
+    assert add.sources == (f"{tmp_path.name}/a.c", "fast/b.c")
+
+
+LAYOUT = "[packing.add]\nbytes = '4 * cout'\nchannel_factors = '4'\nchannel_weights = '0'\n"
+
+
+def test_a_packing_is_looked_for_in_the_own_family_first_then_in_others(tmp_path):
+    folders = [tmp_path / name for name in ("mine", "first", "second")]
+    for folder in folders:
+        folder.mkdir()
+    mine = load(folders[0], ENTRY)
+    first, second = (load(folder, LAYOUT) for folder in folders[1:])
+    assert {k.packer for k in resolved(mine, [first, second])} == {folders[1] / "packing.py"}
+    own = load(folders[0], LAYOUT + ENTRY)
+    (add, _) = resolved(own, [first])
+    assert add.packer == folders[0] / "packing.py"
+    assert (add.constants, add.channel_factors, add.channel_weights) == ("4 * cout", "4", "0")
+    with pytest.raises(TargetError, match="packing 'add' is unknown") as caught:
+        resolved(mine, [load(folders[2], LAYOUT.replace("packing.add", "packing.addd"))])
+    assert caught.value.hint == "did you mean 'addd'?"
+    assert caught.value.path == f"{folders[0] / 'catalogue.toml'}:add_fast"
+
+
+def test_slices_need_a_packing_that_can_be_cut(tmp_path):
+    sliced = ENTRY.replace('scratch = "2 * cin"', 'slices = "True"')
+    with pytest.raises(TargetError, match="packing 'add' cannot be cut into channels"):
+        resolved(load(tmp_path, LAYOUT.splitlines()[0] + "\nbytes = '48'\n" + sliced))
+    assert resolved(load(tmp_path, LAYOUT + sliced))[0].slices == "True"
 
 
 CONV = one_op(

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buildtool.errors import TargetError
-from buildtool.target.catalogue import _met, for_core, load_catalogue
+from buildtool.target.catalogue import _met, for_core
+from buildtool.target.family import load_family
 from buildtool.target.types import Core
 
 CORE = Core("some", "isa", ("reference",))
@@ -16,14 +17,14 @@ KERNEL = """
 op = "RELU"
 name = "one"
 symbol = "one"
+call = "constants, in, out, window"
 sources = ["one.c"]
 """
 
 
 def catalogue(tmp_path, line):
-    path = tmp_path / "catalogue.toml"
-    path.write_text(KERNEL + line + "\n")
-    return load_catalogue(path)
+    (tmp_path / "catalogue.toml").write_text(KERNEL + line + "\n")
+    return load_family(tmp_path).kernels
 
 
 @pytest.mark.parametrize(("bits", "written"), [(0, "128"), (128, "128"), (512, "512")])

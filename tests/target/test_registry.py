@@ -9,7 +9,7 @@ from paths import ROOT
 
 from buildtool.errors import TargetError, UsageError
 from buildtool.target import registry
-from buildtool.target.types import Core, KernelVariant, Target
+from buildtool.target.plugin import KernelFolder
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_boards_and_targets_need_no_tool_at_all():
     """With an empty PATH, in a process of its own; and naming boards imports no numpy."""
     code = (
         "import sys; from buildtool.target import registry as r; r.board_names(); r.load_board('cortex-m4');"
-        "assert 'numpy' not in sys.modules; r.target_digest(r.load_target('cortex-m55'))"
+        "assert 'numpy' not in sys.modules; r.load_target('cortex-m55')"
     )
     environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
@@ -72,58 +72,108 @@ def test_a_board_file_that_is_not_there_is_an_error_of_use(tmp_path):
     assert caught.value.path == str(tmp_path / "x.toml")
 
 
-def test_a_target_has_the_kernels_of_its_families_in_order_and_the_reference_last(tmp_path, monkeypatch):
-    for family in ("fast", "faster", "reference"):
-        (tmp_path / family).mkdir()
-        (tmp_path / family / "catalogue.toml").write_text(
-            f'[[kernel]]\nop = "ADD"\nname = "{family}"\nsymbol = "s"\nsources = ["{family}/s.c"]\n'
-        )
-    monkeypatch.setattr(registry, "kernels_root", lambda: tmp_path)
+KERNEL = """
+[[kernel]]
+op = "ADD"
+name = "{0}"
+symbol = "s"
+call = "constants, in1, in2, out, window"
+sources = ["{1}/s.c"]
+"""
+
+
+class Offering:
+    """A plugin that has kernels."""
+
+    def __init__(self, *folders):
+        self.folders = folders
+
+    def kernel_families(self):
+        return self.folders
+
+
+def families(folder, *names, uses=""):
+    """Folders with one kernel each, as a plugin offers them; `plain` is portable."""
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "catalogue.toml").write_text(uses + KERNEL.format(name, name))
+    return [KernelFolder(folder / name, portable=name == "plain") for name in names]
+
+
+def cored(*names):
     board = registry.load_board("host")
-    for families, expected in [
-        (("faster", "fast"), ["faster", "fast", "reference"]),
-        ((), ["reference"]),
-        (("reference", "fast"), ["fast", "reference"]),
+    return dataclasses.replace(board, core=dataclasses.replace(board.core, families=names))
+
+
+def test_a_target_has_the_kernels_of_its_families_in_order_and_portable_ones_last(tmp_path, monkeypatch):
+    offered = Offering(*families(tmp_path, "fast", "plain", "faster"))
+    board = cored()
+    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": offered})
+    for names, expected in [
+        (("faster", "fast"), ["faster", "fast", "plain"]),
+        ((), ["plain"]),
+        (("plain", "fast"), ["fast", "plain"]),
     ]:
-        chosen = dataclasses.replace(board, core=dataclasses.replace(board.core, families=families))
-        assert [k.name for k in registry.make_target(chosen).kernels] == expected
+        chosen = dataclasses.replace(board, core=dataclasses.replace(board.core, families=names))
+        target = registry.make_target(chosen)
+        assert [k.name for k in target.kernels] == expected
+        assert target.source("plain/s.c") == tmp_path / "plain" / "s.c"
     chosen = dataclasses.replace(board, core=dataclasses.replace(board.core, families=("fastest",)))
     with pytest.raises(TargetError, match="no kernels 'fastest'") as caught:
         registry.make_target(chosen)
     assert caught.value.hint == "did you mean 'faster'?"
 
 
-def test_the_shipped_catalogues_name_sources_that_exist():
+def test_a_family_s_files_come_with_those_of_the_families_it_uses(tmp_path, monkeypatch):
+    offered = families(tmp_path, "mine", uses='uses = ["helper"]\n') + families(tmp_path, "helper", "plain")
+    board = cored("mine")
+    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": Offering(*offered)})
+    target = registry.make_target(board)
+    assert [k.name for k in target.kernels] == ["mine", "plain"]
+    assert {family.name for family in target.families} == {"mine", "helper", "plain"}
+
+
+def test_a_source_of_a_family_that_is_not_used_is_an_error(tmp_path, monkeypatch):
+    offered = families(tmp_path, "mine", "other")
+    (tmp_path / "mine" / "catalogue.toml").write_text(KERNEL.format("mine", "other"))
+    board = cored("mine")
+    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": Offering(*offered)})
+    with pytest.raises(TargetError, match=r"source 'other/s\.c' of s is of a family") as caught:
+        registry.make_target(board)
+    assert caught.value.hint == 'uses = ["other"] in its catalogue.toml'
+
+
+def test_two_families_of_one_name_are_an_error(tmp_path, monkeypatch):
+    one, two = families(tmp_path / "a", "mine"), families(tmp_path / "b", "mine")
+    board = cored("mine")
+    monkeypatch.setattr(registry, "_own_plugins", lambda: {"host": Offering(*one), "x": Offering(*two)})
+    with pytest.raises(TargetError, match="two plugins have kernels 'mine'"):
+        registry.make_target(board)
+
+
+def test_constants_that_no_routine_reads_are_an_error(tmp_path, monkeypatch):
+    """A kernel with a packing of its own needs what finishes a pooling to read that packing."""
+    offered = families(tmp_path, "mine")
+    (tmp_path / "mine" / "catalogue.toml").write_text(
+        "[packing.strange]\nbytes = '4'\n"
+        + KERNEL.format("mine", "mine").replace("ADD", "MEAN")
+        + "packing = 'strange'\n"
+    )
+    board = cored("mine")
+    own = registry._own_plugins()
+    monkeypatch.setattr(registry, "_own_plugins", lambda: {**own, "x": Offering(*offered)})
+    with pytest.raises(TargetError, match="packing 'strange', which no routine 'finish' for MEAN reads"):
+        registry.make_target(board)
+
+
+def test_the_shipped_catalogues_name_files_that_exist():
     for name in registry.board_names():
-        for kernel in registry.load_target(name).kernels:
-            for source in kernel.sources:
-                assert (registry.kernels_root() / source).is_file(), (kernel.name, source)
-
-
-def test_the_digest_is_the_same_in_every_process_and_differs_with_every_field():
-    target = registry.load_target("cortex-m4")
-    digest = registry.target_digest(target)
-    code = "from buildtool.target import registry as r; print(r.target_digest(r.load_target('cortex-m4')))"
-    for seed in ("1", "2"):
-        environment = {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True
-        )
-        assert done.stdout.strip() == digest
-    board = target.board
-    changed = [
-        Target(dataclasses.replace(board, alignment=32), target.kernels),
-        Target(dataclasses.replace(board, memories=board.memories[::-1]), target.kernels),
-        Target(
-            dataclasses.replace(board, core=Core("x", board.core.isa, board.core.families)), target.kernels
-        ),
-        Target(dataclasses.replace(board, emulator=None), target.kernels),
-        Target(board, target.kernels[::-1]),
-        Target(board, target.kernels[1:]),
-        Target(board, (dataclasses.replace(target.kernels[0], cost="1"), *target.kernels[1:])),
-        Target(board, (*target.kernels, KernelVariant("ADD", "n", "s", ()))),
-    ]
-    assert len({digest, *map(registry.target_digest, changed)}) == len(changed) + 1
+        target = registry.load_target(name)
+        for user in (*target.kernels, *target.routines):
+            for source in user.sources:
+                assert target.source(source).is_file(), (user.symbol, source)
+            for header in user.headers:
+                assert any((f.folder / header).is_file() for f in target.families), header
 
 
 def test_another_distribution_s_plugin_is_found_by_its_entry_point(tmp_path, fresh):

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import math
+
 from buildtool.errors import UsageError, did_you_mean
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.overlap import IN_PLACE
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region
+from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.types import Target
 
 IMAGES = ("overwritable", "resident")
 
 
-def plan(graph: Graph, target: Target, *, in_place: str = "rows", image: str = "overwritable") -> Plan:
+def plan(
+    graph: Graph,
+    target: Target,
+    *,
+    in_place: str = "rows",
+    image: str = "overwritable",
+    enough: float = math.inf,
+    session: Session | None = None,
+) -> Plan:
     """One region an operator, in the graph's order; aliases run no code and have none.
 
     `in_place`: which outputs may lie on their dying inputs: of kernels that work row by row or
     element by element ("rows"), of the latter only ("elementwise"), or "none". `image`: whether the
-    network's inputs survive the invoke ("resident"). The plan may be larger than the board's
-    memory (see `fit`). Raises UnsupportedError where the target has no kernel, UsageError for
-    unknown options.
+    network's inputs survive the invoke ("resident"). `enough`: tensors are moved only where the arena
+    would have more bytes (see `assemble`). The plan may be larger than the board's memory (see
+    `fit`). Raises UnsupportedError where the target has no kernel, UsageError for unknown options.
     """
     for name, value, known in (("in_place", in_place, IN_PLACE), ("image", image, IMAGES)):
         if value not in known:
@@ -29,4 +41,5 @@ def plan(graph: Graph, target: Target, *, in_place: str = "rows", image: str = "
     regions = tuple(
         Region((Group((position,)),)) for position, kernel in enumerate(kernels) if kernel is not None
     )
-    return assemble(graph, target, regions, kernels, strategy="layerwise", in_place=in_place, image=image)
+    timeline = Timeline.of(graph, regions, image, session)
+    return assemble(timeline, target, kernels, strategy="layerwise", in_place=in_place, enough=enough)

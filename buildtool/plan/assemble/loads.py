@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from buildtool.errors import TargetError
-from buildtool.graph.types import Graph, OpKind
-from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.graph.types import Graph
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
-from buildtool.plan.schedule.schedule import schedule
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Region
+from buildtool.session import Session
+from buildtool.target.catalogue import channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant, Target
 
 ATTEMPTS = 8  # at keeping a limit, by asking for less than what came out too large
@@ -70,12 +72,14 @@ def with_loads(
     constants: Mapping[int, Constants],
     limit: int,
     in_place: str,
-    moving: bool = True,
+    *,
+    enough: float = 0,
+    session: Session | None = None,
 ) -> Plan:
     """`plan` with all `constants` (by operator) in the arena, within `limit` bytes if that can be.
 
     Of what fits, what takes the least time: whole blocks before slices, and as early as possible.
-    `moving`: whether tensors may move between regions.
+    `enough`: bytes of the arena below which no tensor is moved (see `assemble`).
     """
     if target.board.alignment % HEAD:
         raise TargetError(
@@ -83,10 +87,11 @@ def with_loads(
             f"arena need {HEAD}",
             hint=f"alignment = {HEAD} in the board's file",
         )
+    timeline = Timeline.of(graph, plan.regions, plan.image, session)
     asked = limit
     best: Plan | None = None
     for _ in range(ATTEMPTS):
-        made = _Loader(plan, graph, target, tuple(kernels), constants, asked, in_place, moving).plan()
+        made = _Loader(plan, timeline, target, tuple(kernels), constants, asked, in_place, enough).plan()
         if best is None or made.arena_bytes < best.arena_bytes:
             best = made
         if made.arena_bytes <= limit:
@@ -99,36 +104,34 @@ def with_loads(
 @dataclass(frozen=True)
 class _Loader:
     plan_without: Plan
-    graph: Graph
+    timeline: Timeline
     target: Target
     kernels: tuple[KernelVariant | None, ...]
     constants: Mapping[int, Constants]
     limit: int
     in_place: str
-    moving: bool
+    enough: float
 
     def plan(self) -> Plan:
         """Chooses, and places everything again."""
-        regions = self.plan_without.regions
-        spans = _spans(regions, self.graph, self.plan_without.image)
+        regions = self.timeline.regions
+        spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
         held = [self._live(span) for span in spans]
         ways = [self._ways(region, used) for region, used in zip(regions, held, strict=True)]
         early = self._early(regions, held, ways)
         extra, loads, apart = self._buffers(regions, spans, ways, early)
-        placed = assemble_streamed(
-            self.graph,
+        placed = assemble(
+            self.timeline,
             self.target,
-            regions,
             self.kernels,
             strategy=self.plan_without.strategy,
             in_place=self.in_place,
-            image=self.plan_without.image,
             extra=extra,
             apart=apart,
-            moving=self.moving,
+            enough=self.enough,
         )
         base = len(placed.buffers) - len(extra)
-        costs = CostModel(self.graph, self.kernels, self.target.costs)
+        costs = CostModel(self.timeline.graph, self.kernels, self.target.costs)
         return replace(
             placed,
             loads=tuple(replace(load, buffer=base + load.buffer) for load in loads),
@@ -175,8 +178,13 @@ class _Loader:
                 return self._slice(op, -(-block.channels // -(-block.channels // low)), slots)
         return self._slice(op, 1, 1)
 
+    def _output(self, op: int) -> tuple[int, int, int, int]:
+        """The shape of an operator's output, NHWC."""
+        graph = self.timeline.graph
+        return graph.tensors[graph.ops[op].outputs[0]].nhwc
+
     def _slice(self, op: int, channels: int, slots: int) -> _Way:
-        _, rows, columns, _ = self.graph.tensors[self.graph.ops[op].outputs[0]].nhwc
+        _, rows, columns, _ = self._output(op)
         beside = rows * columns * channels if rows * columns > 1 else 0
         return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels), beside)
 
@@ -224,23 +232,19 @@ _COUNTED = "weights are in the arena while their operator runs, and while they c
 _NOT_COUNTED = "stack and the application's memory are not in the arena"
 
 
-def _spans(regions: Sequence[Region], graph: Graph, image: str) -> list[tuple[int, int]]:
-    """First and last step of every region."""
-    spans, number = [], 0
-    for region in regions:
-        steps = len(schedule(region, graph, image))
-        spans.append((number, number + steps - 1))
-        number += steps
-    return spans
-
-
-def can_be_cut(graph: Graph, op: int, kernel: KernelVariant) -> bool:
-    """Whether an operator can compute some of its output channels as if there were no others."""
-    kind, inputs = graph.ops[op].kind, graph.ops[op].inputs
-    if kernel.scratch != "0" or graph.tensors[graph.ops[op].outputs[0]].nhwc[0] != 1:
-        return False
-    if kind is OpKind.FULLY_CONNECTED:
-        return kernel.packing == "fully_connected_plain"
-    if kind is not OpKind.CONV_2D or kernel.packing != "conv_plain":
-        return False
-    return graph.tensors[inputs[1]].shape[3] == graph.tensors[inputs[0]].shape[3]  # one group
+def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Constants]:
+    """By operator: what its kernel reads besides its inputs, by the catalogue's formulas."""
+    found = {}
+    for position, kernel in enumerate(kernels):
+        if kernel is None:
+            continue
+        op = graph.ops[position]
+        block = constants_bytes(kernel, graph, op)
+        read = [graph.tensors[t] for t in operands(kernel, op) if graph.tensors[t].is_constant]
+        size = block + sum(round_up(tensor.size, HEAD) for tensor in read)
+        if size:
+            channel = channel_bytes(kernel, graph, op)
+            one_image = graph.tensors[op.outputs[0]].nhwc[0] == 1
+            cut = (features(graph, op)["cout"], *channel) if channel and one_image and not read else ()
+            found[position] = Constants(size, *cut)
+    return found

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from buildtool.errors import UnsupportedError
-from buildtool.plan.assemble.assemble import SEARCH_NODES, Placed, arena_problem, place
+from buildtool.plan.assemble.placement import SEARCH_NODES, Placed, place
 from buildtool.plan.place import arena
 from buildtool.plan.place.bounds import bound
+from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap
 

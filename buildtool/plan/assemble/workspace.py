@@ -7,25 +7,19 @@ reader. So a region's time is divided into slots, each with what is needed toget
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from buildtool.graph.types import Graph
+from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import columns_per_call
 from buildtool.plan.schedule.rings import Kept, windows
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Group, Region, Scheme
 from buildtool.target import catalogue
 from buildtool.target.types import Contract, KernelVariant
-
-
-@dataclass(frozen=True)
-class Life:
-    """First and last step in which something is touched."""
-
-    first: int
-    last: int
 
 
 @dataclass(frozen=True)
@@ -41,11 +35,11 @@ class Piece:
     windows: tuple[tuple[Kept, int], ...] = ()
     scratch: tuple[tuple[int, int, int], ...] = ()
 
-    def buffers(self, base: int, lives: Mapping[int, Life]) -> list[Buffer]:
+    def buffers(self, base: int, lives: Lives) -> list[Buffer]:
         """What lies in it, once the piece lies at `base`."""
         found = []
         for k, offset in self.windows:
-            life = lives[k.tensor]
+            life = lives.tensors[k.tensor]
             found.append(
                 Buffer(
                     BufferKind.RING,
@@ -60,7 +54,7 @@ class Piece:
                 )
             )
         for position, size, offset in self.scratch:
-            life = lives[-2 - position]
+            life = lives.ops[position]
             name = f"operator {position} scratch"
             found.append(
                 Buffer(BufferKind.SCRATCH, name, (), size, life.first, life.last, base + offset, op=position)
@@ -76,6 +70,19 @@ class Workspace:
     pieces: tuple[Piece, ...]
     size: int
 
+    @property
+    def windows(self) -> Iterator[Kept]:
+        """The windows that lie in it."""
+        return (kept for piece in self.pieces for kept, _ in piece.windows)
+
+
+def workspaces(
+    timeline: Timeline, kernels: Sequence[KernelVariant | None], alignment: int, in_place: str
+) -> list[Workspace]:
+    """One for each region, with scratch for as many columns as the calls of its steps make."""
+    graph, columns = timeline.graph, timeline.columns
+    return [workspace(graph, r, kernels, alignment, in_place, columns) for r in timeline.regions]
+
 
 def workspace(
     graph: Graph,
@@ -83,13 +90,17 @@ def workspace(
     kernels: Sequence[KernelVariant | None],
     alignment: int,
     in_place: str,
+    columns: Mapping[int, int] | None = None,
 ) -> Workspace:
-    """What each group needs while it runs, group after group."""
+    """What each group needs while it runs, group after group.
+
+    `columns`: operator -> the most columns that a call makes; None: as many as its group hands on.
+    """
     pieces: list[Piece] = []
     slots = size = 0
     for group in region.groups:
         own = windows(graph, group) if region.is_streamed else []
-        wanted = _scratch(graph, group, kernels)
+        wanted = _scratch(graph, group, kernels, columns)
         if group.scheme is Scheme.HALO and own:
             height, offsets = _strip(graph, group, kernels, own, wanted, alignment, in_place)
             laid = zip(wanted, offsets[len(own) :], strict=True)
@@ -106,10 +117,15 @@ def workspace(
     return Workspace(max(slots, 1), tuple(pieces), size)
 
 
-def _scratch(graph: Graph, group: Group, kernels: Sequence[KernelVariant | None]) -> list[tuple[int, int]]:
+def _scratch(
+    graph: Graph,
+    group: Group,
+    kernels: Sequence[KernelVariant | None],
+    columns: Mapping[int, int] | None,
+) -> list[tuple[int, int]]:
     """(operator, bytes) of those of a group whose kernels want scratch."""
     found = []
-    columns = columns_per_call(graph, group)
+    columns = columns_per_call(graph, group) if columns is None else columns
     for position in group.ops:
         kernel, op = kernels[position], graph.ops[position]
         wanted = catalogue.scratch_bytes(kernel, graph, op, columns.get(position)) if kernel else 0

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 
 from buildtool.errors import PlanError, UsageError, suggest
+from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import ALIAS_KINDS, Graph
-from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.baselines.msf_blocks import all_blocks
 from buildtool.plan.baselines.msf_layers import chain, layer
 from buildtool.plan.baselines.msf_solve import front
 from buildtool.plan.schedule.inner import objection
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
+from buildtool.session import Session
 from buildtool.target import catalogue
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import Target
 
 STRATEGY = "msf-cnn"
@@ -33,6 +36,7 @@ def plan_msf(
     max_f: float | None = None,
     in_place: str = "rows",
     image: str = "overwritable",
+    session: Session | None = None,
 ) -> Plan:
     """The plan of msf-CNN's choice.
 
@@ -41,7 +45,10 @@ def plan_msf(
     than `max_f` times the network's own (None: whatever it takes). Raises PlanError if none keeps the
     limits, UsageError for a network without a chain of convolutions.
     """
-    plans = _plans(graph, target, in_place, image)
+    session = session or Session()
+    # one network is asked about under several limits
+    key = (topology_digest(graph), planning_digest(target), in_place, image)
+    plans = session.remember(STRATEGY, key, lambda: _plans(graph, target, in_place, image, session))
     kept = [p for p in plans if (ram is None or p.arena_bytes <= ram) and (max_f is None or p.f <= max_f)]
     if not kept:
         raise _refusal(plans, ram, max_f)
@@ -50,9 +57,8 @@ def plan_msf(
     return min(kept, key=lambda p: (p.arena_bytes, p.macs))
 
 
-@lru_cache(maxsize=2)  # one network is asked about under several limits
-def _plans(graph: Graph, target: Target, in_place: str, image: str) -> tuple[Plan, ...]:
-    return tuple(_executable(graph, target, fused, in_place, image) for fused in _fused(graph))
+def _plans(graph: Graph, target: Target, in_place: str, image: str, session: Session) -> tuple[Plan, ...]:
+    return tuple(_executable(graph, target, fused, in_place, image, session) for fused in _fused(graph))
 
 
 def _fused(graph: Graph) -> list[list[tuple[int, ...]]]:
@@ -83,7 +89,12 @@ def _joined(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _executable(
-    graph: Graph, target: Target, fused: Sequence[tuple[int, ...]], in_place: str, image: str
+    graph: Graph,
+    target: Target,
+    fused: Sequence[tuple[int, ...]],
+    in_place: str,
+    image: str,
+    session: Session,
 ) -> Plan:
     kernels = catalogue.select_all(target, graph)
     groups = {ops[0]: Group(ops, Scheme.H_CACHED, 1, 1) for ops in fused}
@@ -93,9 +104,8 @@ def _executable(
         for position, kernel in enumerate(kernels)
         if kernel is not None and position not in covered
     )
-    return assemble_streamed(
-        graph, target, regions, kernels, strategy=STRATEGY, in_place=in_place, image=image
-    )
+    timeline = Timeline.of(graph, regions, image, session)
+    return assemble(timeline, target, kernels, strategy=STRATEGY, in_place=in_place)
 
 
 def _refusal(tried: Sequence[Plan], ram: int | None, max_f: float | None) -> PlanError:

@@ -9,23 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from buildtool.errors import Hint, PlanError, suggest
+from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import LiveRange, live_ranges
-from buildtool.graph.macs import op_macs, pixel_macs
+from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
-from buildtool.plan.assemble.streamed import region_distance
+from buildtool.plan.assemble.overlaps import region_distance
+from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.assemble.workspace import workspace
-from buildtool.plan.baselines.strips import Segment, plan_strips, strip_group
+from buildtool.plan.baselines.strips import STRATEGY, Segment, plan_strips, strip_group
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.overlap import permitted
 from buildtool.plan.schedule.receptive import accumulates, rows
 from buildtool.plan.schedule.rings import windows
-from buildtool.plan.schedule.schedule import schedule
-from buildtool.plan.types import SOURCE, Plan, Region
+from buildtool.plan.schedule.schedule import Run, run
+from buildtool.plan.types import Plan, Region
+from buildtool.session import Session
 from buildtool.target import catalogue
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
 MOST_OPERATORS = 24  # of a segment
@@ -64,6 +67,7 @@ def best_strips(
     max_f: float | None = None,
     in_place: str = "rows",
     image: str = "overwritable",
+    session: Session | None = None,
 ) -> Plan:
     """The best plan in strips that was found: with `ram` the least work that fits, else the least arena.
 
@@ -72,7 +76,10 @@ def best_strips(
     """
     if ram is None and max_f is None:
         max_f = DEFAULT_F
-    plans = _plans(graph, target, in_place, image)
+    session = session or Session()
+    # one network is asked about under several limits
+    key = (topology_digest(graph), planning_digest(target), in_place, image)
+    plans = session.remember(STRATEGY, key, lambda: _plans(graph, target, in_place, image, session))
     kept = [p for p in plans if (ram is None or p.arena_bytes <= ram) and (max_f is None or p.f <= max_f)]
     if not kept:
         least = min(plans, key=lambda p: (p.arena_bytes, p.macs))
@@ -87,10 +94,9 @@ def best_strips(
     return min(kept, key=lambda p: (p.arena_bytes, p.macs))
 
 
-@lru_cache(maxsize=2)  # one network is asked about under several limits
-def _plans(graph: Graph, target: Target, in_place: str, image: str) -> tuple[Plan, ...]:
+def _plans(graph: Graph, target: Target, in_place: str, image: str, session: Session) -> tuple[Plan, ...]:
     return tuple(
-        plan_strips(graph, target, segments, in_place=in_place, image=image)
+        plan_strips(graph, target, segments, in_place=in_place, image=image, session=session)
         for segments in promising(graph, target, in_place)
     )
 
@@ -158,7 +164,7 @@ class _Search:
     def singles(self) -> Iterator[Part]:
         """Every operator as a whole."""
         saved = {
-            o.op: self.size(self.ranges[o.output]) - max(0, o.distance)
+            o.op: min(self.size(self.ranges[o.input]), self.size(self.ranges[o.output]) - max(0, o.distance))
             for o in permitted(self.graph, self.ranges, self.kernels, self.in_place, False)
         }
         for element, position in enumerate(self.elements):
@@ -198,8 +204,8 @@ class _Search:
         """One segment in strips of so many rows; None if it repeats too much."""
         graph, ops = self.graph, self.elements[first:end]
         region = Region((strip_group(ops, strip_rows),))
-        run = schedule(region, graph)
-        macs = sum(pixel_macs(graph, graph.ops[s.op], (s.y1 - s.y0) * (s.x1 - s.x0)) for s in run)
+        found = run(region, graph)
+        macs = sum(executed_macs(graph, found.steps).values())
         if macs > MOST_REPETITION * sum(op_macs(graph, graph.ops[p]) for p in ops):
             return None
         inner = {k.tensor for k in windows(graph, region.groups[0])}
@@ -208,17 +214,16 @@ class _Search:
         ]
         ram = sum(self.size(r) for r in live)
         ram += workspace(graph, region, self.kernels, self.alignment, self.in_place).size
-        return Part(first, end, strip_rows, ram - self._saved(region, live), macs)
+        return Part(first, end, strip_rows, ram - self._saved(found, live), macs)
 
-    def _saved(self, region: Region, live: Sequence[LiveRange]) -> int:
+    def _saved(self, found: Run, live: Sequence[LiveRange]) -> int:
         """Bytes by which a segment's output may lie on its input, if that dies."""
-        graph, ops = self.graph, region.ops
+        graph, ops = self.graph, found.region.ops
         result, source = graph.ops[ops[-1]].outputs[0], graph.ops[ops[0]].inputs[0]
         dies = any(r.tensors[0] == source and r.last in ops and not r.is_output for r in live)
         if self.in_place != "rows" or not dies:
             return 0
-        run = [step for step in schedule(region, graph) if step.op != SOURCE]
-        distance = region_distance(graph, run, source, result)
+        distance = region_distance(graph, found.steps, source, result)
         return 0 if distance is None else max(0, graph.tensors[result].size - distance)
 
     def named(self, part: Part) -> Segment:

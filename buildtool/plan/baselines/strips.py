@@ -13,10 +13,12 @@ from dataclasses import dataclass
 
 from buildtool.errors import UsageError
 from buildtool.graph.types import ALIAS_KINDS, Graph
-from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.receptive import rows
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
+from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.types import Target
 
@@ -60,6 +62,7 @@ def plan_strips(
     *,
     in_place: str = "rows",
     image: str = "overwritable",
+    session: Session | None = None,
 ) -> Plan:
     """The plan that runs `segments` in strips and all other operators one by one.
 
@@ -75,9 +78,8 @@ def plan_strips(
         for position, kernel in enumerate(kernels)
         if kernel is not None and groups.get(position, Group((position,))).ops[0] == position
     ]
-    return assemble_streamed(
-        graph, target, tuple(regions), kernels, strategy=STRATEGY, in_place=in_place, image=image
-    )
+    timeline = Timeline.of(graph, regions, image, session)
+    return assemble(timeline, target, kernels, strategy=STRATEGY, in_place=in_place)
 
 
 def segment_group(graph: Graph, segment: Segment) -> Group:

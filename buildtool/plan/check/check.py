@@ -12,16 +12,16 @@ from buildtool.errors import PlanError, TargetError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
-from buildtool.plan.assemble.assemble import arena_problem
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.check.memory import replay
 from buildtool.plan.check.replay import Life, alias_groups, check_coverage, lives_in_steps
 from buildtool.plan.place.bounds import bound
+from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.plan.types import Buffer, BufferKind, Plan, Step
 from buildtool.target.catalogue import features, scratch_bytes
+from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate
-from buildtool.target.registry import target_digest
 from buildtool.target.types import KernelVariant, Target
 
 _IMAGES = ("overwritable", "resident", "stream")
@@ -104,7 +104,7 @@ def _check_identity(plan: Plan, graph: Graph, target: Target) -> None:
     """The plan is of this graph, this target."""
     if plan.topology != topology_digest(graph):
         raise PlanError("the plan is for a network of another topology", hint="plan again")
-    if plan.target != target_digest(target):
+    if plan.target != planning_digest(target):
         raise PlanError("the plan is for another board or other kernels", hint="plan again")
     if plan.image not in _IMAGES:
         raise PlanError(f"image mode '{plan.image}' is unknown", hint="known: " + ", ".join(_IMAGES))

@@ -7,6 +7,7 @@ over too early or a lifetime cut short all end in a read of the wrong byte.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from buildtool.errors import PlanError
 from buildtool.graph.liveness import alias_roots
-from buildtool.graph.types import Graph, Op
+from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
 from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Step
@@ -84,6 +85,25 @@ class Memory:
                     operator=reader,
                     tensor=self.graph.tensors[tensor].name,
                 )
+
+    def require_bytes(self, tensor: int, first: int, end: int, reader: str) -> None:
+        """PlanError unless bytes [first, end) of a tensor that lies whole in its buffer are there."""
+        piece = Piece(self.buffer(tensor).offset + first, first, end - first)
+        held = self.tags[piece.address : piece.address + piece.size]
+        if held.size != piece.size or (held != self._tag(tensor, piece)).any():
+            name = self.graph.tensors[tensor].name
+            raise PlanError(
+                f"bytes {first} to {end} are not in the arena when they are read",
+                operator=reader,
+                tensor=name,
+            )
+
+    def write_bytes(self, tensor: int, first: int, end: int) -> None:
+        """Marks bytes [first, end) of a tensor that lies whole in its buffer as written."""
+        piece = Piece(self.buffer(tensor).offset + first, first, end - first)
+        if piece.address < 0 or piece.address + piece.size > self.tags.size:
+            raise PlanError("is written outside of the arena", tensor=self.graph.tensors[tensor].name)
+        self.tags[piece.address : piece.address + piece.size] = self._tag(tensor, piece)
 
     def buffer(self, tensor: int) -> Buffer:
         """The buffer of a tensor, or of the tensor whose bytes it is."""
@@ -193,8 +213,11 @@ def _step(
         return
     # of an operator in slices, all input is read again for the last one
     contract = kernel.overlap if kernel and not in_slices else Contract.NONE
-    if contract is Contract.PARTS:  # used by plans of whole operators only
+    if contract is Contract.PARTS:
         contract = Contract.NONE
+        if not streamed and op.kind is OpKind.CONCATENATION:
+            _concatenate(memory, op)
+            return
     by_row = contract is not Contract.NONE and streams(graph, op) and not accumulates(graph, op)
     for y0, y1 in [(y, y + 1) for y in range(step.y0, step.y1)] if by_row else [(step.y0, step.y1)]:
         spans = list(_read(memory, op, (y0, y1), (step.x0, step.x1)))
@@ -206,6 +229,34 @@ def _step(
                 memory.write(t, *_whole(graph, t))
     if scratch is not None and (memory.tags[scratch.offset : scratch.offset + scratch.size] >= 0).any():
         raise PlanError("writes over its scratch", operator=op.place)
+
+
+def _concatenate(memory: Memory, op: Op) -> None:
+    """Copies one part after the other, each line by line, as a kernel of this contract promises.
+
+    A line is what lies one behind the other in the output before the next part follows.
+    """
+    graph, result = memory.graph, op.outputs[0]
+    assert isinstance(op.attrs, AxisAttrs)
+    output = memory.buffer(result)
+    lines = math.prod(graph.tensors[result].shape[: op.attrs.axis])
+    width, column = graph.tensors[result].size // lines, 0
+    for t in op.inputs:
+        line = graph.tensors[t].size // lines
+        if t not in memory.roots:  # a constant
+            copied = [(0, lines)]
+        else:
+            source = memory.buffer(t)
+            apart = (
+                source.offset + source.size <= output.offset or output.offset + output.size <= source.offset
+            )
+            copied = [(0, lines)] if apart else [(n, n + 1) for n in range(lines)]
+        for first, end in copied:
+            if t in memory.roots:
+                memory.require_bytes(t, first * line, end * line, op.place)
+            for n in range(first, end):
+                memory.write_bytes(result, n * width + column, n * width + column + line)
+        column += line
 
 
 def _read(memory: Memory, op: Op, rows: Span, columns: Span) -> Iterator[tuple[int, Piece]]:

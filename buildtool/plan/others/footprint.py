@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from buildtool.graph.flow import Flow, Life, lives, peak, reordered
 from buildtool.graph.order import Order, least_peak_order
-from buildtool.plan.assemble.assemble import SEARCH_NODES
+from buildtool.plan.assemble.placement import SEARCH_NODES
 from buildtool.plan.place import greedy
 from buildtool.plan.place.arena import Item, Problem, validate
 from buildtool.plan.place.solver import improve

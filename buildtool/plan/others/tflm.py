@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.tflite.flat import FlatFile, RawTensor
 from buildtool.graph.tflite.offline import with_offsets
-from buildtool.plan.assemble.assemble import SEARCH_NODES
+from buildtool.plan.assemble.placement import SEARCH_NODES
 from buildtool.plan.place import greedy
 from buildtool.plan.place.arena import Item, Problem, round_up, validate
 from buildtool.plan.place.bounds import bound

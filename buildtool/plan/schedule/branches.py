@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
@@ -110,7 +109,6 @@ class Progress:
                 yield index, start, end
 
 
-@lru_cache(maxsize=64)
 def branches(graph: Graph, group: Group, tensor: int) -> Branches:
     """The lanes of a group that is fed through `tensor`.
 

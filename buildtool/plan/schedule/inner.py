@@ -8,7 +8,6 @@ along every path.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
@@ -16,12 +15,6 @@ from buildtool.plan.schedule.receptive import Axis, accumulates, axes, row_input
 from buildtool.plan.types import Group
 
 Axes = tuple[Axis, Axis]  # rows, columns
-
-
-@lru_cache(maxsize=16)
-def readers(graph: Graph) -> Mapping[int, tuple[int, ...]]:
-    """Graph.consumers, remembered."""
-    return graph.consumers()
 
 
 def made(graph: Graph, group: Group) -> tuple[int, ...]:
@@ -32,9 +25,8 @@ def made(graph: Graph, group: Group) -> tuple[int, ...]:
 def held_whole(graph: Graph, group: Group) -> frozenset[int]:
     """Of the tensors between a group's operators, those that something outside reads later."""
     inside = set(group.ops)
-    return frozenset(
-        t for t in made(graph, group) if t in graph.outputs or not inside.issuperset(readers(graph)[t])
-    )
+    outside = {t for p, op in enumerate(graph.ops) if p not in inside for t in op.inputs}
+    return frozenset(t for t in made(graph, group) if t in graph.outputs or t in outside)
 
 
 def needs(graph: Graph, group: Group) -> dict[int, Axes]:

@@ -105,23 +105,17 @@ def permitted(
     kernels: Sequence[KernelVariant | None],
     in_place: str,
     resident: bool,
-    *,
-    parts: bool = False,
 ) -> tuple[Overlap, ...]:
     """Every overlap that the kernels' contracts allow, with range indices as buffers.
-
-    `parts`: also those of concatenations, which plans of whole operators can have.
 
     An input qualifies that dies at the operator, is read by it once, and is neither a network
     output nor (if the image is resident) a network input. Overlaps that save nothing are left out.
     """
     contracts = {
-        "rows": {Contract.ROW, Contract.PIXEL},
+        "rows": {Contract.ROW, Contract.PIXEL, Contract.PARTS},
         "elementwise": {Contract.PIXEL},
         "none": set(),
     }[in_place]
-    if parts and in_place == "rows":
-        contracts.add(Contract.PARTS)
     holder = {t: index for index, r in enumerate(ranges) for t in r.tensors}
     found = []
     for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.inner import columns_kept, held_whole, made, needs, read_whole, readers
+from buildtool.plan.schedule.inner import columns_kept, held_whole, made, needs, read_whole
 from buildtool.plan.schedule.receptive import Axis, accumulates
-from buildtool.plan.schedule.schedule import advances
+from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.types import Group, Region, Scheme
 
 ACCUMULATOR_BYTES = 4
@@ -48,29 +48,30 @@ def windows(graph: Graph, group: Group) -> list[Kept]:
     return found
 
 
-def rings(graph: Graph, region: Region, image: str) -> list[Kept]:
-    """The rings of a streamed region: of the tensors that its groups hand on, and of a streamed image.
+def rings(graph: Graph, run: Run) -> list[Kept]:
+    """The rings of a region: of the tensors that its groups hand on, and of a streamed image.
 
     Tensors that something outside of the region reads, and the region's own output, have none.
     """
-    rows = _rows_held(graph, region, image)
-    inside = set(region.ops)
+    rows = _rows_held(graph, run)
+    inside = set(run.region.ops)
+    readers = graph.consumers()
     found = []
     for tensor, row_count in sorted(rows.items()):
-        if tensor not in graph.outputs and inside.issuperset(readers(graph).get(tensor, (-1,))):
+        if tensor not in graph.outputs and inside.issuperset(readers.get(tensor, (-1,))):
             found.append(_kept(graph, tensor, row_count, graph.tensors[tensor].nhwc[2]))
     return found
 
 
-def _rows_held(graph: Graph, region: Region, image: str) -> dict[int, int]:
+def _rows_held(graph: Graph, run: Run) -> dict[int, int]:
     """Tensor -> the most rows of it that are there at once and not yet read for the last time.
 
-    The region's advances are gone through backwards: what is read after rows were made is known then.
+    The run's advances are gone through backwards: what is read after rows were made is known then.
     """
-    reads = {key: tuple(_reads(graph, region, *key)) for key in _movers(region)}
+    reads = {key: tuple(_reads(graph, run.region, *key)) for key in _movers(run.region)}
     lowest: dict[int, int] = {}  # tensor -> the lowest row that is still read
     rows: dict[int, int] = {}
-    for advance in reversed(list(advances(region, graph, image))):
+    for advance in reversed(run.advances):
         t = graph.inputs[0] if advance.group < 0 else graph.ops[advance.ops[-1]].outputs[0]
         if advance.group < 0 or not accumulates(graph, graph.ops[advance.ops[-1]]):
             begin = advance.y1 - 1 if advance.group < 0 else advance.y0  # an image comes row by row

@@ -7,9 +7,11 @@ branches asks for its input little by little (see `branches`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
@@ -18,18 +20,54 @@ from buildtool.plan.schedule.inner import fed_by, made, needs
 from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 
+Ints = npt.NDArray[np.int32]
+Steps = Ints  # one step a line: the fields of types.Step in their order
 
-def schedule(region: Region, graph: Graph, image: str = "overwritable") -> tuple[Step, ...]:
-    """The steps of one region, in order; rows and columns as in Tensor.nhwc of the operator's first output.
+
+@dataclass(frozen=True)
+class Advance:
+    """Rows [y0, y1) that are made in one go inside a streamed region.
+
+    `group`: the group's place in the region, -1 where rows of the image are delivered; `ops`: the
+    operators that run for them, of which the last one has these rows.
+    """
+
+    group: int
+    ops: tuple[int, ...]
+    y0: int
+    y1: int
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """How a region runs: `advances` (of a streamed region) and `steps`, both in order.
+
+    Rows and columns of a step are those of Tensor.nhwc of the operator's first output.
+    """
+
+    region: Region
+    advances: tuple[Advance, ...]
+    steps: Steps
+
+
+def run(region: Region, graph: Graph, image: str = "overwritable") -> Run:
+    """The one way in which a region runs; PlanError for a region that no scheme covers.
 
     A region that reads a streamed image (`image` is "stream") begins with the delivery of the rows
-    it needs. Raises PlanError for a region that no scheme covers.
+    it needs.
     """
     if not region.groups:
         raise PlanError("a region without groups has no schedule")
     if not region.is_streamed:
-        return _operator_steps(region.groups[0], graph, image)
-    return tuple(_pulled(region, graph, image))
+        return Run(region, (), _operator_steps(region.groups[0], graph, image))
+    chain = links(region, graph)
+    found = tuple(_advances(chain, graph, image))
+    return Run(region, found, _steps_of(chain, graph, found))
+
+
+def schedule(region: Region, graph: Graph, image: str = "overwritable") -> tuple[Step, ...]:
+    """The steps of one region as objects: see `run`."""
+    return tuple(Step(*line) for line in run(region, graph, image).steps.tolist())
 
 
 def plan_steps(regions: Iterable[Region], graph: Graph, image: str = "overwritable") -> tuple[Step, ...]:
@@ -43,17 +81,17 @@ def _position(group: Group, graph: Graph) -> int:
     return group.ops[-1]
 
 
-def _operator_steps(group: Group, graph: Graph, image: str) -> tuple[Step, ...]:
+def _operator_steps(group: Group, graph: Graph, image: str) -> Steps:
     """One operator, over its whole output in one step."""
     position = _position(group, graph)
     if len(group.ops) != 1 or group.scheme is not Scheme.OPERATOR:
         raise PlanError("only a single operator runs over all rows in one step", operator=str(group.ops))
     _, height, width, _ = graph.tensors[graph.ops[position].outputs[0]].nhwc
-    delivered: tuple[Step, ...] = ()
+    steps = [(position, 0, height, 0, width)]
     if image == "stream" and graph.inputs[0] in graph.ops[position].inputs:
         _, rows_in, width_in, _ = graph.tensors[graph.inputs[0]].nhwc
-        delivered = tuple(Step(SOURCE, y, y + 1, 0, width_in) for y in range(rows_in))
-    return (*delivered, Step(position, 0, height, 0, width))
+        steps = [*((SOURCE, y, y + 1, 0, width_in) for y in range(rows_in)), *steps]
+    return np.array(steps, np.int32)
 
 
 @dataclass(frozen=True)
@@ -71,20 +109,6 @@ class Link:
     branches: Branches | None
 
 
-@dataclass(frozen=True)
-class Advance:
-    """Rows [y0, y1) that are made in one go inside a streamed region.
-
-    `group`: the group's place in the region, -1 where rows of the image are delivered; `ops`: the
-    operators that run for them, of which the last one has these rows.
-    """
-
-    group: int
-    ops: tuple[int, ...]
-    y0: int
-    y1: int
-
-
 def links(region: Region, graph: Graph) -> list[Link]:
     """The groups of a streamed region, in order."""
     found = []
@@ -99,9 +123,8 @@ def links(region: Region, graph: Graph) -> list[Link]:
     return found
 
 
-def advances(region: Region, graph: Graph, image: str) -> Iterator[Advance]:
-    """How a streamed region's groups advance, in order."""
-    chain = links(region, graph)
+def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advance]:
+    """How the groups of a streamed region advance, in order."""
     from_source = image == "stream" and chain[0].input == graph.inputs[0]
     done = [0] * len(chain)
     moving = [link.branches and Progress(link.branches) for link in chain]
@@ -131,43 +154,82 @@ def advances(region: Region, graph: Graph, image: str) -> Iterator[Advance]:
     yield from pull(len(chain) - 1, chain[-1].height)
 
 
-def _pulled(region: Region, graph: Graph, image: str) -> Iterator[Step]:
-    for advance in advances(region, graph, image):
-        if advance.group < 0:
-            width = graph.tensors[graph.inputs[0]].nhwc[2]
-            yield from (Step(SOURCE, y, y + 1, 0, width) for y in range(advance.y0, advance.y1))
-        elif region.groups[advance.group].scheme is Scheme.BRANCHES:
-            (position,) = advance.ops
-            yield Step(position, advance.y0, advance.y1, 0, columns(graph, graph.ops[position]))
+def _steps_of(chain: Sequence[Link], graph: Graph, found: Sequence[Advance]) -> Steps:
+    """The steps of all advances: those of each kind are made at once, and put in their places."""
+    kinds: dict[tuple[int, tuple[int, ...]], list[int]] = {}  # group and operators -> the advances' numbers
+    for number, advance in enumerate(found):
+        kinds.setdefault((advance.group, advance.ops), []).append(number)
+    rows_of = np.array([(advance.y0, advance.y1) for advance in found], np.int32)
+    calls = {kind: _calls(chain, graph, *kind) for kind in kinds}
+    length = rows_of[:, 1] - rows_of[:, 0]  # in steps: a streamed image comes row by row
+    for kind, at in kinds.items():
+        if kind[0] >= 0:
+            length[at] = len(calls[kind])
+    end = np.cumsum(length)
+    steps = np.empty((int(end[-1]), 5), np.int32)
+    for kind, at in kinds.items():
+        if kind[0] < 0:
+            y = np.arange(rows_of[at[-1], 1])
+            places = np.repeat((end - length)[at] - rows_of[at, 0], length[at]) + y
+            steps[places] = _delivery(graph, y)
         else:
-            yield from group_steps(region.groups[advance.group], graph, advance.y0, advance.y1)
+            block = _block(chain[kind[0]], kind[1], graph, calls[kind], rows_of[at])
+            steps[(end - length)[at, None] + np.arange(len(calls[kind]))] = block
+    return steps
 
 
-def row_ranges(group: Group, graph: Graph, y0: int, y1: int) -> list[tuple[int, int]]:
-    """Per operator of a group, the rows it makes for rows [y0, y1) of the last one."""
+def _delivery(graph: Graph, y: Ints) -> Steps:
+    """The steps that deliver rows `y` of a streamed image."""
+    width = np.full_like(y, graph.tensors[graph.inputs[0]].nhwc[2])
+    return np.stack([np.full_like(y, SOURCE), y, y + 1, np.zeros_like(y), width], axis=1)
+
+
+def _calls(chain: Sequence[Link], graph: Graph, group: int, ops: tuple[int, ...]) -> Ints:
+    """The calls of each advance of one kind: operator's place in `ops`, columns from and to; a line each."""
+    if group < 0:
+        return np.zeros((0, 3), np.int32)
+    if chain[group].branches is not None:
+        return np.array([(0, 0, columns(graph, graph.ops[ops[0]]))], np.int32)
+    return np.array(hand_offs(chain[group].group, graph), np.int32)
+
+
+def _block(link: Link, ops: tuple[int, ...], graph: Graph, calls: Ints, spans: Ints) -> Ints:
+    """The steps of all advances of one kind: [advance, call, field of a step].
+
+    `spans`: the rows (y0, y1) of each advance.
+    """
+    low, high = spans[:, :1], spans[:, 1:]
+    if link.branches is None:
+        low, high = _row_ranges(link.group, graph, spans[:, 0], spans[:, 1])
+    place, x0, x1 = calls.T
+    block = np.empty((len(spans), len(calls), 5), np.int32)
+    block[:, :, 0] = np.array(ops, np.int32)[place]
+    block[:, :, 1], block[:, :, 2] = low[:, place], high[:, place]
+    block[:, :, 3], block[:, :, 4] = x0, x1
+    return block
+
+
+def _row_ranges(group: Group, graph: Graph, y0: Ints, y1: Ints) -> tuple[Ints, Ints]:
+    """Rows [low, high) that each operator of a group makes for rows [y0, y1) of the last one.
+
+    One line for each of the spans, one column for each operator.
+    """
     wanted = {graph.ops[group.ops[-1]].outputs[0]: (y0, y1)}
-    ranges = []
+    lows, highs = [], []
     for position in reversed(group.ops):
         op = graph.ops[position]
         low, high = wanted[op.outputs[0]]
-        ranges.append((low, high))
+        lows.append(low)
+        highs.append(high)
         axis, _ = axes(graph, op)
         for t in row_inputs(graph, op):
-            height = graph.tensors[t].nhwc[1]
-            need = (max(0, axis.low(low)), min(height, axis.high(high)))
-            known = wanted.get(t, need)
-            wanted[t] = (min(known[0], need[0]), max(known[1], need[1]))
-    return ranges[::-1]
+            first = np.maximum(0, low * axis.stride - axis.pad)
+            end = np.minimum(graph.tensors[t].nhwc[1], (high - 1) * axis.stride - axis.pad + axis.kernel)
+            known = wanted.get(t, (first, end))
+            wanted[t] = (np.minimum(known[0], first), np.maximum(known[1], end))
+    return np.stack(lows[::-1], axis=1), np.stack(highs[::-1], axis=1)
 
 
-def group_steps(group: Group, graph: Graph, y0: int, y1: int) -> Iterator[Step]:
-    """The steps that make rows [y0, y1) of a group: from hand-off to hand-off, operator by operator."""
-    spans = row_ranges(group, graph, y0, y1)
-    for index, x0, x1 in hand_offs(group, graph):
-        yield Step(group.ops[index], *spans[index], x0, x1)
-
-
-@lru_cache(maxsize=256)
 def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
     """(operator's place in the group, columns from, columns to) for one row of a group, in order."""
     width = columns(graph, graph.ops[group.ops[-1]])

@@ -26,8 +26,9 @@ from functools import cached_property, lru_cache
 
 from buildtool.errors import UsageError, suggest
 from buildtool.graph.types import Graph
-from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.receptive import streams
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.paths import Search, Way
@@ -176,14 +177,13 @@ class Front:
 
     def assemble(self, regions: tuple[Region, ...]) -> Plan:
         """The placed plan of some regions."""
-        return assemble_streamed(
-            self.graph,
+        timeline = Timeline.of(self.graph, regions, self.settings.image)
+        return assemble(
+            timeline,
             self.target,
-            regions,
             self.elements.kernels,
             strategy=STRATEGY,
             in_place=self.settings.in_place,
-            image=self.settings.image,
         )
 
     def lean(self, way: Way) -> Plan:

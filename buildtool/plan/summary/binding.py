@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from buildtool.graph.types import Graph
-from buildtool.plan.assemble.assemble import arena_problem
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.schedule.schedule import plan_steps
+from buildtool.plan.place.problem import arena_problem
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.summary import peak
 from buildtool.plan.types import SOURCE, Plan
+from buildtool.session import Session
 
 
 @dataclass(frozen=True)
@@ -26,22 +27,27 @@ class Binding:
     live_bytes: int
 
 
-def binding(plan: Plan, graph: Graph | None = None) -> Binding:
-    """Where `plan` is fullest. Without the graph, a plan of several steps a region names no operator."""
+def binding(plan: Plan, graph: Graph | None = None, session: Session | None = None) -> Binding:
+    """Where `plan` is fullest. Without the graph, a plan of several steps a region names no operator.
+
+    `session`: what may know the plan's timeline already.
+    """
     if graph is not None and any(region.is_streamed for region in plan.regions):
-        moment = peak(plan, graph)
+        moment = peak(plan, graph, session=session)
         assert moment is not None
         place = "" if moment.step.op == SOURCE else graph.ops[moment.step.op].place
         return Binding(moment.step.op, place, moment.number, moment.bytes)
     most = bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment))
     if graph is not None:
-        steps = [step.op for step in plan_steps(plan.regions, graph, plan.image)]
-    elif all(len(r.groups) == 1 and not r.groups[0].rows_per_step for r in plan.regions):
-        steps = [r.groups[0].ops[0] for r in plan.regions]
+        steps = Timeline.of(graph, plan.regions, plan.image, session).steps[:, 0].tolist()
+    elif not any(region.is_streamed for region in plan.regions):
+        steps = [region.ops[0] for region in plan.regions]
     else:
         steps = []
     if most.time >= len(steps):
         return Binding(-1, "", most.time, most.live)
     op = steps[most.time]
+    if op == SOURCE:
+        return Binding(op, "", most.time, most.live)
     place = graph.ops[op].place if graph is not None else f"operator {op} ({plan.kernels[op]})"
     return Binding(op, place, most.time, most.live)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from buildtool.emit.image import WeightImage, weight_image
+from buildtool.emit.image import image_layout
 from buildtool.emit.names import shape
 from buildtool.emit.sources import plan_kernels
 from buildtool.errors import BuildtoolError, Hint, Value, to_data
@@ -75,10 +75,10 @@ def _verdict(prepared: Prepared) -> dict[str, Any]:
     verdict: dict[str, Any] = {"board": target.board.name, "title": target.board.title}
     try:
         graph, plan = nearest(prepared)
-        image = weight_image(graph, plan_kernels(plan, target))
+        flash = image_layout(graph, plan_kernels(plan, target)).size
     except BuildtoolError as error:
         return {**verdict, "fits": False, "error": to_data(error)}
-    found = needs(plan, target, len(image.data), prepared.options)
+    found = needs(plan, target, flash, prepared.options)
     at = binding(plan, graph)
     fits = not any(need.excess for need in found)
     return {
@@ -98,7 +98,7 @@ def _verdict(prepared: Prepared) -> dict[str, Any]:
         "f": plan.f,
         "arena_bytes": plan.arena_bytes,
         "arena_bound_bytes": plan.arena_bound_bytes,
-        "flash_bytes": len(image.data),
+        "flash_bytes": flash,
         "cost": plan.cost,
         "binding_operator": f"{at.place} {graph.op_name(at.op)}" if at.op >= 0 else "",
         "binding_bytes": at.live_bytes,
@@ -107,7 +107,7 @@ def _verdict(prepared: Prepared) -> dict[str, Any]:
         if fits
         else [
             {"text": hint.text, "settings": dict(hint.settings)}
-            for hint in (*_advice(prepared, plan, graph, at.op), *_elsewhere(plan, image))
+            for hint in (*_advice(prepared, plan, graph, at.op), *_elsewhere(plan, flash))
         ],
     }
 
@@ -134,9 +134,8 @@ def _advice(prepared: Prepared, plan: Plan, graph: Graph, position: int) -> list
     return advice
 
 
-def _elsewhere(plan: Plan, image: WeightImage) -> list[Hint]:
+def _elsewhere(plan: Plan, size: int) -> list[Hint]:
     """The known boards that have room for the plan and its weights."""
-    size = len(image.data)
     targets = {name: load_target(TargetChoice(name)) for name in board_names()}
     fitting = [
         n for n, target in targets.items() if not any(need.excess for need in needs(plan, target, size))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from buildtool.emit.image import weight_image
+from buildtool.emit.image import image_layout
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.types import Plan
@@ -31,7 +31,7 @@ def front_of(request: Front, session: Session) -> Answer:
     network = load_network(request.model, session)
     prepared = prepare(network, target, options, session)
     graph = prepared.graphs[0]
-    refuse_weights(target, options, len(weight_image(graph, catalogue.select_all(target, graph)).data))
+    refuse_weights(target, options, image_layout(graph, catalogue.select_all(target, graph)).size)
     found = points(prepared, options.ram)
     if not found:
         raise _refused(prepared)

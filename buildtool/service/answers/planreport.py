@@ -9,7 +9,8 @@ from typing import Any
 from buildtool.errors import BuildtoolError
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
 from buildtool.modes import Image, Objective, Strategy
-from buildtool.plan.summary.summary import Held, Moment, RegionSummary, Summary, Use, Work, summarize
+from buildtool.plan.summary.memory import Held, Moment, Use
+from buildtool.plan.summary.summary import RegionSummary, Summary, Work, summarize
 from buildtool.plan.types import SOURCE, BufferKind, Plan
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import Planned, make_plan

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtool.emit.sources import Sources, plan_kernels
+from buildtool.emit.sources import Sources, plan_kernels, plan_routines
 from buildtool.errors import ToolError
 from buildtool.graph.types import Graph
 from buildtool.plan.summary.view import to_json
-from buildtool.plan.types import BufferKind, Plan
-from buildtool.service.firmware.library import SLICES_SOURCE, SUMS_SOURCES, include_folder
+from buildtool.plan.types import Plan
+from buildtool.service.firmware.library import include_folder, kernel_includes, source_files
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, run
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import TargetPlugin
-from buildtool.target.registry import kernels_root
 from buildtool.target.types import Target, Toolchain
 
 
@@ -30,14 +29,8 @@ class Firmware:
 
 def kernel_sources(plan: Plan, target: Target) -> list[Path]:
     """The kernels' C files that the plan needs, the runtime's first, sorted by name."""
-    root = kernels_root()
-    chosen = plan_kernels(plan, target)
-    used = {source for kernel in chosen if kernel for source in kernel.sources}
-    if any(load.channels for load in plan.loads):
-        used.add(SLICES_SOURCE)
-    fed = (chosen[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
-    used.update(source for kernel in fed if kernel for source in SUMS_SOURCES[kernel.op])
-    return [root / "runtime" / "nn_image.c", *(root / source for source in sorted(used))]
+    kernels = [kernel for kernel in plan_kernels(plan, target) if kernel]
+    return source_files(target, [*kernels, *plan_routines(plan, target)])
 
 
 def write_files(files: dict[str, bytes], folder: Path) -> None:
@@ -65,14 +58,14 @@ def build_firmware(
     """
     emitted = folder / "src"
     write_files(sources.files, emitted)
-    kernels = include_folder()
+    kernels = kernel_includes(target)
     compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags))
     harness = plugin.harness(target.board)
-    own = (emitted, *map(Path, toolchain.includes), kernels)
+    own = (emitted, *map(Path, toolchain.includes), *kernels)
     units = [
-        *(Unit(emitted / name, (emitted, kernels)) for name in sources.c_files),
+        *(Unit(emitted / name, (emitted, *kernels)) for name in sources.c_files),
         Unit(emitted / f"{sources.net}_weights.S"),
-        *(Unit(source, (kernels,)) for source in kernel_sources(plan, target)),
+        *(Unit(source, kernels) for source in kernel_sources(plan, target)),
         *(Unit(source, (*own, *harness.includes)) for source in harness.sources),
         *(Unit(Path(source), own) for source in toolchain.objects),
     ]
@@ -133,9 +126,12 @@ def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: 
     make = getattr(plugin, "build_files", None)
     if make is None:
         return {}
-    root = kernels_root()
-    kernels = {str(path.relative_to(root)): path for path in kernel_sources(plan, target)}
-    headers = {str(path.relative_to(root)): path for path in sorted(include_folder().glob("*.h"))}
+    used = kernel_sources(plan, target)
+    kernels = {f"{path.parent.name}/{path.name}": path for path in used}
+    folders = sorted({path.parent for path in used} | {include_folder()})
+    headers = {
+        f"{folder.name}/{path.name}": path for folder in folders for path in sorted(folder.glob("*.h"))
+    }
     copied = {f"kernels/{name}": path.read_bytes() for name, path in {**kernels, **headers}.items()}
     made: dict[str, bytes] = make(sources.net, list(kernels))
     return {**copied, **made}

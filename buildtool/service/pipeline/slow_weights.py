@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
 
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline.options import PlanOptions
-from buildtool.target.types import Board, KernelVariant, Target
-
-if TYPE_CHECKING:
-    from buildtool.plan.assemble.loads import Constants
+from buildtool.target.types import Board, Target
 
 
 def loads_weights(board: Board) -> bool:
@@ -23,13 +20,14 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
 
     Empty for boards that read their weights in place.
     """
+    from buildtool.plan.assemble.loads import constants
     from buildtool.plan.place.arena import round_up
     from buildtool.target import catalogue
 
     if not loads_weights(target.board):
         return ()
     kernels = catalogue.select_all(target, graph)
-    blocks = _constants(graph, kernels)
+    blocks = constants(graph, kernels)
     alignment = target.board.alignment
     found = []
     for position, op in enumerate(graph.ops):
@@ -46,20 +44,14 @@ def with_loads(bare: Plan, graph: Graph, target: Target, options: PlanOptions, g
     It is `bare` itself where nothing is loaded.
     """
     from buildtool.emit.sources import plan_kernels
+    from buildtool.plan.assemble.loads import constants
     from buildtool.plan.assemble.loads import with_loads as add_loads
 
     if not loads_weights(target.board):
         return bare
     kernels = plan_kernels(bare, target)
-    blocks = _constants(graph, kernels)
+    blocks = constants(graph, kernels)
     made = add_loads(bare, graph, target, kernels, blocks, goal, options.in_place)
     if made.moves and options.max_cost is not None and made.cost > options.max_cost:
-        return add_loads(bare, graph, target, kernels, blocks, goal, options.in_place, moving=False)
+        return add_loads(bare, graph, target, kernels, blocks, goal, options.in_place, enough=math.inf)
     return made
-
-
-def _constants(graph: Graph, kernels: tuple[KernelVariant | None, ...]) -> dict[int, Constants]:
-    from buildtool.emit.image import weight_image
-    from buildtool.emit.loading import constants
-
-    return constants(graph, kernels, weight_image(graph, kernels))

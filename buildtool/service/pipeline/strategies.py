@@ -18,6 +18,7 @@ def msf_cnn(prepared: Prepared) -> Plan:
         max_f=options.max_f,
         in_place=options.in_place,
         image=options.image,
+        session=prepared.session,
     )
 
 
@@ -27,7 +28,21 @@ def xcore_strips(prepared: Prepared) -> Plan:
     from buildtool.plan.baselines.strips import parse_segments, plan_strips
 
     graph, target, options = prepared.graphs[0], prepared.target, prepared.options
-    how = {"in_place": options.in_place, "image": options.image}
     if options.segments:
-        return plan_strips(graph, target, parse_segments(options.segments), **how)
-    return best_strips(graph, target, ram=options.ram, max_f=options.max_f, **how)
+        return plan_strips(
+            graph,
+            target,
+            parse_segments(options.segments),
+            in_place=options.in_place,
+            image=options.image,
+            session=prepared.session,
+        )
+    return best_strips(
+        graph,
+        target,
+        ram=options.ram,
+        max_f=options.max_f,
+        in_place=options.in_place,
+        image=options.image,
+        session=prepared.session,
+    )

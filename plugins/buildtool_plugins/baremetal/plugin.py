@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.errors import ToolError, did_you_mean
-from buildtool.target.plugin import Harness
+from buildtool.target.kernels import kernels_root
+from buildtool.target.plugin import Harness, KernelFolder
 from buildtool.target.types import Board, LinkerScript, RunRequest, RunResult, Toolchain
 from buildtool_plugins import baremetal, harness
 from buildtool_plugins.baremetal.linker import STACK_GUARD_BYTES, linker_script
@@ -58,7 +59,7 @@ class BaremetalPlugin(ABC):
 
     `root`: the family's folder, with its boards; `toolchains`: the ones it knows; `cross`: what its
     archiver's name begins with; `cflags`: of the family, for every compiler; `startup`: its sources in
-    `root` that every firmware has.
+    `root` that every firmware has; `kernels`: its kernel families.
     """
 
     name: str
@@ -67,6 +68,7 @@ class BaremetalPlugin(ABC):
     cross: str
     cflags: tuple[str, ...]
     startup: tuple[str, ...]
+    kernels: tuple[str, ...]
 
     @abstractmethod
     def tools(self, name: str) -> Tools:
@@ -79,6 +81,10 @@ class BaremetalPlugin(ABC):
     def board_files(self) -> tuple[Path, ...]:
         """The .toml files of the boards it knows."""
         return tuple(sorted((self.root / "boards").glob("*.toml")))
+
+    def kernel_families(self) -> tuple[KernelFolder, ...]:
+        """The kernels for its cores' instruction sets."""
+        return tuple(KernelFolder(kernels_root() / name) for name in self.kernels)
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """The compiler `name` ("" for the board's default), with the board's linker script."""

@@ -19,6 +19,7 @@ class CortexMPlugin(BaremetalPlugin):
     cross = "arm-none-eabi-"
     cflags = ("-fshort-enums",)  # the two compilers' defaults differ
     startup = ("startup.c", "semihosting_call.c")
+    kernels = ("cortex_m_dsp", "cortex_m_mve", "cortex_m_cmsis_nn", "cortex_m_cmsis_nn_mve")
 
     def tools(self, name: str) -> Tools:
         """Clang, or Arm's gcc."""

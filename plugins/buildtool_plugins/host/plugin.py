@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.errors import ToolError, did_you_mean
-from buildtool.target.plugin import Harness
+from buildtool.target.kernels import kernels_root
+from buildtool.target.plugin import Harness, KernelFolder
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 from buildtool_plugins import harness
 
@@ -27,6 +28,10 @@ class HostPlugin:
     def board_files(self) -> tuple[Path, ...]:
         """The .toml files of the boards it knows."""
         return tuple(sorted((ROOT / "boards").glob("*.toml")))
+
+    def kernel_families(self) -> tuple[KernelFolder, ...]:
+        """The plain C kernels, which every core can run."""
+        return (KernelFolder(kernels_root() / "reference", portable=True),)
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """The compiler `name`: "clang", "gcc", or "" for whichever is there."""

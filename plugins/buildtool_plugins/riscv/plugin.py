@@ -21,6 +21,7 @@ class RiscvPlugin(BaremetalPlugin):
     cross = "riscv64-unknown-elf-"
     cflags = ("-msmall-data-limit=0",)  # no sections of their own for small globals: nothing sets gp
     startup = ("startup.c", "semihosting_call.S", "integers.c", "floats.c")
+    kernels = ("riscv", "riscv_v")
 
     def tools(self, name: str) -> Tools:
         """Clang alone."""

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buildtool.emit.image import weight_image
-from buildtool.emit.loading import constants
 from buildtool.emit.sources import emit
 from buildtool.errors import PlanError
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.assemble.loads import Constants, with_loads
+from buildtool.plan.assemble.loads import Constants, constants, with_loads
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
 from buildtool.plan.check.check import check
 from buildtool.plan.types import BufferKind
@@ -30,7 +29,7 @@ def parts():
     graph = read_graph(load_model(NETWORK))[1]
     target = load_target("xcore")
     kernels = tuple(catalogue.select(target, graph, op) for op in graph.ops)
-    blocks = constants(graph, kernels, weight_image(graph, kernels))
+    blocks = constants(graph, kernels)
     return graph, target, kernels, blocks
 
 

@@ -12,9 +12,10 @@ from plan_nets import Net, make_target
 
 from buildtool.errors import PlanError
 from buildtool.plan import codec
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.moves import place_in_parts
-from buildtool.plan.assemble.streamed import assemble_streamed
 from buildtool.plan.check.check import check
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Group, Overlap, Region
 from buildtool.target import catalogue
 
@@ -34,8 +35,9 @@ def alone(graph, target, **changed):
     """The plan in which every operator is a region."""
     kernels = tuple(catalogue.select(target, graph, op) for op in graph.ops)
     regions = tuple(Region((Group((p,)),)) for p in range(len(graph.ops)))
-    options = {"strategy": "test", "in_place": "rows", "image": "overwritable"} | changed
-    return assemble_streamed(graph, target, regions, kernels, **options)
+    options = {"strategy": "test", "in_place": "rows"} | changed
+    timeline = Timeline.of(graph, regions, options.pop("image", "overwritable"))
+    return assemble(timeline, target, kernels, **options)
 
 
 def test_a_chain_needs_no_more_than_one_of_its_operators():

@@ -13,8 +13,9 @@ from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.check.check import check
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Group, Overlap, Region, Scheme
-from buildtool.target.registry import target_digest
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import Contract, Target
 
 TARGET = make_target(scratch="kh * kw * cin")
@@ -258,7 +259,7 @@ def test_a_kernel_that_does_not_serve_the_shape_is_refused():
         TARGET.board,
         tuple(replace(k, when="kh == 7" if k.op == "CONV_2D" else k.when) for k in TARGET.kernels),
     )
-    _refused(replace(made, target=target_digest(narrow)), graph, narrow, match="does not serve")
+    _refused(replace(made, target=planning_digest(narrow)), graph, narrow, match="does not serve")
 
 
 def test_an_arena_beyond_its_memory_is_refused():
@@ -287,8 +288,8 @@ def test_operators_cut_into_steps_of_rows_are_placed_checked_and_run(rows):
         for r in made.regions
     )
     kernels = [next((k for k in TARGET.kernels if k.name == name), None) for name in made.kernels]
-    options = {"strategy": "layerwise", "in_place": "rows", "image": "overwritable"}
-    chopped = assemble(graph, TARGET, regions, kernels, **options)
+    timeline = Timeline.of(graph, regions, "overwritable")
+    chopped = assemble(timeline, TARGET, kernels, strategy="layerwise", in_place="rows")
     check(chopped, graph, TARGET)
     assert run(chopped, graph, TARGET) == ""
     assert (chopped.arena_bytes, chopped.macs) == (made.arena_bytes, made.macs)

@@ -10,11 +10,12 @@ from plan_nets import Net, make_target
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import ALIAS_KINDS, Pad
-from buildtool.plan.assemble.streamed import assemble_streamed
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.check.check import check
 from buildtool.plan.check.memory import replay
 from buildtool.plan.schedule.inner import held_whole, objection
 from buildtool.plan.schedule.rings import windows
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Region, Scheme
 from buildtool.target import catalogue
 
@@ -33,7 +34,8 @@ def assembled(graph, target, groups, in_place="rows", image="overwritable"):
         for p, kernel in enumerate(kernels)
         if kernel is not None and p not in covered
     )
-    plan = assemble_streamed(graph, target, regions, kernels, strategy="test", in_place=in_place, image=image)
+    timeline = Timeline.of(graph, regions, image)
+    plan = assemble(timeline, target, kernels, strategy="test", in_place=in_place)
     return plan, kernels
 
 

@@ -1,17 +1,16 @@
 """Constants of the Helium kernels: weights in vectors of 16 bytes, biases and factors by tiles of channels.
 
-The layouts are described at the top of each kernel in kernels/cortex_m_mve.
+The layouts are described at the top of each kernel beside this file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.packing import channel_head, filter_weights, words
+from buildtool.emit.blocks import Packing, channel_head, filter_weights, words
 from buildtool.graph.types import Activation, ConvAttrs, FullyConnectedAttrs, Graph, Op, OpKind
 
 VECTOR = 16  # bytes
@@ -129,7 +128,7 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
     return _head(channels, _conv_mode(channels)) + bytes(VECTOR) + records.tobytes()
 
 
-PACKINGS: dict[str, Callable[[Graph, Op], bytes]] = {
+PACKINGS: dict[str, Packing] = {
     "conv_mve": _conv,
     "depthwise_mve": _depthwise,
     "fully_connected_mve": _dense,

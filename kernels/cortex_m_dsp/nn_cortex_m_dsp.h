@@ -1,7 +1,7 @@
 /* Kernels for cores with the DSP extension: Cortex-M4, M7, M33 and their like.
  *
  * They compute what their namesakes in nn.h compute, to the bit, from constants of their own
- * packing (buildtool/emit/packing_dsp.py); which shapes each serves is in its catalogue. A kernel
+ * packing (packing.py); which shapes each serves is in its catalogue. A kernel
  * that wants scratch (16-byte aligned) has a twin that says how many bytes.
  */
 #ifndef NN_CORTEX_M_DSP_H

@@ -1,7 +1,7 @@
 /* Scalar kernels for 32-bit RISC-V cores with multiplication.
  *
  * They compute what their namesakes in nn.h compute, to the bit, from constants of their own
- * packing (buildtool/emit/packing_riscv.py); which shapes each serves is in its catalogue.
+ * packing (packing.py); which shapes each serves is in its catalogue.
  */
 #ifndef NN_RISCV_H
 #define NN_RISCV_H

@@ -1,4 +1,4 @@
-"""Constants for cores with the DSP extension, laid out as kernels/cortex_m_dsp reads them.
+"""Constants for cores with the DSP extension, laid out as the kernels beside this file read them.
 
 A block begins with nn_dsp_constants. What follows has the weights in the order in which a kernel
 meets them, and every channel's requantisation in the few operations that nn_dsp_channel describes.
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.packing import channel_head, filter_weights, words
+from buildtool.emit.blocks import Packing, channel_head, filter_weights, words
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
 
@@ -190,7 +190,7 @@ def _general(good: Bools, members: Sequence[range]) -> tuple[int, int]:
     return first, min(end, len(good))
 
 
-PACKINGS = {
+PACKINGS: dict[str, Packing] = {
     "conv_pairs": conv_pairs,
     "depthwise_columns": depthwise_columns,
     "fully_connected_quads": fully_connected_quads,

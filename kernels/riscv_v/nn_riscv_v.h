@@ -2,7 +2,7 @@
  * and registers may have any length from 128 bits on.
  *
  * They compute what their namesakes in nn.h compute, to the bit; convolutions and dense layers from
- * constants of their own packing (buildtool/emit/packing_riscv.py). Which shapes each serves is in
+ * constants of their own packing (packing.py of the scalar kernels). Which shapes each serves is in
  * the catalogue.
  */
 #ifndef NN_RISCV_V_H

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.packing import aligned, channel_head, filter_weights, words
+from buildtool.emit.blocks import Packing, aligned, channel_head, filter_weights, words
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
 
@@ -141,7 +141,7 @@ def _vector(graph: Graph, op: Op, weights: npt.NDArray[np.int8]) -> bytes:
     return aligned(words(*head, mode, 0, 0, 0) + table) + np.ascontiguousarray(weights.T).tobytes()
 
 
-PACKINGS = {
+PACKINGS: dict[str, Packing] = {
     "conv_tiles": conv_tiles,
     "depthwise_rows": depthwise_rows,
     "fully_connected_tiles": fully_connected_tiles,

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from buildtool.emit.packing import (
+from buildtool.emit.blocks import (
     Packing,
     aligned,
     channel_bias,

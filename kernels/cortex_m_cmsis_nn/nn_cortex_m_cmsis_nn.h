@@ -3,10 +3,10 @@
  *
  * They compute whole operators on whole tensors, layer by layer: the library knows no windows, no
  * rings and no parts of a wider tensor's channels. Constants are packed as it wants them
- * (buildtool/emit/packing_cmsis_nn.py). What the library cannot do as asked ends in a trap, never
- * in a wrong result: a call that is not whole, a status other than success, more scratch wanted
- * than the catalogue's formula gives. The twins that say how many bytes that is ask for what the
- * functions of known versions want.
+ * (packing.py). What the library cannot do as asked ends in a trap, never in a wrong result: a call
+ * that is not whole, a status other than success, more scratch wanted than the catalogue's formula
+ * gives. The twins that say how many bytes that is ask for what the functions of known versions
+ * want.
  */
 #ifndef NN_CORTEX_M_CMSIS_NN_H
 #define NN_CORTEX_M_CMSIS_NN_H

@@ -1,0 +1,53 @@
+"""The buffers of tensors and accumulators: whole tensors, rings of rows, sums of poolings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from buildtool.graph.types import Graph
+from buildtool.plan.assemble.lives import Lives
+from buildtool.plan.schedule.receptive import accumulates
+from buildtool.plan.schedule.rings import accumulator_bytes, rings
+from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.types import Buffer, BufferKind
+
+
+def tensor_buffers(timeline: Timeline, lives: Lives, windows: Collection[int]) -> list[Buffer]:
+    """One buffer for each set of tensors that share their bytes: a ring inside a region, else all of it.
+
+    `windows`: tensors that lie in a region's workspace. What is never touched has no buffer.
+    """
+    names = _names(timeline.graph)
+    kept = {k.tensor: k for r in timeline.runs for k in rings(timeline.graph, r)}
+    found = []
+    for shared in timeline.ranges:
+        root = shared.tensors[0]
+        if root in windows or root not in lives.tensors:
+            continue
+        life, ring = lives.tensors[root], kept.get(root)
+        kind, size = (BufferKind.RING, ring.size) if ring else (BufferKind.TENSOR, shared.size)
+        rows, columns = (ring.rows, ring.columns) if ring else (0, 0)
+        found.append(
+            Buffer(kind, names[root], shared.tensors, size, life.first, life.last, rows=rows, columns=columns)
+        )
+    return found
+
+
+def _names(graph: Graph) -> dict[int, str]:
+    """Names of what is fed or computed, by place alone: a plan does not change with tensors' names."""
+    names = {t: f"input {i}" for i, t in enumerate(graph.inputs)}
+    for position, op in enumerate(graph.ops):
+        for i, t in enumerate(op.outputs):
+            names[t] = f"operator {position}" if len(op.outputs) == 1 else f"operator {position} output {i}"
+    return names
+
+
+def accumulators(timeline: Timeline, lives: Lives) -> Iterator[Buffer]:
+    """The sums of each global pooling in a streamed region."""
+    graph = timeline.graph
+    for region in timeline.regions:
+        for position in region.ops if region.is_streamed else ():
+            if accumulates(graph, graph.ops[position]):
+                life, size = lives.ops[position], accumulator_bytes(graph, position)
+                name = f"operator {position} sums"
+                yield Buffer(BufferKind.ACCUMULATOR, name, (), size, life.first, life.last, op=position)

@@ -1,0 +1,136 @@
+"""Which buffers may lie on each other: an operator's output, or a region's, on an input that dies there.
+
+Of an operator that runs by itself the kernel's contract says how far. Of a streamed region its steps
+do: the output may cover what no later step of the region reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.graph.liveness import alias_roots
+from buildtool.graph.types import Graph, Op
+from buildtool.plan.schedule.overlap import distance, permitted
+from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
+from buildtool.plan.schedule.schedule import Steps
+from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.types import Buffer, BufferKind, Overlap, Region
+from buildtool.target.types import Contract, KernelVariant
+
+
+def overlaps(
+    timeline: Timeline,
+    kernels: Sequence[KernelVariant | None],
+    buffers: Sequence[Buffer],
+    in_place: str,
+    apart: Container[int],
+) -> list[Overlap]:
+    """Every overlap that is safe, of the kinds that `in_place` allows, by the buffers' positions.
+
+    `apart`: operators whose output must not lie on their input.
+    """
+    whole = {b.tensors[0]: i for i, b in enumerate(buffers) if b.kind is BufferKind.TENSOR}
+    found = [*_of_operators(timeline, kernels, whole, in_place)]
+    if in_place == "rows":
+        found += _of_regions(timeline, kernels, whole)
+    return [o for o in found if o.op not in apart]
+
+
+def _of_operators(
+    timeline: Timeline,
+    kernels: Sequence[KernelVariant | None],
+    whole: Mapping[int, int],
+    in_place: str,
+) -> Iterator[Overlap]:
+    """Overlaps in regions of one operator; `whole`: root -> the buffer that holds all of it."""
+    alone = {region.ops[0] for region in timeline.regions if not region.is_streamed}
+    ranges = timeline.ranges
+    for o in permitted(timeline.graph, ranges, kernels, in_place, timeline.image == "resident"):
+        source, result = ranges[o.input].tensors[0], ranges[o.output].tensors[0]
+        if o.op in alone and source in whole and result in whole:
+            yield Overlap(o.op, whole[source], whole[result], o.distance)
+
+
+def _of_regions(
+    timeline: Timeline, kernels: Sequence[KernelVariant | None], whole: Mapping[int, int]
+) -> Iterator[Overlap]:
+    """Overlaps of streamed regions."""
+    graph, roots = timeline.graph, timeline.roots
+    last_use = {roots[t]: p for p, op in enumerate(graph.ops) for t in op.inputs if t in roots}
+    pinned = {roots[t] for t in graph.outputs if t in roots}
+    pinned |= set(graph.inputs) if timeline.image == "resident" else set()
+    for run in timeline.runs:
+        ops = run.region.ops
+        if not run.region.is_streamed:
+            continue
+        result = roots[graph.ops[ops[-1]].outputs[0]]
+        read = {roots[t] for p in ops for t in graph.ops[p].inputs if t in roots}
+        for t in sorted(read & set(whole) - pinned - {result}):
+            if last_use[t] not in ops:
+                continue
+            known = (
+                region_distance(graph, run.steps, t, result),
+                _distance_of_rows(graph, run.region, kernels, t),
+            )
+            apart = min((d for d in known if d is not None), default=None)
+            if apart is not None and apart < graph.tensors[result].size:
+                yield Overlap(ops[-1], whole[t], whole[result], apart)
+
+
+def _distance_of_rows(
+    graph: Graph, region: Region, kernels: Sequence[KernelVariant | None], source: int
+) -> int | None:
+    """What the kernel's contract says of an operator that is a region by itself and makes whole rows.
+
+    It may be less than what the steps say, since within a call of several rows the kernel goes row by row.
+    """
+    group, kernel = region.groups[0], kernels[region.ops[0]]
+    if len(region.ops) > 1 or group.hand_off or kernel is None:
+        return None
+    op, roots = graph.ops[region.ops[0]], alias_roots(graph)
+    operands = [t for t in op.inputs if roots.get(t) == source]
+    if len(operands) != 1 or accumulates(graph, op) or kernel.overlap not in (Contract.ROW, Contract.PIXEL):
+        return None
+    return distance(graph, op, operands[0], kernel.overlap)
+
+
+def region_distance(graph: Graph, steps: Steps, source: int, result: int) -> int | None:
+    """Least safe offset(source) - offset(result) in a region with these steps; None if it writes no rows.
+
+    `source` stands for its aliases too: rows are those of the tensor that an operator reads.
+    """
+    roots = alias_roots(graph)
+    out_row = graph.tensors[result].nhwc[2] * graph.tensors[result].nhwc[3]
+    unread = np.iinfo(np.int64).max
+    first = np.full(len(steps), unread)  # of each step: the first byte of the source that it reads
+    writes = np.zeros(len(steps), bool)
+    for position in np.unique(steps[:, 0]).tolist():
+        op, mine = graph.ops[position], steps[:, 0] == position
+        if position < 0:
+            continue  # deliveries of rows
+        for t in op.inputs:
+            if roots.get(t) == source:
+                first[mine] = np.minimum(first[mine], _first_bytes(graph, op, t, steps[mine, 1]))
+        if result in op.outputs:
+            if accumulates(graph, op):
+                return None
+            writes |= mine
+    needed = np.minimum.accumulate(first[::-1])[::-1]  # by this step or a later one
+    matters = writes & (needed < unread)
+    apart = steps[matters, 2].astype(np.int64) * out_row - needed[matters]
+    return max(0, int(apart.max(initial=0)))
+
+
+def _first_bytes(graph: Graph, op: Op, tensor: int, y0: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    """Where in `tensor` the steps of an operator that begin with rows `y0` begin to read."""
+    _, _, width, channels = graph.tensors[tensor].nhwc
+    row = width * channels
+    if accumulates(graph, op):
+        return y0.astype(np.int64) * row
+    if not streams(graph, op) or tensor not in row_inputs(graph, op):
+        return np.zeros(len(y0), np.int64)
+    axis = axes(graph, op)[0]
+    return np.maximum(0, y0.astype(np.int64) * axis.stride - axis.pad) * row

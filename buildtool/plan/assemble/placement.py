@@ -1,0 +1,113 @@
+"""Offsets for buffers: as low as found, with as few overlaps as that needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from buildtool.errors import UnsupportedError
+from buildtool.plan.place import arena, greedy
+from buildtool.plan.place.bounds import bound
+from buildtool.plan.place.problem import arena_problem
+from buildtool.plan.place.solver import decide, improve
+from buildtool.plan.types import Buffer, Overlap
+
+QUICK_NODES = 2_000  # of the exact search for offsets that meet the bound
+SEARCH_NODES = 20_000  # of the exact search for lower offsets, where greedy orders leave a gap
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Buffers with their offsets, and the overlaps they use.
+
+    `height`: the end of the highest, rounded up to the alignment; `bound`: what no placement of
+    these buffers with any of the overlaps offered can be lower than.
+    """
+
+    buffers: tuple[Buffer, ...]
+    overlaps: tuple[Overlap, ...]
+    height: int
+    bound: int
+
+
+def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) -> Placed:
+    """Offsets as low as found, with as few of the overlaps as that needs.
+
+    A placement without any overlap counts too, so that offering them never costs a byte. First the
+    exact search has a short look at the bound itself; where that is not met, greedy orders find a
+    placement, and the search goes on from there.
+    """
+    least = bound(arena_problem(buffers, options, alignment)).bytes
+    needed = _needed(buffers, options, alignment, least)
+    for offered in dict.fromkeys(((), needed, tuple(options))):
+        met = _within(arena_problem(buffers, offered, alignment), least)
+        if met is not None:
+            return _placed(buffers, offered, met, least)
+    placed = _by_greedy_orders(buffers, options, alignment, least)
+    return placed if placed.height <= least else _searched(placed, options, alignment)
+
+
+def _within(problem: arena.Problem, capacity: int) -> arena.Solution | None:
+    """A placement within a capacity, if a short search finds one."""
+    try:
+        return decide(problem, capacity, QUICK_NODES).solution
+    except UnsupportedError:
+        return None
+
+
+def _placed(
+    buffers: Sequence[Buffer], offered: Sequence[Overlap], solution: arena.Solution, least: int
+) -> Placed:
+    placed = tuple(replace(b, offset=o) for b, o in zip(buffers, solution.offsets, strict=True))
+    used = tuple(o for o in offered if _touch(placed[o.input], placed[o.output]))
+    return Placed(placed, used, solution.height, least)
+
+
+def _by_greedy_orders(
+    buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, least: int
+) -> Placed:
+    best: tuple[int, tuple[Overlap, ...], arena.Solution] | None = None
+    elementwise = tuple(o for o in options if not o.distance)
+    for offered in dict.fromkeys(((), elementwise, tuple(options))):
+        solution = greedy.solve(arena_problem(buffers, offered, alignment))
+        if best is None or solution.height < best[0]:
+            best = (solution.height, offered, solution)
+        if best[0] <= least:
+            break
+    assert best is not None
+    height, offered, solution = best
+    needed = _needed(buffers, offered, alignment, height)
+    if len(needed) < len(offered):
+        frugal = greedy.solve(arena_problem(buffers, needed, alignment))
+        if frugal.height <= height:
+            offered, solution = needed, frugal
+    return _placed(buffers, offered, solution, least)
+
+
+def _searched(placed: Placed, options: Sequence[Overlap], alignment: int) -> Placed:
+    """The same, or what the exact search finds to be lower."""
+    problem = arena_problem(placed.buffers, options, alignment)
+    start = arena.Solution(tuple(b.offset for b in placed.buffers), placed.height)
+    found = improve(problem, start, SEARCH_NODES)
+    if found.height >= placed.height:
+        return placed
+    return _placed(placed.buffers, options, found, placed.bound)
+
+
+def _needed(
+    buffers: Sequence[Buffer], offered: Sequence[Overlap], alignment: int, height: int
+) -> tuple[Overlap, ...]:
+    """Those of the overlaps without which the bytes live in their step would exceed `height`."""
+    end = max((b.last for b in buffers), default=0) + 1
+    change = [0] * (end + 1)
+    for b in buffers:
+        change[b.first] += arena.round_up(b.size, alignment)
+        change[b.last + 1] -= arena.round_up(b.size, alignment)
+    live = list(accumulate(change))
+    return tuple(o for o in offered if live[buffers[o.input].last] > height)
+
+
+def _touch(a: Buffer, b: Buffer) -> bool:
+    """Whether two placed buffers share bytes."""
+    return a.offset < b.offset + b.size and b.offset < a.offset + a.size

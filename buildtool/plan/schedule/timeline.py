@@ -1,0 +1,122 @@
+"""A plan's timeline: the steps of all its regions in order, made once and passed to all who ask when.
+
+What is true of the steps as a whole stands here: where regions begin, when an operator runs first and
+last, the most columns that one of its calls makes, the pixels that it computes in all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+
+from buildtool.graph.digest import topology_digest
+from buildtool.graph.liveness import LiveRange, alias_roots, live_ranges
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule.schedule import Run, Steps, run
+from buildtool.plan.types import Region, Step
+from buildtool.session import Session
+
+
+@dataclass(frozen=True)
+class Life:
+    """First and last step in which something is touched."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """How a plan's regions run, one after the other; a step's number counts over all of them.
+
+    `image`: overwritable, resident or stream, as in Plan.
+    """
+
+    graph: Graph
+    image: str
+    runs: tuple[Run, ...]
+
+    @staticmethod
+    def of(graph: Graph, regions: Sequence[Region], image: str, session: Session | None = None) -> Timeline:
+        """The timeline of some regions. What a session has of them already is not made again."""
+
+        def make() -> tuple[Run, ...]:
+            return tuple(run(region, graph, image) for region in regions)
+
+        if session is None:
+            return Timeline(graph, image, make())
+        key = (topology_digest(graph), tuple(regions), image)
+        return Timeline(graph, image, session.remember("runs", key, make))
+
+    @cached_property
+    def regions(self) -> tuple[Region, ...]:
+        """The regions, in order."""
+        return tuple(r.region for r in self.runs)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """All steps, a line each."""
+        return np.concatenate([np.empty((0, 5), np.int32), *(r.steps for r in self.runs)])
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Each region's first step, and at the end the number of all steps."""
+        return (0, *accumulate(len(r.steps) for r in self.runs))
+
+    @property
+    def last(self) -> int:
+        """The number of the last step; 0 where there is none."""
+        return max(self.starts[-1] - 1, 0)
+
+    def step(self, number: int) -> Step:
+        """One step."""
+        return Step(*self.steps[number].tolist())
+
+    def region_at(self, number: int) -> int:
+        """The position of the region that runs in a step."""
+        return bisect_right(self.starts, number, hi=len(self.runs)) - 1
+
+    @cached_property
+    def lives(self) -> Mapping[int, Life]:
+        """Operator (SOURCE: the deliveries of rows) -> its first and last step."""
+        ops = self.steps[:, 0]
+        found, first = np.unique(ops, return_index=True)
+        _, from_end = np.unique(ops[::-1], return_index=True)
+        last = len(ops) - 1 - from_end
+        return {o: Life(a, b) for o, a, b in zip(found.tolist(), first.tolist(), last.tolist(), strict=True)}
+
+    @cached_property
+    def columns(self) -> Mapping[int, int]:
+        """Operator -> the most columns of its output that one of its calls makes."""
+        most = np.zeros(len(self.graph.ops) + 1, np.int64)  # the deliveries come last
+        np.maximum.at(most, self.steps[:, 0], self.steps[:, 4] - self.steps[:, 3])
+        return {op: int(most[op]) for op in self.lives}
+
+    @cached_property
+    def roots(self) -> Mapping[int, int]:
+        """Activation -> the tensor whose bytes it is: see alias_roots."""
+        return alias_roots(self.graph)
+
+    @cached_property
+    def ranges(self) -> tuple[LiveRange, ...]:
+        """The activations that share their bytes: see live_ranges."""
+        return live_ranges(self.graph)
+
+
+def pixels(steps: Steps) -> dict[int, int]:
+    """Operator -> pixels that it computes in some steps, repetitions included; without deliveries."""
+    computed = (steps[:, 2] - steps[:, 1]).astype(np.int64) * (steps[:, 4] - steps[:, 3])
+    sums = np.bincount(steps[:, 0] + 1, computed)
+    ran = np.unique(steps[:, 0]).tolist()
+    return {op: int(sums[op + 1]) for op in ran if op >= 0}
+
+
+def calls(steps: Steps) -> dict[int, int]:
+    """Operator (SOURCE: deliveries of rows) -> how many of some steps are its."""
+    found, counts = np.unique(steps[:, 0], return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))

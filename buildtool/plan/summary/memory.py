@@ -1,0 +1,175 @@
+"""What lies in the arena while a region runs, what it is to the region, and when most of it is live.
+
+Bytes are aligned and counted where buffers lie: what two buffers share counts once. Windows count
+while their group runs, scratch while its operator does; in between others may have their place.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from buildtool.graph.liveness import alias_roots
+from buildtool.graph.types import Graph
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.schedule import Steps
+from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Plan, Region, Scheme, Step
+
+
+class Use(enum.StrEnum):
+    """What a buffer is to the region that runs."""
+
+    INPUT = "input"  # read by it, whole, or the rows of a streamed image
+    OUTPUT = "output"  # made by it, whole
+    KEPT = "kept"  # neither: for later
+    RINGS = "rings"  # rows between its groups
+    WINDOWS = "windows"  # columns, or rows of a strip, between the operators of a group
+    ACCUMULATORS = "accumulators"
+    SCRATCH = "scratch"
+    WEIGHTS = "weights"
+
+
+@dataclass(frozen=True)
+class Held:
+    """A buffer while a region runs: its position in Plan.buffers, what it is to the region."""
+
+    buffer: int
+    use: Use
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A step of a plan, and the aligned bytes live in it."""
+
+    number: int
+    step: Step
+    bytes: int
+
+
+class Holders:
+    """Looks up what buffers are to regions."""
+
+    def __init__(self, plan: Plan, graph: Graph) -> None:
+        self.plan, self.graph = plan, graph
+        self.roots = alias_roots(graph)
+        self.makers = {t: p for p, op in enumerate(graph.ops) for t in op.outputs}
+        self.order = sorted(range(len(plan.buffers)), key=lambda i: plan.buffers[i].first)
+        self.coming = 0
+        self.alive: list[int] = []
+
+    def held(self, region: Region, first: int, last: int) -> list[Held]:
+        """The buffers live in steps [first, last]; regions have to be asked for in order."""
+        buffers = self.plan.buffers
+        while self.coming < len(self.order) and buffers[self.order[self.coming]].first <= last:
+            self.alive.append(self.order[self.coming])
+            self.coming += 1
+        self.alive = [i for i in self.alive if buffers[i].last >= first]
+        groups = {op: group for group in region.groups for op in group.ops}
+        read: dict[int, set[Group]] = {}
+        for op, group in groups.items():
+            for t in self.graph.ops[op].inputs:
+                if t in self.roots:
+                    read.setdefault(self.roots[t], set()).add(group)
+        return [Held(i, self._use(buffers[i], groups, read)) for i in sorted(self.alive)]
+
+    def _use(self, buffer: Buffer, groups: dict[int, Group], read: dict[int, set[Group]]) -> Use:
+        simple = {
+            BufferKind.WEIGHTS: Use.WEIGHTS,
+            BufferKind.SCRATCH: Use.SCRATCH,
+            BufferKind.ACCUMULATOR: Use.ACCUMULATORS,
+        }.get(buffer.kind)
+        if simple is not None:
+            return simple
+        root = self.roots[buffer.tensors[0]]
+        maker = groups.get(self.makers.get(root, -1))
+        if buffer.kind is BufferKind.RING and maker is not None:
+            inside = maker.scheme in (Scheme.HALO, Scheme.H_CACHED) and read.get(root, set()) <= {maker}
+            return Use.WINDOWS if inside else Use.RINGS
+        if maker is not None:
+            return Use.OUTPUT
+        return Use.INPUT if root in read else Use.KEPT
+
+    def fullest(
+        self, region: Region, held: Sequence[Held], first: int, steps: Steps
+    ) -> tuple[Moment, list[Held], dict[int, int]]:
+        """The first step of a region in which most bytes are live, and what is live in it.
+
+        Last: operator -> most bytes live in any of its steps.
+        """
+        lasting = [h for h in held if h.use not in (Use.WINDOWS, Use.SCRATCH)]
+        turns = {p: self._turn(region, held, p) for p in (SOURCE, *region.ops)}
+        starts = sorted({first, *(max(first, self.plan.buffers[h.buffer].first) for h in lasting)})
+        best, most, most_live = first, -1, list[Held]()
+        alive: dict[int, int] = {}
+        for number, op in _distinct(starts, first, steps):
+            live = [h for h in lasting if self._lives(h, number)] + turns[op]
+            size = self.covered(live)
+            alive[op] = max(size, alive.get(op, 0))
+            if size > most:
+                best, most, most_live = number, size, live
+        return Moment(best, Step(*steps[best - first].tolist()), most), most_live, alive
+
+    def _lives(self, held: Held, number: int) -> bool:
+        buffer = self.plan.buffers[held.buffer]
+        return buffer.first <= number <= buffer.last
+
+    def _turn(self, region: Region, held: Sequence[Held], position: int) -> list[Held]:
+        """Windows and scratch that are in use while an operator of a region runs."""
+        group = next((g for g in region.groups if position in g.ops), None)
+        if group is None:
+            return []
+        found = []
+        for h in held:
+            buffer = self.plan.buffers[h.buffer]
+            scratch = h.use is Use.SCRATCH and buffer.op in (-1, position)
+            if scratch or (h.use is Use.WINDOWS and self._window_lives(group, buffer, position)):
+                found.append(h)
+        return found
+
+    def _window_lives(self, group: Group, buffer: Buffer, position: int) -> bool:
+        """In strips a window lives from its maker to its last reader, else while its group runs."""
+        root = self.roots[buffer.tensors[0]]
+        maker = self.makers[root]
+        if maker not in group.ops:
+            return False
+        if group.scheme is not Scheme.HALO:
+            return True
+        readers = [p for p in group.ops if any(self.roots.get(t) == root for t in self.graph.ops[p].inputs)]
+        return maker <= position <= max(readers, default=maker)
+
+    def covered(self, held: Iterable[Held]) -> int:
+        """Aligned bytes of the arena that these buffers lie in."""
+        total = reached = 0
+        for start, end in sorted(map(self._span, held)):
+            total += max(0, end - max(start, reached))
+            reached = max(reached, end)
+        return total
+
+    def _span(self, held: Held) -> tuple[int, int]:
+        buffer = self.plan.buffers[held.buffer]
+        return buffer.offset, buffer.offset + round_up(buffer.size, self.plan.alignment)
+
+    def parts(self, live: Sequence[Held]) -> tuple[tuple[Use, int], ...]:
+        """Bytes by use; windows of a strip that lie on each other count once."""
+        found = []
+        for use in Use:
+            own = [h for h in live if h.use is use]
+            spans = map(self._span, own)
+            size = self.covered(own) if use is Use.WINDOWS else sum(end - start for start, end in spans)
+            if size:
+                found.append((use, size))
+        return tuple(found)
+
+
+def _distinct(starts: Sequence[int], first: int, steps: Steps) -> Iterator[tuple[int, int]]:
+    """(number, operator) of the steps at which something else can be live than at all earlier ones.
+
+    Between two of `starts`, where a buffer's life begins, an operator's first step stands for its others.
+    """
+    begun = np.searchsorted(starts, first + np.arange(len(steps)), side="right")
+    _, at = np.unique(np.stack([begun, steps[:, 0]]), axis=1, return_index=True)
+    for offset in sorted(at.tolist()):
+        yield first + offset, int(steps[offset, 0])

@@ -1,0 +1,93 @@
+"""Digests of a target: for each step, of the data which that step reads. Nothing is read or asked for here.
+
+What a step does not read may change without its results being stale: another compiler leaves plans as
+they are, a larger memory leaves the emitted C as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+
+import msgpack
+
+from buildtool.target.types import Board, KernelVariant, Routine, Target
+
+SCHEMA = 2
+
+# What is read of a kernel, by step.
+_PLANNED = (
+    *("op", "name", "call", "windows", "when", "scratch", "overlap", "cost"),
+    *("constants", "slices", "channel_factors", "channel_weights"),
+)
+_EMITTED = ("op", "name", "symbol", "call", "headers")
+_PACKED = ("op", "name", "call", "packing", "constants")
+_COMPILED = ("op", "name", "sources", "headers")
+
+
+def planning_digest(target: Target) -> str:
+    """Of what a plan depends on: where the arena and the weights lie, what kernels need, may and cost."""
+    return _digest("plan", _planned_board(target.board), target.costs, _kernels(target, _PLANNED))
+
+
+def emitting_digest(target: Target) -> str:
+    """Of what the emitted C depends on beside the plan: symbols, their arguments, their headers."""
+    return _digest(
+        "emit", _kernels(target, _EMITTED), _routines(target, ("role", "op", "packing", *_EMITTED[2:]))
+    )
+
+
+def packing_digest(target: Target) -> str:
+    """Of what the weight image depends on beside the network: which layout each kernel reads."""
+    return _digest("pack", _kernels(target, _PACKED))
+
+
+def compiling_digest(target: Target) -> str:
+    """Of what objects depend on beside files' contents and the compiler: sources, and the core's flags."""
+    core = target.board.core
+    sources = _routines(target, ("role", "op", "sources", "headers"))
+    return _digest("compile", [*core.cflags], [*core.defines], _kernels(target, _COMPILED), sources)
+
+
+def _planned_board(board: Board) -> dict[str, object]:
+    """The board as the planner sees it: sizes and speeds of its memories, whatever they are called."""
+    sizes = {memory.name: memory.size for memory in board.memories}
+    speeds = {memory.name: memory.bandwidth for memory in board.memories}
+    return {
+        "alignment": board.alignment,
+        "arena_bytes": sizes.get(board.arena, 0),
+        "reserved_bytes": board.reserved_bytes,
+        "stack_bytes": board.stack_bytes if board.data == board.arena else 0,
+        "weights_bandwidth": speeds.get(board.weights, 0),
+    }
+
+
+def _kernels(target: Target, names: Sequence[str]) -> list[object]:
+    return [_fields(kernel, names) for kernel in target.kernels]
+
+
+def _routines(target: Target, names: Sequence[str]) -> list[object]:
+    return [_fields(routine, names) for routine in target.routines]
+
+
+def _fields(value: KernelVariant | Routine, names: Sequence[str]) -> dict[str, object]:
+    return {name: _plain(getattr(value, name)) for name in sorted(names)}
+
+
+def _plain(value: object) -> object:
+    """Values that msgpack packs the same way always."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(value[key]) for key in sorted(value)}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    # Enumerations of strings: msgpack wants the plain type.
+    return str(value) if isinstance(value, str) else value
+
+
+def _digest(step: str, *parts: object) -> str:
+    """SHA-256 (hex) of a step's parts."""
+    packed: bytes = msgpack.packb([SCHEMA, step, *map(_plain, parts)], use_bin_type=True)
+    return hashlib.sha256(packed).hexdigest()

@@ -1,0 +1,323 @@
+"""Kernel families as files: a folder with a catalogue.toml, and what stands in it.
+
+    headers = ["nn_fast.h"]            # of the folder, or of kernels/include: they declare the symbols
+    uses = ["riscv"]                   # other families whose sources and packings it needs
+
+    [packing.conv_pairs]               # a layout of constants that the folder's packing.py makes
+    bytes = "32 + 2 * cout * cin"      # of the block; expressions over `VARIABLES`
+    channel_factors = "12"             # where a block can be cut: bytes of one output channel,
+    channel_weights = "kh * kw * cin"  # behind a head of 16
+
+    [[kernel]]
+    op = "CONV_2D"                     # or several: ["ADD", "SUB"]
+    name = "conv2d_fast"
+    symbol = "nn_conv2d_s8_fast"
+    call = "geometry, constants, in, out, window, scratch"   # its arguments, see `Argument`
+    sources = ["nn_conv2d_s8_fast.c"]  # of the folder, or "family/file"
+    packing = "conv_pairs"             # its own one's, of a family it uses, or of a portable one
+    when = "groups == 1 and kh == 1"
+    windows = "any"                    # any | whole: it computes whole tensors only
+    scratch = "2 * kh * kw * cin"      # bytes, for a call of `ow` columns
+    slices = "groups == 1"             # whether it computes some output channels from a block of theirs
+    overlap = "row"                    # none | row | pixel | parts
+    cost = "20 * outputs + 8 * macs"   # the target's unit
+
+    [[routine]]                        # what emitted code calls besides, see `Role`
+    role = "fill"
+    op = "PAD"                         # or several; every kind without it
+    symbol = "nn_fill_s8"
+    call = "constants, out_data, bytes"
+    packing = "pad"                    # of the constants, if it reads any: they are the kernel's
+    sources = ["nn_fill_s8.c"]
+
+Earlier kernels are preferred to later ones. What calls cost beside their kernels stands in [costs], see
+`costs`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from buildtool.errors import TargetError, did_you_mean
+from buildtool.graph.types import OpKind
+from buildtool.target.catalogue import NO_PACKING, VARIABLES, VECTOR_BITS
+from buildtool.target.costs import load_costs
+from buildtool.target.expression import check
+from buildtool.target.types import Argument, Contract, KernelFamily, KernelVariant, Role, Routine, Windows
+
+CATALOGUE, PACKER = "catalogue.toml", "packing.py"
+_TOP = ("headers", "uses", "costs", "packing", "kernel", "routine")
+_EXPRESSIONS = {"when": "True", "scratch": "0", "slices": "False", "cost": "macs"}
+_KERNEL = (
+    "op",
+    "name",
+    "symbol",
+    "call",
+    "sources",
+    "headers",
+    "packing",
+    "windows",
+    "overlap",
+    *_EXPRESSIONS,
+)
+_ROUTINE = ("role", "op", "symbol", "call", "sources", "headers", "packing")
+_PACKING = ("bytes", "channel_factors", "channel_weights")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A packing: who makes it, and expressions for the bytes of a block and of each channel in it."""
+
+    packer: Path
+    bytes: str
+    channel_factors: str = "0"
+    channel_weights: str = "0"
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What a family's folder says; its kernels' packings are not looked up yet (see `resolved`)."""
+
+    family: KernelFamily
+    uses: tuple[str, ...]
+    packings: Mapping[str, Layout]
+    kernels: tuple[KernelVariant, ...]
+    routines: tuple[Routine, ...]
+    costs: Mapping[str, str]
+
+
+def load_family(folder: Path) -> Catalogue:
+    """The catalogue of a family's folder; raises TargetError naming file and key."""
+    path = folder / CATALOGUE
+    table = _read(path)
+    try:
+        return _Reader(KernelFamily(folder.name, folder)).catalogue(table)
+    except TargetError as error:
+        raise error.at(path=str(path)) from None
+
+
+def resolved(catalogue: Catalogue, others: Sequence[Catalogue] = ()) -> tuple[KernelVariant, ...]:
+    """The family's kernels with the layouts of their packings: its own, or the first one's of `others`."""
+    known: dict[str, Layout] = {}
+    for each in (catalogue, *others):
+        known = {**each.packings, **known}
+    path = str(catalogue.family.folder / CATALOGUE)
+    return tuple(_with_layout(variant, known, path) for variant in catalogue.kernels)
+
+
+def _with_layout(variant: KernelVariant, known: Mapping[str, Layout], path: str) -> KernelVariant:
+    if variant.packing == NO_PACKING:
+        return variant
+    layout = known.get(variant.packing)
+    place = f"{path}:{variant.name}"
+    if layout is None:
+        hint = did_you_mean(variant.packing, known)
+        raise TargetError(f"packing '{variant.packing}' is unknown", path=place, hint=hint)
+    if variant.slices != "False" and layout.channel_factors == "0":
+        raise TargetError(
+            f"packing '{variant.packing}' cannot be cut into channels, as 'slices' wants",
+            path=place,
+            hint=f"write channel_factors and channel_weights into [packing.{variant.packing}]",
+        )
+    return dataclasses.replace(
+        variant,
+        packer=layout.packer,
+        constants=layout.bytes,
+        channel_factors=layout.channel_factors,
+        channel_weights=layout.channel_weights,
+    )
+
+
+def _read(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise TargetError(f"cannot read the kernel catalogue: {error.strerror}", path=str(path)) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise TargetError(f"not a TOML file: {error}", path=str(path)) from None
+
+
+class _Reader:
+    """Takes one catalogue's tables apart."""
+
+    def __init__(self, family: KernelFamily) -> None:
+        self.family = family
+        self.headers: tuple[str, ...] = ()
+
+    def catalogue(self, table: dict[str, object]) -> Catalogue:
+        _known(table, _TOP)
+        self.headers = _optional(table, "headers")
+        kernels: list[KernelVariant] = []
+        for i, entry in enumerate(_tables(table, "kernel")):
+            with self.place(entry.get("name", f"kernel[{i}]")):
+                kernels += self.variants(entry)
+        routines: list[Routine] = []
+        for i, entry in enumerate(_tables(table, "routine")):
+            with self.place(entry.get("symbol", f"routine[{i}]")):
+                routines += self.routines(entry)
+        packings = self.packings(table.get("packing", {}))
+        _refuse_twins(kernels)
+        uses, costs = _optional(table, "uses"), load_costs(self.family.folder / CATALOGUE)
+        return Catalogue(self.family, uses, packings, tuple(kernels), tuple(routines), costs)
+
+    @contextlib.contextmanager
+    def place(self, name: object) -> Iterator[None]:
+        """Adds the entry's name to the path of an error."""
+        try:
+            yield
+        except TargetError as error:
+            raise error.at(path=f"{self.family.folder / CATALOGUE}:{name}") from None
+
+    def variants(self, entry: dict[str, object]) -> list[KernelVariant]:
+        """One [[kernel]] table; one variant each operator kind it serves."""
+        _known(entry, _KERNEL, needed=("op", "name", "symbol", "call", "sources"))
+        when, scratch, slices, cost = (
+            _expression(entry, key) if key in entry else default for key, default in _EXPRESSIONS.items()
+        )
+        call = _call(entry)
+        if slices != "False" and (Argument.WINDOW not in call or scratch != "0"):
+            raise TargetError("'slices' needs a kernel that computes windows, and has no scratch")
+        return [
+            KernelVariant(
+                op=kind,
+                name=_string(entry, "name"),
+                symbol=_string(entry, "symbol"),
+                sources=self.sources(entry),
+                packing=_packing(entry),
+                overlap=Contract(_choice(entry, "overlap", list(Contract), Contract.NONE)),
+                call=call,
+                headers=self.declared(entry),
+                windows=Windows(_choice(entry, "windows", list(Windows), Windows.ANY)),
+                when=when,
+                scratch=scratch,
+                slices=slices,
+                cost=cost,
+            )
+            for kind in _kinds(entry)
+        ]
+
+    def routines(self, entry: dict[str, object]) -> list[Routine]:
+        """One [[routine]] table; one routine each operator kind it is for."""
+        _known(entry, _ROUTINE, needed=("role", "symbol", "call", "sources"))
+        role = Role(_choice(entry, "role", list(Role), ""))
+        sources, call, headers = self.sources(entry), _call(entry), self.declared(entry)
+        symbol, packing = _string(entry, "symbol"), _packing(entry)
+        if (Argument.CONSTANTS in call) != (packing != NO_PACKING):
+            raise TargetError("a routine has 'constants' in its 'call' and a 'packing', or neither")
+        kinds = _kinds(entry) if "op" in entry else [""]
+        return [Routine(role, kind, symbol, sources, call, headers, packing) for kind in kinds]
+
+    def declared(self, entry: dict[str, object]) -> tuple[str, ...]:
+        """An entry's headers, or those of all the family's."""
+        return tuple(_strings(entry, "headers")) if "headers" in entry else self.headers
+
+    def sources(self, entry: dict[str, object]) -> tuple[str, ...]:
+        """Files as "family/file"."""
+        found = []
+        for name in _strings(entry, "sources"):
+            parts = PurePosixPath(name).parts
+            if PurePosixPath(name).is_absolute() or ".." in parts or "\\" in name:
+                raise TargetError(f"source '{name}' is neither a file of the folder nor \"family/file\"")
+            found.append(name if len(parts) > 1 else f"{self.family.name}/{name}")
+        return tuple(found)
+
+    def packings(self, tables: object) -> dict[str, Layout]:
+        """The [packing.NAME] tables."""
+        if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
+            raise TargetError("'packing' must be tables: [packing.NAME]")
+        found = {}
+        for name, entry in tables.items():
+            with self.place(f"packing.{name}"):
+                _known(entry, _PACKING, needed=("bytes",))
+                if ("channel_factors" in entry) != ("channel_weights" in entry):
+                    raise TargetError("'channel_factors' and 'channel_weights' come together")
+                packer = self.family.folder / PACKER
+                found[name] = Layout(packer, **{key: _expression(entry, key) for key in entry})
+        return found
+
+
+def _refuse_twins(kernels: Sequence[KernelVariant]) -> None:
+    seen: set[tuple[str, str]] = set()
+    for variant in kernels:
+        if (variant.op, variant.name) in seen:
+            raise TargetError(f"kernel '{variant.name}' appears twice for {variant.op}")
+        seen.add((variant.op, variant.name))
+
+
+def _known(entry: dict[str, object], keys: Sequence[str], needed: Sequence[str] = ()) -> None:
+    for key in entry:
+        if key not in keys:
+            raise TargetError(f"unknown key '{key}'", hint=did_you_mean(key, keys))
+    for key in needed:
+        if key not in entry:
+            raise TargetError(f"key '{key}' is missing")
+
+
+def _tables(table: dict[str, object], key: str) -> list[dict[str, object]]:
+    entries = table.get(key, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise TargetError(f"'{key}' must be an array of tables: [[{key}]]")
+    return entries
+
+
+def _kinds(entry: dict[str, object]) -> list[str]:
+    kinds = _strings(entry, "op")
+    for kind in kinds:
+        if kind not in OpKind.__members__:
+            raise TargetError(
+                f"operator kind '{kind}' is unknown", hint=did_you_mean(kind, OpKind.__members__)
+            )
+    return kinds
+
+
+def _packing(entry: dict[str, object]) -> str:
+    return _string(entry, "packing") if "packing" in entry else NO_PACKING
+
+
+def _call(entry: dict[str, object]) -> tuple[Argument, ...]:
+    names = [name.strip() for name in _string(entry, "call").split(",")]
+    for name in names:
+        if name not in list(Argument):
+            raise TargetError(f"'call': argument '{name}' is unknown", hint=did_you_mean(name, Argument))
+    return tuple(map(Argument, names))
+
+
+def _choice(entry: dict[str, object], key: str, known: Sequence[str], default: str) -> str:
+    value = _string(entry, key) if key in entry else default
+    if value not in known:
+        raise TargetError(f"{key} '{value}' is unknown", hint="known: " + ", ".join(known))
+    return value
+
+
+def _expression(entry: dict[str, object], key: str) -> str:
+    text = _string(entry, key)
+    try:
+        check(text, VARIABLES | {VECTOR_BITS} if key == "cost" else VARIABLES)
+    except TargetError as error:
+        raise TargetError(f"'{key}': {error.text}", hint=error.hints) from None
+    return text
+
+
+def _string(entry: dict[str, object], key: str) -> str:
+    value = entry[key]
+    if not isinstance(value, str) or not value:
+        raise TargetError(f"'{key}' must be a string that is not empty, not {value!r}")
+    return value
+
+
+def _optional(entry: dict[str, object], key: str) -> tuple[str, ...]:
+    return tuple(_strings(entry, key)) if key in entry else ()
+
+
+def _strings(entry: dict[str, object], key: str) -> list[str]:
+    value = entry[key]
+    items: list[object] = value if isinstance(value, list) else [value]
+    values = [item for item in items if isinstance(item, str) and item]
+    if not values or len(values) != len(items):
+        raise TargetError(f"'{key}' must be a string or a list of strings, not {value!r}")
+    return values

@@ -1,0 +1,106 @@
+"""Each step's digest changes with what the step reads and nothing else; it is the same in every process."""
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from buildtool.target import digest, registry
+from buildtool.target.types import Contract, Target, Windows
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGET = registry.load_target("cortex-m4")
+STEPS = {
+    "plan": digest.planning_digest,
+    "emit": digest.emitting_digest,
+    "pack": digest.packing_digest,
+    "compile": digest.compiling_digest,
+}
+
+
+def kernel(**fields) -> Target:
+    """The target with its first kernel changed."""
+    first, *others = TARGET.kernels
+    return dataclasses.replace(TARGET, kernels=(dataclasses.replace(first, **fields), *others))
+
+
+def routine(**fields) -> Target:
+    first, *others = TARGET.routines
+    return dataclasses.replace(TARGET, routines=(dataclasses.replace(first, **fields), *others))
+
+
+def board(**fields) -> Target:
+    return dataclasses.replace(TARGET, board=dataclasses.replace(TARGET.board, **fields))
+
+
+def memory(name: str, **fields) -> Target:
+    board_ = TARGET.board
+    changed = [dataclasses.replace(m, **fields) if m.name == name else m for m in board_.memories]
+    return board(memories=tuple(changed))
+
+
+def core(**fields) -> Target:
+    return board(core=dataclasses.replace(TARGET.board.core, **fields))
+
+
+CALL = TARGET.kernels[0].call[::-1]
+CHANGES = {
+    "alignment": (board(alignment=32), "plan"),
+    "reserved": (board(reserved_bytes=64), "plan"),
+    "arena's size": (memory(TARGET.board.arena, size=1 << 20), "plan"),
+    "weights' bandwidth": (memory(TARGET.board.weights, bandwidth=1000), "plan"),
+    "stack elsewhere": (board(stack_bytes=8192), ""),
+    "arena's base": (memory(TARGET.board.arena, base=0x30000000), ""),
+    "weights' size": (memory(TARGET.board.weights, size=1 << 20), ""),
+    "title": (board(title="another"), ""),
+    "name": (board(name="another"), ""),
+    "emulator": (board(emulator=None), ""),
+    "toolchains": (board(toolchains=("gcc",)), ""),
+    "flags": (core(cflags=("-mcpu=cortex-m7",)), "compile"),
+    "defines": (core(defines=("X",)), "compile"),
+    "cost": (kernel(cost="1"), "plan"),
+    "costs": (dataclasses.replace(TARGET, costs=dataclasses.replace(TARGET.costs, move="7")), "plan"),
+    "scratch": (kernel(scratch="1"), "plan"),
+    "when": (kernel(when="False"), "plan"),
+    "overlap": (kernel(overlap=Contract.NONE), "plan"),
+    "windows": (kernel(windows=Windows.WHOLE), "plan"),
+    "slices": (kernel(slices="batch == 1"), "plan"),
+    "constants": (kernel(constants="16"), "plan pack"),
+    "call": (kernel(call=CALL), "plan emit pack"),
+    "symbol": (kernel(symbol="other"), "emit"),
+    "headers": (kernel(headers=("other.h",)), "emit compile"),
+    "packing": (kernel(packing="other"), "pack"),
+    "packer": (kernel(packer=Path("/elsewhere/packing.py")), ""),
+    "sources": (kernel(sources=("reference/other.c",)), "compile"),
+    "routine's symbol": (routine(symbol="other"), "emit"),
+    "routine's sources": (routine(sources=("reference/other.c",)), "compile"),
+    "families elsewhere": (dataclasses.replace(TARGET, families=()), ""),
+    "order of kernels": (dataclasses.replace(TARGET, kernels=TARGET.kernels[::-1]), "plan emit pack compile"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_step_s_digest_changes_with_what_the_step_reads_and_with_nothing_else(what):
+    changed, steps = CHANGES[what]
+    assert {step for step, made in STEPS.items() if made(changed) != made(TARGET)} == set(steps.split())
+
+
+def test_the_steps_have_digests_of_their_own_and_the_stack_counts_beside_the_arena():
+    assert len({made(TARGET) for made in STEPS.values()}) == len(STEPS)
+    beside = board(data=TARGET.board.arena)
+    assert digest.planning_digest(beside) != digest.planning_digest(TARGET)
+
+
+def test_digests_are_the_same_in_every_process():
+    code = (
+        "from buildtool.target import digest as d, registry as r; t = r.load_target('cortex-m4');"
+        "print(d.planning_digest(t), d.emitting_digest(t), d.packing_digest(t), d.compiling_digest(t))"
+    )
+    for seed in ("1", "2"):
+        environment = {"PYTHONPATH": str(ROOT), "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True
+        )
+        assert done.stdout.split() == [made(TARGET) for made in STEPS.values()]
