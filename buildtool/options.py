@@ -535,23 +535,13 @@ def parse(name: str, value: object) -> Any:
     return BY_NAME[name].parse(name, value)
 
 
-def planning(values: Mapping[str, Any], *, cmsis_nn: bool = False) -> dict[str, Any]:
-    """Planning options, each parsed; UsageError for those that have no effect together.
-
-    `cmsis_nn`: the kernels are CMSIS-NN's, which know no parts of a tensor; networks then run layer by
-    layer.
-    """
+def planning(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Planning options, each parsed; UsageError for those that have no effect together."""
     known = [option.name for option in OPTIONS if option.group is Group.PLANNING]
     for name in values:
         if name not in known:
             raise refuse_unknown("plan", name, known, "the options of a request")
     found = {name: parse(name, value) for name, value in values.items()}
-    if cmsis_nn and found.setdefault("strategy", Strategy.LAYERWISE) != Strategy.LAYERWISE:
-        raise UsageError(
-            "with CMSIS-NN networks run layer by layer, because the library knows no parts of a tensor",
-            option="strategy",
-            hint=[suggest(strategy="layerwise"), suggest(cmsis_nn=None)],
-        )
     strategy = found.get("strategy", Strategy.BEST)
     for name in found:
         others = BY_NAME[name].strategies

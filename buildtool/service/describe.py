@@ -18,7 +18,7 @@ from buildtool.service.pipeline.targets import TargetChoice
 from buildtool.service.requests import Describe
 from buildtool.session import Session
 from buildtool.target.plugin import TargetPlugin
-from buildtool.target.types import Board, LinkerScript, Toolchain
+from buildtool.target.types import LinkerScript, Target, Toolchain
 
 EMITTED = "emitted"  # the root of what `emit` gives for a network: a folder that the build chooses
 OURS = "buildtool_plugins"
@@ -121,15 +121,13 @@ class Description:
 class _Subject:
     """What is described: a board with its tools and sources.
 
-    `kernels` and `includes`: the kernels' C files and header folders; `boards`: the board's file and those
-    that it extends; `library`: a folder of somebody else's kernels, "" for none.
+    `boards`: the board's file and those that it extends; `library`: a folder of somebody else's kernels,
+    "" for none.
     """
 
-    board: Board
+    target: Target
     plugin: TargetPlugin
     tools: Toolchain
-    kernels: tuple[Path, ...]
-    includes: tuple[Path, ...]
     boards: tuple[Path, ...]
     library: str
 
@@ -146,53 +144,44 @@ def answer(request: Describe, session: Session) -> dict[str, Any]:
 
 
 def _subject(choice: TargetChoice, session: Session) -> _Subject:
-    from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
     from buildtool.service.pipeline.targets import load_board, load_target, load_toolchain
     from buildtool.target.registry import board_chain, plugin
 
     board = load_board(choice.board)
     boards = board_chain(choice.board if isinstance(choice.board, str) else choice.board.path)
     target = session.remember("target", (board, choice.cmsis_nn), lambda: load_target(choice))
-    return _Subject(
-        board=board,
-        plugin=plugin(board),
-        tools=load_toolchain(choice, board),
-        kernels=tuple(all_kernel_sources(target)),
-        includes=kernel_includes(target),
-        boards=boards,
-        library=choice.cmsis_nn,
-    )
+    return _Subject(target, plugin(board), load_toolchain(choice, target), boards, choice.cmsis_nn)
 
 
 def _described(subject: _Subject, net: str, digest: str) -> Description:
     """The answer for a board, and for the network `net` ("": without one)."""
+    from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
     from buildtool.service.firmware.sizes import binary_suffixes
 
-    plugin = Path(sys.modules[type(subject.plugin).__module__].__file__ or "").resolve().parent
-    roots = _Roots(plugin, subject)
-    tools, harness = subject.tools, subject.plugin.harness(subject.board)
+    board, tools, harness = subject.target.board, subject.tools, subject.plugin.harness(subject.target.board)
+    roots, foreign = _Roots(subject), _foreign_code(subject)
     emitted = Place(EMITTED, "")
-    kernels = tuple(map(roots.place, subject.includes))
+    kernels = tuple(map(roots.place, kernel_includes(subject.target)))
     own = tuple(roots.place(Path(folder)) for folder in tools.includes)
     testing = tuple(map(roots.place, harness.includes))
     groups = [
-        Group("kernels", True, kernels, _sources(roots, subject.kernels, folders=True)),
+        Group("kernels", True, kernels, _sources(roots, all_kernel_sources(subject.target), True)),
         Group("startup", True, (*own, *kernels), _sources(roots, map(Path, tools.objects))),
         Group("harness", False, (emitted, *own, *kernels, *testing), _sources(roots, harness.sources)),
     ]
     if net:
         groups.append(Group("network", False, (emitted, *kernels), _network_sources(net)))
     return Description(
-        board=subject.board.name,
+        board=board.name,
         roots=roots.named,
         tools=_tools(tools),
         script=tools.script,
         groups=tuple(groups),
         library=("network", "kernels"),
         image=("harness", "startup"),
-        network=_files(net, binary_suffixes(subject.board)) if net else None,
+        network=_files(net, binary_suffixes(board)) if net else None,
         commands=_commands(bool(subject.library)),
-        depends=tuple(map(roots.place, [*subject.boards, *_foreign(plugin)])),
+        depends=tuple(map(roots.place, [*subject.boards, *foreign])),
         digest=digest,
     )
 
@@ -209,12 +198,8 @@ def emitted_names(net: str) -> tuple[str, ...]:
 class _Roots:
     """Folders by name, and places below them."""
 
-    def __init__(self, plugin: Path, subject: _Subject) -> None:
-        from buildtool.target.kernels import kernels_root
-
-        folders = {"kernels": kernels_root(), "targets": Path(sys.modules[OURS].__file__ or "").parent}
-        if not _is_ours(plugin):
-            folders["plugin"] = plugin
+    def __init__(self, subject: _Subject) -> None:
+        folders = {**_ours(), **_foreign(subject)}
         if subject.library:
             folders["library"] = Path(subject.library)
         self._folders = {name: folder.resolve() for name, folder in folders.items()}
@@ -230,15 +215,34 @@ class _Roots:
         return Place(name, found.relative_to(self._folders[name]).as_posix())
 
 
-def _is_ours(plugin: Path) -> bool:
-    return plugin.is_relative_to(Path(sys.modules[OURS].__file__ or "").resolve().parent)
+def _ours() -> dict[str, Path]:
+    """The folders that come with buildtool, which its digest covers."""
+    from buildtool.target.kernels import kernels_root
+
+    return {"kernels": kernels_root(), "targets": Path(sys.modules[OURS].__file__ or "").parent}
 
 
-def _foreign(plugin: Path) -> list[Path]:
-    """The code and data of a plugin that buildtool's digest does not cover."""
-    if _is_ours(plugin):
-        return []
-    return sorted(path for path in plugin.rglob("*") if path.suffix in (".py", ".toml"))
+def _foreign(subject: _Subject) -> dict[str, Path]:
+    """The folders of other distributions: of the board's plugin, and of kernel families."""
+    package = sys.modules[type(subject.plugin).__module__.partition(".")[0]]
+    folders = {family.name: family.folder for family in subject.target.families}
+    if hasattr(package, "__path__"):  # else it is one file among those of others
+        folders["plugin"] = Path(next(iter(package.__path__)))
+    ours = [folder.resolve() for folder in _ours().values()]
+    return {
+        name: folder
+        for name, folder in folders.items()
+        if not any(folder.resolve().is_relative_to(known) for known in ours)
+    }
+
+
+def _foreign_code(subject: _Subject) -> list[Path]:
+    """The code and data of other distributions that decide what is emitted."""
+    found = {path for folder in _foreign(subject).values() for path in folder.rglob("*")}
+    module = Path(sys.modules[type(subject.plugin).__module__].__file__ or "").resolve()
+    if not any(module.is_relative_to(folder.resolve()) for folder in _ours().values()):
+        found.add(module)
+    return sorted(path for path in found if path.suffix in (".py", ".toml"))
 
 
 def _sources(roots: _Roots, files: Iterable[Path], folders: bool = False) -> tuple[Source, ...]:

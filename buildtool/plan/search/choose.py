@@ -17,6 +17,7 @@ from buildtool.plan.search.paths import Search
 from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
+from buildtool.session import Session
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Target
 
@@ -41,31 +42,35 @@ class Limits:
         return (self.f is None or plan.f <= self.f + 1e-9) and (self.cost is None or plan.cost <= self.cost)
 
 
-def best_plan(graph: Graph, target: Target, settings: Settings, limits: Limits) -> Plan:
+def best_plan(
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None = None
+) -> Plan:
     """The plan with the least cost (or memory) within the limits; never worse than layer by layer.
 
     PlanError where there is none, with what the nearest plans need.
     """
-    chosen, found, candidates = _choose(graph, target, settings, limits)
+    chosen, found, candidates = _choose(graph, target, settings, limits, session)
     if chosen is None:
         raise refusal(found, candidates, limits)
     return chosen
 
 
-def plan_within(graph: Graph, target: Target, settings: Settings, limits: Limits) -> Plan | None:
+def plan_within(
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None = None
+) -> Plan | None:
     """As `best_plan`; None where there is none."""
-    return _choose(graph, target, settings, limits)[0]
+    return _choose(graph, target, settings, limits, session)[0]
 
 
 def _choose(
-    graph: Graph, target: Target, settings: Settings, limits: Limits
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None
 ) -> tuple[Plan | None, Front, list[Plan]]:
     """The best plan if there is one, the front, and all the plans that were looked at."""
     candidates: list[Plan] = []
-    found = front(graph, target, settings)
+    found = front(graph, target, settings, session)
     if settings.image != "stream":
-        whole = plan_layerwise(graph, target, in_place=settings.in_place, image=settings.image)
-        if limits.objective == "cost" and limits.allow(whole):
+        whole = _layerwise(graph, target, settings, limits, session)
+        if limits.objective == "cost" and limits.allow(whole) and not whole.moves:
             return whole, found, [whole]  # nothing is cheaper than one call an operator
         candidates.append(whole)
     candidates += smallest(found, limits) if limits.objective == "ram" else cheapest(found, limits)
@@ -75,6 +80,25 @@ def _choose(
     else:
         chosen = min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
     return chosen, found, candidates
+
+
+def _layerwise(
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None
+) -> Plan:
+    """The plan of whole operators; tensors move where its arena has to be lower and the cost allows it."""
+
+    def whole(enough: float) -> Plan:
+        return plan_layerwise(
+            graph,
+            target,
+            in_place=settings.in_place,
+            image=settings.image,
+            enough=enough,
+            session=session,
+        )
+
+    moved = whole(limits.ram if limits.objective == "cost" else 0)
+    return whole(math.inf) if moved.moves and not limits.allow_work(moved) else moved
 
 
 def cheapest(found: Front, limits: Limits) -> list[Plan]:
@@ -176,7 +200,7 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
         return _too_much_work(found, limits)
     nearest = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
     least = min([nearest, *smallest(found, replace(limits, ram=1 << 62))], key=lambda plan: plan.arena_bytes)
-    at = binding(least, found.graph)
+    at = binding(least, found.graph, found.session)
     hints = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes), *_ways_out(found, limits)]
     return PlanError(
         f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board}': "
@@ -198,7 +222,8 @@ def _ways_out(found: Front, limits: Limits) -> list[Hint]:
     for image in dict.fromkeys((found.settings.image, "overwritable", "stream")):
         changed = replace(found.settings, image=image)
         try:
-            other = found if image == found.settings.image else front(found.graph, found.target, changed)
+            same = image == found.settings.image
+            other = found if same else front(found.graph, found.target, changed, found.session)
         except BuildtoolError:
             continue  # this network's image cannot be streamed
         for plan in _placed(other, Search(other.tables), limits.ram)[-1:]:

@@ -21,13 +21,14 @@ the bytes inside of it are those of a group that makes all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from buildtool.errors import UsageError, suggest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.schedule.receptive import streams
+from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
@@ -35,6 +36,7 @@ from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
 from buildtool.plan.types import Plan, Region
+from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.types import Costs, KernelVariant, Target
 
@@ -134,6 +136,7 @@ class Front:
     target: Target
     settings: Settings
     space: Space
+    session: Session | None = None  # what may know a timeline already
 
     @property
     def elements(self) -> Elements:
@@ -177,7 +180,7 @@ class Front:
 
     def assemble(self, regions: tuple[Region, ...]) -> Plan:
         """The placed plan of some regions."""
-        timeline = Timeline.of(self.graph, regions, self.settings.image)
+        timeline = Timeline.of(self.graph, regions, self.settings.image, self.session)
         return assemble(
             timeline,
             self.target,
@@ -192,8 +195,10 @@ class Front:
 
     def cheap(self, way: Way) -> Plan:
         """The same, blocks in the cheapest forms that keep the way's bytes, if the arena stays as low."""
-        lean = self.lean(way)
         polished = self.assemble(tuple(self._polished(region, way.bytes) for region in way.regions))
+        if polished.arena_bytes <= way.bytes:
+            return polished  # the forms that were found need no less
+        lean = self.lean(way)
         return polished if polished.arena_bytes <= lean.arena_bytes else lean
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
@@ -209,18 +214,18 @@ class Front:
         return replace(found, groups=tuple(groups))
 
 
-def front(graph: Graph, target: Target, settings: Settings) -> Front:
+def front(graph: Graph, target: Target, settings: Settings, session: Session | None = None) -> Front:
     """The front of `graph` on `target`; UsageError where its image cannot be streamed."""
-    if settings.image == "stream":
-        refuse_unstreamable(graph)
     kernels = catalogue.select_all(target, graph)
+    if settings.image == "stream":
+        refuse_unstreamable(graph, kernels)
     alignment = target.board.alignment
     given = (settings.image, settings.in_place, settings.hand_offs, settings.loaded)
     space = _space(graph, kernels, alignment, target.costs, *given)
-    return Front(graph, target, settings, space)
+    return Front(graph, target, settings, space, session)
 
 
-def refuse_unstreamable(graph: Graph) -> None:
+def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
     """UsageError unless the network has one image, read by one operator, in rows."""
     hint = [suggest(image="overwritable"), suggest(image="resident")]
     if len(graph.inputs) != 1:
@@ -229,5 +234,7 @@ def refuse_unstreamable(graph: Graph) -> None:
     image = graph.tensors[graph.inputs[0]]
     if len(readers) != 1 or graph.inputs[0] in graph.outputs:
         raise UsageError(f"an image that {len(readers)} operators read cannot be streamed", hint=hint)
-    if len(image.shape) != 4 or image.shape[0] != 1 or not streams(graph, graph.ops[readers[0]]):
+    reader = readers[0]
+    by_row = by_rows(graph, graph.ops[reader], kernels[reader])
+    if len(image.shape) != 4 or image.shape[0] != 1 or not by_row:
         raise UsageError("an input that is not read row by row cannot be streamed", hint=hint)

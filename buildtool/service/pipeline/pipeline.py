@@ -40,7 +40,7 @@ class Planned:
 
     def toolchain(self) -> Toolchain:
         """The compiler that was asked for, as the family's plugin sets it up."""
-        return load_toolchain(self.choice, self.target.board)
+        return load_toolchain(self.choice, self.target)
 
 
 def planned(

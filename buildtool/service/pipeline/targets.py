@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from buildtool.options import BOARD_SUFFIXES
 from buildtool.service.files import File, to_file
-from buildtool.service.pipeline.cmsis_nn import with_adapters, with_library
 from buildtool.target.types import Board, Target, Toolchain
 
 MOST_BOARD_BYTES = 1 << 20
@@ -43,16 +42,15 @@ def load_board(board: Named) -> Board:
 
 
 def load_target(target: TargetChoice) -> Target:
-    """The board with its kernels, best first; with the adapters to CMSIS-NN where that is asked for."""
+    """The board with its kernels, best first; those of the library before them where one is asked for."""
     from buildtool.target.registry import make_target
 
-    board = load_board(target.board)
-    return make_target(with_adapters(board, target.cmsis_nn) if target.cmsis_nn else board)
+    libraries = {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {}
+    return make_target(load_board(target.board), libraries)
 
 
-def load_toolchain(target: TargetChoice, board: Board) -> Toolchain:
-    """The compiler that is asked for, as the family's plugin sets it up."""
-    from buildtool.target.registry import plugin
+def load_toolchain(choice: TargetChoice, target: Target) -> Toolchain:
+    """The compiler that is asked for, as the family's plugin sets it up for the target."""
+    from buildtool.target.registry import toolchain
 
-    tools = plugin(board).toolchain(board, target.toolchain)
-    return with_library(tools, target.cmsis_nn) if target.cmsis_nn else tools
+    return toolchain(target, choice.toolchain)
