@@ -7,6 +7,7 @@ import math
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline.options import PlanOptions
+from buildtool.session import Session
 from buildtool.target.types import Board, Target
 
 ROUNDS = 8  # of asking for less
@@ -40,22 +41,27 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def with_least_loads(bare: Plan, graph: Graph, target: Target, options: PlanOptions) -> Plan:
+def with_least_loads(
+    bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session
+) -> Plan:
     """`bare` with buffers for its constants, in the smallest arena that is found.
 
     Which constants come in slices depends on the goal, and not always for the better: what came out is
     asked for again with a little less, as long as that helps.
     """
-    best = with_loads(bare, graph, target, options, bare.arena_bytes)
+    best = with_loads(bare, graph, target, options, bare.arena_bytes, session)
     for _ in range(ROUNDS if best is not bare else 0):
-        made = with_loads(bare, graph, target, options, best.arena_bytes - target.board.alignment)
+        goal = best.arena_bytes - target.board.alignment
+        made = with_loads(bare, graph, target, options, goal, session)
         if made.arena_bytes >= best.arena_bytes:
             break
         best = made
     return best
 
 
-def with_loads(bare: Plan, graph: Graph, target: Target, options: PlanOptions, goal: int) -> Plan:
+def with_loads(
+    bare: Plan, graph: Graph, target: Target, options: PlanOptions, goal: int, session: Session
+) -> Plan:
     """`bare` with buffers for its constants, within `goal` bytes if that can be.
 
     It is `bare` itself where nothing is loaded.
@@ -68,7 +74,12 @@ def with_loads(bare: Plan, graph: Graph, target: Target, options: PlanOptions, g
         return bare
     kernels = plan_kernels(bare, target)
     blocks = constants(graph, kernels)
-    made = add_loads(bare, graph, target, kernels, blocks, goal, options.in_place)
-    if made.moves and options.max_cost is not None and made.cost > options.max_cost:
-        return add_loads(bare, graph, target, kernels, blocks, goal, options.in_place, enough=math.inf)
-    return made
+
+    def made(enough: float) -> Plan:
+        return add_loads(
+            bare, graph, target, kernels, blocks, goal, options.in_place, enough=enough, session=session
+        )
+
+    moved = made(0)
+    too_dear = options.max_cost is not None and moved.cost > options.max_cost
+    return made(math.inf) if moved.moves and too_dear else moved
