@@ -17,10 +17,13 @@ from buildtool.plan.search.paths import Search
 from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
+from buildtool.session import Session
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Target
 
-PRICES = 12  # of work that are tried where limits are on both cost and work
+MOST_PRICES = 12  # of work: each is between two plans of the hull, and rarely more than six are needed
+LAST_WAYS = 3  # of least memory within a cost: moves may make the very last too dear once it is placed
+NO_LIMIT = 1 << 62  # bytes of an arena
 
 
 @dataclass(frozen=True)
@@ -41,32 +44,42 @@ class Limits:
         return (self.f is None or plan.f <= self.f + 1e-9) and (self.cost is None or plan.cost <= self.cost)
 
 
-def best_plan(graph: Graph, target: Target, settings: Settings, limits: Limits) -> Plan:
+def best_plan(
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None = None
+) -> Plan:
     """The plan with the least cost (or memory) within the limits; never worse than layer by layer.
 
     PlanError where there is none, with what the nearest plans need.
     """
-    chosen, found, candidates = _choose(graph, target, settings, limits)
+    chosen, found, candidates = _choose(graph, target, settings, limits, session)
     if chosen is None:
         raise refusal(found, candidates, limits)
     return chosen
 
 
-def plan_within(graph: Graph, target: Target, settings: Settings, limits: Limits) -> Plan | None:
+def plan_within(
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None = None
+) -> Plan | None:
     """As `best_plan`; None where there is none."""
-    return _choose(graph, target, settings, limits)[0]
+    return _choose(graph, target, settings, limits, session)[0]
 
 
 def _choose(
-    graph: Graph, target: Target, settings: Settings, limits: Limits
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None
 ) -> tuple[Plan | None, Front, list[Plan]]:
     """The best plan if there is one, the front, and all the plans that were looked at."""
     candidates: list[Plan] = []
-    found = front(graph, target, settings)
+    found = front(graph, target, settings, session)
     if settings.image != "stream":
-        whole = plan_layerwise(graph, target, in_place=settings.in_place, image=settings.image)
-        if limits.objective == "cost" and limits.allow(whole):
-            return whole, found, [whole]  # nothing is cheaper than one call an operator
+        whole = _layerwise(graph, target, settings, limits, session)
+        if (
+            limits.objective == "cost"
+            and limits.allow(whole)
+            and not whole.moves
+            and found.elements.all_is_read
+        ):
+            # One call an operator is cheapest, as tests/plan/schedule/test_costs.py proves.
+            return whole, found, [whole]
         candidates.append(whole)
     candidates += smallest(found, limits) if limits.objective == "ram" else cheapest(found, limits)
     allowed = [plan for plan in candidates if limits.allow(plan)]
@@ -75,6 +88,25 @@ def _choose(
     else:
         chosen = min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
     return chosen, found, candidates
+
+
+def _layerwise(
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None
+) -> Plan:
+    """The plan of whole operators; tensors move where its arena has to be lower and the cost allows it."""
+
+    def whole(enough: float) -> Plan:
+        return plan_layerwise(
+            graph,
+            target,
+            in_place=settings.in_place,
+            image=settings.image,
+            enough=enough,
+            session=session,
+        )
+
+    moved = whole(limits.ram if limits.objective == "cost" else 0)
+    return whole(math.inf) if moved.moves and not limits.allow_work(moved) else moved
 
 
 def cheapest(found: Front, limits: Limits) -> list[Plan]:
@@ -98,7 +130,7 @@ def cheapest(found: Front, limits: Limits) -> list[Plan]:
 def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan]:
     """Plans of less cost than `under`, and less work than `over`, which does more than is allowed."""
     plans: list[Plan] = []
-    for _ in range(PRICES):
+    for _ in range(MOST_PRICES):
         dearer, more = (under.cost - over.cost) * COST_UNITS, over.macs - under.macs
         if dearer <= 0 or more <= 0:
             break
@@ -151,7 +183,7 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     extra = int(limits.cost * COST_UNITS) - found.cost_tables.before[-1]
     ways = list(Search(found.cost_tables, extra).falling()) if extra >= 0 else []
     if limits.f is None:
-        return [found.lean(way) for way in ways[-3:]]  # moves in the first may cost too much
+        return [found.lean(way) for way in ways[-LAST_WAYS:]]
     sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
     plans: list[Plan] = []
     low, high = 0, len(sizes) - 1
@@ -175,8 +207,8 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
     if not within or min(plan.arena_bytes for plan in within) <= limits.ram:
         return _too_much_work(found, limits)
     nearest = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
-    least = min([nearest, *smallest(found, replace(limits, ram=1 << 62))], key=lambda plan: plan.arena_bytes)
-    at = binding(least, found.graph)
+    least = min([nearest, *smallest(found, replace(limits, ram=NO_LIMIT))], key=lambda plan: plan.arena_bytes)
+    at = binding(least, found.graph, found.session)
     hints = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes), *_ways_out(found, limits)]
     return PlanError(
         f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board}': "
@@ -198,7 +230,8 @@ def _ways_out(found: Front, limits: Limits) -> list[Hint]:
     for image in dict.fromkeys((found.settings.image, "overwritable", "stream")):
         changed = replace(found.settings, image=image)
         try:
-            other = found if image == found.settings.image else front(found.graph, found.target, changed)
+            same = image == found.settings.image
+            other = found if same else front(found.graph, found.target, changed, found.session)
         except BuildtoolError:
             continue  # this network's image cannot be streamed
         for plan in _placed(other, Search(other.tables), limits.ram)[-1:]:

@@ -21,22 +21,26 @@ the bytes inside of it are those of a group that makes all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from buildtool.errors import UsageError, suggest
+from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.schedule.receptive import streams
+from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
 from buildtool.plan.types import Plan, Region
+from buildtool.session import Session
 from buildtool.target import catalogue
-from buildtool.target.types import Costs, KernelVariant, Target
+from buildtool.target.types import KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
@@ -112,20 +116,6 @@ class Space:
         return self._ways[max_f]
 
 
-@lru_cache(maxsize=8)
-def _space(
-    graph: Graph,
-    kernels: tuple[KernelVariant | None, ...],
-    alignment: int,
-    costs: Costs,
-    image: str,
-    in_place: str,
-    hand_offs: tuple[int, ...],
-    loaded: tuple[tuple[int, int], ...],
-) -> Space:
-    return Space(Elements(graph, kernels, alignment, costs, image, in_place, loaded), hand_offs)
-
-
 @dataclass(frozen=True)
 class Front:
     """All ways that no other beats in memory and in work, least memory first."""
@@ -134,6 +124,7 @@ class Front:
     target: Target
     settings: Settings
     space: Space
+    session: Session | None = None  # what may know a timeline already
 
     @property
     def elements(self) -> Elements:
@@ -177,7 +168,7 @@ class Front:
 
     def assemble(self, regions: tuple[Region, ...]) -> Plan:
         """The placed plan of some regions."""
-        timeline = Timeline.of(self.graph, regions, self.settings.image)
+        timeline = Timeline.of(self.graph, regions, self.settings.image, self.session)
         return assemble(
             timeline,
             self.target,
@@ -192,35 +183,49 @@ class Front:
 
     def cheap(self, way: Way) -> Plan:
         """The same, blocks in the cheapest forms that keep the way's bytes, if the arena stays as low."""
-        lean = self.lean(way)
         polished = self.assemble(tuple(self._polished(region, way.bytes) for region in way.regions))
+        if polished.arena_bytes <= way.bytes:
+            return polished  # the forms that were found need no less
+        lean = self.lean(way)
         return polished if polished.arena_bytes <= lean.arena_bytes else lean
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
         found = region.region(self.elements)
-        entries = region.entries()
-        room = most_bytes - region.bytes + max((entry.window for entry in entries), default=0)
+        block_forms = region.block_forms()
+        room = most_bytes - region.bytes + max((block_form.window for block_form in block_forms), default=0)
         groups = list(found.groups)
-        for index, entry in enumerate(entries):
-            fitting = [form for form, _ in self.blocks.forms(entry.block) if form.window <= room]
+        for index, block_form in enumerate(block_forms):
+            fitting = [form for form, _ in self.blocks.forms(block_form.block) if form.window <= room]
             if fitting:
                 groups[index] = fitting[-1].group
         return replace(found, groups=tuple(groups))
 
 
-def front(graph: Graph, target: Target, settings: Settings) -> Front:
-    """The front of `graph` on `target`; UsageError where its image cannot be streamed."""
-    if settings.image == "stream":
-        refuse_unstreamable(graph)
+def front(graph: Graph, target: Target, settings: Settings, session: Session | None = None) -> Front:
+    """The front of `graph` on `target`; UsageError where its image cannot be streamed.
+
+    What is found is kept in `session` for every network of the same topology.
+    """
     kernels = catalogue.select_all(target, graph)
-    alignment = target.board.alignment
-    given = (settings.image, settings.in_place, settings.hand_offs, settings.loaded)
-    space = _space(graph, kernels, alignment, target.costs, *given)
-    return Front(graph, target, settings, space)
+    if settings.image == "stream":
+        refuse_unstreamable(graph, kernels)
+    known = Elements(
+        graph,
+        kernels,
+        target.board.alignment,
+        target.costs,
+        settings.image,
+        settings.in_place,
+        settings.loaded,
+    )
+    session = session or Session()
+    key = (topology_digest(graph), *known.settings, settings.hand_offs, blocks.STEPS)
+    space = session.remember("space", key, lambda: Space(known, settings.hand_offs))
+    return Front(graph, target, settings, space, session)
 
 
-def refuse_unstreamable(graph: Graph) -> None:
+def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
     """UsageError unless the network has one image, read by one operator, in rows."""
     hint = [suggest(image="overwritable"), suggest(image="resident")]
     if len(graph.inputs) != 1:
@@ -229,5 +234,7 @@ def refuse_unstreamable(graph: Graph) -> None:
     image = graph.tensors[graph.inputs[0]]
     if len(readers) != 1 or graph.inputs[0] in graph.outputs:
         raise UsageError(f"an image that {len(readers)} operators read cannot be streamed", hint=hint)
-    if len(image.shape) != 4 or image.shape[0] != 1 or not streams(graph, graph.ops[readers[0]]):
+    reader = readers[0]
+    by_row = by_rows(graph, graph.ops[reader], kernels[reader])
+    if len(image.shape) != 4 or image.shape[0] != 1 or not by_row:
         raise UsageError("an input that is not read row by row cannot be streamed", hint=hint)
