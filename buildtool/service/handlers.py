@@ -164,12 +164,13 @@ def toolchain(request: r.Toolchain, _session: Session) -> Answer:
     from buildtool.service.firmware.firmware import all_kernel_sources, include_folder, kernel_includes
     from buildtool.service.firmware.sizes import binary_suffixes
     from buildtool.service.pipeline.models import model_name
-    from buildtool.service.pipeline.targets import load_target, load_toolchain
+    from buildtool.service.pipeline.targets import load_target
     from buildtool.target.registry import plugin
+    from buildtool.target.registry import toolchain as set_up
 
     target = load_target(request.target)
     family = plugin(target.board)
-    tools = load_toolchain(request.target, target.board)
+    tools = set_up(target, request.target.toolchain)
     harness = family.harness(target.board)
     return {
         "board": target.board.name,

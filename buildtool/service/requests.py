@@ -264,7 +264,7 @@ class _Values:
     def planning(self) -> tuple[Named, TargetChoice, PlanOptions]:
         """The fields of `Planning`."""
         target = self.target()
-        return self.model(), target, plan_options(self.options, cmsis_nn=bool(target.cmsis_nn))
+        return self.model(), target, plan_options(self.options)
 
     def made(self) -> Made | None:
         """The image and plan of a build; nothing that decides how one is made may stand beside them."""
@@ -348,7 +348,7 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         if option.name in values.options:
             text = "it is for ONNX and Darknet files that are counted without a board"
             raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
-    return Analyze(model, boards, cmsis_nn, plan_options(values.options, cmsis_nn=bool(cmsis_nn)))
+    return Analyze(model, boards, cmsis_nn, plan_options(values.options))
 
 
 def _toolchain(values: _Values) -> Toolchain:

@@ -105,7 +105,7 @@ def neural_network(env, model, directory=None, name=None, **planning):
         if option not in PLANNING:
             raise UserError(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
     try:  # a build learns of a mistake before it starts
-        table.planning(planning, cmsis_nn="cmsis_nn" in env["BOARD_TARGET"])
+        table.planning(planning)
     except BuildtoolError as error:
         raise UserError(str(error)) from None
     if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", name):

@@ -123,7 +123,8 @@ def make_target(*, scratch="0", ram=1 << 24, reserved=0, alignment=16):
             sources=(),
             scratch=scratch if kind in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D) else "0",
             overlap=_CONTRACTS.get(kind, Contract.NONE),
-            cost="20 + 6 * oh + 10 * outputs + macs + 4 * oh * (ow % 4 > 0) + 5 * (columns_met - ow)",
+            cost="20 + 10 * outputs + macs + 4 * oh * (ow % 4 > 0)"
+            " + columns_met - columns_inside + oh * runs",
         )
         for kind in OpKind
     )
