@@ -78,7 +78,7 @@ def _choose(
             and not whole.moves
             and found.cost_tables.nothing_saves
         ):
-            # No block of the network costs less than its operators one by one.
+            # No block weighs less than its operators do one by one.
             return whole, found, [whole]
         candidates.append(whole)
     candidates += smallest(found, limits) if limits.objective == "ram" else cheapest(found, limits)
