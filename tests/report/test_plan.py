@@ -196,7 +196,7 @@ def test_layer_by_layer_always_stands_beside_a_streamed_plan():
 
 
 def test_compare_has_to_be_true_or_false():
-    with pytest.raises(UsageError, match="'compare'"):
+    with pytest.raises(UsageError, match="compare: 'yes' is not true or false"):
         handle({"kind": "plan", "model": "ds_cnn", "board": "host", "compare": "yes"})
 
 
