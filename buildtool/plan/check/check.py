@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from buildtool.errors import PlanError, TargetError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
+from buildtool.graph.numbering import is_numbered
 from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps
@@ -127,6 +128,8 @@ def _check_streamed(
 
 def _check_identity(plan: Plan, graph: Graph, target: Target) -> None:
     """The plan is of this graph, this target."""
+    if not is_numbered(graph):  # the plan says which tensors lie where by number
+        raise PlanError("the network's tensors are not numbered in the order of their first mention")
     if plan.topology != topology_digest(graph):
         raise PlanError("the plan is for a network of another topology", hint="plan again")
     if plan.target != planning_digest(target):
