@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from buildtool.service.requests import KINDS
-
-ROOT = Path(__file__).resolve().parents[1]
 
 # Every package and module of buildtool belongs to the room with the longest name that it begins with,
 # and may import that room and those that stand above it.
