@@ -18,6 +18,7 @@ from buildtool.plan.assemble.streamed import assemble_streamed
 from single import Builder, Single
 
 from buildtool.emit.sources import emit
+from buildtool.graph.numbering import graph_of
 from buildtool.graph.types import Attrs, Graph, Op, OpKind
 from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.receptive import accumulates, columns, rows, streams
@@ -125,7 +126,7 @@ def count(singles: Sequence[Single], board: str, toolchain: str = "") -> Iterato
     plugin = find_plugin(target.board)
     for image in images(singles):
         made = image.builder.graph()
-        graph = Graph("single", made.tensors, made.ops, made.inputs, made.ops[-1].outputs)
+        graph = graph_of("single", made.tensors, made.ops, made.inputs, made.ops[-1].outputs)
         kernels = select_all(target, graph)
         regions = tuple(Region((group,)) for group in image.groups)
         how = {"strategy": "best", "in_place": "none", "image": "overwritable"}
