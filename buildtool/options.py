@@ -53,9 +53,9 @@ class Option:
 
     `name` as in a request; `sentence` says what it does; `parse` gives its value or raises UsageError;
     `requests`: the kinds that it changes, all others refuse it; `default` in words ("": there is none);
-    `values`: all that a mode may say, with what each one means; `strategies`: those that it acts with;
-    `flag`: it takes no value; `many`: it may be given several times; `suffixes`: what the names of files end
-    in (None: it names no file), `folder`: it names a folder; `spelt`: its name on the command
+    `values`: all that a mode may say; `strategies`: those that heed it; `flag`: it takes no value;
+    `number`: it is a whole number; `many`: it may be given several times; `suffixes`: what the names of
+    files end in (None: it names no file); `folder`: it names a folder; `spelt`: its name on the command
     line, where that is another one.
     """
 
@@ -69,6 +69,7 @@ class Option:
     values: tuple[str, ...] = ()
     strategies: tuple[Strategy, ...] = tuple(Strategy)
     flag: bool = False
+    number: bool = False
     many: bool = False
     suffixes: tuple[str, ...] | None = None
     folder: bool = False
@@ -128,10 +129,9 @@ def whole(least: int, most: int) -> Parser:
         wanted = f"a whole number above 0, up to {most}"
 
     def parse(name: str, value: object) -> int:
-        number = _integer(value)
-        if number is None or not least <= number <= most:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise refuse(name, value, wanted)
-        return number
+        return value
 
     return parse
 
@@ -347,6 +347,7 @@ OPTIONS: tuple[Option, ...] = (
         whole(1, MOST_BATCH),
         ("analyze",),
         Group.COUNTING,
+        number=True,
         default="the file's; 1 for Darknet",
     ),
     Option(
@@ -387,8 +388,19 @@ OPTIONS: tuple[Option, ...] = (
         default="random values",
         suffixes=("",),
     ),
-    Option("inputs", "N", "The number of random inputs.", whole(1, MOST_INPUTS), RUN, Group.INPUT, "1"),
-    Option("seed", "S", "The seed of the random inputs.", whole(0, MOST_SEED), RUN, Group.INPUT, "0"),
+    Option(
+        "inputs",
+        "N",
+        "The number of random inputs.",
+        whole(1, MOST_INPUTS),
+        RUN,
+        Group.INPUT,
+        "1",
+        number=True,
+    ),
+    Option(
+        "seed", "S", "The seed of the random inputs.", whole(0, MOST_SEED), RUN, Group.INPUT, "0", number=True
+    ),
     Option(
         "tensors",
         "",
@@ -451,6 +463,7 @@ OPTIONS: tuple[Option, ...] = (
         whole(1, MOST_CAPACITY),
         ("arena",),
         Group.OTHER,
+        number=True,
         default="the lowest placement",
     ),
     Option(
@@ -460,6 +473,7 @@ OPTIONS: tuple[Option, ...] = (
         whole(1, MOST_NODES),
         ("arena",),
         Group.OTHER,
+        number=True,
         default="some seconds' worth",
     ),
     Option(
@@ -533,6 +547,12 @@ def of(kind: str, *groups: Group) -> tuple[Option, ...]:
 def parse(name: str, value: object) -> Any:
     """The value of the option `name`; UsageError for one that it does not take."""
     return BY_NAME[name].parse(name, value)
+
+
+def from_text(option: Option, text: object) -> object:
+    """A value that came as text, as a request has it; what is no number is left for `parse` to refuse."""
+    good = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20
+    return int(str(text)) if option.number and good else text
 
 
 def planning(values: Mapping[str, Any]) -> dict[str, Any]:

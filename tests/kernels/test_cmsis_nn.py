@@ -47,7 +47,7 @@ ADAPTERS = sorted((kernels_root() / "cortex_m_cmsis_nn").glob("*.c"))
 
 def validate(model, board, library, options=(), **fields):
     request = {"kind": "validate", "model": str(model), "board": board, "reference": "litert", **fields}
-    return handle({**request, "tensors": True, "cmsis_nn": library, "options": dict(options)})
+    return handle({**request, "cmsis_nn": library, "tensors": True, "options": dict(options)})
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -217,8 +217,8 @@ def test_what_computes_whole_tensors_only_is_in_no_streamed_region(tmp_path):
     model.write_bytes(write_model(net.graph([net.dense(net.flatten(x), 4)])))
     answer = validate(model, "cortex-m4", STAND_IN, options={"objective": "ram"})
     assert answer["exact"], answer["first_difference"]
-    request = {"kind": "plan", "model": str(model), "board": "cortex-m4"}
-    plan = from_bytes(handle({**request, "cmsis_nn": STAND_IN, "options": {"objective": "ram"}})["plan"])
+    request = {"kind": "plan", "model": str(model), "board": "cortex-m4", "cmsis_nn": STAND_IN}
+    plan = from_bytes(handle({**request, "options": {"objective": "ram"}})["plan"])
     streamed = {plan.kernels[op] for region in plan.regions if region.is_streamed for op in region.ops}
     assert streamed and not any("cmsis" in name for name in streamed)
     assert any("cmsis" in name for name in plan.kernels)

@@ -6,7 +6,7 @@ leaves some tensors whole in the arena.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -38,6 +38,11 @@ class Elements:
     image: str = "overwritable"
     in_place: str = "rows"
     loaded: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def settings(self) -> tuple[Hashable, ...]:
+        """All that the search depends on besides the graph's topology."""
+        return (self.kernels, self.alignment, self.costs, self.image, self.in_place, self.loaded)
 
     @cached_property
     def positions(self) -> tuple[int, ...]:

@@ -23,13 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from buildtool.errors import UsageError, suggest
+from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.paths import Search, Way
@@ -38,7 +40,7 @@ from buildtool.plan.search.tables import Objective, Tables
 from buildtool.plan.types import Plan, Region
 from buildtool.session import Session
 from buildtool.target import catalogue
-from buildtool.target.types import Costs, KernelVariant, Target
+from buildtool.target.types import KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
@@ -112,20 +114,6 @@ class Space:
             extra = int(self.tables.before[-1] * (max_f - 1.0))
             self._ways[max_f] = tuple(Search(self.tables, extra).falling())[::-1]
         return self._ways[max_f]
-
-
-@lru_cache(maxsize=8)
-def _space(
-    graph: Graph,
-    kernels: tuple[KernelVariant | None, ...],
-    alignment: int,
-    costs: Costs,
-    image: str,
-    in_place: str,
-    hand_offs: tuple[int, ...],
-    loaded: tuple[tuple[int, int], ...],
-) -> Space:
-    return Space(Elements(graph, kernels, alignment, costs, image, in_place, loaded), hand_offs)
 
 
 @dataclass(frozen=True)
@@ -204,24 +192,36 @@ class Front:
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
         found = region.region(self.elements)
-        entries = region.entries()
-        room = most_bytes - region.bytes + max((entry.window for entry in entries), default=0)
+        block_forms = region.block_forms()
+        room = most_bytes - region.bytes + max((block_form.window for block_form in block_forms), default=0)
         groups = list(found.groups)
-        for index, entry in enumerate(entries):
-            fitting = [form for form, _ in self.blocks.forms(entry.block) if form.window <= room]
+        for index, block_form in enumerate(block_forms):
+            fitting = [form for form, _ in self.blocks.forms(block_form.block) if form.window <= room]
             if fitting:
                 groups[index] = fitting[-1].group
         return replace(found, groups=tuple(groups))
 
 
 def front(graph: Graph, target: Target, settings: Settings, session: Session | None = None) -> Front:
-    """The front of `graph` on `target`; UsageError where its image cannot be streamed."""
+    """The front of `graph` on `target`; UsageError where its image cannot be streamed.
+
+    What is found is kept in `session` for every network of the same topology.
+    """
     kernels = catalogue.select_all(target, graph)
     if settings.image == "stream":
         refuse_unstreamable(graph, kernels)
-    alignment = target.board.alignment
-    given = (settings.image, settings.in_place, settings.hand_offs, settings.loaded)
-    space = _space(graph, kernels, alignment, target.costs, *given)
+    known = Elements(
+        graph,
+        kernels,
+        target.board.alignment,
+        target.costs,
+        settings.image,
+        settings.in_place,
+        settings.loaded,
+    )
+    session = session or Session()
+    key = (topology_digest(graph), *known.settings, settings.hand_offs, blocks.STEPS)
+    space = session.remember("space", key, lambda: Space(known, settings.hand_offs))
     return Front(graph, target, settings, space, session)
 
 

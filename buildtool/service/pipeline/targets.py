@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from buildtool.options import BOARD_SUFFIXES
 from buildtool.service.files import File, to_file
-from buildtool.target.types import Board, Target, Toolchain
+from buildtool.target.types import Board, Target
 
 MOST_BOARD_BYTES = 1 << 20
 Named = str | File  # a known board by its name, or a .toml file
@@ -42,15 +42,7 @@ def load_board(board: Named) -> Board:
 
 
 def load_target(target: TargetChoice) -> Target:
-    """The board with its kernels, best first; those of the library before them where one is asked for."""
+    """The board with its kernels, best first; those of CMSIS-NN before them where that is asked for."""
     from buildtool.target.registry import make_target
 
-    libraries = {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {}
-    return make_target(load_board(target.board), libraries)
-
-
-def load_toolchain(choice: TargetChoice, target: Target) -> Toolchain:
-    """The compiler that is asked for, as the family's plugin sets it up for the target."""
-    from buildtool.target.registry import toolchain
-
-    return toolchain(target, choice.toolchain)
+    return make_target(load_board(target.board), {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {})
