@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
+from paths import ROOT
 
 # Every package and module of buildtool belongs to the room with the longest name that it begins with,
 # and may import that room and those that stand above it.
