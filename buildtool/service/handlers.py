@@ -95,14 +95,14 @@ def plan(request: r.Plan, session: Session) -> Answer:
     kernels = plan_kernels(made.plan, made.target)
     image_bytes = image_layout(made.graph, kernels).size
     refuse_unless_fits(made, image_bytes)
-    found = described(made, kernels, to_json(made.plan, made.graph))
+    found = described(made, kernels, to_json(made.plan, made.graph, session))
     found.update(
         model=made.model.name,
         board=made.target.board.name,
         flash_bytes=image_bytes,
         beside=beside(made, request.compare),
         plan=to_bytes(made.plan),
-        **facts(made.plan, made.graph, made.target),
+        **facts(made),
     )
     return found
 
@@ -138,13 +138,13 @@ def emit(request: r.Emit, session: Session) -> Answer:
     from buildtool.service.pipeline.pipeline import planned
 
     made = planned(request.model, request.target, request.options, session)
-    sources = emit_sources(made.graph, made.plan, made.target, request.name or made.model.name)
+    sources = emit_sources(made.graph, made.plan, made.target, request.name or made.model.name, made.session)
     refuse_unless_fits(made, len(sources.image.data))
     return {
         "net": sources.net,
         "files": {
             **sources.files,
-            **arena_map(sources.net, made.plan, made.graph),
+            **arena_map(sources.net, made.plan, made.graph, session),
             f"{sources.net}.plan": to_bytes(made.plan),
         },
         "c_files": list(sources.c_files),
@@ -173,7 +173,7 @@ def build(request: r.Build, session: Session) -> Answer:
     from buildtool.target.registry import plugin
 
     made = planned(request.model, request.target, request.options, session)
-    sources = emit_sources(made.graph, made.plan, made.target, made.model.name)
+    sources = emit_sources(made.graph, made.plan, made.target, made.model.name, made.session)
     refuse_unless_fits(made, len(sources.image.data))
     board = made.target.board
     family = plugin(board)
@@ -184,7 +184,7 @@ def build(request: r.Build, session: Session) -> Answer:
     report = size_report(elf, board)
     files = {
         **sources.files,
-        **arena_map(sources.net, made.plan, made.graph),
+        **arena_map(sources.net, made.plan, made.graph, session),
         f"{sources.net}.plan": to_bytes(made.plan),
         f"{sources.net}.elf": elf,
         **binaries(elf, board, sources.net),
@@ -197,7 +197,7 @@ def build(request: r.Build, session: Session) -> Answer:
         "arena_bytes": made.plan.arena_bytes,
         "sizes": report,
         "files": files,
-        **facts(made.plan, made.graph, made.target),
+        **facts(made),
     }
 
 

@@ -14,6 +14,7 @@ from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
 from buildtool.service.firmware.library import include_folder, kernel_includes, source_files
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, run
+from buildtool.session import Session
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.types import Target, Toolchain
@@ -107,9 +108,9 @@ def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
     return toolchain.link_flags(folder)
 
 
-def arena_map(net: str, plan: Plan, graph: Graph) -> dict[str, bytes]:
+def arena_map(net: str, plan: Plan, graph: Graph, session: Session) -> dict[str, bytes]:
     """`net`_arena.json: what lies where in the arena, and in which steps."""
-    described = to_json(plan, graph)
+    described = to_json(plan, graph, session)
     text = json.dumps(
         {
             key: described[key]
