@@ -231,7 +231,7 @@ def _integer(value: object) -> int | None:
 
 MADE = ("plan", "analyze", "emit", "build", "validate", "profile")  # kinds for which one plan is made
 PLANNED = ("front", *MADE)
-COMPILED = ("toolchain", "build", "validate", "profile")
+COMPILED = ("describe", "build", "validate", "profile")
 RUN = ("validate", "profile")
 LIMITED = (Strategy.BEST, Strategy.MSF_CNN, Strategy.XCORE_STRIPS)  # strategies that may repeat work
 
@@ -373,7 +373,7 @@ OPTIONS: tuple[Option, ...] = (
         "PATH",
         "Cortex-M: a checkout of CMSIS-NN, whose kernels are used where they give the reference's bytes.",
         text,
-        (*PLANNED, "toolchain"),
+        (*PLANNED, "describe"),
         Group.TARGET,
         default="none",
         folder=True,
@@ -452,7 +452,7 @@ OPTIONS: tuple[Option, ...] = (
         "NAME",
         "The prefix of the network's C interface.",
         identifier,
-        ("emit",),
+        ("emit", "describe"),
         Group.OTHER,
         default="the model's own name",
     ),
@@ -481,7 +481,7 @@ OPTIONS: tuple[Option, ...] = (
         "BOARD",
         "A board of `buildtool boards`, or a .toml file that extends one.",
         location,
-        ("plan", "front", "emit", "toolchain", "build", "sizes", "validate", "profile"),
+        ("plan", "front", "emit", "describe", "build", "sizes", "validate", "profile"),
         Group.TARGET,
         suffixes=BOARD_SUFFIXES,
     ),
@@ -502,7 +502,7 @@ OPTIONS: tuple[Option, ...] = (
         "MODEL",
         "A .tflite or .onnx file, or a network of `buildtool zoo`.",
         location,
-        (*PLANNED, "toolchain", "zoo", "tflm"),
+        (*PLANNED, "describe", "zoo", "tflm"),
         Group.OTHER,
         suffixes=MODEL_SUFFIXES,
     ),

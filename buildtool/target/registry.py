@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.errors import TargetError, UsageError, did_you_mean
-from buildtool.target.board_file import parse_board, resolve
+from buildtool.target.board_file import chain, parse_board, resolve
 from buildtool.target.kernels import HOME
 from buildtool.target.plugin import KernelFolder, TargetPlugin
 from buildtool.target.types import (
@@ -71,6 +71,12 @@ def load_board(name_or_path: str, data: bytes | None = None) -> Board:
         hint = did_you_mean(board.family, families)
         raise TargetError(f"family: no plugin is called '{board.family}'", path=str(path), hint=hint)
     return board
+
+
+def board_chain(name_or_path: str) -> tuple[Path, ...]:
+    """The files of a board that `load_board` takes: its own, then those that it extends."""
+    path = Path(name_or_path) if name_or_path.endswith(".toml") else _board_file(name_or_path)
+    return chain(path, _board_file)
 
 
 def plugin(board: Board) -> TargetPlugin:

@@ -28,7 +28,8 @@ from buildtool.plan.check.check import check
 from buildtool.plan.types import Plan
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.validation import SANITIZERS
-from buildtool.service.firmware.firmware import kernel_includes, kernel_sources, link, write_files
+from buildtool.service.firmware.firmware import kernel_sources, link, write_files
+from buildtool.service.firmware.library import kernel_includes
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import make_plan
