@@ -1,8 +1,9 @@
 """Weights in slow memory: which constants are brought into the arena, when, and how many at a time.
 
 Constants of a region are there before it begins. Those of an operator that runs alone may come in
-slices of its output channels, each of which it computes over its whole output. Where there is room,
-they come while the region before computes, and a slice while the one before it is used.
+slices of its output channels, each of which it computes over its whole output, straight to where the
+channels belong. Where there is room, they come while the region before computes, and a slice while the
+one before it is used.
 """
 
 from __future__ import annotations
@@ -39,15 +40,10 @@ class Constants:
     factors: int = 0
     weights: int = 0
 
-    def least_bytes(self, output: tuple[int, int, int, int]) -> int:
-        """The least that an operator with this output (NHWC) needs of the arena while it runs alone."""
-        if self.channels < 2:
-            return round_up(self.size, HEAD)
-        pixels = output[1] * output[2]
-        beside = (
-            round_up(pixels, HEAD) if pixels > 1 else 0
-        )  # a channel's outputs, before they go to their places
-        return min(round_up(self.size, HEAD), self.slice_bytes(1) + beside)
+    def least_bytes(self) -> int:
+        """The least that an operator needs of the arena for its constants while it runs alone."""
+        whole = round_up(self.size, HEAD)
+        return whole if self.channels < 2 else min(whole, self.slice_bytes(1))
 
     def slice_bytes(self, channels: int) -> int:
         """Bytes of the block for so many of the channels."""
@@ -61,7 +57,6 @@ class _Way:
     channels: int
     slots: int
     bytes: int  # of the buffer
-    beside: int  # bytes for a slice of the output, before it goes to its place
 
 
 def with_loads(
@@ -154,7 +149,7 @@ class _Loader:
 
     def _ways(self, region: Region, held: int) -> dict[int, _Way]:
         """Per operator of a region, how its constants come."""
-        found = {op: _Way(0, 1, self.constants[op].size, 0) for op in region.ops if op in self.constants}
+        found = {op: _Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
         if len(region.ops) > 1 or region.is_streamed or not found:
             return found
         op = region.ops[0]
@@ -170,7 +165,7 @@ class _Loader:
             while low < high:  # the most channels that fit
                 middle = (low + high + 1) // 2
                 way = self._slice(op, middle, slots)
-                if held + way.bytes + way.beside <= self.limit:
+                if held + way.bytes <= self.limit:
                     low = middle
                 else:
                     high = middle - 1
@@ -178,15 +173,8 @@ class _Loader:
                 return self._slice(op, -(-block.channels // -(-block.channels // low)), slots)
         return self._slice(op, 1, 1)
 
-    def _output(self, op: int) -> tuple[int, int, int, int]:
-        """The shape of an operator's output, NHWC."""
-        graph = self.timeline.graph
-        return graph.tensors[graph.ops[op].outputs[0]].nhwc
-
     def _slice(self, op: int, channels: int, slots: int) -> _Way:
-        _, rows, columns, _ = self._output(op)
-        beside = rows * columns * channels if rows * columns > 1 else 0
-        return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels), beside)
+        return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
     def _early(
         self, regions: Sequence[Region], held: Sequence[int], ways: Sequence[Mapping[int, _Way]]
@@ -194,7 +182,7 @@ class _Loader:
         """Regions whose constants come while the region before computes: all for which there is room."""
 
         def needs(index: int) -> int:
-            return sum(way.bytes + way.beside for way in ways[index].values())
+            return sum(way.bytes for way in ways[index].values())
 
         found: set[int] = set()
         for before, index in pairwise(range(len(regions))):
@@ -220,9 +208,6 @@ class _Loader:
                 loads.append(Load(op, len(extra), self.constants[op].size, way.channels, way.slots))
                 name = f"operator {op} constants"
                 extra.append(Buffer(BufferKind.WEIGHTS, name, (), way.bytes, first, span[1], op=op))
-                if way.beside:
-                    name = f"operator {op} slice"
-                    extra.append(Buffer(BufferKind.SCRATCH, name, (), way.beside, *span, op=op))
                 if way.channels:
                     sliced.add(op)
         return extra, loads, sliced
