@@ -171,7 +171,7 @@ def test_an_overlap_with_what_must_survive_is_refused(image):
 def test_overlaps_of_strangers_are_refused():
     graph, made = _made()
     for overlap in (Overlap(99, 0, 1, 0), Overlap(-1, 0, 1, 0), Overlap(0, 2, 1, 0), Overlap(9, 0, 1, 0)):
-        _refused(replace(made, overlaps=(*made.overlaps, overlap)), graph, match="overlap of")
+        _refused(replace(made, overlaps=(*made.overlaps, overlap)), graph, match="overlap names")
 
 
 def test_missing_or_small_scratch_is_refused():
@@ -218,8 +218,8 @@ def test_aliases_share_their_buffer():
 
 def test_strange_tensors_in_buffers_are_refused():
     graph, made = _made()
-    _refused(_with_buffer(made, 0, tensors=(0, 999)), graph, match="no activation")
-    _refused(_with_buffer(made, 0, tensors=(1,)), graph, match="no activation")
+    _refused(_with_buffer(made, 0, tensors=(0, 999)), graph, match="not an activation")
+    _refused(_with_buffer(made, 0, tensors=(1,)), graph, match="not an activation")
     _refused(_with_buffer(made, 0, tensors=(0, 0)), graph, match="two buffers")
     _refused(_with_buffer(made, 0, kind=BufferKind.RING), graph, match="different tensors")
 
