@@ -132,12 +132,8 @@ def emit(request: r.Emit, session: Session) -> Answer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
-    from buildtool.service.firmware.firmware import (
-        arena_map,
-        include_folder,
-        kernel_includes,
-        kernel_sources,
-    )
+    from buildtool.service.firmware.firmware import arena_map, kernel_sources
+    from buildtool.service.firmware.library import include_folder, kernel_includes
     from buildtool.service.pipeline.needs import refuse_unless_fits
     from buildtool.service.pipeline.pipeline import planned
 
@@ -158,39 +154,11 @@ def emit(request: r.Emit, session: Session) -> Answer:
     }
 
 
-def toolchain(request: r.Toolchain, _session: Session) -> Answer:
-    """The compiler and flags for a board; the linker script comes as bytes."""
-    from buildtool.emit.names import identifier
-    from buildtool.service.firmware.firmware import all_kernel_sources, include_folder, kernel_includes
-    from buildtool.service.firmware.sizes import binary_suffixes
-    from buildtool.service.pipeline.models import model_name
-    from buildtool.service.pipeline.targets import load_target, load_toolchain
-    from buildtool.target.registry import plugin
+def describe(request: r.Describe, session: Session) -> Answer:
+    """What a build system has to know to build for a board, and with `model` that network."""
+    from buildtool.service.describe import answer as described
 
-    target = load_target(request.target)
-    family = plugin(target.board)
-    tools = load_toolchain(request.target, target.board)
-    harness = family.harness(target.board)
-    return {
-        "board": target.board.name,
-        "net": identifier(model_name(request.model)) if request.model else "",
-        "name": tools.name,
-        "identity": tools.identity,
-        "cc": tools.cc,
-        "ar": tools.ar,
-        "cflags": list(tools.cflags),
-        "ldflags": list(tools.ldflags),
-        "script_flag": tools.script.flag if tools.script else "",
-        "files": {tools.script.name: tools.script.data} if tools.script else {},
-        "objects": list(tools.objects),
-        "includes": list(tools.includes),
-        "harness_sources": [str(path) for path in harness.sources],
-        "harness_includes": [str(path) for path in harness.includes],
-        "kernel_sources": [str(path) for path in all_kernel_sources(target)],
-        "include": str(include_folder()),
-        "kernel_includes": [str(path) for path in kernel_includes(target)],
-        "binaries": binary_suffixes(target.board),
-    }
+    return described(request, session)
 
 
 def build(request: r.Build, session: Session) -> Answer:
@@ -295,7 +263,7 @@ _HANDLERS: dict[type, Callable[[Any, Session], Answer]] = {
     r.Analyze: analyze,
     r.AnalyzeNetwork: analyze_network,
     r.Emit: emit,
-    r.Toolchain: toolchain,
+    r.Describe: describe,
     r.Build: build,
     r.Sizes: sizes,
     r.Validate: validate,

@@ -72,13 +72,22 @@ class Part(NamedTuple):
     """The outputs that a call makes along one axis, as far as its cost depends on them.
 
     `size`: how many; `met`: taps of their windows that lie in the input, all taken together; `inside`:
-    outputs whose whole window does; `pad`: padded elements before the first one's window.
+    outputs whose whole window does, and lies in memory one after the other; `pad`: padded elements before
+    the first one's window; `runs`: pieces of memory in which the outputs lie.
     """
 
     size: int
     met: int
     inside: int
     pad: int
+    runs: int = 1
+
+
+class Rings(NamedTuple):
+    """The columns that the views of a call's input and output keep; 0: all of them."""
+
+    input: int = 0
+    output: int = 0
 
 
 def geometry(graph: Graph, op: Op) -> Geometry:
@@ -87,23 +96,21 @@ def geometry(graph: Graph, op: Op) -> Geometry:
     return Geometry(*(known[name] for name in Geometry._fields))
 
 
-def part(of: Geometry, axis: int, low: int, high: int) -> Part:
-    """Outputs [low, high) along an axis; 0: rows, 1: columns."""
+def part(of: Geometry, axis: int, low: int, high: int, rings: Rings = Rings()) -> Part:  # noqa: B008
+    """Outputs [low, high) along an axis; 0: rows, 1: columns; `rings` count for columns."""
     _, inputs, kernel, stride, dilation, pad = (getattr(of, name) for name in AXES[axis])
     extent = (kernel - 1) * dilation + 1
-    first = min(max(0, -(-(pad - low * stride) // stride)), high - low)  # outputs cut off on the left
-    over = high - low - 1 - (inputs + pad - extent) // stride + low  # and on the right
-    inside = high - low - min(high - low, first + max(0, over))
-    met = kernel * (high - low)
-    if inside < high - low:
-        met = 0
-        for output in range(low, high):
-            start = output * stride - pad
-            if start >= 0 and start + extent <= inputs:
-                met += kernel
-            else:
-                met += sum(0 <= start + tap * dilation < inputs for tap in range(kernel))
-    return Part(high - low, met, inside, max(0, pad - low * stride))
+    met = inside = 0
+    for start in range(low * stride - pad, high * stride - pad, stride):
+        if start >= 0 and start + extent <= inputs:
+            met += kernel
+            inside += not rings.input or start % rings.input + extent <= rings.input
+        else:
+            met += sum(0 <= start + tap * dilation < inputs for tap in range(kernel))
+    breaks = {x for x in range(low + 1, high) if rings.output and x % rings.output == 0}
+    if rings.input and kernel == stride == 1:
+        breaks |= {x for x in range(low + 1, high) if x % rings.input == 0}
+    return Part(high - low, met, inside, max(0, pad - low * stride), 1 + len(breaks))
 
 
 def whole(of: Geometry) -> tuple[Part, Part]:
@@ -180,6 +187,7 @@ def variables(of: Geometry, rows: Part, columns: Part) -> dict[str, int]:
         rows_inside=rows.inside,
         columns_met=columns.met,
         columns_inside=columns.inside,
+        runs=columns.runs,
     )
     if share != pixels:
         known.update((name, known[name] * share // pixels) for name in ("inputs", "outputs", "macs"))

@@ -13,7 +13,7 @@ from buildtool.errors import TargetError, did_you_mean
 
 Value = int | bool | float
 
-MAX_LENGTH = 1000  # characters of an expression
+MAX_LENGTH = 2000  # characters of an expression
 MAX_DEPTH = 40  # of nested operations
 MAX_LITERAL = 1 << 63  # absolute value of a number written in an expression
 

@@ -26,7 +26,7 @@ from buildtool.plan.schedule.schedule import run, schedule
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import SOURCE, BufferKind, Group, Plan, Region, Scheme, Step
 from buildtool.target import catalogue
-from buildtool.target.costs import COST_UNITS, Pricer, geometry, part
+from buildtool.target.costs import COST_UNITS, Pricer, Rings, geometry, part
 from buildtool.target.types import Contract, Target
 
 CONTRACTS = {"rows": (Contract.ROW, Contract.PIXEL), "elementwise": (Contract.PIXEL,), "none": ()}
@@ -219,11 +219,25 @@ class Twin:
             if s.op in poolings:
                 total += self.pricer.sums(of, s.y1 - s.y0, s.x1 - s.x0)
             else:
-                rows, columns = part(of, 0, s.y0, s.y1), part(of, 1, s.x0, s.x1)
+                rows = part(of, 0, s.y0, s.y1)
+                columns = part(of, 1, s.x0, s.x1, self.rings(region, s.op, first))
                 total += self.pricer.cost(self.kernels[s.op], of, rows, columns)
         total += sum(self.pricer.sums_end(geometry(self.graph, self.graph.ops[p])) for p in poolings)
         assert total * COST_UNITS == int(total * COST_UNITS)
         return int(total * COST_UNITS)
+
+    def rings(self, region: Region, position: int, first: int) -> Rings:
+        """The columns that are kept of what an operator reads and writes, as its plan's buffers have them."""
+        held = {
+            b.tensors[0]: b.columns
+            for b in self.plan(region, first).buffers
+            if b.kind is BufferKind.RING and b.name.endswith("window")
+        }
+        handed_on = {p for g in region.groups if g.hand_off for p in g.ops}
+        if position not in handed_on:
+            return Rings()
+        op = self.graph.ops[position]
+        return Rings(max(held.get(t, 0) for t in op.inputs), held.get(op.outputs[0], 0))
 
     @functools.cached_property
     def pricer(self) -> Pricer:

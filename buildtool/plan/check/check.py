@@ -26,11 +26,12 @@ from collections.abc import Mapping, Sequence
 from buildtool.errors import PlanError, TargetError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
+from buildtool.graph.numbering import is_numbered
 from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps
 from buildtool.plan.check.loads import check_loads
-from buildtool.plan.check.reads import alias_groups
+from buildtool.plan.check.reads import alias_groups, sums_up
 from buildtool.plan.check.replay import replay
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
@@ -39,7 +40,7 @@ from buildtool.plan.types import Buffer, BufferKind, Plan, Step
 from buildtool.target.catalogue import features, scratch_bytes
 from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate
-from buildtool.target.types import KernelVariant, Target
+from buildtool.target.types import KernelVariant, Target, Windows
 
 _IMAGES = ("overwritable", "resident", "stream")
 
@@ -52,6 +53,7 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     """
     _check_identity(plan, graph, target)
     kernels = _check_kernels(plan, graph, target)
+    _check_windows(plan, graph, kernels)
     streamed = plan.moves or plan.image == "stream" or any(region.is_streamed for region in plan.regions)
     if streamed:
         _check_regions(plan, graph)
@@ -101,6 +103,8 @@ def _check_streamed(
 
 def _check_identity(plan: Plan, graph: Graph, target: Target) -> None:
     """The plan is of this graph, this target."""
+    if not is_numbered(graph):  # the plan says which tensors lie where by number
+        raise PlanError("the network's tensors are not numbered in the order of their first mention")
     if plan.topology != topology_digest(graph):
         raise PlanError("the plan is for a network of another topology", hint="plan again")
     if plan.target != planning_digest(target):
@@ -130,6 +134,18 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
             raise PlanError(f"kernel '{name}' does not serve this shape", operator=op.place)
         chosen.append(variant)
     return chosen
+
+
+def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
+    """What computes whole tensors only runs alone, in one step."""
+    for position in (p for region in plan.regions if region.is_streamed for p in region.ops):
+        kernel, op = kernels[position], graph.ops[position]
+        if kernel is not None and kernel.windows is Windows.WHOLE and not sums_up(graph, op):
+            raise PlanError(
+                f"kernel '{kernel.name}' computes whole tensors only, the plan runs it row by row",
+                operator=op.place,
+                hint="strategy=best or strategy=layerwise",
+            )
 
 
 def _check_tensor_buffers(

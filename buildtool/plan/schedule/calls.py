@@ -16,8 +16,10 @@ from buildtool.graph.types import Graph
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.inner import fed_by, needs
 from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, rows
+from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import first_column
 from buildtool.plan.types import Group, Region, Scheme
+from buildtool.target.costs import Rings
 
 Numbers = npt.NDArray[np.int64]
 
@@ -49,10 +51,14 @@ class Ranges(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """The calls of an operator: every range of rows with every range of columns, none of them empty."""
+    """The calls of an operator: every range of rows with every range of columns, none of them empty.
+
+    `rings`: the columns that are kept of what it reads and writes.
+    """
 
     rows: Ranges
     columns: Ranges
+    rings: Rings = Rings()
 
     @property
     def times(self) -> int:
@@ -88,12 +94,14 @@ def group_calls(graph: Graph, group: Group, made: int) -> Iterator[tuple[int, Ca
     width = columns(graph, last)
     starts = range(first_column(group, graph), width, group.hand_off or width)
     ends = np.minimum(np.array(starts, np.int64) + (group.hand_off or width), width)
+    held = {k.tensor: k.columns for k in windows(graph, group)} if group.hand_off else {}
     row_ranges = {last.outputs[0]: in_steps(made, group.rows_per_step)}
     column_ends = {last.outputs[0]: ends}
     for position in reversed(group.ops):
         op = graph.ops[position]
         own, end = row_ranges[op.outputs[0]], column_ends[op.outputs[0]]
-        yield position, Calls(own.without_empty(), gained(end).without_empty())
+        kept = Rings(max((held.get(t, 0) for t in op.inputs), default=0), held.get(op.outputs[0], 0))
+        yield position, Calls(own.without_empty(), gained(end).without_empty(), kept)
         vertical, horizontal = axes(graph, op)
         for t in row_inputs(graph, op):
             _, height, width, _ = graph.tensors[t].nhwc

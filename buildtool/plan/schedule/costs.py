@@ -7,6 +7,7 @@ cost, times how often they occur.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,29 +15,57 @@ from functools import cached_property
 import numpy as np
 
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.calls import Calls, Ranges, RegionCalls, region_calls
+from buildtool.plan.schedule.calls import Calls, Numbers, Ranges, RegionCalls, region_calls
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.types import Load, Region
-from buildtool.target.costs import Geometry, Part, Pricer, geometry, part
+from buildtool.target.costs import Geometry, Part, Pricer, Rings, geometry, part
 from buildtool.target.types import Costs, KernelVariant
 
 Parts = tuple[tuple[Part, int], ...]  # each with how often it occurs
 
 
-def parts(of: Geometry, axis: int, ranges: Ranges) -> Parts:
-    """What the ranges along an axis (0: rows, 1: columns) are to an operator's cost; few of them differ."""
+def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Parts:  # noqa: B008
+    """What the ranges along an axis (0: rows, 1: columns) are to an operator's cost; few of them differ.
+
+    `rings`: for columns, as in `target.costs.part`, of which this is the sum over all ranges.
+    """
     inputs, kernel, stride, dilation, pad = (
         (of.ih, of.kh, of.sh, of.dh, of.pt) if axis == 0 else (of.iw, of.kw, of.sw, of.dw, of.pl)
     )
     low, high = ranges
     extent = (kernel - 1) * dilation + 1
     inside = (low * stride >= pad) & ((high - 1) * stride - pad + extent <= inputs)
-    sizes = np.bincount((high - low)[inside])
-    found = {Part(n, n * kernel, n, 0): int(sizes[n]) for n in np.flatnonzero(sizes).tolist()}
+    found: dict[Part, int] = {}
+    for size in np.flatnonzero(np.bincount((high - low)[inside])).tolist():
+        begin = low[inside & (high - low == size)]
+        for (joined, runs), times in _in_memory(begin, size, (stride, pad, extent), rings):
+            found[Part(size, size * kernel, joined, 0, runs)] = times
     for a, b in zip(low[~inside].tolist(), high[~inside].tolist(), strict=True):
-        at_border = part(of, axis, a, b)
+        at_border = part(of, axis, a, b, rings)
         found[at_border] = found.get(at_border, 0) + 1
     return tuple(found.items())
+
+
+def _in_memory(
+    begin: Numbers, size: int, window: tuple[int, int, int], rings: Rings
+) -> list[tuple[tuple[int, int], int]]:
+    """((outputs whose window is in one piece, pieces of the outputs), how often) of ranges of `size`.
+
+    `window`: stride, padding and extent along the axis; all of it lies in the input.
+    """
+    if not any(rings):
+        return [((size, 1), len(begin))]
+    stride, pad, extent = window
+    columns = begin[:, None] + np.arange(size)
+    joined, broken = np.full(len(begin), size), np.zeros(columns.shape, bool)
+    if rings.input:
+        joined = ((columns * stride - pad) % rings.input + extent <= rings.input).sum(axis=1)
+        if stride == extent == 1:
+            broken |= columns % rings.input == 0
+    if rings.output:
+        broken |= columns % rings.output == 0
+    pieces = 1 + broken[:, 1:].sum(axis=1)
+    return list(Counter(zip(joined.tolist(), pieces.tolist(), strict=True)).items())
 
 
 def calls_cost(pricer: Pricer, kernel: KernelVariant, of: Geometry, rows: Parts, columns: Parts) -> float:
@@ -84,15 +113,23 @@ class CostModel:
     def operator(self, position: int, calls: Calls, streamed: bool) -> float:
         """An operator's calls in a region that is streamed, or is not."""
         rows = self.parts(position, 0, calls.rows, streamed)
-        return self.priced(position, rows, self.parts(position, 1, calls.columns, streamed), streamed)
+        columns = self.parts(position, 1, calls.columns, streamed, calls.rings)
+        return self.priced(position, rows, columns, streamed)
 
-    def parts(self, position: int, axis: int, ranges: Ranges, streamed: bool) -> Parts:
+    def parts(
+        self,
+        position: int,
+        axis: int,
+        ranges: Ranges,
+        streamed: bool,
+        rings: Rings = Rings(),  # noqa: B008
+    ) -> Parts:
         """What ranges along an axis are to the cost of an operator."""
         if self.kernels[position] is None:
             return ()
         if streamed and position in self.fed_in_parts:
             return lengths(ranges)
-        return parts(self.geometries[position], axis, ranges)
+        return parts(self.geometries[position], axis, ranges, rings)
 
     def priced(self, position: int, rows: Parts, columns: Parts, streamed: bool) -> float:
         """The calls of an operator for these rows and columns."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +19,12 @@ from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.calls import branch_calls, gained, in_steps
 from buildtool.plan.schedule.costs import Parts
 from buildtool.plan.schedule.inner import union
-from buildtool.plan.schedule.receptive import Axis, accumulates, streams, through
+from buildtool.plan.schedule.receptive import Axis, accumulates, through
 from buildtool.plan.schedule.rings import accumulator_bytes
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Region, Scheme
+from buildtool.target.costs import Rings
 from buildtool.target.types import Contract
 
 MOST_OPERATORS = 10  # in one block
@@ -96,8 +96,7 @@ class Blocks:
 
     def _chains(self, last: int) -> Iterator[Block]:
         """The blocks of elements that feed each other."""
-        op = self.e.op(last)
-        if not streams(self.e.graph, op):
+        if not self.e.by_rows(last):
             return
         height = self.e.heights[last]
         for first in self._firsts(last):
@@ -308,7 +307,11 @@ class Blocks:
         return {}
 
     @cached_property
-    def _parts(self) -> dict[tuple[int, int, int], list[Parts]]:
+    def _rows(self) -> dict[tuple[int, int, int], list[Parts]]:
+        return {}
+
+    @cached_property
+    def _columns(self) -> dict[tuple[int, int], list[tuple[Parts, Parts]]]:
         return {}
 
     def _section_cost(self, section: Section, made: int) -> float:
@@ -318,47 +321,62 @@ class Blocks:
         return sum(self.e.model.operator(position, own, True) for position, own in calls)
 
     def _chain_costs(self, last: int, step: int, pixels: int, made: int) -> list[float]:
-        """By how many elements before the last one a chain begins: its cost, deliveries not counted."""
+        """By how many elements before the last one a chain begins: its cost, deliveries not counted.
+
+        The first element reads whole rows, the others what windows keep of them.
+        """
         key = (last, step, pixels, made)
         if key not in self._chains_costs:
             rows, columns = self._row_parts(last, step, made), self._column_parts(last, pixels)
-            model = self.e.model
-            costs = (
-                model.priced(self.e.positions[last - i], rows[i], columns[i], True) for i in range(len(rows))
-            )
-            self._chains_costs[key] = list(accumulate(costs))
+            found, after = list[float](), 0.0
+            for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
+                position = self.e.positions[last - i]
+                found.append(after + self.e.model.priced(position, own, first, True))
+                if i + 1 < len(rows):
+                    after += self.e.model.priced(position, own, later, True)
+            self._chains_costs[key] = found
         return self._chains_costs[key]
 
     def _row_parts(self, last: int, step: int, made: int) -> list[Parts]:
         """Of a chain's elements, last to first: the rows of their calls."""
         key = (last, step, made)
-        if key not in self._parts:
-            ranges, found = in_steps(made, step), []
+        if key not in self._rows:
+            ranges, found = in_steps(made, step), list[Parts]()
             for e in range(last, self._lowest(last) - 1, -1):
                 found.append(self.e.model.parts(self.e.positions[e], 0, ranges.without_empty(), True))
                 if e:
                     ranges = ranges.read(self.e.axes_of[e][0], self.e.heights[e - 1])
-            self._parts[key] = found
-        return self._parts[key]
+            self._rows[key] = found
+        return self._rows[key]
 
-    def _column_parts(self, last: int, pixels: int) -> list[Parts]:
-        """Of a chain's elements, last to first: the columns of their calls.
+    def _column_parts(self, last: int, pixels: int) -> list[tuple[Parts, Parts]]:
+        """Of a chain's elements, last to first: the columns of their calls, as the first one and as a later.
 
         The first hand-offs are those of the longest chain: shorter ones do nothing in some of them.
         """
-        key = (last, -1 - pixels, 0)
-        if key not in self._parts:
+        key = (last, pixels)
+        if key not in self._columns:
             width = self.e.widths[last]
             ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
-            ends, found = np.minimum(ends, width), list[Parts]()
+            ends, found, kept, each = np.minimum(ends, width), list[tuple[Parts, Parts]](), 0, pixels
             for e in range(last, self._lowest(last) - 1, -1):
-                ranges = gained(ends).without_empty()
-                found.append(self.e.model.parts(self.e.positions[e], 1, ranges, True))
+                ranges, axis, position = (
+                    gained(ends).without_empty(),
+                    self.e.axes_of[e][1],
+                    self.e.positions[e],
+                )
+                first = later = self.e.model.parts(position, 1, ranges, True, Rings(0, kept))
                 if e:
-                    axis = self.e.axes_of[e][1]
-                    ends = np.minimum(self.e.widths[e - 1], (ends - 1) * axis.stride - axis.pad + axis.kernel)
-            self._parts[key] = found
-        return self._parts[key]
+                    each *= axis.stride
+                    before = min(self.e.widths[e - 1], each + axis.kernel - axis.stride) if pixels else 0
+                    if before:
+                        later = self.e.model.parts(position, 1, ranges, True, Rings(before, kept))
+                    kept = before
+                    last_read = (ends - 1) * axis.stride - axis.pad + axis.kernel
+                    ends = np.minimum(self.e.widths[e - 1], last_read)
+                found.append((first, later))
+            self._columns[key] = found
+        return self._columns[key]
 
     def _ahead(self, last: int, pixels: int) -> int:
         """Hand-offs before the last element's first columns: see schedule.first_column."""

@@ -6,7 +6,7 @@ leaves some tensors whole in the arena.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -16,7 +16,7 @@ from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph, Op
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
-from buildtool.plan.schedule.receptive import Axis, accumulates, axes, columns, row_inputs, rows, streams
+from buildtool.plan.schedule.receptive import Axis, accumulates, axes, by_rows, columns, row_inputs, rows
 from buildtool.plan.types import Group, Region
 from buildtool.target import catalogue
 from buildtool.target.types import Costs, KernelVariant
@@ -38,6 +38,11 @@ class Elements:
     image: str = "overwritable"
     in_place: str = "rows"
     loaded: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def settings(self) -> tuple[Hashable, ...]:
+        """All that the search depends on besides the graph's topology."""
+        return (self.kernels, self.alignment, self.costs, self.image, self.in_place, self.loaded)
 
     @cached_property
     def positions(self) -> tuple[int, ...]:
@@ -125,13 +130,18 @@ class Elements:
         """Whether an element's output goes straight into the next element, row by row."""
         if element + 1 >= len(self.positions):
             return False
-        here, after = self.op(element), self.op(element + 1)
+        here = self.op(element)
         return (
-            streams(self.graph, here)
-            and streams(self.graph, after)
+            self.by_rows(element)
+            and self.by_rows(element + 1)
             and not accumulates(self.graph, here)
             and here.outputs[0] in self.rows_read[element + 1]
         )
+
+    def by_rows(self, element: int) -> bool:
+        """Whether an element can run row by row."""
+        position = self.positions[element]
+        return by_rows(self.graph, self.graph.ops[position], self.kernels[position])
 
     @cached_property
     def work_before(self) -> tuple[int, ...]:
@@ -169,6 +179,24 @@ class Elements:
         """Element -> the target's estimate while it runs alone, all rows in one step."""
         return tuple(self.model.region(Region((Group((p,)),)), self.image) for p in self.positions)
 
+    @cached_property
+    def all_is_read(self) -> bool:
+        """Whether every row and column that an element makes is read: no way of running leaves any out."""
+        return all(
+            t in self.outputs or any(self._reads_all(reader, t) for reader in self.readers.get(t, ()))
+            for t in self.makes
+        )
+
+    def _reads_all(self, element: int, tensor: int) -> bool:
+        if tensor not in self.rows_read[element]:
+            return True
+        shape = self.graph.tensors[tensor].nhwc[1:3]
+        made = (self.heights[element], self.widths[element])
+        return all(
+            axis.high(outputs) >= inputs and axis.kernel >= axis.stride
+            for axis, outputs, inputs in zip(self.axes_of[element], made, shape, strict=True)
+        )
+
     def input_rows(self, element: int) -> int:
         """Rows of the tensor that drives an element."""
         return self.graph.tensors[self.main(element)].nhwc[1]
@@ -187,8 +215,8 @@ class Elements:
     @cached_property
     def rows_read(self) -> tuple[tuple[int, ...], ...]:
         """Element -> the activations that it reads row by row, if it runs so."""
-        ops = (self.graph.ops[p] for p in self.positions)
-        return tuple(row_inputs(self.graph, op) if streams(self.graph, op) else () for op in ops)
+        count = len(self.positions)
+        return tuple(row_inputs(self.graph, self.op(e)) if self.by_rows(e) else () for e in range(count))
 
     @cached_property
     def read_whole(self) -> tuple[frozenset[int], ...]:

@@ -21,7 +21,9 @@ from buildtool.session import Session
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Target
 
-PRICES = 12  # of work that are tried where limits are on both cost and work
+MOST_PRICES = 12  # of work: each is between two plans of the hull, and rarely more than six are needed
+LAST_WAYS = 3  # of least memory within a cost: moves may make the very last too dear once it is placed
+NO_LIMIT = 1 << 62  # bytes of an arena
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,14 @@ def _choose(
     found = front(graph, target, settings, session)
     if settings.image != "stream":
         whole = _layerwise(graph, target, settings, limits, session)
-        if limits.objective == "cost" and limits.allow(whole) and not whole.moves:
-            return whole, found, [whole]  # nothing is cheaper than one call an operator
+        if (
+            limits.objective == "cost"
+            and limits.allow(whole)
+            and not whole.moves
+            and found.elements.all_is_read
+        ):
+            # One call an operator is cheapest, as tests/plan/schedule/test_costs.py proves.
+            return whole, found, [whole]
         candidates.append(whole)
     candidates += smallest(found, limits) if limits.objective == "ram" else cheapest(found, limits)
     allowed = [plan for plan in candidates if limits.allow(plan)]
@@ -122,7 +130,7 @@ def cheapest(found: Front, limits: Limits) -> list[Plan]:
 def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan]:
     """Plans of less cost than `under`, and less work than `over`, which does more than is allowed."""
     plans: list[Plan] = []
-    for _ in range(PRICES):
+    for _ in range(MOST_PRICES):
         dearer, more = (under.cost - over.cost) * COST_UNITS, over.macs - under.macs
         if dearer <= 0 or more <= 0:
             break
@@ -175,7 +183,7 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     extra = int(limits.cost * COST_UNITS) - found.cost_tables.before[-1]
     ways = list(Search(found.cost_tables, extra).falling()) if extra >= 0 else []
     if limits.f is None:
-        return [found.lean(way) for way in ways[-3:]]  # moves in the first may cost too much
+        return [found.lean(way) for way in ways[-LAST_WAYS:]]
     sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
     plans: list[Plan] = []
     low, high = 0, len(sizes) - 1
@@ -199,7 +207,7 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
     if not within or min(plan.arena_bytes for plan in within) <= limits.ram:
         return _too_much_work(found, limits)
     nearest = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
-    least = min([nearest, *smallest(found, replace(limits, ram=1 << 62))], key=lambda plan: plan.arena_bytes)
+    least = min([nearest, *smallest(found, replace(limits, ram=NO_LIMIT))], key=lambda plan: plan.arena_bytes)
     at = binding(least, found.graph, found.session)
     hints = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes), *_ways_out(found, limits)]
     return PlanError(

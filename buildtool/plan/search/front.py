@@ -21,14 +21,17 @@ the bytes inside of it are those of a group that makes all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from buildtool.errors import UsageError, suggest
+from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.schedule.receptive import streams
+from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.paths import Search, Way
@@ -37,7 +40,7 @@ from buildtool.plan.search.tables import Objective, Tables
 from buildtool.plan.types import Plan, Region
 from buildtool.session import Session
 from buildtool.target import catalogue
-from buildtool.target.types import Costs, KernelVariant, Target
+from buildtool.target.types import KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
@@ -111,20 +114,6 @@ class Space:
             extra = int(self.tables.before[-1] * (max_f - 1.0))
             self._ways[max_f] = tuple(Search(self.tables, extra).falling())[::-1]
         return self._ways[max_f]
-
-
-@lru_cache(maxsize=8)
-def _space(
-    graph: Graph,
-    kernels: tuple[KernelVariant | None, ...],
-    alignment: int,
-    costs: Costs,
-    image: str,
-    in_place: str,
-    hand_offs: tuple[int, ...],
-    loaded: tuple[tuple[int, int], ...],
-) -> Space:
-    return Space(Elements(graph, kernels, alignment, costs, image, in_place, loaded), hand_offs)
 
 
 @dataclass(frozen=True)
@@ -203,28 +192,40 @@ class Front:
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
         found = region.region(self.elements)
-        entries = region.entries()
-        room = most_bytes - region.bytes + max((entry.window for entry in entries), default=0)
+        block_forms = region.block_forms()
+        room = most_bytes - region.bytes + max((block_form.window for block_form in block_forms), default=0)
         groups = list(found.groups)
-        for index, entry in enumerate(entries):
-            fitting = [form for form, _ in self.blocks.forms(entry.block) if form.window <= room]
+        for index, block_form in enumerate(block_forms):
+            fitting = [form for form, _ in self.blocks.forms(block_form.block) if form.window <= room]
             if fitting:
                 groups[index] = fitting[-1].group
         return replace(found, groups=tuple(groups))
 
 
 def front(graph: Graph, target: Target, settings: Settings, session: Session | None = None) -> Front:
-    """The front of `graph` on `target`; UsageError where its image cannot be streamed."""
-    if settings.image == "stream":
-        refuse_unstreamable(graph)
+    """The front of `graph` on `target`; UsageError where its image cannot be streamed.
+
+    What is found is kept in `session` for every network of the same topology.
+    """
     kernels = catalogue.select_all(target, graph)
-    alignment = target.board.alignment
-    given = (settings.image, settings.in_place, settings.hand_offs, settings.loaded)
-    space = _space(graph, kernels, alignment, target.costs, *given)
+    if settings.image == "stream":
+        refuse_unstreamable(graph, kernels)
+    known = Elements(
+        graph,
+        kernels,
+        target.board.alignment,
+        target.costs,
+        settings.image,
+        settings.in_place,
+        settings.loaded,
+    )
+    session = session or Session()
+    key = (topology_digest(graph), *known.settings, settings.hand_offs, blocks.STEPS)
+    space = session.remember("space", key, lambda: Space(known, settings.hand_offs))
     return Front(graph, target, settings, space, session)
 
 
-def refuse_unstreamable(graph: Graph) -> None:
+def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
     """UsageError unless the network has one image, read by one operator, in rows."""
     hint = [suggest(image="overwritable"), suggest(image="resident")]
     if len(graph.inputs) != 1:
@@ -233,5 +234,7 @@ def refuse_unstreamable(graph: Graph) -> None:
     image = graph.tensors[graph.inputs[0]]
     if len(readers) != 1 or graph.inputs[0] in graph.outputs:
         raise UsageError(f"an image that {len(readers)} operators read cannot be streamed", hint=hint)
-    if len(image.shape) != 4 or image.shape[0] != 1 or not streams(graph, graph.ops[readers[0]]):
+    reader = readers[0]
+    by_row = by_rows(graph, graph.ops[reader], kernels[reader])
+    if len(image.shape) != 4 or image.shape[0] != 1 or not by_row:
         raise UsageError("an input that is not read row by row cannot be streamed", hint=hint)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from buildtool.plan.search.lower_bound import INFINITE, Reach
+from buildtool.plan.search.lower_bound import INFINITE, LowerBounds
 from buildtool.plan.search.regions import Candidate, RegionSearch
 from buildtool.plan.search.tables import Tables
 
@@ -33,24 +33,28 @@ class Search:
         self.t = tables
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
         # what may be won back later by blocks that leave rows out
-        spare = -sum(min([0, *(entry.least_extra for entry in ending)]) for ending in tables.entries)
-        self.reach = Reach(tables, most_extra + spare)
+        spare = -sum(
+            min([0, *(block_form.least_extra for block_form in ending)]) for ending in tables.block_forms
+        )
+        self.lower_bounds = LowerBounds(tables, most_extra + spare)
         self._last: list[Candidate | None] = [None] * (tables.count + 1)
         self._rounds = 0
         self.searched = self.expanded = 0
 
     def least(self, most_bytes: int) -> Way | None:
         """The way of least weight that needs at most so many bytes; None if there is none."""
-        reach, count = self.reach, self.t.count
-        before = reach.best or [-INFINITE] * (count + 1)
+        lower_bounds, count = self.lower_bounds, self.t.count
+        before = lower_bounds.best or [-INFINITE] * (count + 1)
         self._rounds += 1
-        reach.most_bytes = most_bytes
-        reach.best = [0] + [INFINITE] * count
+        lower_bounds.most_bytes = most_bytes
+        lower_bounds.best = [0] + [INFINITE] * count
         for end in range(1, count + 1):
-            reach.best[end] = self._to(end, before[end])
-            risen = self._rounds if reach.best[end] != before[end] else 0
-            reach.version[end + 1] = max(reach.version[end], reach.version[end + 1], risen)
-        if reach.best[count] > self.most_extra:
+            lower_bounds.best[end] = self._to(end, before[end])
+            risen = self._rounds if lower_bounds.best[end] != before[end] else 0
+            lower_bounds.version[end + 1] = max(
+                lower_bounds.version[end], lower_bounds.version[end + 1], risen
+            )
+        if lower_bounds.best[count] > self.most_extra:
             return None
         return self._way()
 
@@ -59,13 +63,13 @@ class Search:
         last = self._last[end]
         if (
             last
-            and last.bytes <= self.reach.most_bytes
-            and self.reach.best[last.first] + last.extra <= before
+            and last.bytes <= self.lower_bounds.most_bytes
+            and self.lower_bounds.best[last.first] + last.extra <= before
         ):
             return before
         if before >= INFINITE:
             return INFINITE
-        found = RegionSearch(self.t, self.reach, end)
+        found = RegionSearch(self.t, self.lower_bounds, end)
         found.run(before)
         self.searched += 1
         self.expanded += found.expanded
@@ -82,12 +86,13 @@ class Search:
             cut = last.first
         regions.reverse()
         most = max((region.bytes for region in regions), default=0)
-        return Way(most, self.t.before[-1] + self.reach.best[self.t.count], tuple(regions))
+        return Way(most, self.t.before[-1] + self.lower_bounds.best[self.t.count], tuple(regions))
 
     def falling(self, most_bytes: int = INFINITE) -> Iterator[Way]:
         """The undominated ways within a limit of bytes, least weight first."""
         found: Way | None = None
-        while (way := self.least(most_bytes)) is not None:
+        # a network of aliases alone needs no bytes: below 0 there is nothing to look for
+        while most_bytes >= 0 and (way := self.least(most_bytes)) is not None:
             if found is not None and way.weight > found.weight:
                 yield found
             found = way

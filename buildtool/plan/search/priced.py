@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from buildtool.plan.search.blocks import Block, Form
-from buildtool.plan.search.tables import Entry, Tables
+from buildtool.plan.search.tables import BlockForm, Tables
 
 SCALE = 1024  # of weights: prices are in 1 / SCALE of a weight of cost
 
@@ -28,8 +28,10 @@ class Priced(Tables):
         both = zip(self.cost.before, self.e.work_before, strict=True)
         return tuple(SCALE * cost + self.price * work for cost, work in both)
 
-    def _entries(self, last: int) -> list[Entry]:
-        return [self._entry(entry.block, entry.form) for entry in self.cost.entries[last]]
+    def _block_forms(self, last: int) -> list[BlockForm]:
+        return [
+            self._block_form(block_form.block, block_form.form) for block_form in self.cost.block_forms[last]
+        ]
 
     def extra(self, block: Block, form: Form, wanted: int) -> int:
         """As in Tables."""

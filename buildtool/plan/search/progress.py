@@ -1,4 +1,4 @@
-"""Where a block stands while each row of its input is made: what decides how long its ring has to be.
+"""How far a block has come when each row of its input is made: this decides how long its ring has to be.
 
 A ring is filled some rows at a time. While rows from x on are made, it has to hold all from the lowest
 one that is still read by then; the block that reads it goes on to its next rows only when all that
@@ -13,54 +13,56 @@ import numpy as np
 
 from buildtool.plan.schedule.branches import INPUT, Progress
 from buildtool.plan.search.sections import Section
-from buildtool.plan.search.tables import Entry, Tables
+from buildtool.plan.search.tables import BlockForm, Tables
 
 
-class Stand(NamedTuple):
+class BlockProgress(NamedTuple):
     """By row of a block's input: rows of its output that are made before it; the lowest row still read."""
 
     made: tuple[int, ...]
     low: tuple[int, ...]
 
 
-class Stands:
-    """The stands of all blocks; made when they are first asked for."""
+class ProgressTable:
+    """The progress of all blocks; made when they are first asked for."""
 
     def __init__(self, tables: Tables) -> None:
         self.t = tables
-        self._found: dict[tuple[int, int, int], Stand] = {}
+        self._found: dict[tuple[int, int, int], BlockProgress] = {}
 
-    def of(self, entry: Entry) -> Stand:
-        """Where the block of an entry stands."""
-        key = (entry.first, entry.block.last, entry.step)
+    def of(self, block_form: BlockForm) -> BlockProgress:
+        """How far a block has come, by row of its input."""
+        key = (block_form.first, block_form.block.last, block_form.step)
         if key not in self._found:
-            section = entry.block.section
-            tall = self.t.sources[entry.first].rows
-            self._found[key] = self._chain(entry, tall) if section is None else _section(section, tall)
+            section = block_form.block.section
+            tall = self.t.sources[block_form.first].rows
+            self._found[key] = self._chain(block_form, tall) if section is None else _section(section, tall)
         return self._found[key]
 
-    def _chain(self, entry: Entry, tall: int) -> Stand:
-        height, axis = self.t.e.heights[entry.block.last], entry.axis
-        begin = np.arange(0, height, entry.step)
-        needed = np.clip(axis.high(1) + (np.minimum(begin + entry.step, height) - 1) * axis.stride, 0, tall)
+    def _chain(self, block_form: BlockForm, tall: int) -> BlockProgress:
+        height, axis = self.t.e.heights[block_form.block.last], block_form.axis
+        begin = np.arange(0, height, block_form.step)
+        needed = np.clip(
+            axis.high(1) + (np.minimum(begin + block_form.step, height) - 1) * axis.stride, 0, tall
+        )
         pending = np.searchsorted(needed, np.arange(tall), side="right")
         made = np.append(begin, height)[pending]
         low = np.where(pending < len(begin), np.maximum(0, made * axis.stride - axis.pad), tall)
-        return Stand(tuple(made.tolist()), tuple(low.tolist()))
+        return BlockProgress(tuple(made.tolist()), tuple(low.tolist()))
 
-    def asked(self, entry: Entry, made: int) -> int:
+    def asked(self, block_form: BlockForm, made: int) -> int:
         """Rows of a block's input that it asks for to make so many rows."""
-        if entry.block.section is not None:
-            return entry.block.section.lanes.wanted(made)[-1]
-        return min(self.t.sources[entry.first].rows, max(0, entry.axis.high(made)))
+        if block_form.block.section is not None:
+            return block_form.block.section.lanes.wanted(made)[-1]
+        return min(self.t.sources[block_form.first].rows, max(0, block_form.axis.high(made)))
 
-    def least_rows(self, entry: Entry, step: int) -> int:
+    def least_rows(self, block_form: BlockForm, step: int) -> int:
         """Rows that a ring at a block's input has at the least, filled `step` rows at a time."""
-        made = min(self.t.least_wanted[entry.block.last + 1], self.t.e.heights[entry.block.last])
-        return held(self.of(entry).low, step, self.asked(entry, made))
+        made = min(self.t.least_wanted[block_form.block.last + 1], self.t.e.heights[block_form.block.last])
+        return held(self.of(block_form).low, step, self.asked(block_form, made))
 
 
-def _section(section: Section, tall: int) -> Stand:
+def _section(section: Section, tall: int) -> BlockProgress:
     """As the section runs; rows that it leaves out count as read."""
     progress = Progress(section.lanes)
     made: list[int] = []
@@ -73,7 +75,7 @@ def _section(section: Section, tall: int) -> Stand:
         for _ in progress.advance():
             pass
     rest = tall - len(made)
-    return Stand((*made, *[progress.made[-1]] * rest), (*low, *[tall] * rest))
+    return BlockProgress((*made, *[progress.made[-1]] * rest), (*low, *[tall] * rest))
 
 
 def held(low: tuple[int, ...], step: int, asked: int) -> int:

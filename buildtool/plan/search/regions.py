@@ -1,11 +1,11 @@
-"""The best way to reach a cut within a limit of bytes: best first, backwards from the end of its last region.
+"""The best way to reach a cut within a limit of bytes: best first, backwards from its last region's end.
 
 A label is a partial region, from some boundary to its end: bytes of the rings so far, the largest of
 the blocks' windows, the weight so far. What it asks of what comes before it: rows of the boundary's
 tensor, and which of them, and of what residuals read, it still has to read when each is made. Labels
 that ask the same compete: one that is no better in anything than another is dropped. The next label to
-be continued is the one whose weight, with the least that everything before it can cost (`Reach`), is
-least; so the first region that is no dearer than all labels left is the best.
+be continued is the one whose weight is least, with the least that everything before it can cost (see
+`LowerBounds`) added; so the first region that is no dearer than all labels left is the best.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import NamedTuple
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.search.blocks import WHOLE
 from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.lower_bound import INFINITE, Reach
-from buildtool.plan.search.row_profiles import Marks
-from buildtool.plan.search.tables import Entry, Tables
+from buildtool.plan.search.lower_bound import INFINITE, LowerBounds
+from buildtool.plan.search.row_profiles import RowProfiles
+from buildtool.plan.search.tables import BlockForm, Tables
 from buildtool.plan.types import Group, Region
 
 
 class Links(NamedTuple):
     """Blocks of a partial region, first to last."""
 
-    entry: Entry
+    block_form: BlockForm
     rest: Links | None
 
 
@@ -41,11 +41,11 @@ class Candidate(NamedTuple):
     extra: int
     links: Links | None
 
-    def entries(self) -> list[Entry]:
+    def block_forms(self) -> list[BlockForm]:
         """Its blocks, first to last."""
         found, links = [], self.links
         while links is not None:
-            found.append(links.entry)
+            found.append(links.block_form)
             links = links.rest
         return found
 
@@ -53,13 +53,13 @@ class Candidate(NamedTuple):
         """The region in the plan's terms."""
         if self.links is None:
             return Region((Group((e.positions[self.first],)),))
-        return Region(tuple(entry.form.group for entry in self.entries()))
+        return Region(tuple(block_form.form.group for block_form in self.block_forms()))
 
 
 class Beside(NamedTuple):
     """A tensor that a partial region reads besides its input.
 
-    `whole`: no ring can be kept of it; `lows`: mark of the first byte of it still to be read, by row of
+    `whole`: no ring can be kept of it; `lows`: profile of the first byte of it still to be read, by row of
     the region's output; `at`: of its lowest row still to be read, by row of the boundary's tensor.
     """
 
@@ -76,37 +76,40 @@ class Label(NamedTuple):
     weight: int
     rings: int
     window: int
-    low: int  # mark of the lowest row of the boundary's tensor that is still read, by its rows
+    low: int  # profile of the lowest row of the boundary's tensor that is still read, by its rows
     wanted: int  # rows of it in all
-    asked: int  # mark of the rows that are there when a row of the region's output is written
+    asked: int  # profile of the rows that are there when a row of the region's output is written
     beside: tuple[Beside, ...]  # by tensor
     links: Links | None
 
 
 class RegionSearch:
-    """Regions that end at one cut, within the reach's limit of bytes."""
+    """Regions that end at one cut, within a limit of bytes."""
 
-    def __init__(self, tables: Tables, reach: Reach, end: int) -> None:
-        self.t, self.reach, self.end = tables, reach, end
+    def __init__(self, tables: Tables, lower_bounds: LowerBounds, end: int) -> None:
+        self.t, self.lower_bounds, self.end = tables, lower_bounds, end
         self.result, self.held = tables.sizes[end - 1], tables.held[end]
         self.weight = INFINITE  # of the best way to the cut
         self.best: Candidate | None = None
         self.expanded = 0
         self._heap: list[tuple[int, int, int, int, Label]] = []
         self._seen: dict[tuple[int, int, tuple[int, ...]], list[Label]] = {}
-        self.marks = Marks(tables, end)
+        self.profiles = RowProfiles(tables, end)
         self._saved: dict[tuple[int, int], int] = {}
         self._serial = 0
 
     def run(self, enough: int) -> None:
         """Finds the best way; stops at once at one of weight `enough`, which nothing can be below."""
         alone = self.end - 1
-        if self.t.wholes[alone] <= self.reach.most_bytes and self.reach.best[alone] <= self.reach.limit:
-            self.weight = self.reach.best[alone]
+        if (
+            self.t.wholes[alone] <= self.lower_bounds.most_bytes
+            and self.lower_bounds.best[alone] <= self.lower_bounds.limit
+        ):
+            self.weight = self.lower_bounds.best[alone]
             self.best = Candidate(alone, self.end, self.t.wholes[alone], 0, None)
         if self.weight <= enough:
             return
-        asked = self.marks.at_the_end()
+        asked = self.profiles.at_the_end()
         self._expand(Label(self.end, 0, 0, 0, -1, self.t.e.heights[alone], asked, (), None))
         while self._heap and self.weight > enough:
             least, _, _, _, label = heapq.heappop(self._heap)
@@ -118,29 +121,29 @@ class RegionSearch:
     def _expand(self, label: Label) -> None:
         """Puts every block before a partial region: completes it there, and goes on from there."""
         self.expanded += 1
-        most, limit = self.reach.most_bytes, self.reach.limit
+        most, limit = self.lower_bounds.most_bytes, self.lower_bounds.limit
         lowest = self.t.lowest_first[self.end]
         height = self.t.e.heights[label.boundary - 1]
         rings_by_step: dict[int, int] = {}
-        for entry in self.t.entries[label.boundary - 1]:
-            if entry.first < lowest:
+        for block_form in self.t.block_forms[label.boundary - 1]:
+            if block_form.first < lowest:
                 continue
-            if entry.step not in rings_by_step:
-                rings_by_step[entry.step] = label.rings + self._ring(label, entry.step)
-            rings = rings_by_step[entry.step] + entry.sums
-            window = max(label.window, entry.window)
-            extra = entry.extra
+            if block_form.step not in rings_by_step:
+                rings_by_step[block_form.step] = label.rings + self._ring(label, block_form.step)
+            rings = rings_by_step[block_form.step] + block_form.sums
+            window = max(label.window, block_form.window)
+            extra = block_form.extra
             if label.wanted < height:
-                extra = self.t.extra(entry.block, entry.form, label.wanted)
+                extra = self.t.extra(block_form.block, block_form.form, label.wanted)
             weight = label.weight + extra
             if rings + window + self.held > most or weight > limit:
                 continue
-            links = Links(entry, label.links)
+            links = Links(block_form, label.links)
             grown = label._replace(
-                boundary=entry.first, weight=weight, rings=rings, window=window, links=links
+                boundary=block_form.first, weight=weight, rings=rings, window=window, links=links
             )
-            self._complete(entry, label, grown)
-            self._continue(entry, label, grown)
+            self._complete(block_form, label, grown)
+            self._continue(block_form, label, grown)
 
     def _ring(self, label: Label, step: int) -> int:
         """Aligned bytes of the ring at a label's boundary, filled `step` rows at a time."""
@@ -149,84 +152,87 @@ class RegionSearch:
         tensor, low = self.t.e.makes[label.boundary - 1], label.low
         for beside in label.beside:
             if beside.tensor == tensor:
-                low = self.marks.lower(low, beside.at)
+                low = self.profiles.lower(low, beside.at)
         _, row = self.t.rows[label.boundary - 1]
-        return round_up(self.marks.held(low, step, label.wanted) * row, self.t.e.alignment)
+        return round_up(self.profiles.held(low, step, label.wanted) * row, self.t.e.alignment)
 
-    def _complete(self, entry: Entry, after: Label, grown: Label) -> None:
+    def _complete(self, block_form: BlockForm, after: Label, grown: Label) -> None:
         """The region that begins with this block, if it is the best so far."""
-        total = self.reach.best[entry.first] + grown.weight
-        if total >= self.weight or total > self.reach.limit:
+        total = self.lower_bounds.best[block_form.first] + grown.weight
+        if total >= self.weight or total > self.lower_bounds.limit:
             return
-        source = self.t.sources[entry.first]
-        need = self._delivered(entry, after) if source.streamed else 0
-        size = grown.rings + grown.window + self.t.around(entry.first, need, self.end)
-        if self.marks.follows and not source.streamed and source.last < self.end:
-            if size - min(source.size, self.result) > self.reach.most_bytes:
+        source = self.t.sources[block_form.first]
+        need = self._delivered(block_form, after) if source.streamed else 0
+        size = grown.rings + grown.window + self.t.crossing(block_form.first, need, self.end)
+        if self.profiles.follows and not source.streamed and source.last < self.end:
+            if size - min(source.size, self.result) > self.lower_bounds.most_bytes:
                 return
-            size -= self._overlap(entry, after)
-        if size <= self.reach.most_bytes:
+            size -= self._overlap(block_form, after)
+        if size <= self.lower_bounds.most_bytes:
             self.weight = total
-            self.best = Candidate(entry.first, self.end, size, grown.weight, grown.links)
+            self.best = Candidate(block_form.first, self.end, size, grown.weight, grown.links)
 
-    def _delivered(self, entry: Entry, after: Label) -> int:
+    def _delivered(self, block_form: BlockForm, after: Label) -> int:
         """Rows held of a streamed image, which comes row by row, by a region that begins with this block."""
-        made = self.marks.marks[self.marks.made(after.asked, entry)][-1]
-        low = self.marks.place(self.reach.stands.of(entry).low)
-        return self.marks.held(low, 1, self.reach.stands.asked(entry, made))
+        made = self.profiles.profiles[self.profiles.made(after.asked, block_form)][-1]
+        low = self.profiles.place(self.lower_bounds.progress.of(block_form).low)
+        return self.profiles.held(low, 1, self.lower_bounds.progress.asked(block_form, made))
 
-    def _overlap(self, entry: Entry, after: Label) -> int:
+    def _overlap(self, block_form: BlockForm, after: Label) -> int:
         """Bytes of the region's output that may lie on its input, if the region begins with this block."""
-        source = self.t.sources[entry.first]
-        made = self.marks.made(after.asked, entry)
-        lows = self.marks.reads(made, entry, entry.first, self.t.e.main(entry.first))
-        for beside in self._beside(entry, after, made):
+        source = self.t.sources[block_form.first]
+        made = self.profiles.made(after.asked, block_form)
+        lows = self.profiles.reads(made, block_form, block_form.first, self.t.e.main(block_form.first))
+        for beside in self._beside(block_form, after, made):
             if beside.tensor == source.tensor:
-                lows = self.marks.lower(lows, beside.lows)
-        key = (entry.first, lows)
+                lows = self.profiles.lower(lows, beside.lows)
+        key = (block_form.first, lows)
         if key not in self._saved:
-            self._saved[key] = self.marks.saved(lows, source.size, self.result)
+            self._saved[key] = self.profiles.saved(lows, source.size, self.result)
         return self._saved[key]
 
-    def _continue(self, entry: Entry, after: Label, grown: Label) -> None:
+    def _continue(self, block_form: BlockForm, after: Label, grown: Label) -> None:
         """Keeps a partial region that may still become the best."""
-        first = entry.first
+        first = block_form.first
         if not first or not self.t.feeds[first - 1] or self.t.last_reader[first - 1] >= self.end:
             return
-        least = self.reach.least(entry, grown.rings, grown.window, self.result, self.held)
+        least = self.lower_bounds.least(block_form, grown.rings, grown.window, self.result, self.held)
         if least >= INFINITE or grown.weight + least >= self.weight:
             return
-        made = self.marks.made(after.asked, entry)
-        beside = self._beside(entry, after, made)
+        made = self.profiles.made(after.asked, block_form)
+        beside = self._beside(block_form, after, made)
         if any(b.whole and b.tensor == self.t.e.makes[first - 1] for b in beside):
             return
-        asked = self.marks.asked(made, entry)
-        wanted = self.marks.marks[asked][-1]
-        low = self.marks.place(self.reach.stands.of(entry).low)
+        asked = self.profiles.asked(made, block_form)
+        wanted = self.profiles.profiles[asked][-1]
+        low = self.profiles.place(self.lower_bounds.progress.of(block_form).low)
         grown = grown._replace(low=low, wanted=wanted, asked=asked, beside=beside)
         if self._keep(grown):
             self._serial += 1
             inside = grown.rings + grown.window
             heapq.heappush(self._heap, (grown.weight + least, first, inside, self._serial, grown))
 
-    def _beside(self, entry: Entry, after: Label, made: int) -> tuple[Beside, ...]:
+    def _beside(self, block_form: BlockForm, after: Label, made: int) -> tuple[Beside, ...]:
         """What is read besides by a block that has made rows as marked, and by those after it."""
-        if not entry.lags and not after.beside:
+        if not block_form.lags and not after.beside:
             return ()
-        tensor, strided = self.t.e.makes[entry.block.last], entry.axis.stride != 1
-        stand = self.reach.stands.of(entry)
+        tensor, strided = self.t.e.makes[block_form.block.last], block_form.axis.stride != 1
+        progress = self.lower_bounds.progress.of(block_form)
         found = {
-            b.tensor: b._replace(whole=b.whole or strided, at=self.marks.moved(b.at, entry, stand))
+            b.tensor: b._replace(whole=b.whole or strided, at=self.profiles.moved(b.at, block_form, progress))
             for b in after.beside
             if b.tensor != tensor
         }
-        lags = dict(entry.lags)
-        for element, t in entry.block.beside:
+        lags = dict(block_form.lags)
+        for element, t in block_form.block.beside:
             root = self.t.e.roots[t]
-            lows, at = self.marks.reads(made, entry, element, t), self.marks.added(entry, element, stand)
+            lows, at = (
+                self.profiles.reads(made, block_form, element, t),
+                self.profiles.added(block_form, element, progress),
+            )
             known = found.get(root, Beside(root, False, lows, at))
             whole = known.whole or lags[root] >= WHOLE
-            lows, at = self.marks.lower(known.lows, lows), self.marks.lower(known.at, at)
+            lows, at = self.profiles.lower(known.lows, lows), self.profiles.lower(known.at, at)
             found[root] = Beside(root, whole, lows, at)
         return tuple(sorted(found.values()))
 
@@ -249,10 +255,12 @@ class RegionSearch:
             a.weight <= b.weight
             and a.rings <= b.rings
             and a.window <= b.window
-            and self.marks.no_worse(a.low, b.low)
-            and self.marks.no_worse(a.asked, b.asked)
+            and self.profiles.no_worse(a.low, b.low)
+            and self.profiles.no_worse(a.asked, b.asked)
             and all(
-                x.whole <= y.whole and self.marks.no_worse(x.lows, y.lows) and self.marks.no_worse(x.at, y.at)
+                x.whole <= y.whole
+                and self.profiles.no_worse(x.lows, y.lows)
+                and self.profiles.no_worse(x.at, y.at)
                 for x, y in zip(a.beside, b.beside, strict=True)
             )
         )

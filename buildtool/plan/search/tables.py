@@ -33,7 +33,7 @@ class Objective(enum.Enum):
     COST = "cost"  # the target's estimate
 
 
-class Entry(NamedTuple):
+class BlockForm(NamedTuple):
     """A block in one of its forms."""
 
     first: int
@@ -88,28 +88,28 @@ class Tables:
     # ---- blocks ----------------------------------------------------------------------------------
 
     @cached_property
-    def entries(self) -> tuple[tuple[Entry, ...], ...]:
+    def block_forms(self) -> tuple[tuple[BlockForm, ...], ...]:
         """Last element -> the blocks that end there, in all forms worth a look."""
-        return tuple(tuple(self._entries(last)) for last in range(self.count))
+        return tuple(tuple(self._block_forms(last)) for last in range(self.count))
 
-    def _entries(self, last: int) -> list[Entry]:
-        found: list[Entry] = []
+    def _block_forms(self, last: int) -> list[BlockForm]:
+        found: list[BlockForm] = []
         fewest: dict[int, int] = {}  # first element -> work
         for block in self.blocks.ending_at(last):
             if self.objective is Objective.COST:
-                found += [self._entry(block, form) for form, _ in self.blocks.forms(block)]
+                found += [self._block_form(block, form) for form, _ in self.blocks.forms(block)]
             elif block.work < fewest.get(
                 block.first, block.work + 1
             ):  # else more rows in one go save nothing
                 fewest[block.first] = block.work
-                found += [self._entry(block, form) for form in self.blocks.lean(block)]
+                found += [self._block_form(block, form) for form in self.blocks.lean(block)]
         return found
 
-    def _entry(self, block: Block, form: Form) -> Entry:
+    def _block_form(self, block: Block, form: Form) -> BlockForm:
         extra = least = self.extra(block, form, self.e.heights[block.last])
         if self.least_wanted[block.last + 1] < self.e.heights[block.last]:
             least = min(least, self.extra(block, form, self.least_wanted[block.last + 1]))
-        return Entry(
+        return BlockForm(
             block.first,
             block.step,
             block.need,
@@ -264,7 +264,7 @@ class Tables:
         kernel = self.e.kernels[self.e.positions[element]]
         return distance(self.e.graph, self.e.op(element), operand, kernel.overlap) if kernel else None
 
-    def around(self, first: int, need: int, end: int) -> int:
+    def crossing(self, first: int, need: int, end: int) -> int:
         """Bytes of a region beside its rings and windows: what crosses it, its input and its output.
 
         `need`: rows of a streamed input that have to be there at once.

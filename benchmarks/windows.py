@@ -1,0 +1,147 @@
+"""Single operators on windows, counted on a board: as parts of groups that hand on a few columns at a time.
+
+A convolution stands between two tables, one of which may be missing, in a group of its own: so it reads and
+writes the column windows that it meets in streamed plans. Other operators run alone, some rows or columns
+of whole tensors at a time. Each shape is counted on a few windows, chosen with a fixed seed.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from buildtool.plan.assemble.streamed import assemble_streamed
+from single import Builder, Single
+
+from buildtool.emit.sources import emit
+from buildtool.graph.types import Attrs, Graph, Op, OpKind
+from buildtool.plan.schedule.calls import Calls, region_calls
+from buildtool.plan.schedule.receptive import accumulates, columns, rows, streams
+from buildtool.plan.types import Group, Region, Scheme
+from buildtool.service.firmware.firmware import build_firmware
+from buildtool.target.catalogue import select_all
+from buildtool.target.registry import load_target
+from buildtool.target.registry import plugin as find_plugin
+from buildtool.target.types import RunRequest
+
+# (rows, columns) of a hand-off; 0 columns: whole rows
+WINDOWS = (
+    *[(1, 1)] * 6,
+    *[(1, 4)] * 4,
+    *[(1, 8)] * 3,
+    *[(1, 0), (2, 0), (3, 0), (1, 2), (1, 3), (1, 5), (1, 6), (1, 16), (2, 1), (3, 1)],
+    *[(3, 2), (3, 4), (3, 8), (2, 2), (2, 4), (4, 4), (5, 1)],
+)
+CHOSEN = 6  # windows of each shape
+MOST_OPERATORS = 340  # of an image
+WEIGHT_BYTES, ACTIVATION_BYTES = 6_500_000, 2_500_000  # of an image
+CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
+
+
+@dataclass(frozen=True)
+class Windowed:
+    """An operator that was counted: its graph and position, its kernel, its calls, its instructions."""
+
+    graph: Graph
+    position: int
+    kernel: str
+    calls: Calls
+    instructions: int
+
+
+class Image:
+    """The operators of one firmware image, with the groups that they run in."""
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self.groups: list[Group] = []
+        self.wanted: list[int] = []  # positions of the operators that are measured
+        self.weights = 0
+
+    def is_full(self, weights: int, inputs: int) -> bool:
+        """Whether an operator with so many bytes of weights and inputs has to go into another image."""
+        b = self.builder
+        held = sum(b.graph().tensors[t].size for t in b.inputs) + inputs
+        return bool(self.groups) and (
+            len(b.ops) > MOST_OPERATORS or self.weights + weights > WEIGHT_BYTES or held > ACTIVATION_BYTES
+        )
+
+    def add(self, single: Single, chosen: Sequence[tuple[int, int]], rng: random.Random) -> None:
+        """One operator on each of some windows."""
+        b = self.builder
+        single(b)
+        op = b.ops.pop()
+        for step, pixels in chosen:
+            around = rng.choice(["before", "after", "both"]) if pixels and op.kind in CONVOLUTIONS else ""
+            ids: list[int] = []
+            source = self._table(op.inputs[0], ids) if around in ("before", "both") else op.inputs[0]
+            ids.append(len(b.ops))
+            self.wanted.append(ids[-1])
+            result = b.tensor(b.tensors[op.outputs[0]].shape, b.tensors[op.outputs[0]].quant)  # type: ignore[arg-type]
+            b.ops.append(Op(op.kind, (source, *op.inputs[1:]), (result,), op.attrs, ids[-1]))
+            if around in ("after", "both"):
+                self._table(result, ids)
+            scheme = Scheme.H_CACHED if len(ids) > 1 else Scheme.OPERATOR
+            self.groups.append(Group(tuple(ids), scheme, step, pixels))
+
+    def _table(self, source: int, ids: list[int]) -> int:
+        b = self.builder
+        result = b.tensor(b.tensors[source].shape, b.tensors[source].quant)  # type: ignore[arg-type]
+        ids.append(len(b.ops))
+        b.ops.append(Op(OpKind.RELU, (source,), (result,), Attrs(), ids[-1]))
+        return result
+
+
+def images(singles: Sequence[Single], seed: int = 1) -> list[Image]:
+    """The operators on their windows, in as few images as their memory allows."""
+    rng = random.Random(seed)
+    found = [Image()]
+    for single in singles:
+        alone = Builder()
+        single(alone)
+        graph = alone.graph()
+        op = graph.ops[0]
+        if not streams(graph, op) or accumulates(graph, op):
+            continue
+        wide, high = columns(graph, op), rows(graph, op)
+        fitting = [(step, pixels) for step, pixels in WINDOWS if step <= high and pixels < wide]
+        if not fitting:
+            continue
+        weights = CHOSEN * sum(t.size for t in graph.tensors if t.data is not None)
+        if found[-1].is_full(weights, sum(graph.tensors[t].size for t in graph.inputs)):
+            found.append(Image())
+        found[-1].weights += weights
+        found[-1].add(single, rng.sample(fitting, min(CHOSEN, len(fitting))), rng)
+    return found
+
+
+def count(singles: Sequence[Single], board: str, toolchain: str = "") -> Iterator[Windowed]:
+    """Every operator on its windows, with the instructions of all its calls."""
+    target = load_target(board)
+    plugin = find_plugin(target.board)
+    for image in images(singles):
+        made = image.builder.graph()
+        graph = Graph("single", made.tensors, made.ops, made.inputs, made.ops[-1].outputs)
+        kernels = select_all(target, graph)
+        regions = tuple(Region((group,)) for group in image.groups)
+        how = {"strategy": "best", "in_place": "none", "image": "overwritable"}
+        plan = assemble_streamed(graph, target, regions, kernels, moving=False, **how)
+        sources = emit(graph, plan, target, "single")
+        with tempfile.TemporaryDirectory() as folder:
+            work = Path(folder)
+            tools = plugin.toolchain(target.board, toolchain, work)
+            elf = build_firmware(sources, plan, target, plugin, tools, work, ["-DNN_PROFILE"]).elf
+            rng = np.random.default_rng(1)
+            sizes = (graph.tensors[t].size for t in graph.inputs)
+            data = b"".join(rng.integers(-128, 128, size, np.int8).tobytes() for size in sizes)
+            request = RunRequest({"input.bin": data}, ("output.bin", "report.txt"), timeout=900, count=True)
+            counts = plugin.run(target.board, elf, request).counts
+        calls = {
+            p: c for region in regions for p, c in region_calls(graph, region, plan.image).operators.items()
+        }
+        for position in image.wanted:
+            yield Windowed(graph, position, plan.kernels[position], calls[position], counts[position])
