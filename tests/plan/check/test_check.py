@@ -235,7 +235,7 @@ def test_strange_tensors_in_buffers_are_refused():
         ({"macs": 1}, "MACs"),
         ({"macs_layerwise": 1}, "MACs"),
         ({"kernels": ()}, "kernels"),
-        ({"arena_bytes": 1 << 20}, "an arena of"),
+        ({"arena_bytes": 1 << 20}, "its buffers end at"),
         ({"arena_bound_bytes": 1 << 20}, "bound"),
         ({"arena_bound_bytes": -1}, "bound"),
     ],
@@ -265,7 +265,7 @@ def test_a_kernel_that_does_not_serve_the_shape_is_refused():
 def test_an_arena_beyond_its_memory_is_refused():
     graph = residual_net()
     small = make_target(ram=1024)
-    _refused(plan(graph, small), graph, small, match="of 1024")
+    _refused(plan(graph, small), graph, small, match="memory .ram. has 1024")
 
 
 def test_a_board_without_the_memory_it_names_is_the_targets_fault():
