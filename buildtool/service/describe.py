@@ -144,13 +144,13 @@ def answer(request: Describe, session: Session) -> dict[str, Any]:
 
 
 def _subject(choice: TargetChoice, session: Session) -> _Subject:
-    from buildtool.service.pipeline.targets import load_board, load_target, load_toolchain
-    from buildtool.target.registry import board_chain, plugin
+    from buildtool.service.pipeline.targets import load_board, load_target
+    from buildtool.target.registry import board_chain, plugin, toolchain
 
     board = load_board(choice.board)
     boards = board_chain(choice.board if isinstance(choice.board, str) else choice.board.path)
     target = session.remember("target", (board, choice.cmsis_nn), lambda: load_target(choice))
-    return _Subject(target, plugin(board), load_toolchain(choice, target), boards, choice.cmsis_nn)
+    return _Subject(target, plugin(board), toolchain(target, choice.toolchain), boards, choice.cmsis_nn)
 
 
 def _described(subject: _Subject, net: str, digest: str) -> Description:

@@ -138,6 +138,7 @@ def _check_compile_commands(project: Project) -> None:
     assert (project.folder / entry["output"]).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_an_option_of_the_planner_plans_anew(project: Project) -> None:
     target = "build/host/ds_cnn/src/ds_cnn.plan"
     project.scons("board=host", target)
@@ -147,6 +148,7 @@ def test_an_option_of_the_planner_plans_anew(project: Project) -> None:
     assert (project.folder / target).read_bytes() != plan
 
 
+@pytest.mark.slow
 def test_a_board_of_the_users_is_a_source(project: Project) -> None:
     board = project.folder / "mine.toml"
     board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "64K"\n')

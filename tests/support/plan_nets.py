@@ -113,7 +113,10 @@ _CONTRACTS = {
 }
 
 
-def make_target(*, scratch="0", ram=1 << 24, reserved=0, alignment=16):
+COST = "20 + 10 * outputs + macs + 4 * oh * (ow % 4 > 0) + columns_met - columns_inside + runs"
+
+
+def make_target(*, scratch="0", ram=1 << 24, reserved=0, alignment=16, cost=COST):
     """A board with one kernel for every operator kind; `scratch` of convolutions, in bytes."""
     kernels = tuple(
         KernelVariant(
@@ -123,8 +126,7 @@ def make_target(*, scratch="0", ram=1 << 24, reserved=0, alignment=16):
             sources=(),
             scratch=scratch if kind in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D) else "0",
             overlap=_CONTRACTS.get(kind, Contract.NONE),
-            cost="20 + 10 * outputs + macs + 4 * oh * (ow % 4 > 0)"
-            " + columns_met - columns_inside + oh * runs",
+            cost=cost,
         )
         for kind in OpKind
     )

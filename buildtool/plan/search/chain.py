@@ -179,24 +179,6 @@ class Elements:
         """Element -> the target's estimate while it runs alone, all rows in one step."""
         return tuple(self.model.region(Region((Group((p,)),)), self.image) for p in self.positions)
 
-    @cached_property
-    def all_is_read(self) -> bool:
-        """Whether every row and column that an element makes is read: no way of running leaves any out."""
-        return all(
-            t in self.outputs or any(self._reads_all(reader, t) for reader in self.readers.get(t, ()))
-            for t in self.makes
-        )
-
-    def _reads_all(self, element: int, tensor: int) -> bool:
-        if tensor not in self.rows_read[element]:
-            return True
-        shape = self.graph.tensors[tensor].nhwc[1:3]
-        made = (self.heights[element], self.widths[element])
-        return all(
-            axis.high(outputs) >= inputs and axis.kernel >= axis.stride
-            for axis, outputs, inputs in zip(self.axes_of[element], made, shape, strict=True)
-        )
-
     def input_rows(self, element: int) -> int:
         """Rows of the tensor that drives an element."""
         return self.graph.tensors[self.main(element)].nhwc[1]

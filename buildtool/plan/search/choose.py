@@ -76,9 +76,9 @@ def _choose(
             limits.objective == "cost"
             and limits.allow(whole)
             and not whole.moves
-            and found.elements.all_is_read
+            and found.cost_tables.nothing_saves
         ):
-            # One call an operator is cheapest, as tests/plan/schedule/test_costs.py proves.
+            # No block weighs less than its operators do one by one.
             return whole, found, [whole]
         candidates.append(whole)
     candidates += smallest(found, limits) if limits.objective == "ram" else cheapest(found, limits)

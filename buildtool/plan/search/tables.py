@@ -92,6 +92,11 @@ class Tables:
         """Last element -> the blocks that end there, in all forms worth a look."""
         return tuple(tuple(self._block_forms(last)) for last in range(self.count))
 
+    @cached_property
+    def nothing_saves(self) -> bool:
+        """Whether no way weighs less than all elements run one by one: no block weighs less than its own."""
+        return all(form.least_extra >= 0 for ending in self.block_forms for form in ending)
+
     def _block_forms(self, last: int) -> list[BlockForm]:
         found: list[BlockForm] = []
         fewest: dict[int, int] = {}  # first element -> work

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import graphs, make_target
+from plan_nets import Net, graphs, make_target
 
 from buildtool.emit.sources import plan_kernels
+from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.schedule.calls import Calls, Ranges, region_calls
 from buildtool.plan.schedule.costs import CostModel, parts
 from buildtool.plan.schedule.schedule import schedule
+from buildtool.plan.search.choose import Limits, best_plan
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import SOURCE
-from buildtool.target.costs import Geometry, Pricer, Rings, part, variables, whole
-from buildtool.target.registry import kernels_root, load_target
+from buildtool.target.costs import Geometry, Rings, part, variables, whole
+from buildtool.target.registry import load_target
 
 ONE = dict.fromkeys(Geometry._fields, 1) | {"pt": 0, "pl": 0}
 
@@ -96,14 +97,6 @@ def test_parts_are_the_parts_of_each_range(shape, ranges, rings):
     assert dict(parts(of, 1, Ranges(low, high), Rings(*rings))) == dict(each)
 
 
-def geometries(op: str):
-    """Plausible layers of an operator kind."""
-    side, channels = st.integers(2, 40), st.integers(1, 96)
-    kernel = st.sampled_from([1, 3, 5, 7]) if "CONV" in op or "POOL" in op else st.just(1)
-    stride = st.sampled_from([1, 2]) if "CONV" in op or "POOL" in op else st.just(1)
-    return st.builds(_geometry, st.just(op), side, side, channels, channels, kernel, stride)
-
-
 def _geometry(op, oh, ow, cin, cout, kernel, stride):
     cout = cout if op == "CONV_2D" else cin
     macs = oh * ow * cout * kernel * kernel * (cin if op == "CONV_2D" else 1)
@@ -113,16 +106,6 @@ def _geometry(op, oh, ow, cin, cout, kernel, stride):
     return Geometry(**(ONE | sizes | pads | amounts))
 
 
-SPLIT = (
-    "CONV_2D",
-    "DEPTHWISE_CONV_2D",
-    "ADD",
-    "MUL",
-    "AVERAGE_POOL_2D",
-    "MAX_POOL_2D",
-    "LOGISTIC",
-    "SOFTMAX",
-)
 BOARDS = (
     "host",
     "cortex-m4",
@@ -134,33 +117,21 @@ BOARDS = (
 )
 
 
-@pytest.mark.parametrize("op", SPLIT)
+def test_parts_are_taken_where_they_are_cheaper_than_the_whole():
+    """Nothing says that one call an operator is cheapest: some kernels compute odd widths slowly."""
+    net = Net((1, 9, 12, 3))
+    graph = net.graph(net.relu(net.conv(net.inputs[0], 4)))
+    plain, odd = make_target(), make_target(cost="100 + 40 * outputs * (oh > 1)")
+    limits = Limits(1 << 30)
+    assert best_plan(graph, plain, Settings(), limits).strategy == "layerwise"
+    chosen = best_plan(graph, odd, Settings(), limits)
+    assert chosen.strategy == "best"
+    assert chosen.cost < plan_layerwise(graph, odd).cost
+
+
 @pytest.mark.parametrize("board", BOARDS)
-def test_one_call_an_operator_is_cheapest(board, op):
-    """Why a plan that runs layer by layer and keeps the limits is taken without a search."""
-    target = load_target(board)
-    kernels = [kernel for kernel in target.kernels if kernel.op == op]
-
-    @settings(derandomize=True, deadline=None, max_examples=60)
-    @given(geometries(op), st.integers(1, 12), st.integers(1, 40))
-    def check(of, rows, columns):
-        pricer = Pricer(target.costs)
-        heights = [part(of, 0, y, min(of.oh, y + rows)) for y in range(0, of.oh, rows)]
-        widths = [part(of, 1, x, min(of.ow, x + columns)) for x in range(0, of.ow, columns)]
-        for kernel in kernels:
-            split = sum(pricer.cost(kernel, of, y, x) for y in heights for x in widths)
-            assert pricer.cost(kernel, of, *whole(of)) <= split * (1 + SLACK), kernel.name
-
-    check()
-
-
-SLACK = 0.0
-
-
-def test_every_family_of_ours_that_is_first_states_what_calls_cost():
-    families = {load_target(board).board.core.families[0] for board in BOARDS}
-    for family in families | {"reference"}:
-        assert "[costs]" in (kernels_root() / family / "catalogue.toml").read_text(), Path(family)
+def test_every_board_states_what_is_beside_its_kernels(board):
+    assert "0" not in vars(load_target(board).costs).values()
 
 
 def test_a_call_that_makes_everything_has_the_operators_own_features():
