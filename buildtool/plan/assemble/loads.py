@@ -78,8 +78,8 @@ def with_loads(
     """
     if target.board.alignment % HEAD:
         raise TargetError(
-            f"board '{target.board.name}' aligns buffers to {target.board.alignment} bytes, constants in the "
-            f"arena need {HEAD}",
+            f"board '{target.board.name}' aligns buffers to {target.board.alignment} bytes, but constants in "
+            f"the arena have to be aligned to {HEAD}",
             hint=f"alignment = {HEAD} in the board's file",
         )
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
@@ -111,9 +111,9 @@ class _Loader:
         """Chooses, and places everything again."""
         regions = self.timeline.regions
         spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
-        held = [self._live(span) for span in spans]
-        ways = [self._ways(region, used) for region, used in zip(regions, held, strict=True)]
-        early = self._early(regions, held, ways)
+        live = [self._live(span) for span in spans]
+        ways = [self._ways(region, used) for region, used in zip(regions, live, strict=True)]
+        early = self._early(regions, live, ways)
         extra, loads, apart = self._buffers(regions, spans, ways, early)
         placed = assemble(
             self.timeline,
@@ -147,17 +147,17 @@ class _Loader:
             reached = max(reached, end)
         return round_up(total, self.target.board.alignment)
 
-    def _ways(self, region: Region, held: int) -> dict[int, _Way]:
+    def _ways(self, region: Region, live: int) -> dict[int, _Way]:
         """Per operator of a region, how its constants come."""
         found = {op: _Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
         if len(region.ops) > 1 or region.is_streamed or not found:
             return found
         op = region.ops[0]
-        if held + found[op].bytes > self.limit and self.constants[op].channels > 1:
-            found[op] = self._sliced(op, held)
+        if live + found[op].bytes > self.limit and self.constants[op].channels > 1:
+            found[op] = self._sliced(op, live)
         return found
 
-    def _sliced(self, op: int, held: int) -> _Way:
+    def _sliced(self, op: int, live: int) -> _Way:
         """The widest slices that fit, two of them if possible; single channels if nothing does."""
         block = self.constants[op]
         for slots in (2, 1):
@@ -165,7 +165,7 @@ class _Loader:
             while low < high:  # the most channels that fit
                 middle = (low + high + 1) // 2
                 way = self._slice(op, middle, slots)
-                if held + way.bytes <= self.limit:
+                if live + way.bytes <= self.limit:
                     low = middle
                 else:
                     high = middle - 1
@@ -177,7 +177,7 @@ class _Loader:
         return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
     def _early(
-        self, regions: Sequence[Region], held: Sequence[int], ways: Sequence[Mapping[int, _Way]]
+        self, regions: Sequence[Region], live: Sequence[int], ways: Sequence[Mapping[int, _Way]]
     ) -> set[int]:
         """Regions whose constants come while the region before computes: all for which there is room."""
 
@@ -187,7 +187,7 @@ class _Loader:
         found: set[int] = set()
         for before, index in pairwise(range(len(regions))):
             # a slice comes early as well: the buffer is there then
-            if ways[index] and held[before] + needs(before) + needs(index) <= self.limit:
+            if ways[index] and live[before] + needs(before) + needs(index) <= self.limit:
                 found.add(index)
         return found
 
