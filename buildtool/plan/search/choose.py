@@ -72,12 +72,12 @@ def _choose(
     found = front(graph, target, settings, session)
     if settings.image != "stream":
         whole = plan_layerwise(graph, target, in_place=settings.in_place, image=settings.image)
-        if limits.objective == "cost" and limits.allow(whole) and found.elements.all_is_read:
+        if limits.objective == "cost" and limits.allow(whole) and found.cost_tables.nothing_saves:
             return (
                 whole,
                 found,
                 [whole],
-            )  # one call an operator is cheapest: tests/plan/schedule/test_costs.py
+            )
         candidates.append(whole)
     candidates += smallest(found, limits) if limits.objective == "ram" else cheapest(found, limits)
     allowed = [plan for plan in candidates if limits.allow(plan)]
