@@ -1,8 +1,9 @@
-"""Prints what streaming costs: python benchmarks/streamed.py [--board B] [--max-f F] [--worst N] [NETWORK ...]
+"""Prints what streaming costs: python benchmarks/streamed.py [--board B] [--max-f F] [--worst N] [NETWORK]...
 
 For each hand-off (1, 4, 8 pixels, whole rows) the plan with the least RAM and at most F times the work (1.0;
---board and --max-f may be repeated), its image streamed, beside layer by layer: its cost against the count, built, run in QEMU, compared with the executor, its executed instructions counted by
-layer and by function. A second table has the layers that grew most. Nothing is written.
+--board and --max-f may be repeated), its image streamed, beside layer by layer: built, run in QEMU, compared
+with the executor, its executed instructions counted by layer and by function, and its cost against the
+count. A second table has the layers that grew most. Nothing is written.
 
 Where the instructions are that streaming adds, in per cent of layer by layer:
   loops       the emitted code, and the delivery of the image's rows
