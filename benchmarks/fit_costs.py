@@ -5,9 +5,9 @@ cost becomes the sum of terms (cost_terms.toml) with the least relative error, n
 Boards of one family that differ in the length of their vector registers are fitted together. Printed:
 formula, shapes, and the largest and the mean error over them. Every shape is counted in one call and on
 windows (windows.py); with `--streamed MODEL ...` the layers of streamed plans are shapes too. A layer is the
-sum of its calls, each with the rows and columns that it makes for oh and ow. With `--network MODEL ...` (a file
-or a name of the zoo) whole networks are predicted by the new formulas and counted on the first board;
-network_costs.py has the table of all. `--write` puts the formulas into the family's catalogue.toml.
+sum of its calls, each with the rows and columns that it makes for oh and ow. With `--network MODEL ...`
+(a file or a name of the zoo) whole networks are predicted by the new formulas and counted on the first
+board; network_costs.py has the table of all. `--write` puts the formulas into the family's catalogue.toml.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from buildtool import __version__
 from buildtool.errors import UsageError, Value, did_you_mean, in_requests
-from buildtool.options import BY_NAME, NESTED, Group, Option, of
+from buildtool.options import BY_NAME, NESTED, Group, Option, from_text, of
 
 _TITLES = {
     Group.PLANNING: "planning",
@@ -131,14 +131,15 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def request(args: argparse.Namespace) -> dict[str, Any]:
-    """The request that the arguments ask for: what was given, as it was given."""
+    """The request that the arguments ask for."""
     command = next(command for command in COMMANDS if command.name == args.command)
     found: dict[str, Any] = {"kind": command.kind}
     options: dict[str, Any] = {}
     for option in of(command.kind):
         value = getattr(args, option.name)
         if value is not None:
-            (options if option.group in NESTED else found)[option.name] = value
+            place = options if option.group in NESTED else found
+            place[option.name] = from_text(option, value)
     return found | ({"options": options} if options else {})
 
 

@@ -53,9 +53,9 @@ class Option:
 
     `name` as in a request; `sentence` says what it does; `parse` gives its value or raises UsageError;
     `requests`: the kinds that it changes, all others refuse it; `default` in words ("": there is none);
-    `values`: all that a mode may say, with what each one means; `strategies`: those that it acts with;
-    `flag`: it takes no value; `many`: it may be given several times; `suffixes`: what the names of files end
-    in (None: it names no file), `folder`: it names a folder; `spelt`: its name on the command
+    `values`: all that a mode may say; `strategies`: those that heed it; `flag`: it takes no value;
+    `number`: it is a whole number; `many`: it may be given several times; `suffixes`: what the names of
+    files end in (None: it names no file); `folder`: it names a folder; `spelt`: its name on the command
     line, where that is another one.
     """
 
@@ -69,6 +69,7 @@ class Option:
     values: tuple[str, ...] = ()
     strategies: tuple[Strategy, ...] = tuple(Strategy)
     flag: bool = False
+    number: bool = False
     many: bool = False
     suffixes: tuple[str, ...] | None = None
     folder: bool = False
@@ -128,10 +129,9 @@ def whole(least: int, most: int) -> Parser:
         wanted = f"a whole number above 0, up to {most}"
 
     def parse(name: str, value: object) -> int:
-        number = _integer(value)
-        if number is None or not least <= number <= most:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise refuse(name, value, wanted)
-        return number
+        return value
 
     return parse
 
@@ -231,7 +231,7 @@ def _integer(value: object) -> int | None:
 
 MADE = ("plan", "analyze", "emit", "build", "validate", "profile")  # kinds for which one plan is made
 PLANNED = ("front", *MADE)
-COMPILED = ("toolchain", "build", "validate", "profile")
+COMPILED = ("describe", "build", "validate", "profile")
 RUN = ("validate", "profile")
 LIMITED = (Strategy.BEST, Strategy.MSF_CNN, Strategy.XCORE_STRIPS)  # strategies that may repeat work
 
@@ -347,6 +347,7 @@ OPTIONS: tuple[Option, ...] = (
         whole(1, MOST_BATCH),
         ("analyze",),
         Group.COUNTING,
+        number=True,
         default="the file's; 1 for Darknet",
     ),
     Option(
@@ -372,7 +373,7 @@ OPTIONS: tuple[Option, ...] = (
         "PATH",
         "Cortex-M: a checkout of CMSIS-NN, whose kernels are used where they give the reference's bytes.",
         text,
-        (*PLANNED, "toolchain"),
+        (*PLANNED, "describe"),
         Group.TARGET,
         default="none",
         folder=True,
@@ -387,8 +388,19 @@ OPTIONS: tuple[Option, ...] = (
         default="random values",
         suffixes=("",),
     ),
-    Option("inputs", "N", "The number of random inputs.", whole(1, MOST_INPUTS), RUN, Group.INPUT, "1"),
-    Option("seed", "S", "The seed of the random inputs.", whole(0, MOST_SEED), RUN, Group.INPUT, "0"),
+    Option(
+        "inputs",
+        "N",
+        "The number of random inputs.",
+        whole(1, MOST_INPUTS),
+        RUN,
+        Group.INPUT,
+        "1",
+        number=True,
+    ),
+    Option(
+        "seed", "S", "The seed of the random inputs.", whole(0, MOST_SEED), RUN, Group.INPUT, "0", number=True
+    ),
     Option(
         "tensors",
         "",
@@ -440,7 +452,7 @@ OPTIONS: tuple[Option, ...] = (
         "NAME",
         "The prefix of the network's C interface.",
         identifier,
-        ("emit",),
+        ("emit", "describe"),
         Group.OTHER,
         default="the model's own name",
     ),
@@ -451,6 +463,7 @@ OPTIONS: tuple[Option, ...] = (
         whole(1, MOST_CAPACITY),
         ("arena",),
         Group.OTHER,
+        number=True,
         default="the lowest placement",
     ),
     Option(
@@ -460,6 +473,7 @@ OPTIONS: tuple[Option, ...] = (
         whole(1, MOST_NODES),
         ("arena",),
         Group.OTHER,
+        number=True,
         default="some seconds' worth",
     ),
     Option(
@@ -467,7 +481,7 @@ OPTIONS: tuple[Option, ...] = (
         "BOARD",
         "A board of `buildtool boards`, or a .toml file that extends one.",
         location,
-        ("plan", "front", "emit", "toolchain", "build", "sizes", "validate", "profile"),
+        ("plan", "front", "emit", "describe", "build", "sizes", "validate", "profile"),
         Group.TARGET,
         suffixes=BOARD_SUFFIXES,
     ),
@@ -488,7 +502,7 @@ OPTIONS: tuple[Option, ...] = (
         "MODEL",
         "A .tflite or .onnx file, or a network of `buildtool zoo`.",
         location,
-        (*PLANNED, "toolchain", "zoo", "tflm"),
+        (*PLANNED, "describe", "zoo", "tflm"),
         Group.OTHER,
         suffixes=MODEL_SUFFIXES,
     ),
@@ -535,23 +549,19 @@ def parse(name: str, value: object) -> Any:
     return BY_NAME[name].parse(name, value)
 
 
-def planning(values: Mapping[str, Any], *, cmsis_nn: bool = False) -> dict[str, Any]:
-    """Planning options, each parsed; UsageError for those that have no effect together.
+def from_text(option: Option, text: object) -> object:
+    """A value that came as text, as a request has it; what is no number is left for `parse` to refuse."""
+    good = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20
+    return int(str(text)) if option.number and good else text
 
-    `cmsis_nn`: the kernels are CMSIS-NN's, which know no parts of a tensor; networks then run layer by
-    layer.
-    """
+
+def planning(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Planning options, each parsed; UsageError for those that have no effect together."""
     known = [option.name for option in OPTIONS if option.group is Group.PLANNING]
     for name in values:
         if name not in known:
             raise refuse_unknown("plan", name, known, "the options of a request")
     found = {name: parse(name, value) for name, value in values.items()}
-    if cmsis_nn and found.setdefault("strategy", Strategy.LAYERWISE) != Strategy.LAYERWISE:
-        raise UsageError(
-            "with CMSIS-NN networks run layer by layer, because the library knows no parts of a tensor",
-            option="strategy",
-            hint=[suggest(strategy="layerwise"), suggest(cmsis_nn=None)],
-        )
     strategy = found.get("strategy", Strategy.BEST)
     for name in found:
         others = BY_NAME[name].strategies

@@ -6,6 +6,9 @@ from collections.abc import Generator
 import pytest
 from allowedskips import refusal
 from hypothesis import HealthCheck, settings
+from needs import skip_without_tool
+
+from buildtool.errors import ToolError
 
 # Workers already fill the cores; a matrix product with threads of its own is several times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -26,6 +29,25 @@ def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
     if said is not None:
         report.outcome = "failed"
         report.longrepr = said
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, None, None]:
+    yield from _skip_without_tools()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    yield from _skip_without_tools()
+
+
+def _skip_without_tools() -> Generator[None, None, None]:
+    """A test whose compiler or emulator is not installed is skipped, wherever it asks for it."""
+    try:
+        yield
+    except ToolError as error:
+        skip_without_tool(error)
+        raise
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

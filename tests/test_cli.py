@@ -34,7 +34,7 @@ NET = "ds_cnn"
         (["plan", NET, "-b", "host", "--image", "residnt"], "--image: 'residnt' is not one of", "'resident'"),
         (["plan", "ds_cn", "-b", "host"], "is called 'ds_cn' [USAGE]", "'ds_cnn'"),
         (["plan", "no.tflite", "-b", "host"], "no.tflite: error: cannot read the model", "path"),
-        (["validate", NET, "-b", "host", "--inputs", "0"], "--inputs: '0' is not a whole number above 0", ""),
+        (["validate", NET, "-b", "host", "--inputs", "0"], "--inputs: 0 is not a whole number above 0", ""),
         (["validate", NET, "-b", "host", "--seed", "-1"], "--seed: '-1' is not a whole number from 0", ""),
         (
             ["validate", NET, "-b", "host", "--reference", "litrt"],

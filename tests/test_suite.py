@@ -84,6 +84,35 @@ def test_a_file_that_is_skipped_whole_fails_under_the_switch(
     assert outcomes(suite) == {"errors": 1}
 
 
+MISSING = """
+import pytest
+from buildtool.errors import ToolError
+
+@pytest.fixture
+def tool():
+    raise ToolError("the linker ld.lld-22 was not found")
+
+def test_asks_first(tool):
+    pass
+
+def test_asks_late():
+    raise ToolError("the compiler arm-none-eabi-gcc was not found")
+
+def test_fails():
+    raise ToolError("the compiler arm-none-eabi-gcc failed")
+"""
+
+
+def test_a_missing_tool_skips_the_test_and_no_other_error_does(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite.makepyfile(MISSING)
+    monkeypatch.delenv(allowedskips.SWITCH, raising=False)
+    result = suite.runpytest_inprocess("-p", "no:cacheprovider", "-rs")
+    assert result.parseoutcomes() == {"skipped": 2, "failed": 1}
+    result.stdout.fnmatch_lines(["*arm-none-eabi-gcc was not found: ./dev --with arm-gcc*"])
+
+
 def test_every_allowed_skip_is_an_expression_and_says_why() -> None:
     for expression, why in allowedskips.entries(allowedskips.LIST.read_text()):
         assert re.compile(expression)

@@ -6,7 +6,7 @@ A leaf: the standard library and msgpack only, so that a build that has nothing 
 from buildtool import options
 from buildtool.client.child import Client
 from buildtool.client.files import Located
-from buildtool.client.identity import code_digest, home
 from buildtool.errors import BuildtoolError, did_you_mean
+from buildtool.identity import code_digest, home
 
 __all__ = ["BuildtoolError", "Client", "Located", "code_digest", "did_you_mean", "home", "options"]

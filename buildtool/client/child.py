@@ -13,8 +13,8 @@ from typing import Any
 
 from buildtool import wire
 from buildtool.client.files import Located
-from buildtool.client.identity import home
 from buildtool.errors import ToolError
+from buildtool.identity import home
 
 _END_SECONDS = 5.0  # that a child gets to end once its input is closed
 

@@ -13,7 +13,6 @@ from buildtool.emit.network import Network
 from buildtool.errors import PlanError
 from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.loads import constants
-from buildtool.plan.schedule.schedule import schedule
 from buildtool.plan.types import Load
 from buildtool.target.types import Argument, KernelVariant, Role
 
@@ -155,11 +154,7 @@ def _channels(network: Network, load: Load) -> int:
 
 def _first_steps(network: Network) -> dict[int, int]:
     """First step -> the region that begins with it."""
-    found, number = {}, 0
-    for index, region in enumerate(network.plan.regions):
-        found[number] = index
-        number += len(schedule(region, network.graph, network.plan.image))
-    return found
+    return {first: index for index, first in enumerate(network.timeline.starts[:-1])}
 
 
 def prototype(network: Network) -> str:

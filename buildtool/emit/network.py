@@ -8,6 +8,7 @@ from functools import cached_property
 
 from buildtool.emit.image import WeightImage, pieces
 from buildtool.graph.types import Graph
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan
 from buildtool.target.types import KernelVariant, Target
 
@@ -17,6 +18,7 @@ class Network:
     """`net` is the C prefix; `kernels` has None for aliases.
 
     `holders`: tensor index -> its buffer; of a tensor that moves, where it begins (see `after`).
+    `timeline`: the plan's.
     """
 
     net: str
@@ -26,6 +28,7 @@ class Network:
     kernels: tuple[KernelVariant | None, ...]
     image: WeightImage
     holders: dict[int, Buffer]
+    timeline: Timeline
 
     @property
     def macro(self) -> str:

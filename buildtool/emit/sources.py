@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from buildtool.emit import loading
 from buildtool.emit.calls import Call, lines
@@ -19,8 +18,9 @@ from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.codec import digest
-from buildtool.plan.schedule.schedule import schedule
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
+from buildtool.session import Session
 from buildtool.target.types import KernelVariant, Role, Routine, Target
 
 
@@ -53,13 +53,17 @@ def plan_routines(plan: Plan, target: Target) -> list[Routine]:
 _BESIDE = ((Role.FILL, OpKind.PAD), (Role.JOIN, OpKind.CONCATENATION))
 
 
-def emit(graph: Graph, plan: Plan, target: Target, name: str) -> Sources:
-    """C, headers and weight image of `graph` run by `plan`; `name` becomes the API's prefix."""
+def emit(graph: Graph, plan: Plan, target: Target, name: str, session: Session | None = None) -> Sources:
+    """C, headers and weight image of `graph` run by `plan`; `name` becomes the API's prefix.
+
+    `session`: what may know the plan's timeline already.
+    """
     kernels = plan_kernels(plan, target)
     image = weight_image(graph, kernels)
     targets = {move.target for move in plan.moves}
     holders = {t: b for i, b in enumerate(plan.buffers) if i not in targets for t in b.tensors}
-    network = Network(identifier(name), graph, plan, target, kernels, image, holders)
+    timeline = Timeline.of(graph, plan.regions, plan.image, session)
+    network = Network(identifier(name), graph, plan, target, kernels, image, holders, timeline)
     net = network.net
     files = {
         f"{net}.h": header(network),
@@ -115,11 +119,7 @@ def _operator(network: Network, step: Step, loads: loading.Loading, index: int) 
 
 def _moves_before(network: Network) -> list[list[Move]]:
     """Region -> the moves that are made when it begins."""
-    plan = network.plan
-    if not plan.moves:
-        return [[] for _ in plan.regions]
-    runs = (len(schedule(region, network.graph, plan.image)) for region in plan.regions)
-    starts = [0, *accumulate(runs)][:-1]
+    plan, starts = network.plan, network.timeline.starts[:-1]
     return [[m for m in plan.moves if plan.buffers[m.target].first == start] for start in starts]
 
 
@@ -146,7 +146,7 @@ def _region(
     if region.is_streamed:
         body = streamed_region(network, region)
     else:
-        step = schedule(region, graph)[-1]
+        step = network.timeline.step(network.timeline.starts[index + 1] - 1)
         body = [*whole_image(network, region), *_operator(network, step, loads, index)]
     moved = [line for move in moves for line in _move(network, move)]
     return [*text, *indented([*moved, *loads.prologue(index), *body]), "}", ""]

@@ -8,7 +8,8 @@ import hashlib
 
 import msgpack
 
-from buildtool.graph.types import Attrs, Graph, LeakyReluAttrs, Op, PadAttrs, SoftmaxAttrs
+from buildtool.graph.numbering import numbered
+from buildtool.graph.types import Attrs, Graph, LeakyReluAttrs, PadAttrs, SoftmaxAttrs
 
 # Attributes that come out of training or quantisation.
 _TRAINED = {(PadAttrs, "value"), (SoftmaxAttrs, "beta"), (LeakyReluAttrs, "alpha")}
@@ -17,30 +18,17 @@ _TRAINED = {(PadAttrs, "value"), (SoftmaxAttrs, "beta"), (LeakyReluAttrs, "alpha
 def topology_digest(graph: Graph) -> str:
     """SHA-256 (hex) of operators, geometry, shapes, types and connections.
 
-    Tensors count in the order in which operators mention them, so neither names nor indices, nor
-    weights' values, quantisation or the operators' places in the file have any effect.
+    Tensors have their canonical numbers, so neither names nor numbers, nor weights' values,
+    quantisation or the operators' places in the file have any effect.
     """
-    places: dict[int, int] = {-1: -1}
-    for t in (*graph.inputs, *(t for op in graph.ops for t in (*op.inputs, *op.outputs)), *graph.outputs):
-        places.setdefault(t, len(places) - 1)
-    order = sorted((place, t) for t, place in places.items() if t >= 0)
-    tensors = [
-        [list(graph.tensors[t].shape), graph.tensors[t].dtype.value, graph.tensors[t].is_constant]
-        for _, t in order
-    ]
+    graph = numbered(graph)
     document = [
-        tensors,
-        [_operator(op, places) for op in graph.ops],
-        [places[t] for t in graph.inputs],
-        [places[t] for t in graph.outputs],
+        [[list(t.shape), t.dtype.value, t.is_constant] for t in graph.tensors],
+        [[op.kind.value, list(op.inputs), list(op.outputs), _attributes(op.attrs)] for op in graph.ops],
+        list(graph.inputs),
+        list(graph.outputs),
     ]
     return hashlib.sha256(msgpack.packb(document)).hexdigest()
-
-
-def _operator(op: Op, places: dict[int, int]) -> list[object]:
-    inputs = [places[t] for t in op.inputs]
-    outputs = [places[t] for t in op.outputs]
-    return [op.kind.value, inputs, outputs, _attributes(op.attrs)]
 
 
 def _attributes(attrs: Attrs) -> list[object]:

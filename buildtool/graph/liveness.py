@@ -15,7 +15,8 @@ class LiveRange:
 
     `tensors`: the one that is computed (or fed) first, then its aliases in operator order.
     `first` to `last`: positions in Graph.ops, both included; network inputs are there from
-    position 0, network outputs until the last position. `size` in bytes.
+    position 0 to the first operator that is no alias at least, network outputs until the last
+    position. `size` in bytes.
     """
 
     tensors: tuple[int, ...]
@@ -72,8 +73,9 @@ def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
     members: dict[int, list[int]] = {}
     for tensor, root in roots.items():
         members.setdefault(root, []).append(tensor)
+    begins = next((i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS), 0)
     first = dict.fromkeys(graph.inputs, 0)
-    last = dict.fromkeys(graph.inputs, 0)
+    last = dict.fromkeys(graph.inputs, begins)
     for position, op in enumerate(graph.ops):
         if op.kind in ALIAS_KINDS:
             continue

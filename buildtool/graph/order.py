@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from buildtool.graph.flow import Flow, flow_of, lives, peak, reordered
+from buildtool.graph.numbering import numbered
 from buildtool.graph.ordersearch import Segment, Uses, beam, search
 from buildtool.graph.types import ALIAS_KINDS, Graph
 
@@ -106,7 +107,7 @@ def _solve(segment: Segment, goal: int, budget: int) -> tuple[tuple[int, ...], i
 def reorder(graph: Graph, *, budget: int = BUDGET) -> Reordered:
     """`graph` with its operators in the order found; the graph itself where no order is better.
 
-    Aliases follow what they alias at once.
+    Aliases follow what they alias at once; the tensors are numbered anew.
     """
     flow = flow_of(graph)
     found = least_peak_order(flow, budget=budget)
@@ -134,7 +135,7 @@ def _with_order(graph: Graph, positions: Sequence[int]) -> Graph:
     for position in positions:
         order.append(position)
         follow(graph.ops[position].outputs)
-    return replace(graph, ops=tuple(graph.ops[i] for i in order))
+    return numbered(replace(graph, ops=tuple(graph.ops[i] for i in order)))
 
 
 def _relatives(flow: Flow) -> tuple[list[int], list[int]]:

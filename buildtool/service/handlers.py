@@ -95,14 +95,14 @@ def plan(request: r.Plan, session: Session) -> Answer:
     kernels = plan_kernels(made.plan, made.target)
     image_bytes = image_layout(made.graph, kernels).size
     refuse_unless_fits(made, image_bytes)
-    found = described(made, kernels, to_json(made.plan, made.graph))
+    found = described(made, kernels, to_json(made.plan, made.graph, session))
     found.update(
         model=made.model.name,
         board=made.target.board.name,
         flash_bytes=image_bytes,
         beside=beside(made, request.compare),
         plan=to_bytes(made.plan),
-        **facts(made.plan, made.graph, made.target),
+        **facts(made),
     )
     return found
 
@@ -132,23 +132,19 @@ def emit(request: r.Emit, session: Session) -> Answer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
-    from buildtool.service.firmware.firmware import (
-        arena_map,
-        include_folder,
-        kernel_includes,
-        kernel_sources,
-    )
+    from buildtool.service.firmware.firmware import arena_map, kernel_sources
+    from buildtool.service.firmware.library import include_folder, kernel_includes
     from buildtool.service.pipeline.needs import refuse_unless_fits
     from buildtool.service.pipeline.pipeline import planned
 
     made = planned(request.model, request.target, request.options, session)
-    sources = emit_sources(made.graph, made.plan, made.target, request.name or made.model.name)
+    sources = emit_sources(made.graph, made.plan, made.target, request.name or made.model.name, made.session)
     refuse_unless_fits(made, len(sources.image.data))
     return {
         "net": sources.net,
         "files": {
             **sources.files,
-            **arena_map(sources.net, made.plan, made.graph),
+            **arena_map(sources.net, made.plan, made.graph, session),
             f"{sources.net}.plan": to_bytes(made.plan),
         },
         "c_files": list(sources.c_files),
@@ -158,39 +154,11 @@ def emit(request: r.Emit, session: Session) -> Answer:
     }
 
 
-def toolchain(request: r.Toolchain, _session: Session) -> Answer:
-    """The compiler and flags for a board; the linker script comes as bytes."""
-    from buildtool.emit.names import identifier
-    from buildtool.service.firmware.firmware import all_kernel_sources, include_folder, kernel_includes
-    from buildtool.service.firmware.sizes import binary_suffixes
-    from buildtool.service.pipeline.models import model_name
-    from buildtool.service.pipeline.targets import load_target, load_toolchain
-    from buildtool.target.registry import plugin
+def describe(request: r.Describe, session: Session) -> Answer:
+    """What a build system has to know to build for a board, and with `model` that network."""
+    from buildtool.service.describe import answer as described
 
-    target = load_target(request.target)
-    family = plugin(target.board)
-    tools = load_toolchain(request.target, target.board)
-    harness = family.harness(target.board)
-    return {
-        "board": target.board.name,
-        "net": identifier(model_name(request.model)) if request.model else "",
-        "name": tools.name,
-        "identity": tools.identity,
-        "cc": tools.cc,
-        "ar": tools.ar,
-        "cflags": list(tools.cflags),
-        "ldflags": list(tools.ldflags),
-        "script_flag": tools.script.flag if tools.script else "",
-        "files": {tools.script.name: tools.script.data} if tools.script else {},
-        "objects": list(tools.objects),
-        "includes": list(tools.includes),
-        "harness_sources": [str(path) for path in harness.sources],
-        "harness_includes": [str(path) for path in harness.includes],
-        "kernel_sources": [str(path) for path in all_kernel_sources(target)],
-        "include": str(include_folder()),
-        "kernel_includes": [str(path) for path in kernel_includes(target)],
-        "binaries": binary_suffixes(target.board),
-    }
+    return described(request, session)
 
 
 def build(request: r.Build, session: Session) -> Answer:
@@ -205,7 +173,7 @@ def build(request: r.Build, session: Session) -> Answer:
     from buildtool.target.registry import plugin
 
     made = planned(request.model, request.target, request.options, session)
-    sources = emit_sources(made.graph, made.plan, made.target, made.model.name)
+    sources = emit_sources(made.graph, made.plan, made.target, made.model.name, made.session)
     refuse_unless_fits(made, len(sources.image.data))
     board = made.target.board
     family = plugin(board)
@@ -216,7 +184,7 @@ def build(request: r.Build, session: Session) -> Answer:
     report = size_report(elf, board)
     files = {
         **sources.files,
-        **arena_map(sources.net, made.plan, made.graph),
+        **arena_map(sources.net, made.plan, made.graph, session),
         f"{sources.net}.plan": to_bytes(made.plan),
         f"{sources.net}.elf": elf,
         **binaries(elf, board, sources.net),
@@ -229,7 +197,7 @@ def build(request: r.Build, session: Session) -> Answer:
         "arena_bytes": made.plan.arena_bytes,
         "sizes": report,
         "files": files,
-        **facts(made.plan, made.graph, made.target),
+        **facts(made),
     }
 
 
@@ -295,7 +263,7 @@ _HANDLERS: dict[type, Callable[[Any, Session], Answer]] = {
     r.Analyze: analyze,
     r.AnalyzeNetwork: analyze_network,
     r.Emit: emit,
-    r.Toolchain: toolchain,
+    r.Describe: describe,
     r.Build: build,
     r.Sizes: sizes,
     r.Validate: validate,

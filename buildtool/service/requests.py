@@ -143,12 +143,16 @@ class AnalyzeNetwork:
 
 
 @dataclass(frozen=True)
-class Toolchain:
-    """The compiler, flags and files for a board; with `model`, what its C files are called."""
+class Describe:
+    """What a build system has to know to build for a board, and with `model` that network.
 
-    kind: ClassVar[str] = "toolchain"
+    `name`: the prefix of the network's C interface ("": the model's name).
+    """
+
+    kind: ClassVar[str] = "describe"
     target: TargetChoice
     model: Named | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,7 @@ Request = (
     | Profile
     | Analyze
     | AnalyzeNetwork
-    | Toolchain
+    | Describe
     | Sizes
     | Tflm
     | Arena
@@ -264,7 +268,7 @@ class _Values:
     def planning(self) -> tuple[Named, TargetChoice, PlanOptions]:
         """The fields of `Planning`."""
         target = self.target()
-        return self.model(), target, plan_options(self.options, cmsis_nn=bool(target.cmsis_nn))
+        return self.model(), target, plan_options(self.options)
 
     def made(self) -> Made | None:
         """The image and plan of a build; nothing that decides how one is made may stand beside them."""
@@ -348,11 +352,15 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         if option.name in values.options:
             text = "it is for ONNX and Darknet files that are counted without a board"
             raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
-    return Analyze(model, boards, cmsis_nn, plan_options(values.options, cmsis_nn=bool(cmsis_nn)))
+    return Analyze(model, boards, cmsis_nn, plan_options(values.options))
 
 
-def _toolchain(values: _Values) -> Toolchain:
-    return Toolchain(values.target(), values.model() if "model" in values.given else None)
+def _describe(values: _Values) -> Describe:
+    model, name = values.model() if "model" in values.given else None, values.get("name", "")
+    if name and model is None:
+        text = "it has no effect without a model"
+        raise UsageError(text, option="name", hint=suggest(name=None))
+    return Describe(values.target(), model, name)
 
 
 _KINDS: dict[str, Callable[[_Values], Request]] = {
@@ -363,7 +371,7 @@ _KINDS: dict[str, Callable[[_Values], Request]] = {
     "front": lambda values: Front(*values.planning(), peers=values.get("peers", False)),
     "analyze": _analyze,
     "emit": lambda values: Emit(*values.planning(), name=values.get("name", "")),
-    "toolchain": _toolchain,
+    "describe": _describe,
     "build": lambda values: Build(*values.planning()),
     "sizes": lambda values: Sizes(
         to_file(values.need("board"), table.BOARD_SUFFIXES), _file("elf", values.need("elf"))

@@ -273,6 +273,15 @@ class _Reader:
         return Estimate(rate, source)
 
 
+def chain(path: Path, known: Callable[[str], Path | None]) -> tuple[Path, ...]:
+    """`path` and every file that it extends, the nearest first; of a board that `resolve` accepts."""
+    base = read_table(path).get("extends")
+    if not isinstance(base, str):
+        return (path,)
+    base_path = path.parent / base if base.endswith(".toml") else known(base)
+    return (path, *(chain(base_path, known) if base_path else ()))
+
+
 def resolve(
     path: Path, known: Callable[[str], Path | None], seen: tuple[Path, ...] = (), data: bytes | None = None
 ) -> Table:
@@ -283,8 +292,8 @@ def resolve(
     """
     here = path.resolve()
     if here in seen:
-        chain = " -> ".join(p.name for p in (*seen, here))
-        raise TargetError(f"extends: the files extend each other: {chain}", path=str(path))
+        circle = " -> ".join(p.name for p in (*seen, here))
+        raise TargetError(f"extends: the files extend each other: {circle}", path=str(path))
     table = read_table(path, data)
     base = table.pop("extends", None)
     if base is None:

@@ -34,6 +34,8 @@ class TargetPlugin(Protocol):
     It may also have:
 
     - `kernel_families()`: the KernelFolders it offers, to its own boards and to those of others;
+    - `libraries`, names of libraries whose kernels its boards can use, and `library(board, name, path)`: the
+      Library that the user has at `path`; raises UsageError where the board cannot use it, or it is none;
     - `build_files(net, kernels)`, where the family's compiler is not run here: files by name (bytes) that
       build the network `net` with it, from NET.c and the `kernels` (paths below kernels/).
     """

@@ -7,6 +7,7 @@ installed distributions costs 0.1 s. No toolchain is needed for anything here.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 import sys
@@ -16,10 +17,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.errors import TargetError, UsageError, did_you_mean
-from buildtool.target.board_file import parse_board, resolve
+from buildtool.target.board_file import chain, parse_board, resolve
 from buildtool.target.kernels import HOME
 from buildtool.target.plugin import KernelFolder, TargetPlugin
-from buildtool.target.types import Argument, Board, KernelFamily, KernelVariant, Routine, Target
+from buildtool.target.types import (
+    Argument,
+    Board,
+    KernelFamily,
+    KernelVariant,
+    Library,
+    Routine,
+    Target,
+    Toolchain,
+)
 
 if TYPE_CHECKING:
     from buildtool.target.family import Catalogue
@@ -63,6 +73,12 @@ def load_board(name_or_path: str, data: bytes | None = None) -> Board:
     return board
 
 
+def board_chain(name_or_path: str) -> tuple[Path, ...]:
+    """The files of a board that `load_board` takes: its own, then those that it extends."""
+    path = Path(name_or_path) if name_or_path.endswith(".toml") else _board_file(name_or_path)
+    return chain(path, _board_file)
+
+
 def plugin(board: Board) -> TargetPlugin:
     """The plugin that serves the board's family; raises TargetError."""
     found = _own_plugins().get(board.family) or _other_plugins().get(board.family)
@@ -71,21 +87,27 @@ def plugin(board: Board) -> TargetPlugin:
     return found
 
 
-def load_target(name_or_path: str) -> Target:
-    """A board with the kernels its core can run, best first; as load_board."""
-    return make_target(load_board(name_or_path))
+def load_target(name_or_path: str, libraries: Mapping[str, str] | None = None) -> Target:
+    """A board with the kernels its core can run, best first; as load_board and make_target."""
+    return make_target(load_board(name_or_path), libraries)
 
 
-def make_target(board: Board) -> Target:
-    """`board` with the kernels of its core's families in their order, those of portable families last."""
+def make_target(board: Board, libraries: Mapping[str, str] | None = None) -> Target:
+    """`board` with the kernels of its core's families in their order, those of portable families last.
+
+    `libraries`: name and path of those whose kernels come before all others. They are a variant of the
+    target, which a plan's digest tells apart.
+    """
     # Imports numpy, which naming the boards need not wait for.
     from buildtool.target.catalogue import for_core
     from buildtool.target.costs import merged
     from buildtool.target.family import resolved
 
+    used = tuple(_library(board, name, path) for name, path in (libraries or {}).items())
     offered = _offered(board)
     portable = [name for name, folder in offered.items() if folder.portable]
-    wanted = [*(name for name in board.core.families if name not in portable), *portable]
+    named = [*(name for library in used for name in library.families), *board.core.families]
+    wanted = [*(name for name in dict.fromkeys(named) if name not in portable), *portable]
     found = _catalogues(wanted, offered, board)
     kernels: list[KernelVariant] = []
     routines: list[Routine] = []
@@ -96,13 +118,43 @@ def make_target(board: Board) -> Target:
     families = {name: catalogue.family for name, catalogue in found.items()}
     _refuse_strange_sources((*kernels, *routines), families)
     _refuse_missing_routines(kernels, routines)
+    _refuse_shared_names({name: found[name].kernels for name in wanted})
     return Target(
         board,
         tuple(kernels),
         merged([found[name].costs for name in wanted]),
         tuple(routines),
         tuple(families.values()),
+        used,
     )
+
+
+def _library(board: Board, name: str, path: str) -> Library:
+    """What the board's plugin makes of a library; UsageError if it knows none of that name."""
+    family = plugin(board)
+    known = getattr(family, "libraries", ())
+    if name not in known:
+        raise UsageError(
+            f"board '{board.name}' can use no library '{name}'",
+            hint=did_you_mean(name, known) if known else f"leave {name} out",
+        )
+    made: Library = family.library(board, name, path)  # type: ignore[attr-defined]
+    return made
+
+
+def toolchain(target: Target, name: str) -> Toolchain:
+    """The compiler `name` ("": the board's first), as its plugin sets it up.
+
+    It finds the headers of the target's libraries, and compiles their sources with the start-up code.
+    """
+    tools = plugin(target.board).toolchain(target.board, name)
+    for library in target.libraries:
+        tools = dataclasses.replace(
+            tools,
+            cflags=(*tools.cflags, *library.cflags),
+            objects=(*tools.objects, *library.sources),
+        )
+    return tools
 
 
 def _catalogues(wanted: list[str], offered: Mapping[str, KernelFolder], board: Board) -> dict[str, Catalogue]:
@@ -148,6 +200,16 @@ def _refuse_missing_routines(kernels: Iterable[KernelVariant], routines: Sequenc
                     f"'{role}' for {op} reads",
                     hint=f'add a [[routine]] with role = "{role}" and packing = "{kernel.packing}"',
                 )
+
+
+def _refuse_shared_names(families: Mapping[str, Sequence[KernelVariant]]) -> None:
+    """A plan names kernels: a name belongs to one family."""
+    owners: dict[str, str] = {}
+    for family, kernels in families.items():
+        for kernel in kernels:
+            owner = owners.setdefault(kernel.name, family)
+            if owner != family:
+                raise TargetError(f"families '{owner}' and '{family}' both have a kernel '{kernel.name}'")
 
 
 def _offered(board: Board) -> dict[str, KernelFolder]:

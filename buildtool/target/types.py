@@ -286,11 +286,25 @@ class Costs:
 
 
 @dataclass(frozen=True)
+class Library:
+    """Somebody else's library, whose kernels a target uses before its own where the user has it.
+
+    `families`: kernel families that call it, best first; `cflags` find its headers; `sources` are absolute
+    paths of what is compiled with the start-up code. Where it lies is no part of what it is.
+    """
+
+    name: str
+    families: tuple[str, ...]
+    cflags: tuple[str, ...] = field(default=(), compare=False)
+    sources: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
 class Target:
     """A board with the kernels that its core can run, best first for each operator kind, and its costs.
 
     `routines` are what emitted code calls besides; the first one that serves is taken. `families` have the
-    files of both.
+    files of both. `libraries` are in use.
     """
 
     board: Board
@@ -298,6 +312,7 @@ class Target:
     costs: Costs = Costs()
     routines: tuple[Routine, ...] = ()
     families: tuple[KernelFamily, ...] = ()
+    libraries: tuple[Library, ...] = ()
 
     def source(self, name: str) -> Path:
         """The file of a source "family/file"."""

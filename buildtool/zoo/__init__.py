@@ -6,20 +6,26 @@ always give the same bytes, on every machine.
 
 from __future__ import annotations
 
-from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import Graph
+from typing import TYPE_CHECKING
+
 from buildtool.zoo.catalogue import Choice, choose, describe, names, options
-from buildtool.zoo.topologies import network
+
+if TYPE_CHECKING:
+    from buildtool.graph.types import Graph
 
 __all__ = ["Choice", "build", "choose", "describe", "graph", "names", "options"]
 
 
 def build(name: str, **given: object) -> bytes:
     """The .tflite file of a network of the zoo; raises UsageError for an unknown name or option."""
+    from buildtool.graph.tflite.writer import write_model
+
     return write_model(graph(name, **given))
 
 
 def graph(name: str, **given: object) -> Graph:
     """The network itself, as `build` writes it."""
+    from buildtool.zoo.topologies import network
+
     choice = choose(name, **given)
     return network(choice.table, choice.slug, f"{choice.name}/{choice.seed}")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.graph.numbering import graph_of
 from buildtool.graph.reference import execute
 from buildtool.graph.types import (
     Activation,
@@ -102,7 +103,7 @@ class Builder:
 
     def graph(self, outputs: Sequence[int]) -> Graph:
         """The network so far."""
-        return Graph(self._name, tuple(self._tensors), tuple(self._ops), (self.input,), tuple(outputs))
+        return graph_of(self._name, self._tensors, self._ops, (self.input,), outputs)
 
     def conv(
         self,
@@ -306,19 +307,13 @@ class Builder:
 
     def _executed(self, op: Op) -> Int8s:
         """The operator's output for the whole calibration batch, from a graph of it alone."""
-        pool: list[Tensor] = []
-        activations: list[int] = []
-        for place, index in enumerate((*op.inputs, *op.outputs)):
-            tensor = self._tensors[index]
-            if not tensor.is_constant:
-                tensor = replace(tensor, shape=(len(self._values[self.input]), *tensor.shape[1:]))
-                activations.append(place)
-            pool.append(tensor)
-        output = len(op.inputs)
-        alone = replace(op, inputs=tuple(range(output)), outputs=(output,))
-        graph = Graph(self._name, tuple(pool), (alone,), tuple(activations[:-1]), (output,))
-        given = [self._values[index] for index in op.inputs if index in self._values]
-        return np.asarray(execute(graph, given)[output], dtype=np.int8)
+        read = list(dict.fromkeys(t for t in op.inputs if t in self._values))
+        batch = len(self._values[self.input])
+        tensors = {t: self._tensors[t] for t in (*op.inputs, *op.outputs)}
+        tensors |= {t: replace(tensors[t], shape=(batch, *self.shape(t)[1:])) for t in (*read, *op.outputs)}
+        graph = graph_of(self._name, tensors, (op,), read, op.outputs)
+        made = execute(graph, [self._values[t] for t in read])
+        return np.asarray(made[graph.outputs[0]], dtype=np.int8)
 
 
 def _headroom(shape: tuple[int, ...]) -> float:

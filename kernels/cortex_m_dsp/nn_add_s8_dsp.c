@@ -17,27 +17,17 @@ static inline int32_t add(const add_plan *p, int32_t exact, int32_t other) {
     return nn_ssat8(nn_dsp_scale(p->exact + exact * (1 << LEFT_SHIFT) + second * 2, &p->output));
 }
 
-static void compute(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
-                    int32_t count) {
+/* One by one: what is constant fits the registers then. */
+NN_OUTLINE void compute(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
+                        int32_t count) {
     const add_plan p = *(const add_plan *)plan;
-    int8_t *const first = out;
-    const int32_t all = count;
     const int8_t *exact = p.swapped ? b : a, *other = p.swapped ? a : b;
-    for (; count >= 4; count -= 4, exact += 4, other += 4, out += 4) {
-        const uint32_t x = nn_load4(exact), y = nn_load4(other);
-        const int32_t r0 = add(&p, (int8_t)x, (int8_t)y);
-        const int32_t r1 = add(&p, (int8_t)(x >> 8), (int8_t)(y >> 8));
-        const int32_t r2 = add(&p, (int8_t)(x >> 16), (int8_t)(y >> 16));
-        const int32_t r3 = add(&p, (int32_t)x >> 24, (int32_t)y >> 24);
-        out[0] = (int8_t)r0;
-        out[1] = (int8_t)r1;
-        out[2] = (int8_t)r2;
-        out[3] = (int8_t)r3;
-    }
-    for (; count > 0; count--) {
+    int8_t *const end = out + count;
+#pragma GCC unroll 1
+    while (out != end) {
         *out++ = (int8_t)add(&p, *exact++, *other++);
     }
-    nn_dsp_clamp(first, all, p.clamp_min, p.clamp_max);
+    nn_dsp_clamp(end - count, count, p.clamp_min, p.clamp_max);
 }
 
 /* 0: the plain kernel must do it. */

@@ -37,7 +37,7 @@ static inline void nn_dsp_for_runs(nn_dsp_run_of_two *compute, const void *plan,
                                    const nn_view *in2, const nn_view *out,
                                    const nn_window *window) {
     const int32_t channels = out->channels;
-    const int dense = nn_dense(in1) && nn_dense(in2) && nn_dense(out);
+    const int dense = nn_one_column(window) || (nn_dense(in1) && nn_dense(in2) && nn_dense(out));
     for (int32_t y = window->y0; y < window->y1; y++) {
         int32_t run;
         for (int32_t x = window->x0; x < window->x1; x += run) {

@@ -11,26 +11,16 @@ static inline int32_t multiply(const mul_plan *p, int32_t a, int32_t b) {
     return nn_ssat8(nn_dsp_scale((p->first + a * 2) * (p->second + b), &p->output));
 }
 
-static void compute(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
-                    int32_t count) {
+/* One by one: what is constant fits the registers then. */
+NN_OUTLINE void compute(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
+                        int32_t count) {
     const mul_plan p = *(const mul_plan *)plan;
-    int8_t *const first = out;
-    const int32_t all = count;
-    for (; count >= 4; count -= 4, a += 4, b += 4, out += 4) {
-        const uint32_t x = nn_load4(a), y = nn_load4(b);
-        const int32_t r0 = multiply(&p, (int8_t)x, (int8_t)y);
-        const int32_t r1 = multiply(&p, (int8_t)(x >> 8), (int8_t)(y >> 8));
-        const int32_t r2 = multiply(&p, (int8_t)(x >> 16), (int8_t)(y >> 16));
-        const int32_t r3 = multiply(&p, (int32_t)x >> 24, (int32_t)y >> 24);
-        out[0] = (int8_t)r0;
-        out[1] = (int8_t)r1;
-        out[2] = (int8_t)r2;
-        out[3] = (int8_t)r3;
-    }
-    for (; count > 0; count--) {
+    int8_t *const end = out + count;
+#pragma GCC unroll 4
+    while (out != end) {
         *out++ = (int8_t)multiply(&p, *a++, *b++);
     }
-    nn_dsp_clamp(first, all, p.clamp_min, p.clamp_max);
+    nn_dsp_clamp(end - count, count, p.clamp_min, p.clamp_max);
 }
 
 void nn_mul_s8_dsp(const void *constants, const nn_view *in1, const nn_view *in2,

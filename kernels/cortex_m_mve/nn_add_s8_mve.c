@@ -106,7 +106,8 @@ void nn_add_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2
     const int32_t channels = out->channels;
     const uint32_t step1 = in1->channels == channels, step2 = in2->channels == channels;
     const int plain = step1 && step2 && c.result_left == 1;
-    const int joined = step1 && step2 && nn_dense(in1) && nn_dense(in2) && nn_dense(out);
+    const int joined = nn_one_column(window) ||
+                       (step1 && step2 && nn_dense(in1) && nn_dense(in2) && nn_dense(out));
     for (int32_t y = window->y0; y < window->y1; y++) {
         int32_t x = window->x0, run;
         for (; x < window->x1; x += run) {

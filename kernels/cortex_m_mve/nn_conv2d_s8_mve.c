@@ -127,9 +127,8 @@ static inline uint16x8_t offsets_for(int32_t apart) {
 }
 
 /* What all pairs of a call share. */
-static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, const nn_view *out,
+static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, int32_t outputs,
                         int32_t *sums) {
-    const int32_t outputs = out->channels;
     const nn_mve_head *head = (const nn_mve_head *)constants;
     p->low = vdupq_n_s16((int16_t)head->common.clamp_min);
     p->high = vdupq_n_s16((int16_t)head->common.clamp_max);
@@ -141,14 +140,14 @@ static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, 
     p->inputs = inputs;
     p->before_last = (inputs - 1) & ~15;
     p->sums = sums;
-    p->out_stride = out->pixel_stride;
 }
 
-/* Two pixels a time, from now on; their inputs `step` bytes further each time. */
-static inline void take_pairs(nn_mve_pairs *p, int32_t step) {
+/* Two pixels a time, from now on; their inputs `step` bytes further each time, pixels of the output
+ * `apart`. */
+static inline void take_pairs(nn_mve_pairs *p, int32_t step, int32_t apart) {
     p->x_step = step;
-    p->out_step = 2 * p->out_stride;
-    p->offsets = offsets_for(p->out_stride);
+    p->out_step = 2 * apart;
+    p->offsets = offsets_for(apart);
     p->dots = dots_for(p->inputs);
 }
 
@@ -186,7 +185,7 @@ static inline void direct_row(nn_mve_pairs *p, const nn_view *in, int32_t stride
         p->out = nn_pixel(out, y, x);
         p->pairs = count >> 1;
         if (p->pairs > 0) {
-            take_pairs(p, 2 * step);
+            take_pairs(p, 2 * step, out->pixel_stride);
             nn_mve_run_pairs(p);
         }
         if ((count & 1) != 0) {
@@ -222,7 +221,7 @@ static inline void gathered_row(nn_mve_pairs *p, const convolution *c, const nn_
         p->x0 = patch;
         p->x1 = second;
         p->out = nn_pixel(out, y, x);
-        take_pairs(p, 0);
+        take_pairs(p, 0, out->pixel_stride);
         for (int32_t pairs = count >> 1; pairs > 0; pairs--, left += 2 * g->stride_w) {
             gather_two(c, &rows, left, patch, second);
             p->pairs = 1;
@@ -244,22 +243,19 @@ int32_t nn_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, const n
 void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch) {
     const nn_conv_geometry *g = geometry;
-    const int32_t segment = g->kernel_w * in->channels;
-    const int joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));
-    const convolution c = {g,
-                           in,
-                           ((const nn_mve_head *)constants)->common.input_zero_point,
-                           segment,
-                           g->kernel_h * segment,
-                           joined};
-    const int direct = is_direct(g, in, out);
+    const int32_t segment = g->kernel_w * in->channels, size = g->kernel_h * segment;
+    const int32_t zero_point = ((const nn_mve_head *)constants)->common.input_zero_point;
     int32_t sums[2 * NN_MVE_BLOCK];
     nn_mve_pairs p;
-    open(&p, constants, c.size, out, sums);
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        if (direct) {
+    open(&p, constants, size, out->channels, sums);
+    if (is_direct(g, in, out)) {
+        for (int32_t y = window->y0; y < window->y1; y++) {
             direct_row(&p, in, g->stride_w, nn_row(in, y * g->stride_h), out, y, window);
-        } else {
+        }
+    } else {
+        const int joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));
+        const convolution c = {g, in, zero_point, segment, size, joined};
+        for (int32_t y = window->y0; y < window->y1; y++) {
             gathered_row(&p, &c, out, y, window, (int8_t *)scratch);
         }
     }

@@ -27,10 +27,11 @@ void nn_max_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants,
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * g->stride_h - g->pad_top;
         const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, 1);
+        int8_t *const out_row = nn_row(out, y);
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int32_t left = x * g->stride_w - g->pad_left;
             const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, 1);
-            int8_t *result = nn_pixel(out, y, x);
+            int8_t *result = out_row + nn_column(out, x) * out->pixel_stride;
             for (int32_t c = 0; c < out->channels; c += 16) {
                 const mve_pred16_t channels = vctp8q((uint32_t)(out->channels - c));
                 const int8x16_t found =

@@ -25,7 +25,6 @@ typedef struct {
     int32_t before_last;    /* 96: 16 (n - 1), of n vectors */
     void (*dots)(void);     /* 100: computes sums */
     int32_t *sums;          /* 104: room for 2 * NN_MVE_BLOCK */
-    int32_t out_stride;     /* 108: bytes from pixel to pixel of the output; not for the assembly */
 } nn_mve_pairs;
 
 /* Computes the pairs one after the other; x0, x1 and out end behind the last one, pairs is 0. */

@@ -87,6 +87,11 @@ static inline int nn_dense(const nn_view *view) {
     return view->pixel_stride == view->channels;
 }
 
+/* Whether all runs of a window are of one pixel. */
+static inline int nn_one_column(const nn_window *window) {
+    return window->x1 - window->x0 <= 1;
+}
+
 /* Steps to the next element of a box of `size`, the last of `rank` dimensions fastest; moves each
  * offset by its strides. Returns 0 after the last element. */
 static inline int nn_next(int32_t rank, const int32_t *size, int32_t *index, const int32_t *stride,

@@ -13,7 +13,7 @@ typedef void nn_run_of_two(const void *plan, const int8_t *a, const int8_t *b, i
 static inline __attribute__((always_inline)) void
 nn_for_runs(nn_run_of_two *compute, const void *plan, const nn_view *in1, const nn_view *in2,
             const nn_view *out, const nn_window *window) {
-    const int dense = nn_dense(in1) && nn_dense(in2) && nn_dense(out);
+    const int dense = nn_one_column(window) || (nn_dense(in1) && nn_dense(in2) && nn_dense(out));
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0, run; x < window->x1; x += run) {
             run = dense ? window->x1 - x : 1;

@@ -5,7 +5,7 @@ void nn_lut_s8(const void *constants, const nn_view *in, const nn_view *out,
                const nn_window *window) {
     const uint8_t *table = (const uint8_t *)constants;
     const int32_t channels = out->channels;
-    const int dense = nn_dense(in) && nn_dense(out);
+    const int dense = nn_one_column(window) || (nn_dense(in) && nn_dense(out));
     for (int32_t y = window->y0; y < window->y1; y++) {
         int32_t x = window->x0, run;
         for (; x < window->x1; x += run) {

@@ -18,7 +18,7 @@ static inline void look_up(const uint8_t *table, const int8_t *from, int8_t *to,
 
 void nn_lut_s8_riscv(const void *constants, const nn_view *in, const nn_view *out,
                      const nn_window *window) {
-    const int dense = nn_dense(in) && nn_dense(out);
+    const int dense = nn_one_column(window) || (nn_dense(in) && nn_dense(out));
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0, run; x < window->x1; x += run) {
             run = nn_run(in, x, nn_run(out, x, dense ? window->x1 - x : 1));

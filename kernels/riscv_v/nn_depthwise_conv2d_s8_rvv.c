@@ -1,44 +1,49 @@
 /* DEPTHWISE_CONV_2D of any kernel size: channels side by side in vectors. */
 #include "nn_rvv.h"
 
-/* One pixel's taps: columns [left, ...) of rows from `top` on. */
+/* One pixel's taps. */
 typedef struct {
     const nn_conv_geometry *geometry;
     const nn_view *in;
     nn_taps rows, columns; /* that meet the input */
-    int32_t top, left;
-    int joined; /* the columns that meet it lie one after the other */
+    int32_t left;
+    int joined;                   /* the columns that meet it follow one another */
+    int32_t pixel_step, tap_step; /* bytes from column to column, and from tap to tap */
+    const int8_t *data, *end;     /* the first row that is met; the end of the ring of rows, */
+    int32_t row_step, ring;       /* from row to row of taps; the ring's bytes */
 } patch;
 
-/* Adds the products of one row of taps, whose weights these are; `x`: the first that meets the
- * input, or NULL if the row is padding. */
-static inline __attribute__((always_inline)) vint32m4_t add_row(vint32m4_t sums, const patch *p,
-                                                                const int8_t *row, int32_t c,
-                                                                const int8_t *weights,
-                                                                int32_t channels, int16_t padding,
-                                                                size_t vl) {
-    const nn_conv_geometry *g = p->geometry;
-    const int32_t first = row != NULL ? p->columns.first : g->kernel_w;
-    const int32_t end = row != NULL ? p->columns.end : g->kernel_w;
-    int32_t k = 0, x = p->left + first * g->dilation_w;
-    for (; k < first; k++, weights += channels) {
+/* Adds the products of `taps` that meet padding. */
+static inline __attribute__((always_inline)) vint32m4_t add_padding(vint32m4_t sums,
+                                                                    const int8_t *weights,
+                                                                    int32_t channels, int32_t taps,
+                                                                    int16_t padding, size_t vl) {
+    for (; taps > 0; taps--, weights += channels) {
         sums = __riscv_vwmacc(sums, padding, nn_rvv_load(weights, vl), vl);
+    }
+    return sums;
+}
+
+/* Adds the products of the taps that meet a row of the input, whose weights these are. */
+static inline __attribute__((always_inline)) vint32m4_t add_row(vint32m4_t sums, const patch *p,
+                                                                const int8_t *row,
+                                                                const int8_t *weights,
+                                                                int32_t channels, size_t vl) {
+    int32_t x = p->left + p->columns.first * p->geometry->dilation_w;
+    int32_t taps = p->columns.end - p->columns.first;
+    if (taps == 0) {
+        return sums;
     }
     if (p->joined) {
-        const int32_t step = g->dilation_w * p->in->pixel_stride;
-        const int8_t *at =
-            row != NULL && first < end ? row + nn_column(p->in, x) * p->in->pixel_stride + c : row;
-        for (; k < end; k++, weights += channels, at += step) {
+        const int8_t *at = row + nn_column(p->in, x) * p->pixel_step;
+        for (; taps > 0; taps--, weights += channels, at += p->tap_step) {
             sums = __riscv_vwmacc(sums, nn_rvv_load(at, vl), nn_rvv_load(weights, vl), vl);
         }
-    } else {
-        for (; k < end; k++, weights += channels, x += g->dilation_w) {
-            const int8_t *at = row + nn_column(p->in, x) * p->in->pixel_stride + c;
-            sums = __riscv_vwmacc(sums, nn_rvv_load(at, vl), nn_rvv_load(weights, vl), vl);
-        }
+        return sums;
     }
-    for (; k < g->kernel_w; k++, weights += channels) {
-        sums = __riscv_vwmacc(sums, padding, nn_rvv_load(weights, vl), vl);
+    for (; taps > 0; taps--, weights += channels, x += p->geometry->dilation_w) {
+        const int8_t *at = row + nn_column(p->in, x) * p->pixel_step;
+        sums = __riscv_vwmacc(sums, nn_rvv_load(at, vl), nn_rvv_load(weights, vl), vl);
     }
     return sums;
 }
@@ -47,15 +52,23 @@ static inline __attribute__((always_inline)) vint32m4_t add_row(vint32m4_t sums,
 static inline void compute(const patch *p, const nn_rvv_block *b, int8_t *out, int32_t c,
                            size_t vl) {
     const nn_conv_geometry *g = p->geometry;
-    const int32_t channels = p->in->channels;
+    const int32_t channels = p->in->channels, row_weights = g->kernel_w * channels;
+    const int32_t left = p->columns.first, right = p->columns.end;
     const int16_t padding = (int16_t)b->head->common.input_zero_point;
-    const int8_t *weights = b->weights + c;
+    const int8_t *weights = b->weights + c, *row = p->data + c;
     vint32m4_t sums = __riscv_vle32_v_i32m4(b->biases + c, vl);
-    for (int32_t k = 0; k < g->kernel_h; k++, weights += g->kernel_w * channels) {
-        const int inside = k >= p->rows.first && k < p->rows.end;
-        const int8_t *row = inside ? nn_row(p->in, p->top + k * g->dilation_h) : NULL;
-        sums = add_row(sums, p, row, c, weights, channels, padding, vl);
+    sums = add_padding(sums, weights, channels, p->rows.first * g->kernel_w, padding, vl);
+    weights += p->rows.first * row_weights;
+    for (int32_t k = p->rows.first; k < p->rows.end; k++, weights += row_weights) {
+        sums = add_padding(sums, weights, channels, left, padding, vl);
+        sums = add_row(sums, p, row, weights + left * channels, channels, vl);
+        sums = add_padding(sums, weights + right * channels, channels, g->kernel_w - right, padding,
+                           vl);
+        row += p->row_step;
+        row = row >= p->end ? row - p->ring : row;
     }
+    sums = add_padding(sums, weights, channels, (g->kernel_h - p->rows.end) * g->kernel_w, padding,
+                       vl);
     const vint32m4_t multiplier = __riscv_vle32_v_i32m4(b->multipliers + c, vl);
     const vint32m4_t shift = __riscv_vle32_v_i32m4(b->shifts + c, vl);
     const vint32m4_t q =
@@ -94,14 +107,23 @@ void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *co
     (void)scratch;
     p.geometry = g;
     p.in = in;
+    p.pixel_step = step;
+    p.tap_step = g->dilation_w * step;
+    p.row_step = g->dilation_h % in->ring_rows * in->row_stride;
+    p.ring = in->ring_rows * in->row_stride;
+    p.end = in->data + p.ring;
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int8_t *lines[3] = {NULL, NULL, NULL};
         int8_t *const out_row = nn_row(out, y);
-        p.top = y * g->stride_h - g->pad_top;
-        p.rows = nn_valid_taps(p.top, in->height, g->kernel_h, g->dilation_h);
+        const int32_t top = y * g->stride_h - g->pad_top;
+        p.rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
+        p.data = in->data;
+        if (p.rows.first < p.rows.end) {
+            p.data = nn_row(in, top + p.rows.first * g->dilation_h);
+        }
         const int whole = small && p.rows.end - p.rows.first == 3;
         for (int32_t k = 0; whole && k < 3; k++) {
-            lines[k] = nn_row(in, p.top + k * g->dilation_h);
+            lines[k] = nn_row(in, top + k * g->dilation_h);
         }
         for (int32_t x = window->x0; x < window->x1; x++) {
             int8_t *pixel = out_row + nn_column(out, x) * out->pixel_stride;

@@ -4,7 +4,7 @@
 void nn_lut_s8_rvv(const void *constants, const nn_view *in, const nn_view *out,
                    const nn_window *window) {
     const uint8_t *table = (const uint8_t *)constants;
-    const int dense = nn_dense(in) && nn_dense(out);
+    const int dense = nn_one_column(window) || (nn_dense(in) && nn_dense(out));
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0, run; x < window->x1; x += run) {
             const uint8_t *from = (const uint8_t *)nn_pixel(in, y, x);

@@ -5,26 +5,28 @@
     network = env.NeuralNetwork("models/wake_word.tflite")  # plans, emits, compiles a library
     env.Program("app.elf", ["main.c", *env["BOARD_STARTUP"], network.library])
 
-All it knows it asks of buildtool's client. Paths are relative to the top folder.
+All it knows is buildtool's answer to `describe`, written down as SCons nodes. Paths are relative to the top
+folder.
 """
 
 import atexit
 import json
 import os
 import re
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 from SCons.Action import Action
 from SCons.Errors import UserError
+from SCons.Subst import Literal
 
-from buildtool.client import BuildtoolError, Client, code_digest, did_you_mean, home
+from buildtool.client import BuildtoolError, Client, did_you_mean, home
 from buildtool.client import options as table
 
 PLANNING = tuple(option.name for option in table.of("emit", table.Group.PLANNING))
-# What a network's sources are called, besides its name.
-EMITTED = (".c", ".h", "_quantization.h", "_weights.S", "_weights.bin", "_arena.json", ".plan")
-GLUE = "harness_net.h"
+EMITTED = "emitted"  # the root in an answer that a network's own folder stands for
 
 _clients = {}
 
@@ -44,12 +46,16 @@ def exists(env):
 
 
 class Network:
-    """A network's nodes: `library` to link, `include` for the compiler, `files` by name."""
+    """A network's nodes: `library` to link, `include` for the compiler, `files` by name.
 
-    def __init__(self, net, directory, request, library, include, files):
-        self.net = net
+    `answer` is what buildtool says of it; `slots`: by name, what its commands are about.
+    """
+
+    def __init__(self, answer, directory, slots, library, include, files):
+        self.net = answer["network"]["net"]
+        self.answer = answer
         self.directory = directory
-        self.request = request
+        self.slots = slots
         self.library = library
         self.include = include
         self.files = files
@@ -59,41 +65,45 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
     """Sets the environment up to build for `board`; what is made for all networks goes to `work`.
 
     `verbose`: whole command lines, or what they do in a few words. `cmsis_nn`: a checkout of CMSIS-NN
-    whose kernels the networks are to use (Cortex-M).
+    whose kernels the networks are to use (Cortex-M). Gives what the answer says of the compiler, and the
+    folders of the board's headers as `includes`.
     """
-    work = env.Dir(work or f"#build/{Path(board).stem}")
-    Path(work.abspath).mkdir(parents=True, exist_ok=True)
-    target = {"board": board, **({"cmsis_nn": cmsis_nn} if cmsis_nn else {})}
-    tools = _ask(env, kind="toolchain", toolchain=toolchain, **target)
-    script = _written_script(tools, work)
-    ldflags = [*tools["ldflags"], *(f"{tools['script_flag']}{node.path}" for node in script)]
+    request = {"board": board}
+    request |= {"toolchain": toolchain} if toolchain else {}
+    request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
+    answer = _ask(env, kind="describe", **request)
+    # SCons cannot give folders with a dollar sign in their names to a compiler.
+    work = env.Dir(work or "#build/" + answer["board"].replace("$", "_"))
+    tools = answer["tools"]
     env.Replace(
-        BOARD_TARGET=target,
         BOARD=board,
-        BOARD_TOOLS=tools,
-        BOARD_TOOLCHAIN=toolchain,
+        BOARD_ANSWER=answer,
+        BOARD_REQUEST=request,
         BOARD_WORK=work,
-        CC=tools["cc"],
-        CCFLAGS=tools["cflags"],
-        ASPPFLAGS=tools["cflags"],
-        AR=tools["ar"],
-        ARFLAGS="rcsD",  # D: no times, no owners
+        BOARD_SCRIPT=_linker_script(env, answer["script"], work),
+        CC=_words([tools["cc"]]),
+        CCFLAGS=_words(tools["cflags"]),
+        ASPPFLAGS=_words(tools["cflags"]),
+        AR=_words([tools["ar"]]),
+        ARFLAGS=_words(tools["arflags"]),
         ARCOM="$AR $ARFLAGS $TARGET $SOURCES",
         RANLIBCOM="",
-        LINK=tools["cc"],
-        LINKFLAGS=tools["cflags"],
+        LINK=_words([tools["cc"]]),
+        LINKFLAGS=_words(tools["cflags"]),
         # Libraries that the flags name come after the objects that need them.
         LINKCOM="$LINK -o $TARGET $LINKFLAGS $SOURCES $_LIBDIRFLAGS $_LIBFLAGS $BOARD_LDFLAGS",
-        BOARD_LDFLAGS=ldflags,
         PROGSUFFIX=".elf",
         CCCOMSTR="" if verbose else "compiling $SOURCE",
         ASPPCOMSTR="" if verbose else "assembling $SOURCE",
         ARCOMSTR="" if verbose else "archiving $TARGET",
         LINKCOMSTR="" if verbose else "linking $TARGET",
-        BOARD_SCRIPT=script,
     )
-    env["BOARD_STARTUP"] = _objects(env, tools["objects"], work.Dir("startup"), tools["includes"])
-    return tools
+    script = [f"{answer['script']['flag']}{node.path}" for node in env["BOARD_SCRIPT"]]
+    env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *script])
+    env.Append(PROGEMITTER=[_needs_script])
+    env["BOARD_STARTUP"] = _objects(env, "startup", work.Dir("startup"))
+    startup = _group(answer, "startup")
+    return {**tools, "includes": [_node(env, answer, place, env.Dir) for place in startup["includes"]]}
 
 
 def neural_network(env, model, directory=None, name=None, **planning):
@@ -105,141 +115,165 @@ def neural_network(env, model, directory=None, name=None, **planning):
         if option not in PLANNING:
             raise UserError(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
     try:  # a build learns of a mistake before it starts
-        table.planning(planning, cmsis_nn="cmsis_nn" in env["BOARD_TARGET"])
+        table.planning(planning)
     except BuildtoolError as error:
         raise UserError(str(error)) from None
     if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UserError(f"a network's name is a C identifier in lower case, '{name}' is none")
-    tools = env["BOARD_TOOLS"]
-    if _is_file(model):
-        model = env.File(model).path
-    target = env["BOARD_TARGET"]
-    request = {"model": model, **target, "options": planning}
-    work = env["BOARD_WORK"]
-    checked = _ask(env, kind="toolchain", toolchain=env["BOARD_TOOLCHAIN"], model=model, **target)
-    net = name or checked["net"]
-    directory = env.Dir(directory) if directory else work.Dir(net)
-    files = _emit(env, directory.Dir("src"), net, request | ({"name": name} if name else {}))
-    include = [directory.Dir("src"), env.Dir(tools["include"])]
-    own = env.Clone()
-    kernels = [env.Dir(folder) for folder in tools["kernel_includes"]]
-    own.Append(CPPPATH=[directory.Dir("src"), *kernels], ASPPFLAGS=[f"-Wa,-I{directory.Dir('src').path}"])
-    objects = directory.Dir("obj")
-    weights = own.Object(objects.File(f"{net}_weights.o"), files[f"{net}_weights.S"])
-    own.Depends(weights, files[f"{net}_weights.bin"])
-    # An object is linked whether or not anything asks for it, but only its sections that are used.
-    code = own.Object(objects.File(f"{net}.o"), files[f"{net}.c"])
-    library = own.StaticLibrary(directory.File(f"lib{net}.a"), [code, weights, *_kernels(env)])
-    return Network(net, directory, request, library, include, files)
+    source = env.File(_literal(model)) if _is_file(model) else None
+    if source and not source.exists() and not source.has_builder():
+        raise UserError(f"{model}: error: cannot read the model: there is no such file, and nothing makes it")
+    asked = {**env["BOARD_REQUEST"], "model": source.path if source else model}
+    asked |= {"name": name} if name else {}
+    answer = _ask(env, kind="describe", **asked)
+    files = answer["network"]
+    own = env.Clone(BOARD_ANSWER=answer)
+    directory = env.Dir(directory) if directory else env["BOARD_WORK"].Dir(_literal(files["net"]))
+    request = {key: value for key, value in asked.items() if key != "toolchain"} | {"options": planning}
+    emitted = _emit(own, directory.Dir("src"), request, source)
+    objects = _objects(own, "network", directory.Dir("obj"), emitted)
+    library = own.StaticLibrary(directory.File(files["library"]), [*objects, *_kernels(env)])
+    include = [_node(own, answer, place, env.Dir, emitted) for place in _group(answer, "network")["includes"]]
+    slots = {key: asked[key] for key in ("model", "board", "cmsis_nn") if key in asked}
+    return Network(answer, directory, slots, library, include, emitted)
 
 
 def network_firmware(env, network, directory=None):
     """The test firmware of a network: .elf, its .bin files (none on the host) and sizes.txt."""
-    tools = env["BOARD_TOOLS"]
+    answer, files = network.answer, network.answer["network"]
     directory = env.Dir(directory) if directory else network.directory
-    own = env.Clone()
-    own.Append(CPPPATH=network.include)
-    harness = _objects(
-        own,
-        tools["harness_sources"],
-        directory.Dir("harness"),
-        [*tools["includes"], *tools["harness_includes"]],
-    )
-    elf = own.Program(
-        directory.File(f"{network.net}.elf"), [*harness, *env["BOARD_STARTUP"], network.library]
-    )
-    own.Depends(elf, env["BOARD_SCRIPT"])
-    images = [directory.File(network.net + suffix) for suffix in tools["binaries"]]
-    report = _command(
-        env,
-        [directory.File("sizes.txt"), *images],
-        elf,
-        ["sizes", elf[0].path, "--board", env["BOARD"], "--out", directory.path],
-    )
+    own = env.Clone(BOARD_ANSWER=answer)
+    parts = {
+        "harness": _objects(own, "harness", directory.Dir("harness"), network.files),
+        "startup": env["BOARD_STARTUP"],
+    }
+    objects = [node for group in answer["image"] for node in parts[group]]
+    elf = own.Program(directory.File(files["image"]), [*objects, network.library])
+    network.slots |= {"image": elf[0].path, "plan": network.files[files["plan"]].path, "out": directory.path}
+    made = [directory.File(name) for name in (files["report"], *files["binaries"])]
+    report = env.Command(made, elf, _action(_filled(network, "sizes")))
     return [*elf, *report]
 
 
 def run_network(env, network, firmware, **inputs):
-    """The alias `run`: builds the firmware, runs the network, prints the table of its layers."""
-    request = network.request
-    words = ["profile", request["model"], "--board", request["board"]]
-    library = {"cmsis_nn": request.get("cmsis_nn")}
-    given = {**request["options"], **library, "toolchain": env["BOARD_TOOLCHAIN"], **inputs}
-    for name, value in given.items():
+    """The alias `run`: builds the firmware, runs its .elf, prints the table of the network's layers."""
+    if "image" not in network.slots:
+        raise UserError("RunNetwork runs what NetworkFirmware has made: call that first")
+    words = _filled(network, "profile")
+    for option, value in inputs.items():
         if value not in (None, ""):
-            words += [table.BY_NAME[name].flagged, str(value)]
-    own = env.Clone(ENV=dict(os.environ))
-    return own.AlwaysBuild(own.Alias("run", firmware, _action(own, words)))
+            words += [table.BY_NAME[option].flagged, str(value)]
+    return env.AlwaysBuild(env.Alias("run", firmware, _action(words)))
 
 
-# ---- parts ---------------------------------------------------------------------------------------
+# ---- nodes ---------------------------------------------------------------------------------------
 
 
-def _action(env, words):
-    """The command line of buildtool, run by this Python."""
-    env.PrependENVPath("PYTHONPATH", home())
-    return Action([[sys.executable, "-P", "-m", "buildtool.cli", *words]], f"buildtool {' '.join(words)}")
+def _literal(text):
+    """A name for SCons, which would put a variable in place of what follows a dollar sign."""
+    return str(text).replace("$", "$$")
 
 
-def _command(env, targets, sources, words):
-    own = env.Clone(ENV=dict(os.environ))
-    return own.Command(targets, sources, _action(own, words))
+def _words(words):
+    """Words of a command line, as they are: neither SCons nor the shell finds anything in them."""
+    return [word if re.fullmatch(r"[\w@%+=:,./-]+", word) else Literal(word) for word in words]
+
+
+def _group(answer, name):
+    return next(group for group in answer["groups"] if group["name"] == name)
+
+
+def _node(env, answer, place, kind, emitted=None):
+    """The node of a place in an answer; `kind` is env.File or env.Dir, `emitted` are files by name."""
+    if place["root"] == EMITTED:
+        if place["path"]:
+            return emitted[place["path"]]
+        return next(iter(emitted.values())).dir
+    root = answer["roots"].get(place["root"], "")
+    return kind(_literal(Path(root, place["path"])))
+
+
+def _objects(env, name, directory, emitted=None):
+    """The objects of a group of the environment's answer, in `directory`."""
+    answer = env["BOARD_ANSWER"]
+    group = _group(answer, name)
+    own = env.Clone()
+    own.Append(CPPPATH=[_node(env, answer, place, env.Dir, emitted) for place in group["includes"]])
+    objects = []
+    for source in group["sources"]:
+        reads = [_node(env, answer, place, env.File, emitted) for place in source["reads"]]
+        folders = _words(f"{answer['tools']['incbin']}{node.dir.path}" for node in reads)
+        flags = {"ASPPFLAGS": [*own["ASPPFLAGS"], *folders]} if folders else {}
+        node = _node(env, answer, source["file"], env.File, emitted)
+        made = own.Object(directory.File(_literal(source["object"])), node, **flags)
+        own.Depends(made, reads)
+        objects += made
+    return objects
+
+
+def _kernels(env):
+    """The objects of every kernel that the board can run, made once for all its networks."""
+    if "BOARD_KERNELS" not in env:
+        env["BOARD_KERNELS"] = _objects(env, "kernels", env["BOARD_WORK"].Dir("kernels"))
+    return env["BOARD_KERNELS"]
+
+
+def _linker_script(env, script, work):
+    """The script as a target that depends on nothing but its content."""
+    if script is None:
+        return []
+    content = env.Value(script["data"].decode())
+    return env.Command(work.File(_literal(script["name"])), content, Action(_write_text, "writing $TARGET"))
+
+
+def _needs_script(target, source, env):
+    """Every program of the environment is linked again when the script changes."""
+    env.Depends(target, env["BOARD_SCRIPT"])
+    return target, source
 
 
 def _is_file(model):
     return model.endswith((".tflite", ".onnx"))
 
 
-def _written_script(tools, work):
-    """The linker script, written to `work` where it is not there yet: its node."""
-    nodes = []
-    for name, data in tools["files"].items():
-        path = Path(work.abspath, name)
-        if not path.is_file() or path.read_bytes() != data:
-            path.write_bytes(data)
-        nodes.append(work.File(name))
-    return nodes
-
-
-def _file(env, path):
-    """The node of a path that is relative to the top folder."""
-    return env.File(path if Path(path).is_absolute() else f"#{path}")
-
-
-def _objects(env, sources, directory, includes):
-    own = env.Clone()
-    own.Append(CPPPATH=[env.Dir(include) for include in includes])
-    return [own.Object(directory.File(f"{Path(source).stem}.o"), source)[0] for source in sources]
-
-
-def _kernels(env):
-    """The objects of every kernel that the board can run, made once for all its networks."""
-    if "BOARD_KERNELS" not in env:
-        tools = env["BOARD_TOOLS"]
-        own = env.Clone()
-        own.Append(CPPPATH=[env.Dir(folder) for folder in tools["kernel_includes"]])
-        folder = env["BOARD_WORK"].Dir("kernels")
-        env["BOARD_KERNELS"] = [
-            own.Object(folder.File(f"{Path(source).parent.name}/{Path(source).stem}.o"), source)[0]
-            for source in tools["kernel_sources"]
-        ]
-    return env["BOARD_KERNELS"]
-
-
-def _emit(env, directory, net, request):
+def _emit(env, directory, request, model):
     """The emitted sources as targets, by name."""
-    names = [*(net + suffix for suffix in EMITTED), GLUE]
+    answer = env["BOARD_ANSWER"]
     # The request and the code that answers it are sources: a change of either emits anew.
-    sources = [env.Value(json.dumps(request | {"kind": "emit"}, sort_keys=True)), env.Value(code_digest())]
-    for path in (request["model"], request["board"]):
-        if path.endswith((".tflite", ".onnx", ".toml")):
-            sources.append(_file(env, path))
+    text = json.dumps({**request, "kind": "emit"}, sort_keys=True)
+    sources = [env.Value(text), env.Value(answer["digest"])]
+    sources += [model] if model else []
+    sources += [_node(env, answer, place, env.File) for place in answer["depends"]]
     targets = env.Command(
-        [directory.File(name) for name in names],
+        [directory.File(_literal(name)) for name in answer["network"]["emitted"]],
         sources,
-        Action(_write_sources, f"planning {request['model']}"),
+        Action(_write_sources, f"planning {_literal(request['model'])}"),
     )
     return {target.name: target for target in targets}
+
+
+# ---- commands ------------------------------------------------------------------------------------
+
+
+def _filled(network, command):
+    """A command of the answer, its slots filled."""
+    words = network.answer["commands"][command]
+    return [word if isinstance(word, str) else network.slots[word["slot"]] for word in words]
+
+
+def _action(words):
+    """A command of buildtool, run by this Python; no shell sees its words."""
+
+    def run(target, source, env):
+        paths = filter(None, [home(), os.environ.get("PYTHONPATH")])
+        own = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+        return subprocess.run([sys.executable, "-P", "-m", "buildtool.cli", *words], env=own).returncode
+
+    return Action(run, _literal(f"buildtool {shlex.join(words)}"))
+
+
+def _write_text(target, source, env):
+    Path(target[0].path).write_text(source[0].read(), encoding="utf-8")
 
 
 def _write_sources(target, source, env):

@@ -38,7 +38,14 @@ print(*sorted(name for name in sys.modules if name.startswith("buildtool.")))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     roots, rooms = done.stdout.splitlines()
     assert set(roots.split()) == {"buildtool", "msgpack"}
-    assert {name.split(".")[1] for name in rooms.split()} == {"client", "errors", "modes", "options", "wire"}
+    assert {name.split(".")[1] for name in rooms.split()} == {
+        "client",
+        "errors",
+        "identity",
+        "modes",
+        "options",
+        "wire",
+    }
 
 
 def test_answers_are_those_of_the_service_in_process(client: Client) -> None:

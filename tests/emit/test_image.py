@@ -10,7 +10,8 @@ import pytest
 from everyop import every_operator
 from netbuilder import NetBuilder
 
-from buildtool.emit.image import HEADER_BYTES, weight_image
+from buildtool.emit import packing
+from buildtool.emit.image import HEADER_BYTES, image_layout, weight_image
 from buildtool.emit.sources import emit, plan_kernels
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph
@@ -58,6 +59,19 @@ def test_blocks_are_aligned_apart_and_inside():
     places = sorted((*image.constants.values(), *image.tensors.values()))
     assert len(places) == len(set(places)) > 30
     assert all(place % 16 == 0 and HEADER_BYTES < place < len(image.data) for place in places)
+
+
+def test_the_layout_is_known_without_the_weights(monkeypatch):
+    """What a plan needs to know of sizes: nothing is packed for it."""
+    for board in ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "host"):
+        target, graph = load_target(board), rewrite(every_operator())
+        kernels = plan_kernels(plan(graph, target), target)
+        image = weight_image(graph, kernels)
+        with monkeypatch.context() as patched:
+            patched.setattr(packing, "packings", None)
+            layout = image_layout(graph, kernels)
+        assert layout.size == len(image.data)
+        assert layout == image.places
 
 
 def test_constant_operands_are_stored_as_they_are():

@@ -19,7 +19,8 @@ from buildtool.emit.sources import emit
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.plan.assemble.layerwise import plan
-from buildtool.service.firmware.firmware import include_folder, kernel_includes, write_files
+from buildtool.service.firmware.firmware import write_files
+from buildtool.service.firmware.library import include_folder, kernel_includes
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import make_plan
 from buildtool.target.registry import load_target

@@ -63,6 +63,14 @@ def test_what_nobody_reads_lives_at_its_operator_alone():
     assert (_range_of(graph, unused).first, _range_of(graph, unused).last) == (0, 0)
 
 
+def test_an_input_that_nobody_reads_is_there_when_the_first_operator_runs():
+    net = Net((1, 4, 4, 3), (1, 2, 2, 2))
+    graph = net.graph(net.relu(net.reshape(net.inputs[0], (1, 48))))
+    unread = _range_of(graph, net.inputs[1])
+    assert (unread.first, unread.last) == (0, 1)
+    assert live_sum_bound(graph).bytes == 48 + 8 + 48
+
+
 def test_reading_what_nobody_made_is_an_error_that_names_the_tensor():
     net = Net((1, 4, 4, 3))
     ghost = net.tensor((1, 4, 4, 3))

@@ -4,27 +4,38 @@ The stand-in (tests/support/cmsis_nn) computes in plain C what the library docum
 scratch, and spoils it. With CMSIS_NN_PATH set to a checkout, the real library takes the same tests.
 """
 
+import dataclasses
 import itertools
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from buildtool_plugins.cortex_m.cmsis_nn import FAMILIES, HEADERS, cmsis_nn
 from cbuilds import BUILDS, WARNINGS
 from everyop import every_operator
 from kernelboard import Call, Firmware, Memory
 from needs import needs_tool
+from netbuilder import NetBuilder
 from paths import TESTS
 
-from buildtool.errors import UsageError
+from buildtool.errors import PlanError, UsageError
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import OpKind
+from buildtool.plan.check.check import check
+from buildtool.plan.codec import from_bytes
+from buildtool.plan.search.choose import Limits, best_plan
+from buildtool.plan.search.front import Settings
 from buildtool.service import handle
-from buildtool.service.pipeline.cmsis_nn import FAMILIES, with_adapters, with_library
+from buildtool.target.catalogue import select_all
+from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate
 from buildtool.target.family import load_family
 from buildtool.target.kernels import kernels_root
-from buildtool.target.registry import load_board
-from buildtool.target.types import Toolchain
+from buildtool.target.registry import load_board, load_target, make_target, toolchain
+from buildtool.zoo import build
 
 STAND_IN = str(TESTS / "support/cmsis_nn")
 REAL = os.environ.get("CMSIS_NN_PATH")
@@ -34,9 +45,9 @@ BOARDS = ["cortex-m4", "cortex-m55"]
 ADAPTERS = sorted((kernels_root() / "cortex_m_cmsis_nn").glob("*.c"))
 
 
-def validate(model, board, library, **fields):
+def validate(model, board, library, options=(), **fields):
     request = {"kind": "validate", "model": str(model), "board": board, "reference": "litert", **fields}
-    return handle({**request, "tensors": True, "options": {"cmsis_nn": library}})
+    return handle({**request, "cmsis_nn": library, "tensors": True, "options": dict(options)})
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -46,7 +57,7 @@ def test_every_operator_equals_the_reference(library, board, tmp_path):
     model.write_bytes(write_model(every_operator()))
     answer = validate(model, board, library, inputs=2)
     assert answer["exact"], answer["first_difference"]
-    request = {"kind": "emit", "model": str(model), "board": board, "options": {"cmsis_nn": library}}
+    request = {"kind": "emit", "model": str(model), "board": board, "cmsis_nn": library}
     used = {Path(source).name for source in handle(request)["kernel_sources"] if "cmsis_nn" in source}
     assert used == {f"nn_{kind}_s8_cmsis_nn.c" for kind in KINDS}
 
@@ -91,8 +102,8 @@ SHAPES = [
 
 
 def firmware(board, library):
-    tools = with_library(Toolchain("", "", "", (), (), ""), library)
-    return Firmware(board, "clang", tuple(map(Path, tools.objects)), (CONV, DEPTHWISE, POOL), tools.cflags)
+    found = cmsis_nn(load_board(board), library)
+    return Firmware(board, "clang", tuple(map(Path, found.sources)), (CONV, DEPTHWISE, POOL), found.cflags)
 
 
 def size_calls(shape):
@@ -135,10 +146,23 @@ def test_the_catalogues_scratch_is_what_the_library_asks_for(library, board):
 # ---- mistakes ------------------------------------------------------------------------------------
 
 
-def test_only_cortex_m_boards_take_it():
-    for board in ("host", "qemu-virt-rv32v", "xcore"):
-        with pytest.raises(UsageError, match=f"CMSIS-NN is for Cortex-M boards, not for '{board}'"):
-            with_adapters(load_board(board), STAND_IN)
+@pytest.mark.parametrize("board", ["host", "qemu-virt-rv32v", "xcore"])
+def test_only_cortex_m_boards_take_it(board):
+    with pytest.raises(UsageError, match=f"board '{board}' can use no library 'cmsis_nn'"):
+        load_target(board, {"cmsis_nn": STAND_IN})
+
+
+def test_a_core_without_adapters_does_not_take_it():
+    board = load_board("cortex-m4")
+    bare = dataclasses.replace(board, core=dataclasses.replace(board.core, families=("reference",)))
+    with pytest.raises(UsageError, match="CMSIS-NN has no kernels for the core of 'cortex-m4'"):
+        make_target(bare, {"cmsis_nn": STAND_IN})
+
+
+def test_an_unknown_library_is_an_error_that_names_the_known_one():
+    with pytest.raises(UsageError, match="can use no library 'cmsis'") as caught:
+        load_target("cortex-m4", {"cmsis": STAND_IN})
+    assert caught.value.hint == "did you mean 'cmsis_nn'?"
 
 
 @pytest.mark.parametrize("missing", ["Include/arm_nnfunctions.h", "Source"])
@@ -148,13 +172,7 @@ def test_a_folder_without_the_library_is_an_error(missing, tmp_path):
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).touch()
     with pytest.raises(UsageError, match=f"no checkout of CMSIS-NN: it has no .*{missing}"):
-        with_adapters(load_board("cortex-m4"), str(tmp_path))
-
-
-def test_streamed_plans_are_refused():
-    request = {"kind": "plan", "model": "ds_cnn", "board": "cortex-m4"}
-    with pytest.raises(UsageError, match="layer by layer"):
-        handle({**request, "options": {"cmsis_nn": STAND_IN, "strategy": "best"}})
+        load_target("cortex-m4", {"cmsis_nn": str(tmp_path)})
 
 
 def test_sources_of_other_types_are_left_alone(tmp_path):
@@ -166,10 +184,53 @@ def test_sources_of_other_types_are_left_alone(tmp_path):
         "NNSupportFunctions/arm_nn_conv1d_k3_f32.c": False,
         "LSTMFunctions/arm_lstm_unidirectional_s8.c": False,
     }
-    for name in names:
-        (tmp_path / "Source" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "Source" / name).touch()
-    tools = with_library(Toolchain("", "", "", (), (), "", objects=("startup.c",)), str(tmp_path))
+    for name in (*(f"Source/{name}" for name in names), *HEADERS):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    target = load_target("cortex-m4", {"cmsis_nn": str(tmp_path)})
+    tools = toolchain(target, "")
     taken = {name for name in names if str(tmp_path / "Source" / name) in tools.objects}
     assert taken == {name for name, wanted in names.items() if wanted}
-    assert tools.objects[0] == "startup.c"
+    plain = toolchain(load_target("cortex-m4"), "")
+    assert tools.objects[: len(plain.objects)] == plain.objects
+    assert str(tmp_path / "Include") in tools.cflags and str(tmp_path / "Include") not in plain.cflags
+
+
+# ---- a variant of the target ---------------------------------------------------------------------
+
+
+def test_the_target_s_kernels_come_before_all_others_and_its_digest_tells_it_apart():
+    plain, target = load_target("cortex-m4"), load_target("cortex-m4", {"cmsis_nn": STAND_IN})
+    assert target.kernels[-len(plain.kernels) :] == plain.kernels
+    assert {k.name.rpartition("_cmsis")[2] for k in target.kernels[: -len(plain.kernels)]} == {"_nn"}
+    assert planning_digest(target) != planning_digest(plain)
+
+
+def test_what_computes_whole_tensors_only_is_in_no_streamed_region(tmp_path):
+    """The others may be: here a depthwise convolution of one channel, a table and a mean."""
+    net = NetBuilder(3)
+    x = net.pool(OpKind.MAX_POOL_2D, net.input((1, 32, 32, 1)), (2, 2), (2, 2))
+    x = net.conv(x, 0, kernel=(3, 3), same=True, depth_multiplier=16)
+    x = net.mean(net.unary(OpKind.TANH, x), keep_dims=True)
+    x = net.conv(x, 6)
+    model = tmp_path / "mixed.tflite"
+    model.write_bytes(write_model(net.graph([net.dense(net.flatten(x), 4)])))
+    answer = validate(model, "cortex-m4", STAND_IN, options={"objective": "ram"})
+    assert answer["exact"], answer["first_difference"]
+    request = {"kind": "plan", "model": str(model), "board": "cortex-m4", "cmsis_nn": STAND_IN}
+    plan = from_bytes(handle({**request, "options": {"objective": "ram"}})["plan"])
+    streamed = {plan.kernels[op] for region in plan.regions if region.is_streamed for op in region.ops}
+    assert streamed and not any("cmsis" in name for name in streamed)
+    assert any("cmsis" in name for name in plan.kernels)
+
+
+def test_a_plan_that_runs_them_row_by_row_is_refused():
+    graph = rewrite(read_model(build("ds_cnn")))
+    plain, target = load_target("cortex-m4"), load_target("cortex-m4", {"cmsis_nn": STAND_IN})
+    streamed = best_plan(graph, plain, Settings(), Limits(1 << 30, None, None, "ram"))
+    assert any(region.is_streamed for region in streamed.regions)
+    names = tuple(k.name if k else "" for k in select_all(target, graph))
+    changed = dataclasses.replace(streamed, kernels=names, target=planning_digest(target))
+    with pytest.raises(PlanError, match="computes whole tensors only") as caught:
+        check(changed, graph, target)
+    assert "CONV_2D" in caught.value.operator

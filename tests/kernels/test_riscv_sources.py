@@ -21,7 +21,12 @@ PLAIN = {"nn_add_s8", "nn_mul_s8", "nn_mean_s8"}  # which the catalogues name be
 ALLOWED = {"memcpy", "memset", "memmove", *PLAIN}
 
 
-@pytest.mark.parametrize("build", BUILDS)
+FAST = ("riscv rv32imac", "riscv_v rv32 Zve32x")
+
+
+@pytest.mark.parametrize(
+    "build", [pytest.param(b, marks=[] if b in FAST else [pytest.mark.slow]) for b in BUILDS]
+)
 def test_every_kernel_compiles_without_a_warning_and_needs_nothing(build, tmp_path):
     family, *flags = BUILDS[build]
     clang = needs_tool("clang")

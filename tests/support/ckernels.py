@@ -24,6 +24,7 @@ from paths import KERNELS
 
 from buildtool.emit.packing import pack
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, PoolAttrs, ResizeAttrs
+from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.target.family import load_family, resolved
 from buildtool.target.types import KernelVariant
 
@@ -72,14 +73,20 @@ def sources() -> list[Path]:
 
 def compile_library(files: Sequence[Path]) -> ctypes.CDLL:
     """C sources as a shared library for this machine, with undefined behaviour trapped."""
-    compiler = find_host_compiler()
+    program = find_host_compiler()
     folder = Path(tempfile.mkdtemp(prefix="ckernels"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    flags = ("-O1", "-fPIC", "-ffp-contract=off", *WARNINGS, *_SANITIZE)
+    units = [Unit(path, (KERNELS / "include",)) for path in files]
+    objects = compile_all(Compiler(program, _identity(program), flags), units, folder)
     made = folder / "kernels.so"
-    flags = ("-O1", "-fPIC", "-shared", "-ffp-contract=off", *WARNINGS, *_SANITIZE)
-    command = [compiler, *flags, f"-I{KERNELS / 'include'}", "-o", str(made), *map(str, files)]
-    subprocess.run(command, check=True)
+    subprocess.run([program, "-shared", *flags, "-o", str(made), *map(str, objects)], check=True)
     return ctypes.CDLL(str(made))
+
+
+def _identity(program: str) -> str:
+    done = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[0]
 
 
 @functools.cache

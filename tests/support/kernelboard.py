@@ -16,7 +16,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import struct
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,9 +23,10 @@ from pathlib import Path
 
 import numpy as np
 
-from buildtool.service.firmware.firmware import link_flags
+from buildtool.service.firmware.firmware import link
+from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.target.kernels import kernels_root
-from buildtool.target.registry import load_board, plugin
+from buildtool.target.registry import load_board, load_target, plugin
 from buildtool.target.types import RunRequest
 
 DRIVER = Path(__file__).resolve().parent / "kernelboard_c" / "driver.c"
@@ -191,16 +191,11 @@ def _image(
         f"extern const unsigned symbol_count;\nconst function symbols[] = {{\n{listed}}};\n"
         f"const unsigned symbol_count = {len(symbols)};\n"
     )
-    needed = [path for path in map(str, harness.sources) if path.endswith("harness_io.c")]
-    includes = [kernels_root() / "include", *tools.includes, *harness.includes]
+    needed = [Path(path) for path in harness.sources if str(path).endswith("harness_io.c")]
+    includes = (kernels_root() / "include", *map(Path, tools.includes), *harness.includes)
+    files = [DRIVER, table, *sources, *needed, *map(Path, tools.objects)]
+    compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
+    objects = compile_all(compiler, [Unit(path, includes) for path in files], work)
     elf = work / "kernels.elf"
-    command = [
-        *(tools.cc, *tools.cflags, *flags),
-        *(f"-I{folder}" for folder in includes),
-        *(str(DRIVER), str(table), *map(str, sources), *needed, *tools.objects),
-        *(*link_flags(tools, work), "-o", str(elf)),
-    ]
-    done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise AssertionError(done.stderr)
+    link(tools, objects, elf, load_target(board_name), flags)
     return elf

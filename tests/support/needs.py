@@ -65,5 +65,13 @@ def needs_package(name: str) -> ModuleType:
         pytest.skip(f"needs the Python package {name}{_how(name)}")
 
 
+def skip_without_tool(error: ToolError) -> None:
+    """Skips the test if `error` says that a program was not found; else does nothing."""
+    if "was not found" not in error.text:
+        return
+    name = next((name for name in WITH if name in error.text), "")
+    pytest.skip(f"{error.text}{_how(name)}")
+
+
 def _how(name: str) -> str:
     return f": ./dev --with {WITH[name]}" if name in WITH else ""

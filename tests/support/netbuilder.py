@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from buildtool.graph import types as g
+from buildtool.graph.numbering import graph_of
 from buildtool.graph.types import Activation, DType, Op, OpKind, Quantization, Tensor
 
 
@@ -99,7 +100,7 @@ class NetBuilder:
 
     def graph(self, outputs: Sequence[int]) -> g.Graph:
         """The network."""
-        return g.Graph(self.name, tuple(self.tensors), tuple(self.ops), tuple(self.inputs), tuple(outputs))
+        return graph_of(self.name, self.tensors, self.ops, self.inputs, outputs)
 
     # ---- weighted --------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from buildtool.graph.numbering import graph_of
 from buildtool.graph.types import (
     Activation,
     AxisAttrs,
@@ -13,7 +14,6 @@ from buildtool.graph.types import (
     DType,
     ElementwiseAttrs,
     FullyConnectedAttrs,
-    Graph,
     MeanAttrs,
     Op,
     OpKind,
@@ -101,7 +101,7 @@ class Net:
         return self.add_op(OpKind.CONCATENATION, parts, shape, AxisAttrs(3))
 
     def graph(self, *outputs):
-        return Graph("net", tuple(self.tensors), tuple(self.ops), tuple(self.inputs), tuple(outputs))
+        return graph_of("net", self.tensors, self.ops, self.inputs, outputs)
 
 
 _CONTRACTS = {
@@ -178,6 +178,16 @@ def graphs(draw, most_ops=12):
         live.append(_random_op(draw, net, x, live))
     outputs = {live[-1], *draw(st.lists(st.sampled_from(live), max_size=2))}
     return net.graph(*sorted(outputs))
+
+
+@st.composite
+def fed_graphs(draw, most_ops=7):
+    """As `graphs`, with one image that one operator reads and no output is: it can come row by row."""
+    net = Net((1, draw(st.integers(1, 9)), draw(st.integers(1, 9)), draw(st.integers(1, 8))))
+    live = [net.conv(net.inputs[0], draw(st.integers(1, 20)))]
+    for _ in range(draw(st.integers(1, most_ops))):
+        live.append(_random_op(draw, net, draw(st.sampled_from(live[-3:])), live))
+    return net.graph(*sorted({live[-1], *draw(st.lists(st.sampled_from(live), max_size=2))}))
 
 
 def _random_op(draw, net, x, live):

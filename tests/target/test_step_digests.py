@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 from buildtool.target import digest, registry
 from buildtool.target.types import Contract, Target, Windows
 
-ROOT = Path(__file__).resolve().parents[2]
 TARGET = registry.load_target("cortex-m4")
 STEPS = {
     "plan": digest.planning_digest,

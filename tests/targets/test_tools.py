@@ -93,25 +93,21 @@ def test_an_unknown_toolchain_is_refused_with_the_known_ones():
         assert caught.value.hint == "did you mean 'clang'?"
 
 
-def test_every_build_forbids_contraction_of_floating_point():
-    for name in ("cortex-m4", "cortex-m55", "host"):
-        board = load_board(name)
-        for tool in board.toolchains:
-            try:
-                found = plugin(board).toolchain(board, tool)
-            except ToolError as error:
-                pytest.skip(str(error))
-            assert "-ffp-contract=off" in found.cflags
-            assert re.fullmatch(r"[a-z-]+ \d+\.\d+\.\d+", found.identity)
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [(name, tool) for name in ("cortex-m4", "cortex-m55", "host") for tool in load_board(name).toolchains],
+)
+def test_every_build_forbids_contraction_of_floating_point(name, tool):
+    board = load_board(name)
+    found = plugin(board).toolchain(board, tool)
+    assert "-ffp-contract=off" in found.cflags
+    assert re.fullmatch(r"[a-z-]+ \d+\.\d+\.\d+", found.identity)
 
 
 def test_the_linker_script_comes_as_bytes_and_is_written_by_who_links(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     board = load_board("cortex-m4")
-    try:
-        found = plugin(board).toolchain(board, "")
-    except ToolError as error:
-        pytest.skip(str(error))
+    found = plugin(board).toolchain(board, "")
     assert list(tmp_path.iterdir()) == []
     assert not any(".ld" in flag for flag in found.ldflags)
     assert f"-Wl,-T,{tmp_path}/cortex-m4.ld" in link_flags(found, tmp_path)

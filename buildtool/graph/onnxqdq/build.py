@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.errors import UnsupportedError
+from buildtool.graph.numbering import graph_of
 from buildtool.graph.onnxfile import shown
 from buildtool.graph.onnxqdq.file import Array
 from buildtool.graph.onnxqdq.layout import Layout, between, canonical, order_of, plain
@@ -61,8 +62,9 @@ class Builder:
 
     def graph(self, inputs: Sequence[int], outputs: Sequence[int]) -> Graph:
         """The network. Tensors keep their numbers in a .tflite file that is written from it."""
-        tensors = tuple(replace(t, source=Source(i)) for i, t in enumerate(self.tensors))
-        return Graph(self.name, tensors, tuple(self.ops), tuple(inputs), tuple(outputs))
+        graph = graph_of(self.name, self.tensors, self.ops, inputs, outputs)
+        tensors = tuple(replace(t, source=Source(i)) for i, t in enumerate(graph.tensors))
+        return replace(graph, tensors=tensors)
 
     def spend(self, size: int) -> None:
         """Accounts for `size` bytes of a constant that is not in the file as it is; refuses too many."""

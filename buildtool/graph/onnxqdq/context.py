@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
 
-from buildtool.errors import ModelError, UnsupportedError
+from buildtool.errors import UnsupportedError
 from buildtool.graph.fixedpoint import activation_range
 from buildtool.graph.onnxfile import shown
 from buildtool.graph.onnxqdq import scales
 from buildtool.graph.onnxqdq.build import Builder
-from buildtool.graph.onnxqdq.file import Array, Node, QdqFile
+from buildtool.graph.onnxqdq.file import Node, QdqFile
+from buildtool.graph.onnxqdq.operands import MOST_AHEAD, Operands
 from buildtool.graph.onnxqdq.values import (
     ACTIVATIONS,
     NO_CLAMP,
@@ -23,7 +23,6 @@ from buildtool.graph.onnxqdq.values import (
     Held,
     Pending,
     Quantized,
-    Value,
 )
 from buildtool.graph.types import Activation, DType, ElementwiseAttrs, OpKind, Quantization
 
@@ -36,82 +35,17 @@ COMMUTES = frozenset(
     """Reshape Flatten Squeeze Unsqueeze Transpose Identity Dropout MaxPool GlobalMaxPool Slice Split Concat
     Relu Clip DepthToSpace SpaceToDepth""".split()
 )
-MOST_AHEAD = 256  # names looked at to find what is ahead or behind
 _UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
 
 
-class Context:
-    """The network being read: values by name, and the graph that grows."""
+class Context(Operands):
+    """The network being read: its operands, and the graph that grows."""
 
     def __init__(self, file: QdqFile) -> None:
-        self.file = file
+        super().__init__(file)
         self.build = Builder(file.name)
-        self.values: dict[str, Value] = {}
-        self.makers: dict[str, Node] = {}
-        self.readers: dict[str, list[Node]] = {}
-        self.outputs = frozenset(file.outputs)
 
-    def link(self, nodes: tuple[Node, ...]) -> None:
-        """Notes who reads what."""
-        for node in nodes:
-            for name in dict.fromkeys(node.inputs):
-                self.readers.setdefault(name, []).append(node)
-            self.makers.update(dict.fromkeys(node.outputs, node))
-
-    # ---- operands ----------------------------------------------------------------------------------
-
-    def value(self, name: str) -> Value:
-        """What a name stands for."""
-        if not name:
-            raise ModelError("an operand is missing")
-        if name not in self.values:
-            if name not in self.file.initializers:
-                raise ModelError("reads what no earlier operator makes", tensor=shown(name))
-            self.values[name] = Constant(self.file.constant(name))
-        return self.values[name]
-
-    def alone(self, name: str) -> bool:
-        """Whether one operator reads a tensor, and nothing else sees it."""
-        return len(self.readers.get(name, ())) == 1 and name not in self.outputs
-
-    def origin(self, name: str, through: Collection[str]) -> Node | None:
-        """Who makes a tensor, looking back through those kinds of operators; None: a network input."""
-        maker = self.makers.get(name)
-        for _ in range(MOST_AHEAD):
-            if maker is None or maker.kind not in through:
-                return maker
-            maker = self.makers.get(maker.input(0))
-        return None
-
-    def has(self, node: Node, position: int) -> bool:
-        """Whether that optional operand is there."""
-        return bool(node.input(position))
-
-    def array(self, node: Node, position: int, what: str) -> Array:
-        """A constant operand's numbers, not quantised."""
-        value = self.value(node.input(position))
-        if not isinstance(value, Constant):
-            hint = "export with fixed shapes, or simplify the model (onnxsim)"
-            raise UnsupportedError(f"{what} is not constant", tensor=shown(node.input(position)), hint=hint)
-        return value.data
-
-    def ints(self, node: Node, position: int, what: str) -> tuple[int, ...]:
-        """A constant operand of integers."""
-        data = self.array(node, position, what)
-        if data.dtype.kind not in "iu" or data.size > 4096:
-            raise ModelError(f"{what} is no list of integers", tensor=shown(node.input(position)))
-        return tuple(int(v) for v in data.reshape(-1))
-
-    def scalar(self, node: Node, position: int, what: str) -> float:
-        """A constant operand of one number, as a float; quantised or not."""
-        value = self.value(node.input(position))
-        if isinstance(value, Quantized) and value.data.size == 1:
-            steps = int(value.data.reshape(-1)[0]) - value.quant.zero_point
-            return steps * value.quant.scale
-        data = self.array(node, position, what)
-        if data.size != 1 or data.dtype.kind not in "fiu":
-            raise ModelError(f"{what} is no number", tensor=shown(node.input(position)))
-        return float(data.reshape(-1)[0])
+    # ---- operands that are activations, weights, either ----------------------------------------------
 
     def held(self, node: Node, position: int = 0, *, integers: bool = False) -> Held:
         """An activation operand, int8; quantised by now even if its QuantizeLinear comes later.

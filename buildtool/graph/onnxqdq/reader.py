@@ -16,10 +16,11 @@ from buildtool.errors import BuildtoolError, ModelError, UnsupportedError, did_y
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.onnxfile import shown
 from buildtool.graph.onnxqdq import scales
-from buildtool.graph.onnxqdq.context import MOST_AHEAD, QUANTISE, Context
+from buildtool.graph.onnxqdq.context import QUANTISE, Context
 from buildtool.graph.onnxqdq.file import Array, Interface, Node, QdqFile, read_file
 from buildtool.graph.onnxqdq.folding import KINDS, fold, move_quantized
 from buildtool.graph.onnxqdq.layout import canonical
+from buildtool.graph.onnxqdq.operands import MOST_AHEAD
 from buildtool.graph.onnxqdq.operators import RULES
 from buildtool.graph.onnxqdq.qoperators import expanded
 from buildtool.graph.onnxqdq.values import Constant, Held, Pending, Quantized, Value

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.rewrite.activations import fuse_activations
-from buildtool.graph.rewrite.dead import compact, drop_dead
+from buildtool.graph.rewrite.dead import drop_dead
 from buildtool.graph.rewrite.draft import Draft
 from buildtool.graph.rewrite.edges import strip_float_edges
 from buildtool.graph.rewrite.folding import fold_constants
@@ -43,6 +43,6 @@ def rewrite(graph: Graph) -> Graph:
         for apply in _PASSES:
             apply(draft)
             draft.nodes = [node for node in draft.nodes if not node.dead]
-    result = compact(draft.graph())
+    result = draft.graph()
     check_graph(result)
     return result

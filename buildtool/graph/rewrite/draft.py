@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from buildtool.graph.numbering import graph_of
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.types import Attrs, Graph, Op, OpKind, Tensor
 
@@ -45,27 +46,23 @@ class Draft:
             self._register(node)
 
     def graph(self) -> Graph:
-        """The graph as it stands, dead operators left out."""
-        ops = tuple(node.op() for node in self.nodes if not node.dead)
-        return Graph(self.name, tuple(self.tensors), ops, tuple(self.inputs), tuple(self.outputs))
+        """The graph as it stands; dead operators, and tensors that nothing mentions, are left out."""
+        ops = (node.op() for node in self.nodes if not node.dead)
+        return graph_of(self.name, self.tensors, ops, self.inputs, self.outputs)
 
     def alone(self, node: Node, *, free: bool = False) -> Graph:
-        """The operator as a graph of its own, its tensors renumbered: distinct inputs, then outputs.
+        """The operator as a graph of its own; its first operand, tensor 0 there, is the graph's input.
 
-        With `free`, the first operand (tensor 0) loses its value and becomes the graph's input;
-        the other operands keep theirs, even where they are the same tensor.
+        With `free`, that operand loses its value; the others keep theirs, even where they are the
+        same tensor.
         """
-        inputs = [node.inputs[0], *dict.fromkeys(t for t in node.inputs[1:] if t >= 0)]
-        if not free:
-            inputs = list(dict.fromkeys(inputs))
-        tensors = [self.tensors[t] for t in (*inputs, *node.outputs)]
+        op = node.op()
+        tensors = {t: self.tensors[t] for t in (*op.inputs, *op.outputs) if t >= 0}
         if free:
-            tensors[0] = replace(tensors[0], data=None)
-        later = {t: place for place, t in reversed(list(enumerate(inputs[1:], 1)))} | {-1: -1}
-        rest = (0 if t == inputs[0] and not free else later[t] for t in node.inputs[1:])
-        outputs = tuple(range(len(inputs), len(tensors)))
-        op = Op(node.kind, (0, *rest), outputs, node.attrs, node.index)
-        return Graph(self.name, tuple(tensors), (op,), (0,), outputs)
+            first = len(self.tensors)
+            tensors[first] = replace(tensors[op.inputs[0]], data=None)
+            op = replace(op, inputs=(first, *op.inputs[1:]))
+        return graph_of(self.name, tensors, (op,), op.inputs[:1], op.outputs)
 
     def producer(self, tensor: int) -> Node | None:
         """The operator that makes `tensor`, None for inputs and constants."""

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
+from buildtool.graph.numbering import graph_of
 from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.opview import Decoded, OpView
@@ -87,7 +88,7 @@ class _Reader:
             self._refuse()
         inputs = tuple(self._place(t) for t in file.inputs)
         outputs = tuple(self._place(t) for t in file.outputs)
-        return Graph(file.name, tuple(self._tensors), tuple(self._ops), inputs, outputs)
+        return graph_of(file.name, self._tensors, self._ops, inputs, outputs)
 
     def _refuse(self) -> NoReturn:
         """One message for every refused operator: the first few, and how many more."""

@@ -1,7 +1,22 @@
 """Proves a plan legal for a graph and a target, without trusting who made it.
 
-Lifetimes are replayed from the schedule, overlaps row by row from the kernels' contracts. Nothing of
-what the planner computed is used, and none of its code but the lower bound's, on which no safety rests.
+What the plan says about itself is not believed: lifetimes are told from the steps anew, overlaps are
+replayed row by row, a streamed plan runs on a model of its memory in which every byte knows what it
+holds. The checker makes its own timeline of the plan's regions.
+
+It shares with the planner:
+- `schedule.run`, the order of the steps, which is what a plan's regions mean. If it left out or
+  misplaced a step, planner and checker would agree on the wrong order, but a step that then reads a
+  row that is not there, or an output that is never complete, is found here; and a trace build shows
+  that the emitted C makes the same steps.
+- The catalogue: which kernel serves a shape, the scratch that it wants, its overlap contract. A false
+  contract or a scratch too small there is not found here, but by the kernels' own tests.
+- Digests, and `graph.macs`: a false count of work would be confirmed.
+- The lower bound of the arena, on which no safety rests.
+
+It does not share what an operator reads for a window of its output (`reads` here, `receptive` there),
+which tensors are aliases, how long anything lives, how far an output may lie over an input (`hazard`
+here, `overlap` and `assemble.overlaps` there), ring and window sizes, or offsets.
 """
 
 from __future__ import annotations
@@ -11,18 +26,20 @@ from collections.abc import Mapping, Sequence
 from buildtool.errors import PlanError, TargetError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
+from buildtool.graph.numbering import is_numbered
 from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.plan.check.hazard import unsafe
-from buildtool.plan.check.memory import replay
-from buildtool.plan.check.replay import Life, alias_groups, check_coverage, lives_in_steps
+from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps
+from buildtool.plan.check.reads import alias_groups, sums_up
+from buildtool.plan.check.replay import replay
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
-from buildtool.plan.schedule.schedule import plan_steps
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Plan, Step
 from buildtool.target.catalogue import features, scratch_bytes
 from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate
-from buildtool.target.types import KernelVariant, Target
+from buildtool.target.types import KernelVariant, Target, Windows
 
 _IMAGES = ("overwritable", "resident", "stream")
 
@@ -35,11 +52,16 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     """
     _check_identity(plan, graph, target)
     kernels = _check_kernels(plan, graph, target)
-    _check_loads(plan, graph)
-    if plan.moves or plan.image == "stream" or any(region.is_streamed for region in plan.regions):
-        _check_streamed(plan, graph, target, kernels)
+    _check_windows(plan, graph, kernels)
+    streamed = plan.moves or plan.image == "stream" or any(region.is_streamed for region in plan.regions)
+    if streamed:
+        _check_regions(plan, graph)
+    timeline = Timeline.of(graph, plan.regions, plan.image)
+    _check_loads(plan, timeline)
+    if streamed:
+        _check_streamed(plan, timeline, target, kernels)
         return
-    steps = plan_steps(plan.regions, graph)
+    steps = [Step(*line) for line in timeline.steps.tolist()]
     check_coverage(steps, graph)
     groups = alias_groups(graph)
     lives = lives_in_steps(steps, graph, groups, plan.image)
@@ -51,50 +73,54 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     _check_totals(plan, graph, steps)
 
 
-def _check_loads(plan: Plan, graph: Graph) -> None:
+def _check_loads(plan: Plan, timeline: Timeline) -> None:
     """Every load has a buffer of its own, which lives while its operator runs."""
-    steps = plan_steps(plan.regions, graph, plan.image) if plan.loads else ()
-    runs: dict[int, tuple[int, int]] = {}
-    for number, step in enumerate(steps):
-        runs[step.op] = (runs.get(step.op, (number, 0))[0], number)
+    graph, runs = timeline.graph, timeline.lives
     taken: set[int] = set()
     for load in plan.loads:
-        if load.op not in runs or not 0 <= load.buffer < len(plan.buffers) or load.buffer in taken:
+        if (
+            load.op < 0
+            or load.op not in runs
+            or not 0 <= load.buffer < len(plan.buffers)
+            or load.buffer in taken
+        ):
             raise PlanError(f"a load for operator {load.op} into buffer {load.buffer}")
         taken.add(load.buffer)
         buffer, place = plan.buffers[load.buffer], graph.ops[load.op].place
         if buffer.kind is not BufferKind.WEIGHTS or buffer.op != load.op:
             raise PlanError(f"its constants are loaded into buffer '{buffer.name}'", operator=place)
-        if buffer.first > runs[load.op][0] or buffer.last < runs[load.op][1]:
+        if buffer.first > runs[load.op].first or buffer.last < runs[load.op].last:
             raise PlanError("its constants do not live as long as it runs", operator=place)
         if load.slots not in (1, 2) or (not load.channels and (load.slots > 1 or buffer.size < load.size)):
             raise PlanError(f"{buffer.size} bytes for constants of {load.size}", operator=place)
-        if load.channels < 0 or (load.channels and runs[load.op][0] != runs[load.op][1]):
+        if load.channels < 0 or (load.channels and runs[load.op].first != runs[load.op].last):
             raise PlanError("slices of its channels in more than one step", operator=place)
         if load.channels and any(o.op == load.op for o in plan.overlaps):
             raise PlanError("writes over its input, which it reads for every slice", operator=place)
 
 
-def _check_streamed(
-    plan: Plan, graph: Graph, target: Target, kernels: Sequence[KernelVariant | None]
-) -> None:
-    """Every operator runs once in some region, in order, and the replay reads only what is there."""
+def _check_regions(plan: Plan, graph: Graph) -> None:
+    """Every operator runs in one region, in the graph's order."""
     listed = [op for region in plan.regions for op in region.ops]
     running = [i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS]
     if listed != running:
         raise PlanError("the regions do not hold every operator once, in the graph's order")
+
+
+def _check_streamed(
+    plan: Plan, timeline: Timeline, target: Target, kernels: Sequence[KernelVariant | None]
+) -> None:
+    """Scratch suffices for what the calls make, and the replay reads only what is there."""
+    graph = timeline.graph
     _check_placement(plan, target, exact=False)
-    columns: dict[int, int] = {}  # operator -> the most of a call
-    for step in plan_steps(plan.regions, graph, plan.image):
-        columns[step.op] = max(columns.get(step.op, 0), step.x1 - step.x0)
     for position, kernel in enumerate(kernels):
         op = graph.ops[position]
-        needed = scratch_bytes(kernel, graph, op, columns.get(position)) if kernel else 0
+        needed = scratch_bytes(kernel, graph, op, timeline.columns.get(position)) if kernel else 0
         held = [b.size for b in plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position]
         if needed and (len(held) != 1 or held[0] < needed):
             place = graph.ops[position].place
             raise PlanError(f"scratch of {held} bytes where {needed} are needed", operator=place)
-    computed = replay(plan, graph, kernels)
+    computed = replay(plan, timeline, kernels)
     macs = sum(pixel_macs(graph, graph.ops[op], pixels) for op, pixels in computed.items())
     if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
         raise PlanError(f"{plan.macs} MACs declared, {macs} executed ({total_macs(graph)} layer by layer)")
@@ -102,6 +128,8 @@ def _check_streamed(
 
 def _check_identity(plan: Plan, graph: Graph, target: Target) -> None:
     """The plan is of this graph, this target."""
+    if not is_numbered(graph):  # the plan says which tensors lie where by number
+        raise PlanError("the network's tensors are not numbered in the order of their first mention")
     if plan.topology != topology_digest(graph):
         raise PlanError("the plan is for a network of another topology", hint="plan again")
     if plan.target != planning_digest(target):
@@ -131,6 +159,18 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
             raise PlanError(f"kernel '{name}' does not serve this shape", operator=op.place)
         chosen.append(variant)
     return chosen
+
+
+def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
+    """What computes whole tensors only runs alone, in one step."""
+    for position in (p for region in plan.regions if region.is_streamed for p in region.ops):
+        kernel, op = kernels[position], graph.ops[position]
+        if kernel is not None and kernel.windows is Windows.WHOLE and not sums_up(graph, op):
+            raise PlanError(
+                f"kernel '{kernel.name}' computes whole tensors only, the plan runs it row by row",
+                operator=op.place,
+                hint="strategy=best or strategy=layerwise",
+            )
 
 
 def _check_tensor_buffers(

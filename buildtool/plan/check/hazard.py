@@ -11,11 +11,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from buildtool.graph.types import TABLE_KINDS, AxisAttrs, ConvAttrs, Graph, Op, OpKind, PoolAttrs, Tensor
+from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, Tensor
+from buildtool.plan.check.reads import MAPPED, SLIDING, windows
 from buildtool.target.types import Contract
-
-_SLIDING = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D)
-_MAPPED = {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX} | TABLE_KINDS
 
 
 def unsafe(graph: Graph, op: Op, operand: int, contract: Contract, shift: int) -> str:
@@ -30,10 +28,10 @@ def unsafe(graph: Graph, op: Op, operand: int, contract: Contract, shift: int) -
     if contract is Contract.PIXEL:
         return _replay_elements(source, result, shift)
     if contract is Contract.ROW:
-        windows = _windows(op, operand, source, result, graph)
-        if windows is None:
+        found = _windows(op, operand, source, result, graph)
+        if found is None:
             return "it does not go through this input row by row"
-        return _replay_rows(windows, source, result, shift)
+        return _replay_rows(found, source, result, shift)
     if contract is Contract.PARTS:
         return _replay_parts(graph, op, operand, shift)
     return "its kernel allows no overlap"
@@ -86,21 +84,16 @@ def _windows(
     (in_batch, in_rows, _, _), (out_batch, out_rows, _, _) = source.nhwc, result.nhwc
     if in_batch != 1 or out_batch != 1:
         return None
-    if op.kind in _MAPPED and source.shape == result.shape:
+    if op.kind in MAPPED and source.shape == result.shape:
         return [(q, q + 1) for q in range(out_rows)]
-    if op.kind not in _SLIDING or operand != op.inputs[0]:
+    if op.kind not in SLIDING or operand != op.inputs[0]:
         return None
-    if isinstance(op.attrs, PoolAttrs):
-        reach = op.attrs.kernel[0]
-    elif isinstance(op.attrs, ConvAttrs):
-        reach = (graph.tensors[op.inputs[1]].shape[1] - 1) * op.attrs.dilation[0] + 1
-    else:
-        return None
-    tops = (q * op.attrs.stride[0] - op.attrs.pad.top for q in range(out_rows))
-    return [(max(top, 0), min(top + reach, in_rows)) for top in tops]
+    extent, stride, pad = windows(graph, op)[0]
+    tops = (q * stride - pad for q in range(out_rows))
+    return [(max(top, 0), min(top + extent, in_rows)) for top in tops]
 
 
-def _replay_rows(windows: list[tuple[int, int]], source: Tensor, result: Tensor, shift: int) -> str:
+def _replay_rows(spans: list[tuple[int, int]], source: Tensor, result: Tensor, shift: int) -> str:
     """Output row q may be written from the moment its computation begins.
 
     Windows slide downwards, so a row's last reader is the last window that begins at it or above, and
@@ -111,8 +104,8 @@ def _replay_rows(windows: list[tuple[int, int]], source: Tensor, result: Tensor,
         return ""
     in_row, out_row = source.size // in_rows, result.size // out_rows
     last_reader = [-1] * in_rows
-    beyond = [first for first, _ in windows[1:]] + [in_rows]
-    for q, ((first, end), following) in enumerate(zip(windows, beyond, strict=True)):
+    beyond = [first for first, _ in spans[1:]] + [in_rows]
+    for q, ((first, end), following) in enumerate(zip(spans, beyond, strict=True)):
         for row in range(first, min(end, following)):
             last_reader[row] = q
     read_above = list(accumulate((r if q >= 0 else -1 for r, q in enumerate(last_reader)), max))

@@ -14,6 +14,7 @@ from buildtool.graph.types import (
     OpKind,
     PoolAttrs,
 )
+from buildtool.target.types import KernelVariant, Windows
 
 ROW_BY_ROW = TABLE_KINDS | {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX}
 WINDOWED = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D})
@@ -113,6 +114,15 @@ def streams(graph: Graph, op: Op) -> bool:
     if op.kind is OpKind.CONCATENATION:
         return op.attrs == AxisAttrs(3) and len(row_inputs(graph, op)) > 0
     return op.kind in ROW_BY_ROW and len(row_inputs(graph, op)) > 0
+
+
+def by_rows(graph: Graph, op: Op, kernel: KernelVariant | None) -> bool:
+    """Whether the operator can run row by row with this kernel, which may compute whole tensors only.
+
+    Global poolings are fed part by part without their kernel.
+    """
+    whole_only = kernel is not None and kernel.windows is Windows.WHOLE
+    return streams(graph, op) and (not whole_only or accumulates(graph, op))
 
 
 def rows(graph: Graph, op: Op) -> int:

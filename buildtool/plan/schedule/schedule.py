@@ -159,14 +159,14 @@ def _steps_of(chain: Sequence[Link], graph: Graph, found: Sequence[Advance]) -> 
     kinds: dict[tuple[int, tuple[int, ...]], list[int]] = {}  # group and operators -> the advances' numbers
     for number, advance in enumerate(found):
         kinds.setdefault((advance.group, advance.ops), []).append(number)
-    rows_of = np.array([(advance.y0, advance.y1) for advance in found], np.int32)
+    rows_of = np.array([(advance.y0, advance.y1) for advance in found], np.int32).reshape(-1, 2)
     calls = {kind: _calls(chain, graph, *kind) for kind in kinds}
     length = rows_of[:, 1] - rows_of[:, 0]  # in steps: a streamed image comes row by row
     for kind, at in kinds.items():
         if kind[0] >= 0:
             length[at] = len(calls[kind])
     end = np.cumsum(length)
-    steps = np.empty((int(end[-1]), 5), np.int32)
+    steps = np.empty((int(length.sum()), 5), np.int32)
     for kind, at in kinds.items():
         if kind[0] < 0:
             y = np.arange(rows_of[at[-1], 1])
@@ -190,7 +190,7 @@ def _calls(chain: Sequence[Link], graph: Graph, group: int, ops: tuple[int, ...]
         return np.zeros((0, 3), np.int32)
     if chain[group].branches is not None:
         return np.array([(0, 0, columns(graph, graph.ops[ops[0]]))], np.int32)
-    return np.array(hand_offs(chain[group].group, graph), np.int32)
+    return np.array(hand_offs(chain[group].group, graph), np.int32).reshape(-1, 3)
 
 
 def _block(link: Link, ops: tuple[int, ...], graph: Graph, calls: Ints, spans: Ints) -> Ints:

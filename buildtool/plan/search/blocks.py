@@ -19,7 +19,7 @@ from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.calls import branch_calls, gained, in_steps
 from buildtool.plan.schedule.costs import Parts
 from buildtool.plan.schedule.inner import union
-from buildtool.plan.schedule.receptive import Axis, accumulates, streams, through
+from buildtool.plan.schedule.receptive import Axis, accumulates, through
 from buildtool.plan.schedule.rings import accumulator_bytes
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.sections import Section, section
@@ -96,8 +96,7 @@ class Blocks:
 
     def _chains(self, last: int) -> Iterator[Block]:
         """The blocks of elements that feed each other."""
-        op = self.e.op(last)
-        if not streams(self.e.graph, op):
+        if not self.e.by_rows(last):
             return
         height = self.e.heights[last]
         for first in self._firsts(last):

@@ -16,7 +16,7 @@ from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph, Op
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
-from buildtool.plan.schedule.receptive import Axis, accumulates, axes, columns, row_inputs, rows, streams
+from buildtool.plan.schedule.receptive import Axis, accumulates, axes, by_rows, columns, row_inputs, rows
 from buildtool.plan.types import Group, Region
 from buildtool.target import catalogue
 from buildtool.target.types import Costs, KernelVariant
@@ -130,13 +130,18 @@ class Elements:
         """Whether an element's output goes straight into the next element, row by row."""
         if element + 1 >= len(self.positions):
             return False
-        here, after = self.op(element), self.op(element + 1)
+        here = self.op(element)
         return (
-            streams(self.graph, here)
-            and streams(self.graph, after)
+            self.by_rows(element)
+            and self.by_rows(element + 1)
             and not accumulates(self.graph, here)
             and here.outputs[0] in self.rows_read[element + 1]
         )
+
+    def by_rows(self, element: int) -> bool:
+        """Whether an element can run row by row."""
+        position = self.positions[element]
+        return by_rows(self.graph, self.graph.ops[position], self.kernels[position])
 
     @cached_property
     def work_before(self) -> tuple[int, ...]:
@@ -192,8 +197,8 @@ class Elements:
     @cached_property
     def rows_read(self) -> tuple[tuple[int, ...], ...]:
         """Element -> the activations that it reads row by row, if it runs so."""
-        ops = (self.graph.ops[p] for p in self.positions)
-        return tuple(row_inputs(self.graph, op) if streams(self.graph, op) else () for op in ops)
+        count = len(self.positions)
+        return tuple(row_inputs(self.graph, self.op(e)) if self.by_rows(e) else () for e in range(count))
 
     @cached_property
     def read_whole(self) -> tuple[frozenset[int], ...]:

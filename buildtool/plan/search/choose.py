@@ -71,13 +71,15 @@ def _choose(
     candidates: list[Plan] = []
     found = front(graph, target, settings, session)
     if settings.image != "stream":
-        whole = plan_layerwise(graph, target, in_place=settings.in_place, image=settings.image)
-        if limits.objective == "cost" and limits.allow(whole) and found.cost_tables.nothing_saves:
-            return (
-                whole,
-                found,
-                [whole],
-            )
+        whole = _layerwise(graph, target, settings, limits, session)
+        if (
+            limits.objective == "cost"
+            and limits.allow(whole)
+            and not whole.moves
+            and found.cost_tables.nothing_saves
+        ):
+            # No block weighs less than its operators do one by one.
+            return whole, found, [whole]
         candidates.append(whole)
     candidates += smallest(found, limits) if limits.objective == "ram" else cheapest(found, limits)
     allowed = [plan for plan in candidates if limits.allow(plan)]
@@ -86,6 +88,25 @@ def _choose(
     else:
         chosen = min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
     return chosen, found, candidates
+
+
+def _layerwise(
+    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None
+) -> Plan:
+    """The plan of whole operators; tensors move where its arena has to be lower and the cost allows it."""
+
+    def whole(enough: float) -> Plan:
+        return plan_layerwise(
+            graph,
+            target,
+            in_place=settings.in_place,
+            image=settings.image,
+            enough=enough,
+            session=session,
+        )
+
+    moved = whole(limits.ram if limits.objective == "cost" else 0)
+    return whole(math.inf) if moved.moves and not limits.allow_work(moved) else moved
 
 
 def cheapest(found: Front, limits: Limits) -> list[Plan]:
@@ -187,7 +208,7 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
         return _too_much_work(found, limits)
     nearest = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
     least = min([nearest, *smallest(found, replace(limits, ram=NO_LIMIT))], key=lambda plan: plan.arena_bytes)
-    at = binding(least, found.graph)
+    at = binding(least, found.graph, found.session)
     hints = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes), *_ways_out(found, limits)]
     return PlanError(
         f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board}': "
@@ -209,7 +230,8 @@ def _ways_out(found: Front, limits: Limits) -> list[Hint]:
     for image in dict.fromkeys((found.settings.image, "overwritable", "stream")):
         changed = replace(found.settings, image=image)
         try:
-            other = found if image == found.settings.image else front(found.graph, found.target, changed)
+            same = image == found.settings.image
+            other = found if same else front(found.graph, found.target, changed, found.session)
         except BuildtoolError:
             continue  # this network's image cannot be streamed
         for plan in _placed(other, Search(other.tables), limits.ram)[-1:]:

@@ -21,6 +21,7 @@ the bytes inside of it are those of a group that makes all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,7 +29,7 @@ from buildtool.errors import UsageError, suggest
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.schedule.receptive import streams
+from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
@@ -39,7 +40,7 @@ from buildtool.plan.search.tables import Objective, Tables
 from buildtool.plan.types import Plan, Region
 from buildtool.session import Session
 from buildtool.target import catalogue
-from buildtool.target.types import Target
+from buildtool.target.types import KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
@@ -123,6 +124,7 @@ class Front:
     target: Target
     settings: Settings
     space: Space
+    session: Session | None = None  # what may know a timeline already
 
     @property
     def elements(self) -> Elements:
@@ -166,7 +168,7 @@ class Front:
 
     def assemble(self, regions: tuple[Region, ...]) -> Plan:
         """The placed plan of some regions."""
-        timeline = Timeline.of(self.graph, regions, self.settings.image)
+        timeline = Timeline.of(self.graph, regions, self.settings.image, self.session)
         return assemble(
             timeline,
             self.target,
@@ -181,8 +183,10 @@ class Front:
 
     def cheap(self, way: Way) -> Plan:
         """The same, blocks in the cheapest forms that keep the way's bytes, if the arena stays as low."""
-        lean = self.lean(way)
         polished = self.assemble(tuple(self._polished(region, way.bytes) for region in way.regions))
+        if polished.arena_bytes <= way.bytes:
+            return polished  # the forms that were found need no less
+        lean = self.lean(way)
         return polished if polished.arena_bytes <= lean.arena_bytes else lean
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
@@ -203,9 +207,9 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
 
     What is found is kept in `session` for every network of the same topology.
     """
-    if settings.image == "stream":
-        refuse_unstreamable(graph)
     kernels = catalogue.select_all(target, graph)
+    if settings.image == "stream":
+        refuse_unstreamable(graph, kernels)
     known = Elements(
         graph,
         kernels,
@@ -215,12 +219,13 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
         settings.in_place,
         settings.loaded,
     )
+    session = session or Session()
     key = (topology_digest(graph), *known.settings, settings.hand_offs, blocks.STEPS)
-    space = (session or Session()).remember("space", key, lambda: Space(known, settings.hand_offs))
-    return Front(graph, target, settings, space)
+    space = session.remember("space", key, lambda: Space(known, settings.hand_offs))
+    return Front(graph, target, settings, space, session)
 
 
-def refuse_unstreamable(graph: Graph) -> None:
+def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:
     """UsageError unless the network has one image, read by one operator, in rows."""
     hint = [suggest(image="overwritable"), suggest(image="resident")]
     if len(graph.inputs) != 1:
@@ -229,5 +234,7 @@ def refuse_unstreamable(graph: Graph) -> None:
     image = graph.tensors[graph.inputs[0]]
     if len(readers) != 1 or graph.inputs[0] in graph.outputs:
         raise UsageError(f"an image that {len(readers)} operators read cannot be streamed", hint=hint)
-    if len(image.shape) != 4 or image.shape[0] != 1 or not streams(graph, graph.ops[readers[0]]):
+    reader = readers[0]
+    by_row = by_rows(graph, graph.ops[reader], kernels[reader])
+    if len(image.shape) != 4 or image.shape[0] != 1 or not by_row:
         raise UsageError("an input that is not read row by row cannot be streamed", hint=hint)

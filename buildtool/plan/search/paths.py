@@ -91,7 +91,8 @@ class Search:
     def falling(self, most_bytes: int = INFINITE) -> Iterator[Way]:
         """The undominated ways within a limit of bytes, least weight first."""
         found: Way | None = None
-        while (way := self.least(most_bytes)) is not None:
+        # a network of aliases alone needs no bytes: below 0 there is nothing to look for
+        while most_bytes >= 0 and (way := self.least(most_bytes)) is not None:
             if found is not None and way.weight > found.weight:
                 yield found
             found = way

@@ -13,7 +13,7 @@ from buildtool.errors import PlanError
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.branches import INPUT, Branches, Progress, branches
 from buildtool.plan.schedule.inner import needs
-from buildtool.plan.schedule.receptive import Axis, accumulates, streams
+from buildtool.plan.schedule.receptive import Axis, accumulates
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.types import Group, Scheme
 
@@ -59,12 +59,12 @@ def section(e: Elements, last: int) -> Section | None:
 
 def _first(e: Elements, last: int) -> int | None:
     """Its first element, going back until nothing but one tensor comes from outside row by row."""
-    if len(e.rows_read[last]) < 2 or not streams(e.graph, e.op(last)):
+    if len(e.rows_read[last]) < 2 or not e.by_rows(last):
         return None
     outside, whole = set(e.rows_read[last]), set(e.read_whole[last])
     for first in range(last - 1, max(-1, last - MOST_ELEMENTS), -1):
         made, op = e.makes[first], e.op(first)
-        if not streams(e.graph, op) or accumulates(e.graph, op) or made in e.outputs:
+        if not e.by_rows(first) or accumulates(e.graph, op) or made in e.outputs:
             return None
         if made not in outside or made in whole or max(e.readers[made]) > last:
             return None  # it feeds something else

@@ -8,6 +8,7 @@ from buildtool.plan.assemble.layerwise import IMAGES
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
+from buildtool.session import Session
 from buildtool.target.types import Board, Target
 
 
@@ -21,18 +22,19 @@ def available_bytes(board: Board) -> int:
     return max(0, memory.size - board.reserved_bytes - stack)
 
 
-def fit(plan: Plan, target: Target, graph: Graph | None = None) -> None:
+def fit(plan: Plan, target: Target, graph: Graph | None = None, session: Session | None = None) -> None:
     """Raises PlanError if the arena is larger than the board leaves room for.
 
     The error gives required, available and excess bytes, the operator that binds, and the nearest
-    settings that would do (with the graph: also the planner's own).
+    settings that would do (with the graph: also the planner's own). `session`: what may know the
+    plan's timeline already.
     """
     board = target.board
     available = available_bytes(board)
     excess = plan.arena_bytes - available
     if excess <= 0:
         return
-    at = binding(plan, graph)
+    at = binding(plan, graph, session)
     raise PlanError(
         f"the arena requires {plan.arena_bytes} bytes, memory '{board.arena}' of board '{board.name}' has "
         f"{available} available: {excess} too many; {at.live_bytes} are live in this operator",

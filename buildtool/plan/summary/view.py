@@ -8,11 +8,15 @@ from typing import Any
 from buildtool.graph.types import Graph
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import SCHEMA, Group, Plan
+from buildtool.session import Session
 
 
-def to_json(plan: Plan, graph: Graph | None = None) -> dict[str, Any]:
-    """A plain dictionary, ready for json; with the graph, operators and tensors also by name."""
-    at = binding(plan, graph)
+def to_json(plan: Plan, graph: Graph | None = None, session: Session | None = None) -> dict[str, Any]:
+    """A plain dictionary, ready for json; with the graph, operators and tensors also by name.
+
+    `session`: what may know the plan's timeline already.
+    """
+    at = binding(plan, graph, session)
     return {
         "schema": SCHEMA,
         "strategy": plan.strategy,

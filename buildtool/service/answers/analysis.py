@@ -79,7 +79,7 @@ def _verdict(prepared: Prepared) -> dict[str, Any]:
     except BuildtoolError as error:
         return {**verdict, "fits": False, "error": to_data(error)}
     found = needs(plan, target, flash, prepared.options)
-    at = binding(plan, graph)
+    at = binding(plan, graph, prepared.session)
     fits = not any(need.excess for need in found)
     return {
         **verdict,

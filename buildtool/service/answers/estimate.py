@@ -5,31 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.receptive import accumulates
-from buildtool.plan.schedule.schedule import schedule
+from buildtool.plan.assemble.totals import executed_macs
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.summary import peak
-from buildtool.plan.types import SOURCE, Load, Plan
-from buildtool.target.types import Board, Target
+from buildtool.plan.types import Load, Plan
+from buildtool.service.pipeline.pipeline import Planned
+from buildtool.target.types import Board
 
 
-def facts(plan: Plan, graph: Graph, target: Target) -> dict[str, Any]:
+def facts(made: Planned) -> dict[str, Any]:
     """For an answer: `note` (""), `estimate` and `loading` (None where there is none)."""
+    timeline = Timeline.of(made.graph, made.plan.regions, made.plan.image, made.session)
     return {
-        "note": target.board.note,
-        "estimate": _estimate(plan, graph, target.board),
-        "loading": _loads(plan, graph),
+        "note": made.target.board.note,
+        "estimate": _estimate(made.plan, timeline, made.target.board),
+        "loading": _loads(made),
     }
 
 
-def _loads(plan: Plan, graph: Graph) -> dict[str, Any] | None:
+def _loads(made: Planned) -> dict[str, Any] | None:
     """How constants come into the arena, and whether their buffers make it larger."""
+    plan = made.plan
     if not plan.loads:
         return None
-    bare = peak(plan, graph, weights=False)
+    bare = peak(plan, made.graph, weights=False, session=made.session)
     without = bare.bytes if bare else 0
-    starts = _region_starts(plan, graph)
+    starts = _region_starts(Timeline.of(made.graph, plan.regions, plan.image, made.session))
     return {
         "bytes": sum(load.size for load in plan.loads),
         "operators": len(plan.loads),
@@ -41,41 +43,31 @@ def _loads(plan: Plan, graph: Graph) -> dict[str, Any] | None:
     }
 
 
-def _region_starts(plan: Plan, graph: Graph) -> dict[int, int]:
+def _region_starts(timeline: Timeline) -> dict[int, int]:
     """Operator -> the first step of its region."""
-    found, number = {}, 0
-    for region in plan.regions:
-        found.update(dict.fromkeys(region.ops, number))
-        number += len(schedule(region, graph, plan.image))
-    return found
+    pairs = zip(timeline.regions, timeline.starts, strict=False)
+    return {op: first for region, first in pairs for op in region.ops}
 
 
-def _estimate(plan: Plan, graph: Graph, board: Board) -> dict[str, Any] | None:
+def _estimate(plan: Plan, timeline: Timeline, board: Board) -> dict[str, Any] | None:
     """Seconds of computing, of loading, and of both as they overlap."""
     if board.estimate is None:
         return None
+    graph = timeline.graph
     rate, bandwidth = board.estimate.macs_per_second, board.memory(board.weights).bandwidth
     clock = _Clock(rate, bandwidth)
-    starts = _region_starts(plan, graph)
+    starts = _region_starts(timeline)
     begun: dict[int, list[Load]] = {}
     for load in plan.loads:
         begun.setdefault(plan.buffers[load.buffer].first, []).append(load)
-    number = 0
-    for region in plan.regions:
-        steps = schedule(region, graph, plan.image)
+    for run, number in zip(timeline.runs, timeline.starts, strict=False):
         here = [load for load in plan.loads if starts[load.op] == number]
         later = [load for load in begun.get(number, []) if load not in here]
         for load in begun.get(number, []):
             if load in here:
                 clock.begin(load, graph)
         clock.wait(here)
-        macs = sum(
-            pixel_macs(graph, graph.ops[s.op], (s.y1 - s.y0) * (s.x1 - s.x0))
-            for s in steps
-            if s.op != SOURCE and not accumulates(graph, graph.ops[s.op])
-        )
-        clock.run(macs, here, later, graph)
-        number += len(steps)
+        clock.run(sum(executed_macs(graph, run.steps).values()), here, later, graph)
     loaded = sum(load.size for load in plan.loads)
     return {
         "compute_seconds": plan.macs / rate,

@@ -35,7 +35,7 @@ def described(made: Planned, kernels: Sequence[KernelVariant | None], answer: An
     `delivered_rows`, `moved_bytes`, and of it and of every group `macs`, `macs_once`, `f`, `calls`, `cost`.
     """
     plan, graph = made.plan, made.graph
-    found = summarize(plan, graph, kernels, made.target.costs)
+    found = summarize(plan, graph, kernels, made.target.costs, made.session)
     regions = []
     for region, known, summary in zip(plan.regions, answer["regions"], found.regions, strict=True):
         groups = [g | _work(w) for g, w in zip(known["groups"], summary.groups, strict=True)]

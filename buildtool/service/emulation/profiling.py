@@ -36,7 +36,9 @@ def profiling(request: Profile, session: Session) -> dict[str, Any]:
         )
         for n, got in [*enumerate(plain.outputs), (0, run.outputs[0])]
     )
-    summary = summarize(made.plan, made.graph, plan_kernels(made.plan, made.target), made.target.costs)
+    summary = summarize(
+        made.plan, made.graph, plan_kernels(made.plan, made.target), made.target.costs, made.session
+    )
     return {
         "model": made.model.name,
         "board": made.target.board.name,
@@ -55,7 +57,7 @@ def profiling(request: Profile, session: Session) -> dict[str, Any]:
         "exact": exact,
         "per_operator": _rows(made, run, summary),
         "outputs": _top(made, plain),
-        **facts(made.plan, made.graph, made.target),
+        **facts(made),
     }
 
 

@@ -21,7 +21,7 @@ def subject(request: Validate | Profile, session: Session) -> tuple[Planned, Sou
         made = given_plan(request.model, request.target, request.made.plan, session)
     else:
         made = planned(request.model, request.target, request.options, session)
-    sources = emit(made.graph, made.plan, made.target, made.model.name)
+    sources = emit(made.graph, made.plan, made.target, made.model.name, session)
     refuse_unless_fits(made, len(sources.image.data))
     return made, sources
 

@@ -100,5 +100,5 @@ def _answer(
         "arena_bytes": made.plan.arena_bytes,
         "arena_high_water": plain.arena_high_water,
         "stack_high_water": plain.stack_high_water,
-        **facts(made.plan, made.graph, made.target),
+        **facts(made),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +12,12 @@ from buildtool.errors import ToolError
 from buildtool.graph.types import Graph
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
+from buildtool.service.firmware.library import include_folder, kernel_includes, source_files
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, run
-from buildtool.target.kernels import kernels_root
+from buildtool.session import Session
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import TargetPlugin
-from buildtool.target.types import KernelVariant, Routine, Target, Toolchain
+from buildtool.target.types import Target, Toolchain
 
 
 @dataclass(frozen=True)
@@ -30,27 +31,7 @@ class Firmware:
 def kernel_sources(plan: Plan, target: Target) -> list[Path]:
     """The kernels' C files that the plan needs, the runtime's first, sorted by name."""
     kernels = [kernel for kernel in plan_kernels(plan, target) if kernel]
-    return _files(target, [*kernels, *plan_routines(plan, target)])
-
-
-def all_kernel_sources(target: Target) -> list[Path]:
-    """Every C file that some plan for the target may need, the runtime's first, sorted by name."""
-    return _files(target, [*target.kernels, *target.routines])
-
-
-def _files(target: Target, callees: Iterable[KernelVariant | Routine]) -> list[Path]:
-    names = {source for callee in callees for source in callee.sources}
-    return [kernels_root() / "runtime" / "nn_image.c", *(target.source(name) for name in sorted(names))]
-
-
-def include_folder() -> Path:
-    """Where nn.h and the other headers of the kernels' public interface are."""
-    return kernels_root() / "include"
-
-
-def kernel_includes(target: Target) -> tuple[Path, ...]:
-    """Where the headers are that emitted code and kernels include: the public ones, each family's own."""
-    return (include_folder(), *(family.folder for family in target.families))
+    return source_files(target, [*kernels, *plan_routines(plan, target)])
 
 
 def write_files(files: dict[str, bytes], folder: Path) -> None:
@@ -127,9 +108,9 @@ def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
     return toolchain.link_flags(folder)
 
 
-def arena_map(net: str, plan: Plan, graph: Graph) -> dict[str, bytes]:
+def arena_map(net: str, plan: Plan, graph: Graph, session: Session) -> dict[str, bytes]:
     """`net`_arena.json: what lies where in the arena, and in which steps."""
-    described = to_json(plan, graph)
+    described = to_json(plan, graph, session)
     text = json.dumps(
         {
             key: described[key]

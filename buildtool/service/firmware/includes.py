@@ -21,13 +21,36 @@ _HIDDEN = re.compile(
 )
 
 
+# Names that no header of a compiler asks about; "NN_ ##" may make any of them.
+_OWN_NAME = re.compile(rb"\bNN_[A-Za-z0-9_]*(?:[ \t]*##)?")
+
+
 @dataclass(frozen=True)
 class _Text:
-    """A file: its digest, the names it includes in quotes and in brackets, whether it hides others."""
+    """A file: its digest, the names it includes in quotes and in brackets, whether it hides others.
+
+    `names`: every identifier in it that begins with NN_.
+    """
 
     digest: str
     included: tuple[tuple[str, bool], ...]  # name, whether the file's own folder comes first
     hides: bool
+    names: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The files that a compilation reads, as name and digest in a fixed order, and what they mention."""
+
+    files: tuple[tuple[str, str], ...]
+    names: frozenset[str]
+
+    def asks_for(self, flag: str) -> bool:
+        """Whether `flag` may change the object: all but -DNN_... of a name that nothing mentions."""
+        name = flag.removeprefix("-D").partition("=")[0]
+        if not flag.startswith("-DNN_"):
+            return True
+        return name in self.names or any(known.endswith("##") for known in self.names)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -37,7 +60,8 @@ def _text(path: Path, _time: int, _size: int) -> _Text:
         ((quoted or bracketed).decode(errors="surrogateescape"), bool(quoted))
         for quoted, bracketed in _NAMED.findall(data)
     )
-    return _Text(hashlib.sha256(data).hexdigest(), named, bool(_HIDDEN.search(data)))
+    names = frozenset(name.decode() for name in _OWN_NAME.findall(data))
+    return _Text(hashlib.sha256(data).hexdigest(), named, bool(_HIDDEN.search(data)), names)
 
 
 def _read(path: Path) -> _Text:
@@ -45,12 +69,13 @@ def _read(path: Path) -> _Text:
     return _text(path, stat.st_mtime_ns, stat.st_size)
 
 
-def reads(source: Path, folders: Sequence[Path]) -> list[tuple[str, str]] | None:
-    """Name and digest of `source` and of every file of `folders` that it may include, in a fixed order.
+def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
+    """What a compilation of `source` reads: itself, and every file of `folders` that it may include.
 
-    None: what is read cannot be told from the text (a macro names a file, data is included).
+    None: this cannot be told from the text (a macro names a file, data is included).
     """
-    found: list[tuple[str, str]] = []
+    files: list[tuple[str, str]] = []
+    names: set[str] = set()
     seen: set[Path] = set()
     waiting = [(source.name, source)]
     while waiting:
@@ -61,9 +86,10 @@ def reads(source: Path, folders: Sequence[Path]) -> list[tuple[str, str]] | None
         text = _read(path)
         if text.hides:
             return None
-        found.append((name, text.digest))
+        files.append((name, text.digest))
+        names |= text.names
         waiting += _resolved(text, path.parent, folders)
-    return found
+    return Reads(tuple(files), frozenset(names))
 
 
 def _resolved(text: _Text, own: Path, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:

@@ -85,11 +85,12 @@ def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
 
 def _key(compiler: Compiler, unit: Unit) -> str | None:
     """Stands for all that the object is made of; None: not cacheable (it reads what cannot be seen)."""
-    files = reads(unit.source, list(_include_folders(compiler, unit)))
-    if files is None:
+    found = reads(unit.source, list(_include_folders(compiler, unit)))
+    if found is None:
         return None
+    flags = [flag for flag in (*compiler.flags, "", *unit.flags) if found.asks_for(flag)]
     digest = hashlib.sha256()
-    for part in (compiler.identity, *compiler.flags, "", *unit.flags, "", *itertools.chain(*files)):
+    for part in (compiler.identity, *flags, "", *itertools.chain(*found.files)):
         digest.update(part.encode(errors="surrogateescape") + b"\0")
     return digest.hexdigest()
 

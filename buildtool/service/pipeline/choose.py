@@ -91,7 +91,8 @@ def _best(prepared: Prepared) -> Plan:
     from buildtool.plan.search.choose import best_plan
 
     (graph,) = prepared.graphs
-    return best_plan(graph, prepared.target, settings(graph, prepared), limits(prepared, prepared.ram))
+    most = limits(prepared, prepared.ram)
+    return best_plan(graph, prepared.target, settings(graph, prepared), most, prepared.session)
 
 
 def _best_with_loads(prepared: Prepared) -> Plan:
@@ -136,7 +137,7 @@ def _loaded(bare: Plan, prepared: Prepared) -> Plan:
     (graph,), options = prepared.graphs, prepared.options
     tight = options.objective == Objective.RAM or prepared.ram is None
     goal = bare.arena_bytes if tight or prepared.ram is None else prepared.ram
-    return with_loads(bare, graph, prepared.target, options, goal)
+    return with_loads(bare, graph, prepared.target, options, goal, prepared.session)
 
 
 def _too_large(prepared: Prepared) -> PlanError:
@@ -155,7 +156,7 @@ def _too_large(prepared: Prepared) -> PlanError:
     return PlanError(
         f"with the constants that are loaded into it the arena requires {size} bytes, {most} are available: "
         f"{size - most} too many",
-        operator=binding(least_plan, free[0].graph).place,
+        operator=binding(least_plan, free[0].graph, prepared.session).place,
         hint=suggest(f"F {least_plan.f:.3f}", ram=size),
     )
 
@@ -174,7 +175,7 @@ def _keep_limits(plan: Plan, prepared: Prepared) -> None:
         raise PlanError(
             f"with strategy {options.strategy} the arena requires {plan.arena_bytes} bytes, "
             f"{options.ram} are allowed: {plan.arena_bytes - options.ram} too many",
-            operator=binding(plan, prepared.graphs[0]).place,
+            operator=binding(plan, prepared.graphs[0], prepared.session).place,
             hint=[suggest(ram=plan.arena_bytes), *_other_ways(options)],
         )
     if options.max_f is not None and plan.f > options.max_f + 1e-9:

@@ -6,6 +6,7 @@ them, so that all three agree on every board.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -51,8 +52,8 @@ def _of_one_order(graph: Graph, prepared: Prepared) -> Iterator[Point]:
     options, target = prepared.options, prepared.target
 
     def placed(bare: Plan, live: int | None = None) -> Point:
-        plan = with_loads(bare, graph, target, options, bare.arena_bytes)
-        return Point(_live(plan, graph) if live is None or plan is not bare else live, plan, graph)
+        plan = with_loads(bare, graph, target, options, bare.arena_bytes, prepared.session)
+        return Point(_live(plan, graph, prepared) if live is None or plan is not bare else live, plan, graph)
 
     if options.image != Image.STREAM:
         yield placed(layerwise(graph, prepared))
@@ -69,25 +70,37 @@ def _of_one_order(graph: Graph, prepared: Prepared) -> Iterator[Point]:
             yield placed(plan)
 
 
-def _live(plan: Plan, graph: Graph) -> int:
+def _live(plan: Plan, graph: Graph, prepared: Prepared) -> int:
     from buildtool.plan.summary.summary import peak
 
-    fullest = peak(plan, graph)
+    fullest = peak(plan, graph, session=prepared.session)
     return fullest.bytes if fullest else 0
 
 
 def layerwise(graph: Graph, prepared: Prepared) -> Plan:
-    """The plan of whole operators, before constants are brought into its arena."""
+    """The plan of whole operators, before constants are brought into its arena.
+
+    Tensors move between operators where the least memory is asked for, or the limit on it asks for that.
+    """
     from buildtool.plan.assemble.layerwise import plan
 
-    return plan(graph, prepared.target, in_place=prepared.options.in_place, image=prepared.options.image)
+    options = prepared.options
+    free = math.inf if prepared.ram is None else prepared.ram
+    return plan(
+        graph,
+        prepared.target,
+        in_place=options.in_place,
+        image=options.image,
+        enough=0 if options.objective == Objective.RAM else free,
+        session=prepared.session,
+    )
 
 
 def searched(graph: Graph, prepared: Prepared) -> Front:
     """The search's own front, by live bytes and work."""
     from buildtool.plan.search.front import front
 
-    return front(graph, prepared.target, settings(graph, prepared))
+    return front(graph, prepared.target, settings(graph, prepared), prepared.session)
 
 
 def settings(graph: Graph, prepared: Prepared) -> Settings:

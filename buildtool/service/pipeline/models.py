@@ -60,6 +60,12 @@ def model_name(spec: Named) -> str:
     return spec_name(found)
 
 
+def net_name(spec: Named) -> str:
+    """What a model's files are called, whether or not the file is there yet; UsageError as `model_name`."""
+    found = to_file(spec, MODEL_SUFFIXES)
+    return found.stem if isinstance(found, File) else model_name(found)
+
+
 def spec_name(spec: str) -> str:
     """The name of a zoo network's files: "mobilenetv2:size=96" -> "mobilenetv2_size96"."""
     return spec.replace(":", "_").replace("=", "").replace(",", "_")

@@ -49,7 +49,7 @@ def refuse_unless_fits(made: Planned, image_bytes: int) -> None:
     from buildtool.plan.summary.fit import fit
 
     try:
-        fit(made.plan, made.target, made.graph)
+        fit(made.plan, made.target, made.graph, made.session)
         refuse_weights(made.target, made.options, image_bytes)
     except PlanError as error:
         raise error.at(path=made.model.path) from None

@@ -46,9 +46,9 @@ class NetworkOptions:
     size: tuple[int, int] | None = None
 
 
-def plan_options(given: Mapping[str, Any], *, cmsis_nn: bool = False) -> PlanOptions:
+def plan_options(given: Mapping[str, Any]) -> PlanOptions:
     """Options from their values; UsageError for wrong ones, and for those that have no effect together."""
-    return PlanOptions(**table.planning(given, cmsis_nn=cmsis_nn))
+    return PlanOptions(**table.planning(given))
 
 
 def network_options(given: Mapping[str, Any]) -> NetworkOptions:

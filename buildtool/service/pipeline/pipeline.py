@@ -20,7 +20,7 @@ from buildtool.service.pipeline.choose import chosen
 from buildtool.service.pipeline.models import Model, Named
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
-from buildtool.service.pipeline.targets import TargetChoice, choice, load_target, load_toolchain
+from buildtool.service.pipeline.targets import TargetChoice, choice, load_target
 from buildtool.session import Session
 from buildtool.target.types import Target, Toolchain
 
@@ -40,7 +40,9 @@ class Planned:
 
     def toolchain(self) -> Toolchain:
         """The compiler that was asked for, as the family's plugin sets it up."""
-        return load_toolchain(self.choice, self.target.board)
+        from buildtool.target.registry import toolchain
+
+        return toolchain(self.target, self.choice.toolchain)
 
 
 def planned(

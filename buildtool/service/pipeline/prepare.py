@@ -73,10 +73,11 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
 def refuse_idle(target: Target, options: PlanOptions) -> None:
     """UsageError for an objective where there is nothing to choose.
 
-    Strategies other than `best` make one plan: of two orders of the operators the better one is taken, and
-    where weights are loaded, the objective says how many buffers they get.
+    The strategies that follow other systems make one plan: of two orders of the operators the better one is
+    taken, and where weights are loaded, the objective says how many buffers they get. Layer by layer, tensors
+    are moved between operators where the least memory is asked for.
     """
-    chooses = options.strategy == Strategy.BEST or options.order == Order.BEST
+    chooses = options.strategy in (Strategy.BEST, Strategy.LAYERWISE) or options.order == Order.BEST
     if options.objective != Objective.COST and not chooses and not loads_weights(target.board):
         raise UsageError(
             f"it has no effect with strategy {options.strategy}, which makes one plan",

@@ -7,6 +7,7 @@ import math
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline.options import PlanOptions
+from buildtool.session import Session
 from buildtool.target.types import Board, Target
 
 
@@ -38,7 +39,9 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def with_loads(bare: Plan, graph: Graph, target: Target, options: PlanOptions, goal: int) -> Plan:
+def with_loads(
+    bare: Plan, graph: Graph, target: Target, options: PlanOptions, goal: int, session: Session
+) -> Plan:
     """`bare` with buffers for its constants, within `goal` bytes if that can be.
 
     It is `bare` itself where nothing is loaded.
@@ -51,7 +54,12 @@ def with_loads(bare: Plan, graph: Graph, target: Target, options: PlanOptions, g
         return bare
     kernels = plan_kernels(bare, target)
     blocks = constants(graph, kernels)
-    made = add_loads(bare, graph, target, kernels, blocks, goal, options.in_place)
-    if made.moves and options.max_cost is not None and made.cost > options.max_cost:
-        return add_loads(bare, graph, target, kernels, blocks, goal, options.in_place, enough=math.inf)
-    return made
+
+    def made(enough: float) -> Plan:
+        return add_loads(
+            bare, graph, target, kernels, blocks, goal, options.in_place, enough=enough, session=session
+        )
+
+    moved = made(0)
+    too_dear = options.max_cost is not None and moved.cost > options.max_cost
+    return made(math.inf) if moved.moves and too_dear else moved

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from buildtool.options import BOARD_SUFFIXES
 from buildtool.service.files import File, to_file
-from buildtool.service.pipeline.cmsis_nn import with_adapters, with_library
-from buildtool.target.types import Board, Target, Toolchain
+from buildtool.target.types import Board, Target
 
 MOST_BOARD_BYTES = 1 << 20
 Named = str | File  # a known board by its name, or a .toml file
@@ -43,16 +42,7 @@ def load_board(board: Named) -> Board:
 
 
 def load_target(target: TargetChoice) -> Target:
-    """The board with its kernels, best first; with the adapters to CMSIS-NN where that is asked for."""
+    """The board with its kernels, best first; those of CMSIS-NN before them where that is asked for."""
     from buildtool.target.registry import make_target
 
-    board = load_board(target.board)
-    return make_target(with_adapters(board, target.cmsis_nn) if target.cmsis_nn else board)
-
-
-def load_toolchain(target: TargetChoice, board: Board) -> Toolchain:
-    """The compiler that is asked for, as the family's plugin sets it up."""
-    from buildtool.target.registry import plugin
-
-    tools = plugin(board).toolchain(board, target.toolchain)
-    return with_library(tools, target.cmsis_nn) if target.cmsis_nn else tools
+    return make_target(load_board(target.board), {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from buildtool.target.types import Board, Library
 from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools, clang
+from buildtool_plugins.cortex_m.cmsis_nn import NAME, cmsis_nn
 
 # -ffreestanding: gcc's <stdint.h> asks for the library's otherwise; -fbuiltin: memcpy is inlined still.
 GCC_FLAGS = ("-ffreestanding", "-fbuiltin")
@@ -20,6 +22,13 @@ class CortexMPlugin(BaremetalPlugin):
     cflags = ("-fshort-enums",)  # the two compilers' defaults differ
     startup = ("startup.c", "semihosting_call.c")
     kernels = ("cortex_m_dsp", "cortex_m_mve", "cortex_m_cmsis_nn", "cortex_m_cmsis_nn_mve")
+
+    libraries = (NAME,)
+
+    def library(self, board: Board, name: str, path: str) -> Library:
+        """CMSIS-NN, of which the user has a checkout at `path`."""
+        assert name == NAME
+        return cmsis_nn(board, path)
 
     def tools(self, name: str) -> Tools:
         """Clang, or Arm's gcc."""

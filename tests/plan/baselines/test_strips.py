@@ -63,6 +63,7 @@ def test_no_more_memory_than_xcore_opt_without_segments():
     assert plan_layerwise(trained(), host()).arena_bytes <= UNSPLIT
 
 
+@pytest.mark.slow
 def test_the_search_beats_the_tools_suggestion_and_the_best_found_by_hand():
     found = best_strips(trained(), host())
     check(found, trained(), host())
@@ -187,8 +188,16 @@ def test_the_trained_network_in_strips_equals_the_reference(board):
     assert answer["arena_bytes"] <= XCORE_OPT[options["segments"]][0]
 
 
+LONG = ("densenet", "mcunet_vww5", "mobilenetv3_small", "squeezenet")  # to search
+
+
 @pytest.mark.parametrize(
-    "name", [n for n in zoo.names() if n not in ("mbv2_w035_144", "mcunet_320k", "mobilenetv2")]
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.slow] if n in LONG else [])
+        for n in zoo.names()
+        if n not in ("mbv2_w035_144", "mcunet_320k", "mobilenetv2")
+    ],
 )
 def test_every_network_has_a_plan_in_strips(name):
     graph = read_graph(load_model(name))[1]

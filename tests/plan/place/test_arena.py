@@ -5,6 +5,7 @@ import itertools
 import random
 
 import pytest
+from exactlib import lowest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
@@ -33,28 +34,8 @@ def is_legal(problem, offsets):
 
 
 def exhaustive(problem):
-    """The least height, by trying every aligned offset of every item below ever larger capacities."""
-    granule = problem.granule
-
-    def extend(offsets, capacity):
-        index = len(offsets)
-        if index == len(problem.items):
-            return True
-        item = problem.items[index]
-        for offset in range(0, capacity - problem.sizes[index] + 1, item.alignment):
-            trial = [*offsets, offset]
-            part = Problem(
-                problem.items[: index + 1],
-                tuple(p for p in problem.permissions if max(p.output, p.input) <= index),
-            )
-            if item.offset in (None, offset) and is_legal(part, trial) and extend(trial, capacity):
-                return True
-        return False
-
-    capacity = 0
-    while not extend([], capacity):
-        capacity += granule
-    return capacity
+    """The least height, by trying every aligned offset of every item below ever larger heights."""
+    return lowest(problem, sum(problem.sizes))
 
 
 @st.composite

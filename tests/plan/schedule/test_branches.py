@@ -16,8 +16,9 @@ from plan_nets import make_target
 from buildtool.errors import PlanError
 from buildtool.graph.types import OpKind
 from buildtool.plan.check.check import check
-from buildtool.plan.check.memory import replay
+from buildtool.plan.check.replay import replay
 from buildtool.plan.schedule.overlap import IN_PLACE
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts
 from buildtool.plan.search.front import Settings, front
@@ -100,7 +101,8 @@ def test_rings_of_branches_are_as_small_as_they_can_be(network):
     section = next(s for s in found.blocks.sections if s)
     inside = {graph.ops[p].outputs[0] for p in section.group.ops[:-1]}
     kernels = found.elements.kernels
-    replay(plan, graph, kernels)
+    timeline = Timeline.of(graph, plan.regions, plan.image)
+    replay(plan, timeline, kernels)
     rings = [b for b in plan.buffers if b.kind is BufferKind.RING and inside & set(b.tensors)]
     assert {t for b in rings for t in b.tensors} == inside
     assert sum(-(-b.size // plan.alignment) * plan.alignment for b in rings) == section.rings
@@ -108,7 +110,7 @@ def test_rings_of_branches_are_as_small_as_they_can_be(network):
         if ring.rows > 1:
             less = tuple(replace(b, rows=b.rows - 1) if b is ring else b for b in plan.buffers)
             with pytest.raises(PlanError):
-                replay(replace(plan, buffers=less), graph, kernels)
+                replay(replace(plan, buffers=less), timeline, kernels)
 
 
 def test_a_branch_that_something_else_reads_is_in_no_section():

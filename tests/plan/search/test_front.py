@@ -98,3 +98,10 @@ def test_the_front_of_networks_is_exact(graph, target, image, in_place):
 @given(networks(6, 7), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
 def test_the_front_of_longer_networks_is_exact(graph, target, image, in_place):
     _compare(graph, target, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))
+
+
+def test_a_network_that_runs_no_code_has_a_front_of_one_point():
+    net = Net((1, 4, 4, 3))
+    graph = net.graph(net.reshape(net.inputs[0], (1, 48)))
+    found = front(graph, make_target(), Settings())
+    assert [(point.live_bytes, point.work) for point in found.points] == [(0, 0)]

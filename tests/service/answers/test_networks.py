@@ -21,7 +21,7 @@ def analysed(path, **options):
 
 
 # MB of activations and weights, and what is live at once: activations alone, with weights at their use
-# (bytes are beside the article's percentages in docs/analysis.md).
+# (bytes are beside the article's percentages in docs/figures.md).
 PUBLISHED = [
     (CFG / "yolo9000.cfg", "separate", 374.2, 195.2, 75.8, 149.8),
     (CFG / "yolo9000.cfg", "fused", 161.1, 195.2, 47.4, 149.8),

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from needs import needs_tool
 
 from buildtool.errors import PlanError, ToolError, UsageError
 from buildtool.service import handle
@@ -47,15 +48,10 @@ def subject(tmp_path: Path) -> Subject:
 
 def no_compilers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *programs: str) -> None:
     """A PATH on which there are these programs alone."""
-    from shutil import which
-
     folder = tmp_path / "bin"
     folder.mkdir()
     for program in programs:
-        found = which(program)
-        if found is None:
-            pytest.skip(f"{program} is not installed")
-        (folder / program).symlink_to(found)
+        (folder / program).symlink_to(needs_tool(program))
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv("BUILDTOOL_CLANG", raising=False)
 

@@ -143,6 +143,19 @@ def test_a_changed_source_flag_or_compiler_is_compiled_anew(tree, cache, runs):
     assert len(runs) == 5
 
 
+def test_a_definition_that_nothing_mentions_changes_no_key(tree, cache, runs):
+    """A build that traces or counts shares every kernel with the plain one."""
+    before = compiled(tree, flags=("-DNN_X=1",))
+    assert compiled(tree) == compiled(tree, flags=("-DNN_X=2", "-DNN_XY")) == before
+    assert len(runs) == 1
+    (tree / "src" / "own.h").write_text("#define OWN (NN_X)\n")
+    assert compiled(tree, flags=("-DNN_X=1",)) != compiled(tree, flags=("-DNN_X=2",))
+    assert len(runs) == 3
+    (tree / "src" / "own.h").write_text("#define OWN 1\n#define CAT(x) NN_ ## x\n")
+    assert compiled(tree, flags=("-DNN_X=1",)) == compiled(tree, flags=("-DNN_X=2",))
+    assert len(runs) == 5
+
+
 @pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "foreign"])
 def test_a_damaged_entry_is_compiled_anew(tree, cache, runs, damage):
     good = compiled(tree)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from buildtool.service import handle
 
 
+@functools.cache
 def arena(model="ds_cnn", **options):
     answer = handle({"kind": "plan", "model": model, "board": "xcore", "options": options})
     return answer["arena_bytes"], answer["f"], answer["cost"]
@@ -21,6 +24,7 @@ def test_the_least_memory_is_no_more_than_layer_by_layer(in_place):
     assert least <= whole
 
 
+@pytest.mark.slow
 def test_the_least_memory_is_refused_where_it_costs_too_much():
     least, _, cost = arena(objective="ram")
     within, _, lower = arena(objective="ram", max_cost=cost - 1)
@@ -28,7 +32,7 @@ def test_the_least_memory_is_refused_where_it_costs_too_much():
     assert within >= least
 
 
-@pytest.mark.parametrize("model", ["resnet8", "mcunet_vww5"])
+@pytest.mark.parametrize("model", ["resnet8", pytest.param("mcunet_vww5", marks=pytest.mark.slow)])
 def test_an_image_by_rows_needs_no_more_than_a_whole_one(model):
     """Streamed regions, which hold all their constants at once, are chosen only where that pays."""
     by_rows, _, _ = arena(model, objective="ram", image="stream")

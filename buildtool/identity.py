@@ -12,7 +12,7 @@ _SUFFIXES = (".py", ".toml")  # planner and emitter; boards and kernel catalogue
 
 def home() -> str:
     """The folder that holds the package, for PYTHONPATH: the checkout, or site-packages."""
-    return str(Path(__file__).resolve().parents[2])
+    return str(Path(__file__).resolve().parents[1])
 
 
 def code_digest() -> str:

@@ -1,0 +1,111 @@
+"""What an operator reads for a window of its output, told from its attributes and shapes alone.
+
+The checker's own: the planner has the same knowledge in `schedule.receptive`, and neither uses the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from buildtool.graph.types import (
+    ALIAS_KINDS,
+    TABLE_KINDS,
+    AxisAttrs,
+    ConvAttrs,
+    Graph,
+    MeanAttrs,
+    Op,
+    OpKind,
+    PoolAttrs,
+)
+
+Span = tuple[int, int]  # half-open: of rows, of columns, of bytes
+
+SLIDING = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D})
+MAPPED = TABLE_KINDS | {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX}  # row by row
+
+
+@dataclass(frozen=True)
+class Taps:
+    """Along one axis of `size` input elements, output element q reads `extent` from q * stride - pad on."""
+
+    size: int
+    extent: int = 1
+    stride: int = 1
+    pad: int = 0
+
+    def read(self, made: Span) -> Span:
+        """The input elements that output elements in `made` read; padding is not read."""
+        first, end = made[0] * self.stride - self.pad, (made[1] - 1) * self.stride - self.pad + self.extent
+        return max(0, first), min(self.size, end)
+
+
+@dataclass(frozen=True)
+class Read:
+    """An activation that an operator reads: by window, or (`rows` and `columns` are None) always whole."""
+
+    tensor: int
+    rows: Taps | None = None
+    columns: Taps | None = None
+
+
+def reads(graph: Graph, op: Op) -> tuple[Read, ...]:
+    """The activations that an operator reads, each once, in the order of its inputs."""
+    found = []
+    for t in dict.fromkeys(op.inputs):
+        if t >= 0 and not graph.tensors[t].is_constant:
+            taps = _taps(graph, op, t)
+            found.append(Read(t, *taps) if taps else Read(t))
+    return tuple(found)
+
+
+def sums_up(graph: Graph, op: Op) -> bool:
+    """Whether the operator is the mean of a whole image for each channel, which needs all of it."""
+    source, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    if len(source.shape) != 4 or source.shape[0] != 1 or source.shape[1] * source.shape[2] == 1:
+        return False
+    if isinstance(op.attrs, MeanAttrs) and op.kind is OpKind.MEAN:
+        return op.attrs.axes == (1, 2)
+    if not isinstance(op.attrs, PoolAttrs) or op.kind is not OpKind.AVERAGE_POOL_2D:
+        return False
+    pad = op.attrs.pad
+    return op.attrs.kernel == source.nhwc[1:3] and result.nhwc[1:3] == (1, 1) and not (pad.top or pad.left)
+
+
+def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
+    """Rows and columns of `tensor` that windows of the output read; None where they read all of it."""
+    source, result = graph.tensors[tensor], graph.tensors[op.outputs[0]]
+    if len(op.outputs) != 1 or len(result.shape) != 4 or result.shape[0] != 1 or sums_up(graph, op):
+        return None
+    _, height, width, _ = source.nhwc
+    if op.kind in SLIDING:
+        if tensor != op.inputs[0]:
+            return None
+        return tuple(  # type: ignore[return-value]  # two axes
+            Taps(size, *window) for size, window in zip((height, width), windows(graph, op), strict=True)
+        )
+    joined = op.kind is OpKind.CONCATENATION and op.attrs == AxisAttrs(3)
+    if (op.kind in MAPPED or joined) and source.nhwc[:3] == result.nhwc[:3]:
+        return Taps(height), Taps(width)
+    return None
+
+
+def windows(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """(extent, stride, padding before) of a sliding operator's rows, and of its columns."""
+    if isinstance(op.attrs, PoolAttrs):
+        extent = op.attrs.kernel
+    else:
+        assert isinstance(op.attrs, ConvAttrs)
+        kernel, dilation = graph.tensors[op.inputs[1]].shape[1:3], op.attrs.dilation
+        extent = ((kernel[0] - 1) * dilation[0] + 1, (kernel[1] - 1) * dilation[1] + 1)
+    stride, pad = op.attrs.stride, op.attrs.pad
+    return (extent[0], stride[0], pad.top), (extent[1], stride[1], pad.left)
+
+
+def alias_groups(graph: Graph) -> dict[int, int]:
+    """Activation -> the activation whose bytes it is."""
+    group = {t: t for t in graph.inputs}
+    for op in graph.ops:
+        for t in op.outputs:
+            group[t] = group.get(op.inputs[0], t) if op.kind in ALIAS_KINDS else t
+    return group

@@ -1,0 +1,72 @@
+"""The reference page of the options, made from their table: `python -m buildtool.report.options`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from buildtool.modes import Strategy
+from buildtool.options import OPTIONS, Group, Option
+
+_HEAD = """\
+# Options
+
+This page is made from `buildtool/options.py` by `python -m buildtool.report.options > docs/options.md`.
+
+The command line, SCons and requests have the same options. The command line writes `--max-f 1.1`, SCons and
+requests write `max_f=1.1`. A request that an option does not change refuses it, and so does a strategy that
+does not heed it. Sizes are in bytes; `64K` is 64 x 1024, `1M` is 1024 x 1024.
+"""
+_GROUPS = {
+    Group.PLANNING: (
+        "Planning",
+        "How the network is planned. A limit that cannot be kept ends in an error that says what would do.",
+    ),
+    Group.TARGET: ("Target", "What the network is for, and what it is compiled with."),
+    Group.INPUT: ("Input", "What `validate` and `profile` run the network on."),
+    Group.BUILT: (
+        "Image of a build",
+        "What `validate` and `profile` run in place of an image that they build.",
+    ),
+    Group.REPORT: ("Report", "What is compared and shown."),
+    Group.COUNTING: (
+        "ONNX and Darknet files without a board",
+        "How `analyze` counts the memory of a .onnx file (without `board`) or a .cfg file; `order` acts "
+        "there, too.",
+    ),
+    Group.OTHER: ("Other", "The files that requests are about, and options of single requests."),
+}
+
+
+def page() -> str:
+    """The page as Markdown."""
+    parts = [_HEAD]
+    for group, (title, purpose) in _GROUPS.items():
+        rows = [_row(option) for option in OPTIONS if option.group is group]
+        head = ["| option | value | what it does | default | requests |", "| --- | --- | --- | --- | --- |"]
+        parts.append("\n".join([f"## {title}", "", purpose, "", *head, *rows, ""]))
+    return "\n".join(parts)
+
+
+def _row(option: Option) -> str:
+    name = f"`{option.name}`"
+    if option.spelt:
+        name += f" (`{option.flagged}`)"
+    cells = [name, _value(option), " ".join(_sentences(option)), option.default, ", ".join(option.requests)]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _value(option: Option) -> str:
+    if option.values:
+        return ", ".join(f"`{value}`" for value in option.values)
+    return "true or false" if option.flag else option.metavar
+
+
+def _sentences(option: Option) -> Iterator[str]:
+    yield option.sentence
+    if len(option.strategies) < len(Strategy):
+        yield f"With strategy {' or '.join(option.strategies)} only."
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

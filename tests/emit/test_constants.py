@@ -1,0 +1,55 @@
+"""The catalogues' lengths of constants are those of the packed blocks, for every kernel."""
+
+from everyop import every_operator
+from hypothesis import given, settings
+from kernelcases import Case, means, windowed
+from riscvcases import depthwise_rows
+
+from buildtool.emit.packing import packings
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.types import Graph, Op
+from buildtool.plan.assemble.loads import HEAD
+from buildtool.target.catalogue import channel_bytes, constants_bytes, features
+from buildtool.target.expression import evaluate
+from buildtool.target.family import load_family, resolved
+from buildtool.target.kernels import kernels_root
+
+EXAMPLES = settings(max_examples=60, derandomize=True, deadline=None, database=None)
+FOLDERS = sorted(path.parent for path in kernels_root().glob("*/catalogue.toml"))
+CATALOGUES = {folder.name: load_family(folder) for folder in FOLDERS}
+KERNELS = [kernel for each in CATALOGUES.values() for kernel in resolved(each, list(CATALOGUES.values()))]
+
+
+def check(graph: Graph, op: Op) -> set[str]:
+    """Compares both lengths for every kernel of any family that serves the operator; their packings."""
+    known = features(graph, op)
+    serving = [k for k in KERNELS if k.op == op.kind and k.packer and evaluate(k.when, known)]
+    for kernel in serving:
+        block = packings(kernel.packer)[kernel.packing](graph, op)
+        rounded = len(block) + -len(block) % 16
+        assert constants_bytes(kernel, graph, op) == rounded, (kernel.name, known)
+        channel = channel_bytes(kernel, graph, op)
+        if channel is not None:
+            parts = (n * known["cout"] for n in channel)
+            assert sum(n + -n % HEAD for n in parts) + HEAD == rounded, kernel.name
+    return {kernel.packing for kernel in serving}
+
+
+def test_lengths_are_those_of_the_packed_blocks():
+    seen: set[str] = set()
+    for strategy in (*windowed.values(), means(), depthwise_rows()):
+
+        @EXAMPLES
+        @given(case=strategy)
+        def run(case: Case) -> None:
+            seen.update(check(case.graph, case.op))
+
+        run()
+    for batch in (1, 2):  # what has no strategy: constant padding
+        graph = rewrite(every_operator(0, batch))
+        for op in graph.ops:
+            seen.update(check(graph, op))
+    assert seen == {name for each in CATALOGUES.values() for name in each.packings}
+    for folder in FOLDERS:
+        if CATALOGUES[folder.name].packings:
+            assert set(packings(folder / "packing.py")) == set(CATALOGUES[folder.name].packings)

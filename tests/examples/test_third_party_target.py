@@ -1,0 +1,94 @@
+"""The example of a target from another distribution: installed as such, exact in every tensor."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from needs import needs_tool
+from paths import ROOT
+
+EXAMPLE = ROOT / "examples/third_party_target"
+SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"
+STREAMED = ("--image", "stream", "--objective", "ram")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the distribution installed in it, made from a copy far from this repository."""
+    folder = tmp_path_factory.mktemp("third_party")
+    shutil.copytree(EXAMPLE, folder / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q", "install"]
+    where = ["--no-deps", "--no-build-isolation", "--target", str(folder / "site"), str(folder / "source")]
+    subprocess.run([*pip, *where], check=True, stdin=subprocess.DEVNULL)
+    return folder / "site"
+
+
+def buildtool(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What the command says with the distribution installed; from a folder that has nothing of ours."""
+    path = os.pathsep.join((str(site), str(ROOT), str(ROOT / "plugins")))
+    return subprocess.run(
+        [sys.executable, "-m", "buildtool", *words],
+        cwd=site,
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def answer(site: Path, *words: str) -> dict:
+    done = buildtool(site, *words, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def test_only_the_distribution_s_own_files_are_installed(site):
+    names = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
+    assert names == {"acme_target"}
+    kernels = {path.name for path in (site / "acme_target/acme_conv").iterdir() if path.is_file()}
+    assert kernels == {"acme_conv.h", "acme_conv2d_s8.c", "catalogue.toml", "packing.py"}
+
+
+def test_its_board_is_known_and_its_kernel_replaces_ours(site):
+    boards = {board["name"]: board for board in answer(site, "boards")["boards"]}
+    assert boards["acme-demo"]["family"] == "acme"
+    operators = {row["operator"]: row["kernels"] for row in answer(site, "ops")["operators"]}
+    assert operators["CONV_2D"]["acme-demo"].split(", ")[0] == "conv2d_acme"
+    assert operators["ADD"]["acme-demo"] == operators["ADD"]["host"]
+    assert "acme" not in operators["CONV_2D"]["host"]
+
+
+@pytest.mark.parametrize("options", [(), STREAMED], ids=["whole", "streamed"])
+@pytest.mark.parametrize("model", ["ds_cnn", SMALL], ids=["ds_cnn", "mobilenetv2"])
+def test_every_tensor_equals_the_reference(site, model, options):
+    needs_tool("clang")
+    words = (model, "--board", "acme-demo", *options)
+    validated = answer(site, "validate", *words, "--tensors", "--reference", "litert", "--inputs", "2")
+    assert validated["exact"], validated.get("first_difference")
+    assert validated["tensors_compared"] > 10
+    plan = answer(site, "plan", *words)
+    own = {row["position"] for row in plan["operators"] if row["kernel"] == "conv2d_acme"}
+    streamed = {op for region in plan["regions"] if region["streamed"] for op in region["operators"]}
+    assert own and bool(own & streamed) == bool(options)
+
+
+def test_a_packing_of_another_length_than_the_catalogue_says_is_an_error(site, tmp_path):
+    broken = tmp_path / "site"
+    shutil.copytree(site, broken)
+    catalogue = broken / "acme_target/acme_conv/catalogue.toml"
+    catalogue.write_text(catalogue.read_text().replace("16 + 12 * cout, 16", "16 + 16 * cout, 16"))
+    done = buildtool(broken, "build", "ds_cnn", "--board", "acme-demo", "--out", str(tmp_path / "out"))
+    assert done.returncode == 1
+    assert "packing 'acme_conv' made" in done.stderr
+    assert "correct `bytes` of [packing.acme_conv]" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_the_distribution_the_board_is_unknown(site, tmp_path):
+    done = buildtool(tmp_path, "plan", "ds_cnn", "--board", "acme-demo")
+    assert done.returncode == 2
+    assert "unknown board 'acme-demo'" in done.stderr

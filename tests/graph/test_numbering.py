@@ -1,0 +1,118 @@
+"""Tensors are numbered by first mention, whatever made the graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from disguise import disguised, renumbered
+from everyop import every_operator
+from graphs import small_networks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import Net, graphs
+from randomnets import networks
+from wired import wired_net
+
+from buildtool.graph.digest import topology_digest
+from buildtool.graph.numbering import is_numbered, numbered
+from buildtool.graph.order import reorder
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import DType, ElementwiseAttrs, Graph, Op, OpKind, Quantization, Tensor
+
+SEEDS = st.integers(0, 1 << 30)
+
+
+def numbers(graph: Graph) -> list[tuple[int, ...]]:
+    """Every mention of a tensor, in order."""
+    return [graph.inputs, *(side for op in graph.ops for side in (op.inputs, op.outputs)), graph.outputs]
+
+
+def assert_counts_up(graph: Graph) -> None:
+    """Numbers appear as 0, 1, 2, ... with no tensor left over."""
+    most = -1
+    for mention in numbers(graph):
+        for t in mention:
+            assert -1 <= t <= most + 1
+            most = max(most, t)
+    assert most == len(graph.tensors) - 1
+
+
+def test_the_numbers_of_a_small_network():
+    """Two inputs in swapped order, a constant that two operators share, an unused tensor, an absent one."""
+    q = Quantization((0.5,), (0,))
+    shapes = {"out": (1, 2), "spare": (9,), "b": (1, 2), "w": (2, 2), "a": (1, 2), "x": (1, 2), "y": (1, 2)}
+    data = np.ones((2, 2), np.int8)
+    data.setflags(write=False)
+    tensors = tuple(Tensor(n, s, DType.INT8, q, data if n == "w" else None) for n, s in shapes.items())
+    out, _, b, w, a, x, y = range(7)
+    ops = (
+        Op(OpKind.FULLY_CONNECTED, (b, w, -1), (x,)),
+        Op(OpKind.FULLY_CONNECTED, (a, w, -1), (y,)),
+        Op(OpKind.ADD, (y, x), (out,), ElementwiseAttrs()),
+    )
+    made = numbered(Graph("g", tensors, ops, (a, b), (out, x, out)))
+    assert [t.name for t in made.tensors] == ["a", "b", "w", "x", "y", "out"]
+    assert numbers(made) == [(0, 1), (1, 2, -1), (3,), (0, 2, -1), (4,), (4, 3), (5,), (5, 3, 5)]
+    assert numbered(made) is made
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(graphs(), SEEDS)
+def test_a_network_under_other_numbers_gets_the_same_ones(graph, seed):
+    assert_counts_up(graph)
+    other = renumbered(graph, seed)
+    assert numbers(numbered(other)) == numbers(graph)
+    assert all(a is b for a, b in zip(numbered(other).tensors, graph.tensors, strict=True))
+    assert is_numbered(other) == (other.tensors == graph.tensors)
+    assert topology_digest(disguised(graph, seed)) == topology_digest(graph)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(networks(), SEEDS)
+def test_a_rewritten_network_has_the_same_numbers_whatever_it_had_before(data, seed):
+    graph = read_model(data)
+    assert_counts_up(graph)
+    after, again = rewrite(graph), rewrite(renumbered(graph, seed))
+    assert_counts_up(after)
+    assert numbers(again) == numbers(after)
+    assert [t.name for t in again.tensors] == [t.name for t in after.tensors]
+    assert topology_digest(again) == topology_digest(after)
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(small_networks(), SEEDS)
+def test_a_file_with_other_tensor_numbers_is_read_as_the_same_graph(graph, seed):
+    one, other = (read_model(write_model(g)) for g in (graph, renumbered(graph, seed)))
+    assert_counts_up(one)
+    assert numbers(other) == numbers(one)
+    assert [t.name for t in other.tensors] == [t.name for t in one.tensors]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_operator_reads_back_with_the_same_numbers(seed):
+    graph = rewrite(every_operator(seed))
+    assert_counts_up(graph)
+    other = rewrite(renumbered(every_operator(seed), seed + 1))
+    assert numbers(other) == numbers(graph)
+    assert topology_digest(other) == topology_digest(rewrite(every_operator(seed + 5)))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_another_operator_order_has_numbers_of_its_own(seed):
+    graph = wired_net(seed, nodes=12)
+    found = reorder(graph).graph
+    assert found is not graph
+    assert_counts_up(found)
+    again = reorder(numbered(disguised(graph, seed))).graph
+    assert numbers(again) == numbers(found)
+
+
+def test_what_nothing_mentions_has_no_number():
+    net = Net((1, 4, 4, 3))
+    net.constant((3, 3))
+    graph = net.graph(net.relu(net.inputs[0]))
+    assert len(net.tensors) == 3
+    assert numbers(graph) == [(0,), (0,), (1,), (1,)]
+    assert len(graph.tensors) == 2

@@ -1,0 +1,88 @@
+"""Timelines: the steps that the definition of a region's schedule gives, and what is told from them."""
+
+from __future__ import annotations
+
+import plan_nets
+import schedule_twin
+from branchnets import branching_networks
+from groupnets import any_groups, assembled, residual_nets
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plan_nets import make_target, residual_net
+
+from buildtool.plan.assemble.overlaps import region_distance
+from buildtool.plan.schedule.schedule import Run, schedule
+from buildtool.plan.schedule.timeline import Timeline, pixels
+from buildtool.plan.search.front import Settings, front
+from buildtool.plan.types import SOURCE, Group, Region
+from buildtool.session import Session
+
+
+def _same(graph, regions, image):
+    """The steps of all regions, once they are shown to be the twin's."""
+    for region in regions:
+        assert list(schedule(region, graph, image)) == schedule_twin.steps(region, graph, image)
+    return [step for region in regions for step in schedule_twin.steps(region, graph, image)]
+
+
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(st.data(), st.one_of(residual_nets(), plan_nets.graphs()))
+def test_steps_are_those_of_rows_pulled_one_by_one(data, graph):
+    plan, _ = assembled(graph, make_target(), any_groups(data.draw, graph))
+    steps = _same(graph, plan.regions, plan.image)
+    timeline = Timeline.of(graph, plan.regions, plan.image)
+    assert [timeline.step(number) for number in range(timeline.starts[-1])] == steps
+    _describes(timeline, steps)
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(st.data(), residual_nets())
+def test_deliveries_of_a_streamed_image_are_steps(data, graph):
+    plan, _ = assembled(graph, make_target(), any_groups(data.draw, graph), image="stream")
+    steps = _same(graph, plan.regions, "stream")
+    assert sum(step.op == SOURCE for step in steps) <= graph.tensors[graph.inputs[0]].nhwc[1]
+    _describes(Timeline.of(graph, plan.regions, "stream"), steps)
+
+
+@settings(derandomize=True, deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
+@given(branching_networks())
+def test_branches_advance_as_they_do_one_by_one(graph):
+    found = front(graph, make_target(), Settings())
+    for index in {0, len(found.points) // 2}:
+        _same(graph, found.plan(index).regions, "overwritable")
+
+
+def _describes(timeline, steps):
+    """Lives, columns and pixels are what going through the steps gives."""
+    for op in {step.op for step in steps}:
+        mine = [number for number, step in enumerate(steps) if step.op == op]
+        assert (timeline.lives[op].first, timeline.lives[op].last) == (mine[0], mine[-1])
+        assert timeline.columns[op] == max(steps[n].x1 - steps[n].x0 for n in mine)
+        area = sum((steps[n].y1 - steps[n].y0) * (steps[n].x1 - steps[n].x0) for n in mine)
+        assert pixels(timeline.steps).get(op, area if op == SOURCE else None) == area
+    for number in {0, len(steps) // 2, len(steps) - 1}:
+        index = timeline.region_at(number)
+        assert timeline.starts[index] <= number < timeline.starts[index + 1]
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.data(), residual_nets())
+def test_a_regions_output_may_cover_what_no_later_step_reads(data, graph):
+    plan, _ = assembled(graph, make_target(), any_groups(data.draw, graph))
+    for run in Timeline.of(graph, plan.regions, plan.image).runs:
+        ops = run.region.ops
+        steps = schedule_twin.steps(run.region, graph)
+        result = graph.ops[ops[-1]].outputs[0]
+        for source in {t for p in ops for t in graph.ops[p].inputs if not graph.tensors[t].is_constant}:
+            expected = schedule_twin.distance(graph, steps, source, result)
+            assert region_distance(graph, run.steps, source, result) == expected
+
+
+def test_a_session_has_a_timeline_for_whoever_asks_again():
+    graph, session = residual_net(), Session()
+    regions = (Region((Group((0,)),)), Region((Group((1,), rows_per_step=1),)))
+    first = Timeline.of(graph, regions, "overwritable", session)
+    again = Timeline.of(graph, list(regions), "overwritable", session)
+    assert all(a is b for a, b in zip(first.runs, again.runs, strict=True))
+    other = Timeline.of(graph, regions, "resident", session)
+    assert all(isinstance(run, Run) and run not in first.runs for run in other.runs)

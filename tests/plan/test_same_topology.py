@@ -1,0 +1,125 @@
+"""Plans and emitted C depend on the topology alone, and a plan holds for every network that has it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from disguise import disguised, renamed, renumbered, retrained
+from everyop import every_operator
+from graphs import small_networks
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnxexport import export
+from plan_nets import fed_graphs, graphs, make_target
+
+from buildtool import zoo
+from buildtool.emit.image import weight_image
+from buildtool.emit.sources import emit, plan_kernels
+from buildtool.errors import BuildtoolError, PlanError
+from buildtool.graph.numbering import numbered
+from buildtool.graph.onnxqdq.reader import read_qdq
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.plan.assemble.layerwise import plan as layerwise
+from buildtool.plan.check.check import check
+from buildtool.plan.codec import to_bytes
+from buildtool.plan.search.choose import Limits, best_plan
+from buildtool.plan.search.front import Settings
+from buildtool.target.registry import load_target
+
+SEEDS = st.integers(0, 1 << 30)
+
+
+def least_memory(graph, target, image):
+    return best_plan(graph, target, Settings(image=image, max_f=1.5), Limits(1 << 40, objective="ram"))
+
+
+def assert_shared(graph, seed, *planners):
+    """What a planner makes of the network, or refuses, is what it makes of another guise of it."""
+    target, other = make_target(), numbered(disguised(graph, seed))
+    for planner in planners:
+        try:
+            made = planner(graph, target)
+        except BuildtoolError as error:
+            with pytest.raises(type(error), match=re.escape(error.text)):
+                planner(other, target)
+            continue
+        again = planner(other, target)
+        assert to_bytes(again) == to_bytes(made)
+        check(made, other, target)
+        check(again, graph, target)
+
+
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(graph=graphs(most_ops=7), seed=SEEDS)
+def test_a_plan_is_the_same_for_another_guise_and_holds_for_it(graph, seed):
+    assert_shared(graph, seed, layerwise, lambda g, t: least_memory(g, t, "overwritable"))
+
+
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(graph=fed_graphs(), seed=SEEDS)
+def test_a_streamed_plan_is_the_same_for_another_guise_and_holds_for_it(graph, seed):
+    assert_shared(graph, seed, lambda g, t: least_memory(g, t, "stream"))
+
+
+def test_a_plan_is_checked_against_canonical_numbers_only():
+    target, graph = make_target(), rewrite(every_operator())
+    made = layerwise(graph, target)
+    other = renumbered(graph, 1)
+    with pytest.raises(PlanError, match="numbered"):
+        check(made, other, target)
+    check(made, numbered(other), target)
+
+
+def without_comments(text):
+    return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def emitted(graph, target, image):
+    plan = layerwise(graph, target) if image == "whole" else least_memory(graph, target, image)
+    files = emit(graph, plan, target, "net").files
+    return {name: data.decode() for name, data in files.items() if not name.endswith(".bin")}, plan
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(graph=small_networks(), seed=SEEDS)
+def test_the_emitted_c_is_the_same_but_for_names(graph, seed):
+    target, graph = load_target("cortex-m4"), rewrite(graph)
+    same_names = numbered(renumbered(retrained(graph, seed), seed))
+    one, plan = emitted(graph, target, "whole")
+    other, _ = emitted(same_names, target, "whole")
+    assert other == one
+    foreign, _ = emitted(numbered(renumbered(renamed(graph, seed), seed)), target, "whole")
+    assert {n: without_comments(t) for n, t in foreign.items()} == {
+        n: without_comments(t) for n, t in one.items()
+    }
+    kernels = plan_kernels(plan, target)
+    assert weight_image(same_names, kernels).layout == weight_image(graph, kernels).layout
+
+
+@pytest.mark.parametrize(("spec", "image"), [("ds_cnn", "stream"), ("resnet8", "overwritable")])
+def test_every_reader_and_builder_leads_to_the_same_plan(spec, image):
+    """From the zoo's builder, a .tflite file, one with other numbers and weights, and an .onnx file."""
+    target, graph = load_target("cortex-m4"), zoo.graph(spec)
+    sources = {
+        "builder": graph,
+        "tflite": read_model(zoo.build(spec)),
+        "other numbers": read_model(write_model(renumbered(graph, 3))),
+        "other weights": read_model(zoo.build(f"{spec}:seed=1")),
+        "onnx": read_qdq(export(graph).SerializeToString()),
+    }
+    plans = {name: least_memory(rewrite(made), target, image) for name, made in sources.items()}
+    assert len({to_bytes(plan) for plan in plans.values()}) == 1
+    for made in sources.values():
+        check(plans["builder"], rewrite(made), target)
+
+
+def test_every_operator_of_another_seed_has_the_same_plan_and_c():
+    target = load_target("cortex-m4")
+    (one, plan), (other, again) = (
+        emitted(rewrite(every_operator(seed)), target, "overwritable") for seed in (20, 21)
+    )
+    assert to_bytes(plan) == to_bytes(again)
+    assert one["net.c"] == other["net.c"]

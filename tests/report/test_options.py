@@ -1,0 +1,38 @@
+"""The reference page of the options is the one that their table gives."""
+
+from pathlib import Path
+
+from buildtool import arguments
+from buildtool.options import OPTIONS
+from buildtool.report.options import page
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_the_page_is_current():
+    hint = "run: python -m buildtool.report.options > docs/options.md"
+    assert (DOCS / "options.md").read_text(encoding="utf-8") == page(), hint
+
+
+def test_every_option_is_a_whole_sentence_on_the_page():
+    for option in OPTIONS:
+        assert option.sentence.endswith(".") and option.sentence[0].isupper()
+        assert f"| `{option.name}`" in page()
+
+
+def test_the_command_line_has_the_options_of_the_table_and_says_the_same(capsys):
+    for command in arguments.COMMANDS:
+        try:
+            arguments.parse([command.name, "--help"])
+        except SystemExit as stopped:
+            assert stopped.code == 0
+        said = " ".join(capsys.readouterr().out.split())
+        for option in OPTIONS:
+            if command.kind in option.requests:
+                assert _words(option.help, said)
+                assert option.name in command.positional or option.flagged in said
+
+
+def _words(sentence: str, said: str) -> bool:
+    """Whether a help text says a sentence; argparse breaks lines at hyphens."""
+    return sentence.replace(" ", "").replace("-", "") in said.replace(" ", "").replace("-", "")

@@ -1,0 +1,127 @@
+"""Every request plans in one way: `plan`, `front` and `analyze` agree on every board."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from buildtool import cli
+from buildtool.errors import PlanError
+from buildtool.service import handle
+from buildtool.session import Session
+
+BOARDS = ["host", "cortex-m4", "xcore"]
+IMAGES = ["overwritable", "stream"]
+NETWORKS = [
+    "ds_cnn",
+    pytest.param("resnet8", marks=pytest.mark.slow),
+    pytest.param("mcunet_vww5", marks=pytest.mark.slow),
+]
+
+
+class Asker:
+    """Asks about one network on one board."""
+
+    def __init__(self, model: str, board: str) -> None:
+        self.about = {"model": model, "board": board}
+        self.session = Session()
+
+    def __call__(self, kind: str, **options: object) -> dict:
+        return handle({"kind": kind, **self.about, "options": options}, self.session)
+
+
+@pytest.mark.parametrize("image", IMAGES)
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("model", NETWORKS)
+def test_the_front_is_what_plan_gives_at_each_size(model: str, board: str, image: str) -> None:
+    ask = Asker(model, board)
+    points = ask("front", image=image)["points"]
+    assert points[0]["arena_bytes"] == ask("plan", image=image, objective="ram")["arena_bytes"]
+    for point in points:
+        plan = ask("plan", image=image, ram=point["arena_bytes"])
+        assert plan["arena_bytes"] <= point["arena_bytes"]
+        assert plan["f"] >= point["f"]  # no plan of this size does less work
+        assert plan["cost"] <= point["cost"] * (1 + 1e-9)  # and of this size it is a cheapest one
+    with pytest.raises(PlanError):
+        ask("plan", image=image, ram=points[0]["arena_bytes"] - 1)
+    for one, other in pairwise(points):
+        assert one["arena_bytes"] < other["arena_bytes"] and one["macs"] > other["macs"]
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_the_analysis_is_of_the_plan_that_is_made(board: str) -> None:
+    session = Session()
+    for options in ({}, {"objective": "ram"}, {"in_place": "none"}):
+        about = {"model": "ds_cnn", "options": options}
+        (verdict,) = handle({"kind": "analyze", **about, "boards": [board]}, session)["boards"]
+        plan = handle({"kind": "plan", **about, "board": board}, session)
+        for key in ("arena_bytes", "f", "cost", "strategy", "flash_bytes"):
+            assert verdict[key] == plan[key]
+
+
+def test_the_analysis_keeps_limits_and_says_by_how_much_they_are_missed() -> None:
+    about = {"kind": "analyze", "model": "ds_cnn", "boards": ["cortex-m4"]}
+    least = Asker("ds_cnn", "cortex-m4")("plan", objective="ram")["arena_bytes"]
+    (verdict,) = handle({**about, "options": {"ram": least - 624, "max_flash": 1000}})["boards"]
+    ram, flash = verdict["needs"]
+    assert (ram["required"], ram["available"], ram["excess"]) == (least, least - 624, 624)
+    assert (flash["available"], flash["excess"]) == (1000, flash["required"] - 1000)
+    assert not verdict["fits"]
+
+
+def test_limits_leave_out_points_of_the_front() -> None:
+    ask = Asker("ds_cnn", "cortex-m4")
+    points = ask("front")["points"]
+    assert len(points) > 2
+    sizes = [point["arena_bytes"] for point in points]
+    assert [p["arena_bytes"] for p in ask("front", ram=sizes[1])["points"]] == sizes[:2]
+    limit = points[1]["f"]
+    assert [p["arena_bytes"] for p in ask("front", max_f=limit)["points"]] == sizes[1:]
+    cost = sorted(point["cost"] for point in points)[1]
+    within = ask("front", max_cost=cost)["points"]
+    assert within and all(point["cost"] <= cost for point in within)
+    with pytest.raises(PlanError, match="the arena requires") as caught:
+        ask("front", ram=sizes[0] - 1)
+    assert dict(caught.value.hints[0].settings) == {"ram": sizes[0]}
+    with pytest.raises(PlanError, match="the weight image requires"):
+        ask("front", max_flash=1000)
+
+
+def test_the_command_lists_only_points_that_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["front", "resnet8", "--board", "cortex-m4", "--json"]
+    assert cli.run(words) == 0
+    every = json.loads(capsys.readouterr().out)["points"]
+    assert cli.run([*words, "--ram", "18000"]) == 0
+    points = json.loads(capsys.readouterr().out)["points"]
+    assert 0 < len(points) < len(every)
+    assert all(point["arena_bytes"] <= 18000 for point in points)
+    assert cli.run([*words, "--ram", "16K"]) == 1
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "PLAN"
+
+
+def test_the_best_order_is_on_the_front(branches: str) -> None:
+    ask = Asker(branches, "host")
+    for options in ({}, {"in_place": "none"}):
+        given = ask("front", **options)["points"]
+        best = ask("front", order="best", **options)["points"]
+        assert best[0]["arena_bytes"] == ask("plan", objective="ram", order="best", **options)["arena_bytes"]
+        assert best[0]["arena_bytes"] <= given[0]["arena_bytes"]
+
+
+@pytest.fixture(scope="module")
+def branches(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file whose operators need less memory in another order."""
+    from netbuilder import NetBuilder
+
+    from buildtool.graph.tflite.writer import write_model
+
+    net = NetBuilder(5)
+    x = net.input((1, 12, 12, 8))
+    wide = [net.conv(x, 48, kernel=(3, 3), same=True) for _ in range(3)]
+    moved = [net.flatten(w) for w in wide]
+    joined = net.concat([net.conv(w, 4) for w in wide])
+    path = tmp_path_factory.mktemp("branches") / "branches.tflite"
+    path.write_bytes(write_model(net.graph([net.conv(joined, 8), moved[0]])))
+    return str(path)

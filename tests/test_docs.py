@@ -1,0 +1,59 @@
+"""The pages in docs/: the first one lists them all, links lead somewhere, files they name are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+FOLDERS = ("buildtool", "plugins", "kernels", "tests", "benchmarks", "examples", "site_scons", "docs", ".ci")
+# a file's name in quotes, or a path below one of the repository's folders anywhere
+NAMED = re.compile(
+    r"`([\w*-]+\.(?:py|c|h|toml|md|cfg))`|(?<![\w./~-])((?:[\w.*-]+/)+[\w*-]+\.(?:py|c|h|toml|cfg))\b"
+)
+OUTPUTS = ("build/", "../")
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]*)(#[^)\s]*)?\)")
+
+
+def label(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def anchors(page: Path) -> set[str]:
+    """What links to a page's headings end with."""
+    headings = re.findall(r"(?m)^#+ (.*)$", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_first_page_lists_every_other_page_once() -> None:
+    first = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    linked = [target for target, _ in LINK.findall(first) if "/" not in target]
+    assert sorted(linked) == sorted(page.name for page in PAGES if page.name != "README.md")
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=label)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+        if target.startswith(("http://", "https://")):
+            continue
+        there = (page.parent / target).resolve() if target else page
+        assert there.exists(), f"{label(page)} links to {target}"
+        if anchor:
+            assert anchor[1:] in anchors(there), f"{label(page)} links to {target}{anchor}"
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=label)
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    """`plan/place/bounds.py` names a file by the end of its path."""
+    files = [str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
+    files += [path.name for path in ROOT.iterdir()]
+    for quoted, path in NAMED.findall(page.read_text(encoding="utf-8")):
+        name = quoted or path
+        if re.search(r"[A-Z]{3}|\*", name) or name.startswith(OUTPUTS):  # NAME_arena.json: a pattern
+            continue
+        found = any(f"/{path}".endswith(f"/{name}") for path in files)
+        assert found, f"{label(page)} names {name}, which does not exist"

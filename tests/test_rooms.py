@@ -1,0 +1,183 @@
+"""A room imports only rooms before it, and no modules are in a circle; runtime and typing imports alike."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Every package and module of buildtool belongs to the room with the longest name that it begins with,
+# and may import that room and those that stand above it.
+ORDER = (
+    "errors",
+    "modes",
+    "options",
+    "wire",
+    "session",
+    "client",
+    "graph",
+    "zoo",
+    "target",
+    "plan.types",
+    "plan.codec",
+    "plan.place",
+    "plan.schedule",
+    "plan.assemble",
+    "plan.check",
+    "plan.summary",
+    "plan.search",
+    "plan.baselines",
+    "plan.others",
+    "plan",
+    "emit",
+    "service.files",
+    "service.pipeline",
+    "service.firmware",
+    "service.requests",
+    "service.answers",
+    "service.emulation",
+    "service.handlers",
+    "service",
+    "report",
+    "integrate",
+    "arguments",
+    "cli",
+    "__main__",
+)
+LEAF = {"errors", "modes", "options", "wire", "client"}  # what the client may be made of
+FOREIGN_OF_LEAF = {"msgpack"}
+
+
+def modules(package: str, folder: Path) -> dict[str, Path]:
+    """Name -> file of every module of a package in `folder`."""
+    found = {}
+    for path in sorted((folder / package).rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def mentions(name: str, path: Path) -> Iterator[tuple[str, str]]:
+    """(module, name taken from it or "") of every import statement, wherever it stands in the file."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from ((base, alias.name) for alias in node.names)
+
+
+def imported(known: dict[str, Path]) -> dict[str, set[str]]:
+    """Module -> the modules among `known` that it imports, itself left out."""
+    found: dict[str, set[str]] = {}
+    for name, path in known.items():
+        targets = set()
+        for base, taken in mentions(name, path):
+            full = f"{base}.{taken}" if taken else base
+            targets.add(full if full in known else base)
+        found[name] = (targets & known.keys()) - {name}
+    return found
+
+
+MODULES = modules("buildtool", ROOT)
+IMPORTS = imported(MODULES)
+
+
+def room(module: str) -> str:
+    """The longest name of ORDER that a module of buildtool begins with; "" for the package itself."""
+    inner = module.partition(".")[2]
+    fitting = [name for name in ORDER if inner == name or inner.startswith(f"{name}.")]
+    assert fitting or not inner, f"{module} belongs to no room: name its room in ORDER"
+    return max(fitting, key=len, default="")
+
+
+def circle(edges: dict[str, set[str]]) -> list[str]:
+    """Some circle, its first name repeated at the end; empty where there is none."""
+    try:
+        graphlib.TopologicalSorter(edges).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_a_room_imports_only_rooms_before_it() -> None:
+    level = {"": -1} | {name: i for i, name in enumerate(ORDER)}
+    wrong = [
+        f"{module} ({room(module)}) imports {target} ({room(target)})"
+        for module, targets in IMPORTS.items()
+        for target in sorted(targets)
+        if level[room(target)] > level[room(module)]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_room_in_the_order_is_there() -> None:
+    rooms = {room(module) for module in MODULES}
+    outer = {name for name in ORDER if any(other.startswith(f"{name}.") for other in rooms)}
+    assert set(ORDER) - rooms - outer <= {"integrate"}
+
+
+def test_no_modules_are_in_a_circle() -> None:
+    assert circle(IMPORTS) == []
+
+
+def test_a_circle_is_found_and_typing_imports_count(tmp_path: Path) -> None:
+    folder = tmp_path / "pack"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "one.py").write_text("def f():\n    from pack import two\n")
+    (folder / "two.py").write_text(
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .one import f\n"
+    )
+    assert sorted(set(circle(imported(modules("pack", tmp_path))))) == ["pack.one", "pack.two"]
+
+
+def closure(start: str) -> set[str]:
+    """All modules of buildtool that importing a room's modules may bring in."""
+    found, queue = set[str](), [module for module in MODULES if room(module) == start]
+    while queue:
+        module = queue.pop()
+        if module not in found:
+            found.add(module)
+            queue += IMPORTS[module]
+    return found
+
+
+def test_the_client_is_a_leaf() -> None:
+    """It needs the standard library and msgpack, so that a build starts without numpy."""
+    brought = closure("client")
+    assert {room(module) for module in brought} <= LEAF | {""}
+    foreign = {
+        base.partition(".")[0] for module in brought for base, _ in mentions(module, MODULES[module])
+    } - {"buildtool", "__future__"}
+    assert foreign - sys.stdlib_module_names <= FOREIGN_OF_LEAF
+
+
+def test_the_scons_tools_import_the_client_alone() -> None:
+    for path in sorted((ROOT / "site_scons").rglob("*.py")):
+        for base, _ in mentions(path.stem, path):
+            if base.partition(".")[0] == "buildtool":
+                assert base == "buildtool.client", f"{path.name} imports {base}"
+
+
+@pytest.mark.parametrize("package", ["buildtool_plugins", "buildtool_kernels"])
+def test_buildtool_imports_no_plugin_and_no_kernel_family(package: str) -> None:
+    """They describe themselves as data, and are found by name at run time."""
+    for module, path in MODULES.items():
+        assert all(base.partition(".")[0] != package for base, _ in mentions(module, path)), module
+
+
+def test_plugins_see_the_errors_and_the_plugin_interface_only() -> None:
+    for module, path in modules("buildtool_plugins", ROOT / "plugins").items():
+        for base, _ in mentions(module, path):
+            if base.partition(".")[0] == "buildtool":
+                assert base.split(".")[1] in ("errors", "target"), f"{module} imports {base}"
+    assert circle(imported(modules("buildtool_plugins", ROOT / "plugins"))) == []
