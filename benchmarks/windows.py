@@ -14,15 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from buildtool.plan.assemble.streamed import assemble_streamed
 from single import Builder, Single
 
 from buildtool.emit.sources import emit
 from buildtool.graph.types import Attrs, Graph, Op, OpKind
-<<<<<<< HEAD
 from buildtool.plan.assemble.assemble import assemble
-=======
->>>>>>> main
 from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.receptive import accumulates, columns, rows, streams
 from buildtool.plan.schedule.timeline import Timeline
