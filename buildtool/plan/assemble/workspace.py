@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from buildtool.graph.types import Graph
+from buildtool.modes import InPlace
 from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import round_up
@@ -154,7 +155,7 @@ def _strip(
     found = []
     for i, k in enumerate(own):
         op, kernel = graph.ops[ops[items[i].lower]], kernels[ops[items[i].lower]]
-        if in_place == "none" or kernel is None or kernel.overlap is not Contract.PIXEL:
+        if in_place == InPlace.NONE or kernel is None or kernel.overlap is not Contract.PIXEL:
             continue
         for j, other in enumerate(own):
             # rows lie at their number modulo the window's rows: of equal windows, at the same place

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from buildtool.errors import UsageError
 from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.receptive import rows
@@ -60,8 +61,8 @@ def plan_strips(
     target: Target,
     segments: Sequence[Segment],
     *,
-    in_place: str = "rows",
-    image: str = "overwritable",
+    in_place: str = InPlace.ROWS,
+    image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> Plan:
     """The plan that runs `segments` in strips and all other operators one by one.

@@ -28,6 +28,7 @@ from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.numbering import is_numbered
 from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.modes import Image
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps
 from buildtool.plan.check.reads import alias_groups, sums_up
@@ -41,7 +42,7 @@ from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate
 from buildtool.target.types import KernelVariant, Target, Windows
 
-_IMAGES = ("overwritable", "resident", "stream")
+_IMAGES = tuple(Image)
 
 
 def check(plan: Plan, graph: Graph, target: Target) -> None:
@@ -53,7 +54,7 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     _check_identity(plan, graph, target)
     kernels = _check_kernels(plan, graph, target)
     _check_windows(plan, graph, kernels)
-    streamed = plan.moves or plan.image == "stream" or any(region.is_streamed for region in plan.regions)
+    streamed = plan.moves or plan.image == Image.STREAM or any(region.is_streamed for region in plan.regions)
     if streamed:
         _check_regions(plan, graph)
     timeline = Timeline.of(graph, plan.regions, plan.image)
@@ -268,7 +269,7 @@ def _check_overlaps(
         group = groups[operands[0]]
         mine = [number for number, step in enumerate(steps) if step.op == overlap.op]
         kept = {groups[t] for t in graph.outputs if t in groups}
-        if plan.image == "resident":
+        if plan.image == Image.RESIDENT:
             kept |= set(graph.inputs)
         if lives[group][1] != mine[-1] or group in kept:
             raise PlanError(

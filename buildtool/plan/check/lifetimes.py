@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.modes import Image
 from buildtool.plan.types import Step
 
 Life = tuple[int, int]  # first and last step
@@ -77,7 +78,7 @@ def lives_in_steps(
 
     for t in graph.inputs:
         touch(t, 0)
-        if image == "resident":
+        if image == Image.RESIDENT:
             touch(t, end)
     for number, step in enumerate(steps):
         op = graph.ops[step.op]

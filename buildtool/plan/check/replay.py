@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import ALIAS_KINDS, AxisAttrs, Graph, Op, OpKind
+from buildtool.modes import Image
 from buildtool.plan.check.memory import Memory
 from buildtool.plan.check.reads import Read, Span, reads, sums_up
 from buildtool.plan.schedule.timeline import Timeline
@@ -69,7 +70,7 @@ class _Replay:
     def run(self) -> dict[int, int]:
         """See `replay`."""
         memory, graph = self.memory, self.graph
-        if self.plan.image != "stream":
+        if self.plan.image != Image.STREAM:
             for t in graph.inputs:
                 memory.write(t, *memory.whole(t))
         computed: dict[int, int] = {}
@@ -88,7 +89,7 @@ class _Replay:
                 computed[step.op] = computed.get(step.op, 0) + pixels
         if self.moving:
             raise PlanError(f"a tensor moves at step {min(self.moving)}, which is no region's first")
-        kept = list(graph.outputs) + (list(graph.inputs) if self.plan.image == "resident" else [])
+        kept = list(graph.outputs) + (list(graph.inputs) if self.plan.image == Image.RESIDENT else [])
         for t in kept:
             if t in memory.groups:
                 memory.require(t, *memory.whole(t), "the end of the invoke")
