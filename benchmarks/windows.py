@@ -136,8 +136,8 @@ def count(singles: Sequence[Single], board: str, toolchain: str = "") -> Iterato
         sources = emit(graph, plan, target, "single")
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder)
-            tools = plugin.toolchain(target.board, toolchain, work)
-            elf = build_firmware(sources, plan, target, plugin, tools, work, ["-DNN_PROFILE"]).elf
+            tools = plugin.toolchain(target.board, toolchain)
+            elf = build_firmware(sources, plan, target, plugin, tools, work).elf
             rng = np.random.default_rng(1)
             sizes = (graph.tensors[t].size for t in graph.inputs)
             data = b"".join(rng.integers(-128, 128, size, np.int8).tobytes() for size in sizes)

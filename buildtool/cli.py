@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,8 +16,7 @@ from buildtool.errors import BuildtoolError, UsageError, to_data
 
 JSON_SCHEMA = 1  # of what --json prints
 
-Answer = dict[str, Any]
-Result = tuple[Answer, str, int]  # the answer, its text, the exit status
+Result = tuple[Mapping[str, Any], str, int]  # the answer, its text, the exit status
 
 
 # ---- subcommands ---------------------------------------------------------------------------------
@@ -154,7 +153,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
 # ---- requests and files --------------------------------------------------------------------------
 
 
-def _ask(args: argparse.Namespace, kind: str = "") -> Answer:
+def _ask(args: argparse.Namespace, kind: str = "") -> Any:
     """The service's answer to the request that the arguments make (of another `kind`)."""
     from buildtool.client.files import Located
     from buildtool.service import handle

@@ -268,7 +268,7 @@ OPTIONS: tuple[Option, ...] = (
         "F",
         "Upper limit for the work, as a multiple of the network's own: 1.1 allows a tenth more.",
         work,
-        default="none",
+        default="none; 2 for the front and for objective ram",
         strategies=LIMITED,
     ),
     _planning("max_cost", "COST", "Upper limit for the estimated cost.", limit, default="none"),

@@ -11,6 +11,7 @@ from buildtool.emit.layout import continued
 from buildtool.emit.names import comment, shape
 from buildtool.emit.network import Network
 from buildtool.graph.types import Tensor
+from buildtool.modes import Image
 from buildtool.plan.types import Plan
 
 
@@ -105,7 +106,7 @@ void {net}_set_yield(void (*hook)(void *context), void *context);
 
 
 def _input_note(plan: Plan) -> str:
-    return "leaves it there" if plan.image == "resident" else "overwrites it"
+    return "leaves it there" if plan.image == Image.RESIDENT else "overwrites it"
 
 
 def _row_source_prototype(network: Network) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from buildtool.emit.image import WeightImage, pieces
 from buildtool.graph.types import Graph
+from buildtool.modes import Image
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan
 from buildtool.target.types import KernelVariant, Target
@@ -38,7 +39,7 @@ class Network:
     @property
     def is_streamed(self) -> bool:
         """Whether the image comes row by row through a call-back."""
-        return self.plan.image == "stream"
+        return self.plan.image == Image.STREAM
 
     def after(self, moves: Iterable[Move]) -> Network:
         """The network as it is once some tensors have moved."""

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from buildtool.graph.flow import Flow, FlowOp
 
-OPERATORS = ("separate", "fused")
-
 _FOLLOWERS = frozenset(
     """batchnorm activation
     BatchNormalization Relu LeakyRelu PRelu Clip Sigmoid HardSigmoid HardSwish Elu Selu Tanh

@@ -23,7 +23,6 @@ from buildtool.graph.numbering import numbered
 from buildtool.graph.ordersearch import Segment, Uses, beam, search
 from buildtool.graph.types import ALIAS_KINDS, Graph
 
-ORDERS = ("given", "best")
 BUDGET = 40_000  # sets of executed operators looked at, in all
 MOST_OPS = 4096  # of a network; ancestors take a bit for each pair
 MOST_SEGMENT = 1024  # operators of a segment that is searched

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from buildtool.errors import Hint, Spelling, from_data, in_requests
 from buildtool.report.table import Cell, count, layer, table
+from buildtool.service.answers.types import AnalysisAnswer, Interface, Verdict
 
-Answer = Mapping[str, Any]
 PLACE_WIDTH = 64
 
 
-def text(answer: Answer, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
+def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
     """What the network is, whether it fits each board, and what would help where it does not.
 
     `spelling` writes options with their values, `name` an option alone.
@@ -21,7 +20,7 @@ def text(answer: Answer, spelling: Spelling = in_requests, name: Callable[[str],
     return "\n".join([*_network(answer), "", _boards(answer["boards"]), *advice])
 
 
-def _network(answer: Answer) -> list[str]:
+def _network(answer: AnalysisAnswer) -> list[str]:
     network = answer["network"]
     kinds = ", ".join(f"{number} {kind}" for kind, number in _most_first(network["kinds"]))
     lines = [
@@ -43,14 +42,14 @@ def _most_first(kinds: Mapping[str, int]) -> list[tuple[str, int]]:
     return sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _interface(tensor: Answer) -> str:
+def _interface(tensor: Interface) -> str:
     quantised = (
         "" if tensor["scale"] is None else f", scale {tensor['scale']:.6g}, zero point {tensor['zero_point']}"
     )
     return f"{tensor['name']}: {tensor['type']} {tensor['shape']}{quantised}"
 
 
-def _boards(boards: list[Answer]) -> str:
+def _boards(boards: list[Verdict]) -> str:
     titles = ["board", "fits", "RAM needed", "of", "flash needed", "of", "binds", "most RAM at"]
     rows: list[list[Cell]] = []
     for board in boards:
@@ -63,12 +62,12 @@ def _boards(boards: list[Answer]) -> str:
     return table(titles, rows) + "\nRAM and flash in bytes; flash is the weight image, the code comes on top."
 
 
-def _fits(board: Answer) -> str:
+def _fits(board: Verdict) -> str:
     excess = [f"{need['excess']:,} {need['what']}" for need in board["needs"] if need["excess"]]
     return "yes" if not excess else f"no: {' and '.join(excess)} too many"
 
 
-def _advice(boards: list[Answer], spelling: Spelling, name: Callable[[str], str]) -> list[str]:
+def _advice(boards: list[Verdict], spelling: Spelling, name: Callable[[str], str]) -> list[str]:
     lines: list[str] = []
     for board in boards:
         if board["fits"]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from buildtool.report.table import count
+from buildtool.service.answers.types import ArenaAnswer
 
 _MEANING = {
     "optimal": "optimal: no placement is lower",
@@ -15,7 +13,7 @@ _MEANING = {
 }
 
 
-def text(answer: Mapping[str, Any]) -> str:
+def text(answer: ArenaAnswer) -> str:
     """Height, bound, what is proven, effort: one a line."""
     height, capacity = answer["height_bytes"], answer["capacity_bytes"]
     lines = [

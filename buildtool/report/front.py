@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from buildtool.report.table import Cell, table
+from buildtool.service.answers.types import Figures, FrontAnswer, Peer
 
-Answer = Mapping[str, Any]
 
-
-def text(answer: Answer) -> str:
+def text(answer: FrontAnswer) -> str:
     """Points by memory, ascending; each does less work than the one before it."""
     head = (
         f"{answer['model']} on {answer['board']}, image {answer['image']}: "
         f"{len(answer['points'])} plans up to F {answer['max_f']:g} that no other beats in memory and work"
     )
-    rows: list[list[Cell]] = [_row("best", point, point["live_bytes"]) for point in answer["points"]]
+    rows: list[list[Cell]] = [
+        _row(point["strategy"], point, point["live_bytes"]) for point in answer["points"]
+    ]
     rows += [_row(peer["strategy"], peer, None) for peer in answer["beside"] if "error" not in peer]
     titles = ["strategy", "live bytes", "arena bytes", "F", "cost", "regions", "streamed", "groups"]
     lines = [head, "", table(titles, rows), "", *_notes(answer)]
@@ -24,7 +22,7 @@ def text(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def _row(strategy: str, figures: Answer, live: int | None) -> list[Cell]:
+def _row(strategy: str, figures: Figures | Peer, live: int | None) -> list[Cell]:
     return [
         strategy,
         live,
@@ -37,7 +35,7 @@ def _row(strategy: str, figures: Answer, live: int | None) -> list[Cell]:
     ]
 
 
-def _notes(answer: Answer) -> list[str]:
+def _notes(answer: FrontAnswer) -> list[str]:
     fitting = [p for p in answer["points"] if p["arena_bytes"] <= answer["available_bytes"]]
     hand_offs = ", ".join(map(str, answer["hand_offs"]))
     return [

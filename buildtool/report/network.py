@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from buildtool.report.table import count, layer
+from buildtool.service.answers.types import NetworkAnswer
 
 PLACE_WIDTH = 64
 _WEIGHTS = {
@@ -18,7 +16,7 @@ _OPERATORS = {
 }
 
 
-def text(answer: Mapping[str, Any]) -> str:
+def text(answer: NetworkAnswer) -> str:
     """What the network takes if nothing is shared, what must be live at once, what a placement takes."""
     kinds = sorted(answer["kinds"].items(), key=lambda item: (-item[1], item[0]))
     order = "the file's order"
@@ -48,5 +46,5 @@ def text(answer: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _ratio(part: int, answer: Mapping[str, Any]) -> str:
+def _ratio(part: int, answer: NetworkAnswer) -> str:
     return f"({100 * part / max(answer['total_bytes'], 1):.1f} % of all)"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from buildtool.report.table import Cell, table
+from buildtool.service.answers.types import MemorySize
 
 
-def text(sizes: Sequence[Mapping[str, Any]]) -> str:
+def text(sizes: Sequence[MemorySize]) -> str:
     """Each memory against its size, its sections below it; empty memories are left out."""
     rows: list[list[Cell]] = []
     for memory in sizes:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from buildtool.report import estimate
 from buildtool.report.table import count, headline
+from buildtool.service.answers.types import ValidationAnswer
 
-Answer = Mapping[str, Any]
 
-
-def text(answer: Answer) -> str:
+def text(answer: ValidationAnswer) -> str:
     """The verdict, the first difference if there is one, and the memory really used."""
     stack = answer["stack_high_water"]
     lines = [
@@ -27,12 +23,14 @@ def text(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def verdict(answer: Answer) -> str:
+def verdict(answer: ValidationAnswer) -> str:
     """One line: EQUAL, or how different, and where first."""
     if answer["exact"]:
         return "EQUAL to the bit"
     line = f"DIFFERENT by up to {answer['max_abs_diff']}"
     first = answer["first_difference"]
+    if first is None:
+        return line
     return (
         f"{line}; first in input {first['input']} at {first['operator']}, tensor '{first['tensor']}': "
         f"{count(first['elements'], 'element')}, from element {first['first_element']} on"

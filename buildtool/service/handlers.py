@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from buildtool.service import requests as r
+from buildtool.service.answers.types import (
+    AnalysisAnswer,
+    ArenaAnswer,
+    FrontAnswer,
+    NetworkAnswer,
+    ValidationAnswer,
+)
 from buildtool.session import Session
 
 SCHEMA = 1
@@ -17,7 +24,7 @@ Answer = dict[str, Any]
 
 def answer(request: r.Request, session: Session) -> Answer:
     """The answer to a request."""
-    return _HANDLERS[type(request)](request, session) | {"schema": SCHEMA}
+    return {**_HANDLERS[type(request)](request, session), "schema": SCHEMA}
 
 
 def ops(_request: r.Ops, _session: Session) -> Answer:
@@ -107,21 +114,21 @@ def plan(request: r.Plan, session: Session) -> Answer:
     return found
 
 
-def front(request: r.Front, session: Session) -> Answer:
+def front(request: r.Front, session: Session) -> FrontAnswer:
     """All plans of a model for a board that no other beats in memory and work."""
     from buildtool.service.answers.fronts import front_of
 
     return front_of(request, session)
 
 
-def analyze(request: r.Analyze, session: Session) -> Answer:
+def analyze(request: r.Analyze, session: Session) -> AnalysisAnswer:
     """Whether a model fits each board, what binds and by how much."""
     from buildtool.service.answers.analysis import analysis
 
     return analysis(request, session)
 
 
-def analyze_network(request: r.AnalyzeNetwork, _session: Session) -> Answer:
+def analyze_network(request: r.AnalyzeNetwork, _session: Session) -> NetworkAnswer:
     """What the memory of an ONNX or Darknet file would be."""
     from buildtool.service.answers.networks import network_analysis
 
@@ -216,7 +223,7 @@ def sizes(request: r.Sizes, _session: Session) -> Answer:
     }
 
 
-def validate(request: r.Validate, session: Session) -> Answer:
+def validate(request: r.Validate, session: Session) -> ValidationAnswer:
     """Runs a network and compares it with the reference."""
     from buildtool.service.emulation.validation import validation
 
@@ -247,14 +254,14 @@ def tflm(request: r.Tflm, _session: Session) -> Answer:
     }
 
 
-def arena(request: r.Arena, _session: Session) -> Answer:
+def arena(request: r.Arena, _session: Session) -> ArenaAnswer:
     """Solves an arena problem from a file."""
     from buildtool.service.answers import arena as problems
 
     return problems.arena(request.file, request.capacity, request.budget)
 
 
-_HANDLERS: dict[type, Callable[[Any, Session], Answer]] = {
+_HANDLERS: dict[type, Callable[[Any, Session], Mapping[str, Any]]] = {
     r.Ops: ops,
     r.Boards: boards,
     r.Zoo: zoo,

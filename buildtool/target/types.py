@@ -78,12 +78,10 @@ class Windows(enum.StrEnum):
 class Role(enum.StrEnum):
     """What emitted code needs done beside an operator's kernel.
 
-    COPY: a box of bytes to another place (slices of an output). FILL: a tensor with one value, before a
-    PAD's input is copied into it. JOIN: one part of a CONCATENATION by windows. ACCUMULATE: adds a window to
-    the sums of a global pooling, which FINISH turns into its output.
+    FILL: a tensor with one value, before a PAD's input is copied into it. JOIN: one part of a CONCATENATION
+    by windows. ACCUMULATE: adds a window to the sums of a global pooling, which FINISH turns into its output.
     """
 
-    COPY = "copy"
     FILL = "fill"
     JOIN = "join"
     ACCUMULATE = "accumulate"

@@ -6,6 +6,7 @@ import math
 
 from buildtool.errors import UsageError, did_you_mean
 from buildtool.graph.types import Graph
+from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.plan.schedule.timeline import Timeline
@@ -14,15 +15,15 @@ from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.types import Target
 
-IMAGES = ("overwritable", "resident")
+IMAGES = (Image.OVERWRITABLE, Image.RESIDENT)
 
 
 def plan(
     graph: Graph,
     target: Target,
     *,
-    in_place: str = "rows",
-    image: str = "overwritable",
+    in_place: str = InPlace.ROWS,
+    image: str = Image.OVERWRITABLE,
     enough: float = math.inf,
     session: Session | None = None,
 ) -> Plan:

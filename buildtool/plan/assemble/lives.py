@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from buildtool.modes import Image
 from buildtool.plan.schedule.timeline import Life, Timeline
 from buildtool.plan.types import SOURCE
 
@@ -31,13 +32,13 @@ def lives(timeline: Timeline) -> Lives:
             known = found.get(roots[tensor], life)
             found[roots[tensor]] = Life(min(known.first, life.first), max(known.last, life.last))
 
-    for t in graph.inputs if timeline.image != "stream" else ():
+    for t in graph.inputs if timeline.image != Image.STREAM else ():
         touch(t, Life(0, 0))
     for position, life in timeline.lives.items():
         op = graph.ops[position] if position != SOURCE else None
         for t in (*op.inputs, *op.outputs) if op else graph.inputs[:1]:
             touch(t, life)
     end = Life(timeline.last, timeline.last)
-    for t in (*graph.outputs, *(graph.inputs if timeline.image == "resident" else ())):
+    for t in (*graph.outputs, *(graph.inputs if timeline.image == Image.RESIDENT else ())):
         touch(t, end)
     return Lives(found, timeline.lives)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from buildtool.modes import Image
 from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.assemble.moves import Parted, place_in_parts
 from buildtool.plan.assemble.placement import place
@@ -49,7 +50,7 @@ def lay(
     placed = place(timed, overlaps, alignment)
     parted = Parted(placed, tuple(range(len(timed))), ())
     if placed.height > enough:
-        still = timeline.graph.inputs if timeline.image == "resident" else ()
+        still = timeline.graph.inputs if timeline.image == Image.RESIDENT else ()
         fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR or b.tensors[0] in still}
         parted = place_in_parts(timed, overlaps, alignment, ticks.starts, fixed, placed.height) or parted
     pairs = list(zip(parted.placed.buffers, parted.origin, strict=True))

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import Graph, Op
+from buildtool.modes import Image, InPlace
 from buildtool.plan.schedule.overlap import distance, permitted
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
 from buildtool.plan.schedule.schedule import Steps
@@ -34,7 +35,7 @@ def overlaps(
     """
     whole = {b.tensors[0]: i for i, b in enumerate(buffers) if b.kind is BufferKind.TENSOR}
     found = [*_of_operators(timeline, kernels, whole, in_place)]
-    if in_place == "rows":
+    if in_place == InPlace.ROWS:
         found += _of_regions(timeline, kernels, whole)
     return [o for o in found if o.op not in apart]
 
@@ -48,7 +49,7 @@ def _of_operators(
     """Overlaps in regions of one operator; `whole`: root -> the buffer that holds all of it."""
     alone = {region.ops[0] for region in timeline.regions if not region.is_streamed}
     ranges = timeline.ranges
-    for o in permitted(timeline.graph, ranges, kernels, in_place, timeline.image == "resident"):
+    for o in permitted(timeline.graph, ranges, kernels, in_place, timeline.image == Image.RESIDENT):
         source, result = ranges[o.input].tensors[0], ranges[o.output].tensors[0]
         if o.op in alone and source in whole and result in whole:
             yield Overlap(o.op, whole[source], whole[result], o.distance)
@@ -61,7 +62,7 @@ def _of_regions(
     graph, roots = timeline.graph, timeline.roots
     last_use = {roots[t]: p for p, op in enumerate(graph.ops) for t in op.inputs if t in roots}
     pinned = {roots[t] for t in graph.outputs if t in roots}
-    pinned |= set(graph.inputs) if timeline.image == "resident" else set()
+    pinned |= set(graph.inputs) if timeline.image == Image.RESIDENT else set()
     for run in timeline.runs:
         ops = run.region.ops
         if not run.region.is_streamed:

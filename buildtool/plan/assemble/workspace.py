@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from buildtool.graph.types import Graph
+from buildtool.modes import InPlace
 from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import columns_per_call
-from buildtool.plan.schedule.rings import Kept, windows
+from buildtool.plan.schedule.rings import LineBuffer, windows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Group, Region, Scheme
 from buildtool.target import catalogue
@@ -32,7 +33,7 @@ class Piece:
     first: int
     last: int
     size: int
-    windows: tuple[tuple[Kept, int], ...] = ()
+    windows: tuple[tuple[LineBuffer, int], ...] = ()
     scratch: tuple[tuple[int, int, int], ...] = ()
 
     def buffers(self, base: int, lives: Lives) -> list[Buffer]:
@@ -71,9 +72,9 @@ class Workspace:
     size: int
 
     @property
-    def windows(self) -> Iterator[Kept]:
+    def windows(self) -> Iterator[LineBuffer]:
         """The windows that lie in it."""
-        return (kept for piece in self.pieces for kept, _ in piece.windows)
+        return (window for piece in self.pieces for window, _ in piece.windows)
 
 
 def workspaces(
@@ -112,8 +113,8 @@ def workspace(
         # windows that keep columns between hand-offs are never free
         pieces += [Piece(slots, end - 1, k.size, ((k, 0),)) for k in own]
         pieces += [Piece(slots + i, slots + i, n, (), ((p, n, 0),)) for i, (p, n) in enumerate(wanted)]
-        held = sum(round_up(k.size, alignment) for k in own)
-        size, slots = max(size, held + max((round_up(n, alignment) for _, n in wanted), default=0)), end
+        kept = sum(round_up(k.size, alignment) for k in own)
+        size, slots = max(size, kept + max((round_up(n, alignment) for _, n in wanted), default=0)), end
     return Workspace(max(slots, 1), tuple(pieces), size)
 
 
@@ -138,7 +139,7 @@ def _strip(
     graph: Graph,
     group: Group,
     kernels: Sequence[KernelVariant | None],
-    own: Sequence[Kept],
+    own: Sequence[LineBuffer],
     scratch: Sequence[tuple[int, int]],
     alignment: int,
     in_place: str,
@@ -154,7 +155,7 @@ def _strip(
     found = []
     for i, k in enumerate(own):
         op, kernel = graph.ops[ops[items[i].lower]], kernels[ops[items[i].lower]]
-        if in_place == "none" or kernel is None or kernel.overlap is not Contract.PIXEL:
+        if in_place == InPlace.NONE or kernel is None or kernel.overlap is not Contract.PIXEL:
             continue
         for j, other in enumerate(own):
             # rows lie at their number modulo the window's rows: of equal windows, at the same place

@@ -13,6 +13,7 @@ from itertools import pairwise
 from buildtool.errors import PlanError, UsageError, suggest
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.baselines.msf_blocks import all_blocks
 from buildtool.plan.baselines.msf_layers import chain, layer
@@ -34,8 +35,8 @@ def plan_msf(
     *,
     ram: int | None = None,
     max_f: float | None = None,
-    in_place: str = "rows",
-    image: str = "overwritable",
+    in_place: str = InPlace.ROWS,
+    image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> Plan:
     """The plan of msf-CNN's choice.

@@ -15,6 +15,7 @@ from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import LiveRange, live_ranges
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.assemble.workspace import workspace
@@ -65,8 +66,8 @@ def best_strips(
     *,
     ram: int | None = None,
     max_f: float | None = None,
-    in_place: str = "rows",
-    image: str = "overwritable",
+    in_place: str = InPlace.ROWS,
+    image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> Plan:
     """The best plan in strips that was found: with `ram` the least work that fits, else the least arena.
@@ -104,7 +105,7 @@ def _plans(graph: Graph, target: Target, in_place: str, image: str, session: Ses
     )
 
 
-def promising(graph: Graph, target: Target, in_place: str = "rows") -> list[tuple[Segment, ...]]:
+def promising(graph: Graph, target: Target, in_place: str = InPlace.ROWS) -> list[tuple[Segment, ...]]:
     """The segments of every chain on the estimated front, least bytes first; none at all comes last."""
     search = _Search.of(graph, target, in_place)
     singles = list(search.singles())
@@ -224,7 +225,7 @@ class _Search:
         graph, ops = self.graph, found.region.ops
         result, source = graph.ops[ops[-1]].outputs[0], graph.ops[ops[0]].inputs[0]
         dies = any(r.tensors[0] == source and r.last in ops and not r.is_output for r in live)
-        if self.in_place != "rows" or not dies:
+        if self.in_place != InPlace.ROWS or not dies:
             return 0
         distance = region_distance(graph, found.steps, source, result)
         return 0 if distance is None else max(0, graph.tensors[result].size - distance)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from buildtool.errors import UsageError
 from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.inner import objection
 from buildtool.plan.schedule.receptive import rows
@@ -45,10 +46,10 @@ def parse_segments(text: str) -> tuple[Segment, ...]:
     for word in text.split(","):
         match = _SEGMENT.fullmatch(word)
         if match is None:
-            raise UsageError(f"segments: '{word.strip()}' is none", hint=FORM)
+            raise UsageError(f"segments: '{word.strip()}' is not a segment", hint=FORM)
         segment = Segment(*(int(number) for number in match.groups()))
         if segment.last < segment.first or segment.strips < 1:
-            raise UsageError(f"segments: '{segment}' is empty", hint=FORM)
+            raise UsageError(f"segments: '{segment}' has no operators or no strips", hint=FORM)
         if found and segment.first <= found[-1].last:
             raise UsageError(f"segments: '{segment}' does not come after '{found[-1]}'", hint=FORM)
         found.append(segment)
@@ -60,8 +61,8 @@ def plan_strips(
     target: Target,
     segments: Sequence[Segment],
     *,
-    in_place: str = "rows",
-    image: str = "overwritable",
+    in_place: str = InPlace.ROWS,
+    image: str = Image.OVERWRITABLE,
     session: Session | None = None,
 ) -> Plan:
     """The plan that runs `segments` in strips and all other operators one by one.

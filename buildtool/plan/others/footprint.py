@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from buildtool import modes
 from buildtool.graph.flow import Flow, Life, lives, peak, reordered
 from buildtool.graph.order import Order, least_peak_order
 from buildtool.plan.assemble.placement import SEARCH_NODES
@@ -11,7 +12,6 @@ from buildtool.plan.place import greedy
 from buildtool.plan.place.arena import Item, Problem, validate
 from buildtool.plan.place.solver import improve
 
-WEIGHTS = ("flash", "load")
 MOST_PLACED = 2048  # buffers; above, placing them takes long
 
 
@@ -35,8 +35,8 @@ class Footprint:
 
 
 def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tuple[Flow, Footprint]:
-    """The flow in the order that was asked for (graph.order.ORDERS), and what it takes."""
-    found = least_peak_order(flow) if order == "best" else None
+    """The flow in the order that was asked for (modes.Order), and what it takes."""
+    found = least_peak_order(flow) if order == modes.Order.BEST else None
     if found is not None and found.peak < found.given_peak:
         flow = _no_worse(flow, reordered(flow, found.order), weights)
     kept = lives(flow, weights=weights == "load")

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.graph.types import Graph
+from buildtool.modes import Image
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.inner import fed_by, needs
 from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, rows
@@ -133,7 +134,7 @@ class RegionCalls(NamedTuple):
 
 def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
     """The calls of a region's operators, in their order."""
-    fed = image == "stream" and graph.inputs[0] in graph.ops[region.ops[0]].inputs
+    fed = image == Image.STREAM and graph.inputs[0] in graph.ops[region.ops[0]].inputs
     if not region.is_streamed:
         (position,) = region.ops
         _, height, width, _ = graph.tensors[graph.ops[position].outputs[0]].nhwc
@@ -155,5 +156,5 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
             found.update(group_calls(graph, group, made))
             axis = needs(graph, group)[source][0]
             wanted = max(0, min(graph.tensors[source].nhwc[1], axis.high(made)))
-    fed = image == "stream" and fed_by(graph, region.groups, 0) == graph.inputs[0]
+    fed = image == Image.STREAM and fed_by(graph, region.groups, 0) == graph.inputs[0]
     return RegionCalls({p: found[p] for p in region.ops}, wanted if fed else 0)

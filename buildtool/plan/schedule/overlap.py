@@ -36,11 +36,12 @@ from buildtool.graph.types import (
     PoolAttrs,
     Tensor,
 )
+from buildtool.modes import InPlace
 from buildtool.plan.schedule.receptive import ROW_BY_ROW, WINDOWED
 from buildtool.plan.types import Overlap
 from buildtool.target.types import Contract, KernelVariant
 
-IN_PLACE = ("rows", "elementwise", "none")  # the contracts that may be used: all, `pixel` only, none
+IN_PLACE = tuple(InPlace)  # the contracts that may be used: all, `pixel` only, none
 
 
 def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | None:
@@ -112,10 +113,10 @@ def permitted(
     output nor (if the image is resident) a network input. Overlaps that save nothing are left out.
     """
     contracts = {
-        "rows": {Contract.ROW, Contract.PIXEL, Contract.PARTS},
-        "elementwise": {Contract.PIXEL},
-        "none": set(),
-    }[in_place]
+        InPlace.ROWS: {Contract.ROW, Contract.PIXEL, Contract.PARTS},
+        InPlace.ELEMENTWISE: {Contract.PIXEL},
+        InPlace.NONE: set(),
+    }[InPlace(in_place)]
     holder = {t: index for index, r in enumerate(ranges) for t in r.tensors}
     found = []
     for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
+from buildtool.modes import Image
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.inner import fed_by, made, needs
 from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, rows
@@ -50,7 +51,7 @@ class Run:
     steps: Steps
 
 
-def run(region: Region, graph: Graph, image: str = "overwritable") -> Run:
+def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
     """The one way in which a region runs; PlanError for a region that no scheme covers.
 
     A region that reads a streamed image (`image` is "stream") begins with the delivery of the rows
@@ -65,19 +66,19 @@ def run(region: Region, graph: Graph, image: str = "overwritable") -> Run:
     return Run(region, found, _steps_of(chain, graph, found))
 
 
-def schedule(region: Region, graph: Graph, image: str = "overwritable") -> tuple[Step, ...]:
+def schedule(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> tuple[Step, ...]:
     """The steps of one region as objects: see `run`."""
     return tuple(Step(*line) for line in run(region, graph, image).steps.tolist())
 
 
-def plan_steps(regions: Iterable[Region], graph: Graph, image: str = "overwritable") -> tuple[Step, ...]:
+def plan_steps(regions: Iterable[Region], graph: Graph, image: str = Image.OVERWRITABLE) -> tuple[Step, ...]:
     """The steps of all regions, one after the other; a lifetime's unit is an index into them."""
     return tuple(step for region in regions for step in schedule(region, graph, image))
 
 
 def _position(group: Group, graph: Graph) -> int:
     if not group.ops or not all(0 <= op < len(graph.ops) for op in group.ops):
-        raise PlanError(f"a group of operators {list(group.ops)}")
+        raise PlanError(f"a group names operators {list(group.ops)}, which the graph does not have")
     return group.ops[-1]
 
 
@@ -88,7 +89,7 @@ def _operator_steps(group: Group, graph: Graph, image: str) -> Steps:
         raise PlanError("only a single operator runs over all rows in one step", operator=str(group.ops))
     _, height, width, _ = graph.tensors[graph.ops[position].outputs[0]].nhwc
     steps = [(position, 0, height, 0, width)]
-    if image == "stream" and graph.inputs[0] in graph.ops[position].inputs:
+    if image == Image.STREAM and graph.inputs[0] in graph.ops[position].inputs:
         _, rows_in, width_in, _ = graph.tensors[graph.inputs[0]].nhwc
         steps = [*((SOURCE, y, y + 1, 0, width_in) for y in range(rows_in)), *steps]
     return np.array(steps, np.int32)
@@ -114,7 +115,7 @@ def links(region: Region, graph: Graph) -> list[Link]:
     found = []
     for index, group in enumerate(region.groups):
         if (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1:
-            raise PlanError(f"a group of operators {list(group.ops)} cannot be '{group.scheme}'")
+            raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
         last = graph.ops[_position(group, graph)]
         source = fed_by(graph, region.groups, index)
         axis = needs(graph, group)[source][0]
@@ -125,7 +126,7 @@ def links(region: Region, graph: Graph) -> list[Link]:
 
 def _advances(chain: Sequence[Link], graph: Graph, image: str) -> Iterator[Advance]:
     """How the groups of a streamed region advance, in order."""
-    from_source = image == "stream" and chain[0].input == graph.inputs[0]
+    from_source = image == Image.STREAM and chain[0].input == graph.inputs[0]
     done = [0] * len(chain)
     moving = [link.branches and Progress(link.branches) for link in chain]
     delivered = 0

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.modes import InPlace
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.calls import branch_calls, gained, in_steps
@@ -279,7 +280,7 @@ class Blocks:
     def _rewrites(self, block: Block) -> bool:
         """Whether an operator inside a block may write over the window it reads."""
         kernels = (self.e.kernels[p] for p in self.e.positions[block.first + 1 : block.last])
-        return self.e.in_place != "none" and any(k and k.overlap is Contract.PIXEL for k in kernels)
+        return self.e.in_place != InPlace.NONE and any(k and k.overlap is Contract.PIXEL for k in kernels)
 
     # ---- costs -----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from itertools import accumulate
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph, Op
+from buildtool.modes import Image, InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.receptive import Axis, accumulates, axes, by_rows, columns, row_inputs, rows
@@ -35,8 +36,8 @@ class Elements:
     kernels: tuple[KernelVariant | None, ...]
     alignment: int
     costs: Costs
-    image: str = "overwritable"
-    in_place: str = "rows"
+    image: str = Image.OVERWRITABLE
+    in_place: str = InPlace.ROWS
     loaded: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -97,7 +98,7 @@ class Elements:
     def last_read(self) -> Mapping[int, int]:
         """Root -> the last element that needs it, or one past the last of all."""
         found = {t: max(self.readers.get(t, (made,))) for t, made in self.made_at.items()}
-        kept = self.outputs | (frozenset(self.graph.inputs) if self.image == "resident" else frozenset())
+        kept = self.outputs | (frozenset(self.graph.inputs) if self.image == Image.RESIDENT else frozenset())
         found.update((t, len(self.positions)) for t in kept)
         return found
 
@@ -185,7 +186,7 @@ class Elements:
 
     def delivery(self, first: int, rows: int) -> float:
         """What so many rows of the input of a region that begins here cost, if they are delivered."""
-        fed = self.image == "stream" and self.roots[self.main(first)] == self.graph.inputs[0]
+        fed = self.image == Image.STREAM and self.roots[self.main(first)] == self.graph.inputs[0]
         return self.model.delivery(rows) if fed else 0.0
 
     def main(self, element: int) -> int:

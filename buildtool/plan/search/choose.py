@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from buildtool.errors import BuildtoolError, Hint, PlanError, suggest
 from buildtool.graph.types import Graph
+from buildtool.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.search.front import Front, Settings, front
 from buildtool.plan.search.paths import Search
@@ -33,7 +34,7 @@ class Limits:
     ram: int
     f: float | None = None
     cost: float | None = None
-    objective: str = "cost"
+    objective: str = Objective.COST
 
     def allow(self, plan: Plan) -> bool:
         """Whether a plan is within all limits."""
@@ -70,10 +71,10 @@ def _choose(
     """The best plan if there is one, the front, and all the plans that were looked at."""
     candidates: list[Plan] = []
     found = front(graph, target, settings, session)
-    if settings.image != "stream":
+    if settings.image != Image.STREAM:
         whole = _layerwise(graph, target, settings, limits, session)
         if (
-            limits.objective == "cost"
+            limits.objective == Objective.COST
             and limits.allow(whole)
             and not whole.moves
             and found.cost_tables.nothing_saves
@@ -81,9 +82,9 @@ def _choose(
             # No block weighs less than its operators do one by one.
             return whole, found, [whole]
         candidates.append(whole)
-    candidates += smallest(found, limits) if limits.objective == "ram" else cheapest(found, limits)
+    candidates += smallest(found, limits) if limits.objective == Objective.RAM else cheapest(found, limits)
     allowed = [plan for plan in candidates if limits.allow(plan)]
-    if limits.objective == "ram":
+    if limits.objective == Objective.RAM:
         chosen = min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost), default=None)
     else:
         chosen = min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
@@ -105,7 +106,7 @@ def _layerwise(
             session=session,
         )
 
-    moved = whole(limits.ram if limits.objective == "cost" else 0)
+    moved = whole(limits.ram if limits.objective == Objective.COST else 0)
     return whole(math.inf) if moved.moves and not limits.allow_work(moved) else moved
 
 

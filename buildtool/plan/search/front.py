@@ -28,6 +28,7 @@ from functools import cached_property
 from buildtool.errors import UsageError, suggest
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import Graph
+from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
@@ -55,8 +56,8 @@ class Settings:
     into the arena, by operator: see `Elements.loaded`.
     """
 
-    in_place: str = "rows"
-    image: str = "overwritable"
+    in_place: str = InPlace.ROWS
+    image: str = Image.OVERWRITABLE
     hand_off: int | None = None
     max_f: float = 2.0
     loaded: tuple[tuple[int, int], ...] = ()
@@ -208,7 +209,7 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
     What is found is kept in `session` for every network of the same topology.
     """
     kernels = catalogue.select_all(target, graph)
-    if settings.image == "stream":
+    if settings.image == Image.STREAM:
         refuse_unstreamable(graph, kernels)
     known = Elements(
         graph,

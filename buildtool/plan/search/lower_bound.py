@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.modes import InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.search.blocks import WHOLE
 from buildtool.plan.search.progress import ProgressTable
@@ -183,7 +184,7 @@ class LowerBounds:
             plain = (
                 self.t.live[block_form.first] - source.size + held + block_form.sums + base[block_form.step]
             )
-            apart = source.streamed or self.t.e.in_place != "rows" or source.last >= self.t.count
+            apart = source.streamed or self.t.e.in_place != InPlace.ROWS or source.last >= self.t.count
             row = (block_form.first, block_form.least_extra, plain, plain + block_form.window)
             rows.setdefault(apart, []).append(row)
         return [Begun(apart, *np.array(found, np.int64).T) for apart, found in rows.items()]

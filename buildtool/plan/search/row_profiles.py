@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from buildtool.modes import InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.receptive import accumulates, through
 from buildtool.plan.search.progress import BlockProgress, held
@@ -28,7 +29,7 @@ class RowProfiles:
     def __init__(self, tables: Tables, end: int) -> None:
         self.t, self.end = tables, end
         pooling = accumulates(tables.e.graph, tables.e.op(end - 1))
-        self.follows = tables.e.in_place == "rows" and not pooling
+        self.follows = tables.e.in_place == InPlace.ROWS and not pooling
         self.profiles: list[RowProfile] = []
         self._places: dict[RowProfile, int] = {}
         self._made: dict[tuple[int, int, int], int] = {}

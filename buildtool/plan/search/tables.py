@@ -17,6 +17,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
+from buildtool.modes import Image, InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import Axis
@@ -24,6 +25,12 @@ from buildtool.plan.search.blocks import Block, Blocks, Form, Lags
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.sections import Section
 from buildtool.target.costs import COST_UNITS
+
+_CONTRACTS: dict[InPlace, tuple[str, ...]] = {
+    InPlace.ROWS: ("row", "pixel"),
+    InPlace.ELEMENTWISE: ("pixel",),
+    InPlace.NONE: (),
+}
 
 
 class Objective(enum.Enum):
@@ -232,7 +239,7 @@ class Tables:
             _, height, width, channels = self.e.graph.tensors[read].nhwc
             image = root in self.e.graph.inputs
             row, last = width * channels, self.e.last_read[root]
-            streamed = image and self.e.image == "stream"
+            streamed = image and self.e.image == Image.STREAM
             found.append(Source(root, height, row, self.e.size(root), last, streamed))
         return tuple(found)
 
@@ -251,7 +258,7 @@ class Tables:
         """Bytes that a kernel over whole tensors may save by writing over its input."""
         e = self.e
         op, kernel = e.op(element), e.kernels[e.positions[element]]
-        allowed = {"rows": ("row", "pixel"), "elementwise": ("pixel",), "none": ()}[e.in_place]
+        allowed = _CONTRACTS[InPlace(e.in_place)]
         if kernel is None or kernel.overlap not in allowed or len(op.outputs) != 1:
             return 0
         best = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from buildtool.errors import Hint, PlanError, TargetError, suggest
 from buildtool.graph.types import Graph
+from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.layerwise import IMAGES
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.summary.binding import binding
@@ -36,8 +37,9 @@ def fit(plan: Plan, target: Target, graph: Graph | None = None, session: Session
         return
     at = binding(plan, graph, session)
     raise PlanError(
-        f"the arena requires {plan.arena_bytes} bytes, memory '{board.arena}' of board '{board.name}' has "
-        f"{available} available: {excess} too many; {at.live_bytes} are live in this operator",
+        f"the arena requires {plan.arena_bytes} bytes, but memory '{board.arena}' of board "
+        f"'{board.name}' has only {available} available, {excess} too many; "
+        f"{at.live_bytes} bytes are in use while this operator runs",
         operator=at.place or f"step {at.step}",
         hint=_remedies(plan, target, graph, excess),
     )
@@ -59,14 +61,14 @@ def _remedies(plan: Plan, target: Target, graph: Graph | None, excess: int) -> l
 
 
 def _modes(image: str, text: str) -> Hint:
-    return suggest(text, in_place="rows", image=image)
+    return suggest(text, in_place=InPlace.ROWS, image=image)
 
 
 def _smaller_images(plan: Plan, target: Target, graph: Graph) -> list[tuple[int, str]]:
     """Image modes with which the plan layer by layer is smaller than `plan`: (bytes, mode), ascending."""
     options = []
-    for image in IMAGES if plan.image != "stream" else ():
-        other = plan_layerwise(graph, target, in_place="rows", image=image)
+    for image in IMAGES if plan.image != Image.STREAM else ():
+        other = plan_layerwise(graph, target, in_place=InPlace.ROWS, image=image)
         if other.arena_bytes < plan.arena_bytes:
             options.append((other.arena_bytes, str(image)))
     return sorted(options)

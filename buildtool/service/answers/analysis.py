@@ -17,6 +17,7 @@ from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace, Objective, Strategy
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
+from buildtool.service.answers.types import AnalysisAnswer, Interface, NetworkFacts, Verdict
 from buildtool.service.pipeline.choose import least, nearest
 from buildtool.service.pipeline.needs import needs
 from buildtool.service.pipeline.options import PlanOptions
@@ -27,7 +28,7 @@ from buildtool.session import Session
 from buildtool.target.registry import board_names
 
 
-def analysis(request: Analyze, session: Session) -> dict[str, Any]:
+def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
     """The answer to an `analyze` request: the network, then a verdict for each board."""
     boards = request.boards or tuple(board_names())
     targets = [load_target(TargetChoice(board, cmsis_nn=request.cmsis_nn)) for board in boards]
@@ -41,7 +42,7 @@ def analysis(request: Analyze, session: Session) -> dict[str, Any]:
     }
 
 
-def _network(graph: Graph) -> dict[str, Any]:
+def _network(graph: Graph) -> NetworkFacts:
     bound = live_sum_bound(graph)
     op = graph.ops[bound.position] if graph.ops else None
     constants = {t for o in graph.ops for t in o.inputs if t >= 0 and graph.tensors[t].is_constant}
@@ -58,7 +59,7 @@ def _network(graph: Graph) -> dict[str, Any]:
     }
 
 
-def _interface(graph: Graph, index: int) -> dict[str, Any]:
+def _interface(graph: Graph, index: int) -> Interface:
     tensor = graph.tensors[index]
     quant = tensor.quant
     return {
@@ -70,9 +71,9 @@ def _interface(graph: Graph, index: int) -> dict[str, Any]:
     }
 
 
-def _verdict(prepared: Prepared) -> dict[str, Any]:
+def _verdict(prepared: Prepared) -> Verdict:
     target = prepared.target
-    verdict: dict[str, Any] = {"board": target.board.name, "title": target.board.title}
+    verdict: Verdict = {"board": target.board.name, "title": target.board.title}
     try:
         graph, plan = nearest(prepared)
         flash = image_layout(graph, plan_kernels(plan, target)).size

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from buildtool.errors import BuildtoolError
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
 from buildtool.plan.place.solver import decide, solve
+from buildtool.service.answers.types import ArenaAnswer
 from buildtool.service.files import File
 
 COMMON_NODES = 4_000_000  # the budget unless told otherwise: seconds, for
 COMMON_ITEMS = 256  # that many buffers; a node's cost grows with their square
 
 
-def arena(file: File, capacity: int | None, budget: int | None) -> dict[str, Any]:
+def arena(file: File, capacity: int | None, budget: int | None) -> ArenaAnswer:
     """The lowest placement found, or with a capacity in bytes any that fits; `files`: it as a table."""
     path, name = file.path, Path(file.path).name
     table = read_problem(file.read("the problem", MOST_BYTES), path=path)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.summary import peak
 from buildtool.plan.types import Load, Plan
+from buildtool.service.answers.types import Estimate, Facts, Loading
 from buildtool.service.pipeline.pipeline import Planned
 from buildtool.target.types import Board
 
 
-def facts(made: Planned) -> dict[str, Any]:
+def facts(made: Planned) -> Facts:
     """For an answer: `note` (""), `estimate` and `loading` (None where there is none)."""
     timeline = Timeline.of(made.graph, made.plan.regions, made.plan.image, made.session)
     return {
@@ -24,7 +24,7 @@ def facts(made: Planned) -> dict[str, Any]:
     }
 
 
-def _loads(made: Planned) -> dict[str, Any] | None:
+def _loads(made: Planned) -> Loading | None:
     """How constants come into the arena, and whether their buffers make it larger."""
     plan = made.plan
     if not plan.loads:
@@ -49,7 +49,7 @@ def _region_starts(timeline: Timeline) -> dict[int, int]:
     return {op: first for region, first in pairs for op in region.ops}
 
 
-def _estimate(plan: Plan, timeline: Timeline, board: Board) -> dict[str, Any] | None:
+def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
     """Seconds of computing, of loading, and of both as they overlap."""
     if board.estimate is None:
         return None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from buildtool.emit.image import image_layout
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.types import Plan
+from buildtool.service.answers.types import Figures, FrontAnswer, Peer, Refusal
 from buildtool.service.pipeline.choose import chosen
 from buildtool.service.pipeline.fronts import points, settings
 from buildtool.service.pipeline.needs import refuse_weights
@@ -17,10 +17,8 @@ from buildtool.service.pipeline.targets import load_target
 from buildtool.service.requests import Front
 from buildtool.session import Session
 
-Answer = dict[str, Any]
 
-
-def front_of(request: Front, session: Session) -> Answer:
+def front_of(request: Front, session: Session) -> FrontAnswer:
     """The answer to a `front` request. PlanError where no plan keeps the limits.
 
     Without a limit on memory the points that the board has no room for are there as well.
@@ -42,7 +40,7 @@ def front_of(request: Front, session: Session) -> Answer:
         "image": options.image,
         "in_place": options.in_place,
         "hand_offs": list(searched.hand_offs),
-        "max_f": searched.max_f,
+        "max_f": options.max_f or searched.max_f,
         "available_bytes": prepared.available,
         "macs": found[0].plan.macs_layerwise,
         "points": [
@@ -53,7 +51,7 @@ def front_of(request: Front, session: Session) -> Answer:
     }
 
 
-def _figures(plan: Plan) -> Answer:
+def _figures(plan: Plan) -> Figures:
     streamed = [region for region in plan.regions if region.is_streamed]
     return {
         "arena_bytes": plan.arena_bytes,
@@ -77,11 +75,11 @@ def _refused(prepared: Prepared) -> PlanError:
     return PlanError("no plan of the front keeps the limits", path=prepared.path)
 
 
-def _beside(prepared: Prepared, peers: bool) -> list[Answer]:
+def _beside(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
     """Plans of the other strategies that serve this network, with their figures."""
     strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
     strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []
-    found: list[Answer] = []
+    found: list[Peer | Refusal] = []
     for strategy in strategies:
         options = replace(prepared.options, strategy=strategy, hand_off=None)
         try:

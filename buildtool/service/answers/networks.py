@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from buildtool.graph.flow import Flow
 from buildtool.graph.fuse import fused
 from buildtool.plan.others.footprint import footprint
+from buildtool.service.answers.types import NetworkAnswer
 from buildtool.service.files import File
 from buildtool.service.pipeline.models import read_model_file
 from buildtool.service.pipeline.options import NetworkOptions
 
 
-def network_analysis(file: File, options: NetworkOptions) -> dict[str, Any]:
+def network_analysis(file: File, options: NetworkOptions) -> NetworkAnswer:
     """The answer to an `analyze` request for such a file."""
     flow = _read(read_model_file(file), file.path, options)
     if options.operators == "fused":

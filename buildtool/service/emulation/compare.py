@@ -11,6 +11,7 @@ import numpy.typing as npt
 from buildtool.errors import ToolError
 from buildtool.graph.types import DType, Graph, Tensor
 from buildtool.modes import Reference
+from buildtool.service.answers.types import DifferenceAnswer
 
 Array = npt.NDArray[np.generic]
 _WHOLE: Mapping[int, bytes] = {}
@@ -28,7 +29,7 @@ class Difference:
     max_abs: int
     first: int  # flat index of the first element that differs
 
-    def json(self) -> dict[str, object]:
+    def json(self) -> DifferenceAnswer:
         """For the answer of a request."""
         return {
             "input": self.input_set,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from buildtool.errors import UsageError, suggest
 from buildtool.modes import Reference
 from buildtool.service.answers.estimate import facts
+from buildtool.service.answers.types import ValidationAnswer
 from buildtool.service.emulation.compare import Array, Difference, difference, reference
 from buildtool.service.emulation.execute import Outcome, built, execute
 from buildtool.service.emulation.inputs import from_file, seeded
@@ -36,7 +35,7 @@ def inputs_of(wanted: Inputs, made: Planned) -> list[list[Array]]:
     return seeded(made.graph, wanted.count, wanted.seed)
 
 
-def validation(request: Validate, session: Session) -> dict[str, Any]:
+def validation(request: Validate, session: Session) -> ValidationAnswer:
     """The answer to a `validate` request."""
     which = request.reference
     made, sources = subject(request, session)
@@ -79,7 +78,7 @@ def _answer(
     runs: list[Outcome],
     found: list[Difference],
     plain: Outcome,
-) -> dict[str, Any]:
+) -> ValidationAnswer:
     traced = runs[-1].traces
     order = {t: i for i, t in enumerate(made.graph.activations())}
     first = min(found, key=lambda d: (d.input_set, order[d.tensor]), default=None)

@@ -6,6 +6,7 @@ import io
 from typing import Any
 
 from buildtool.errors import ToolError
+from buildtool.service.answers.types import MemorySize
 from buildtool.target.types import Board, Memory, MemoryKind
 
 FILL = b"\xff"  # of gaps: what erased flash holds
@@ -30,7 +31,7 @@ def _is_native(board: Board) -> bool:
     return board.emulator is not None and board.emulator.kind == "native"
 
 
-def size_report(data: bytes, board: Board) -> list[dict[str, object]]:
+def size_report(data: bytes, board: Board) -> list[MemorySize]:
     """Per memory: bytes used of its size, and the sections in it; largest section first.
 
     Initialised data counts twice: in RAM, and in the memory it is loaded from. A native image
@@ -66,7 +67,7 @@ def _load_address(loads: list[tuple[int, int, int]], address: int) -> int:
     return -1
 
 
-def _entry(name: str, size: int, rows: list[tuple[str, int]]) -> dict[str, object]:
+def _entry(name: str, size: int, rows: list[tuple[str, int]]) -> MemorySize:
     return {
         "memory": name,
         "used": sum(n for _, n in rows),

@@ -14,7 +14,7 @@ from buildtool.service.pipeline import strategies
 from buildtool.service.pipeline.fronts import layerwise, limits, points, settings
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import Prepared
-from buildtool.service.pipeline.slow_weights import loads_weights, with_loads
+from buildtool.service.pipeline.slow_weights import loads_weights, with_least_loads, with_loads
 
 ATTEMPTS = 8  # at keeping a limit together with the constants, by asking for less without them
 Placed = tuple[Graph, Plan]  # a plan, and the graph in the order of operators that it is for
@@ -135,9 +135,9 @@ def _cheap_with_loads(prepared: Prepared) -> Plan | None:
 def _loaded(bare: Plan, prepared: Prepared) -> Plan:
     """A plan with its constants in the arena: in as many buffers as the limit allows, or as few as can be."""
     (graph,), options = prepared.graphs, prepared.options
-    tight = options.objective == Objective.RAM or prepared.ram is None
-    goal = bare.arena_bytes if tight or prepared.ram is None else prepared.ram
-    return with_loads(bare, graph, prepared.target, options, goal, prepared.session)
+    if options.objective == Objective.RAM or prepared.ram is None:
+        return with_least_loads(bare, graph, prepared.target, options, prepared.session)
+    return with_loads(bare, graph, prepared.target, options, prepared.ram, prepared.session)
 
 
 def _too_large(prepared: Prepared) -> PlanError:

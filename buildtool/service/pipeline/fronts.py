@@ -15,7 +15,7 @@ from buildtool.graph.types import Graph
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline.prepare import Prepared
-from buildtool.service.pipeline.slow_weights import loaded, with_loads
+from buildtool.service.pipeline.slow_weights import loaded, with_least_loads
 
 if TYPE_CHECKING:
     from buildtool.plan.search.choose import Limits
@@ -52,7 +52,7 @@ def _of_one_order(graph: Graph, prepared: Prepared) -> Iterator[Point]:
     options, target = prepared.options, prepared.target
 
     def placed(bare: Plan, live: int | None = None) -> Point:
-        plan = with_loads(bare, graph, target, options, bare.arena_bytes, prepared.session)
+        plan = with_least_loads(bare, graph, target, options, prepared.session)
         return Point(_live(plan, graph, prepared) if live is None or plan is not bare else live, plan, graph)
 
     if options.image != Image.STREAM:
@@ -108,7 +108,8 @@ def settings(graph: Graph, prepared: Prepared) -> Settings:
     from buildtool.plan.search.front import Settings
 
     options = prepared.options
-    most = Settings.max_f if options.max_f is None else options.max_f
+    # as little above the limit as `Limits` allows, so that a point keeps the limit that is its own F
+    most = Settings.max_f if options.max_f is None else options.max_f + 1e-9
     constants = loaded(graph, prepared.target)
     return Settings(options.in_place, options.image, options.hand_off, most, constants)
 

@@ -10,6 +10,8 @@ from buildtool.service.pipeline.options import PlanOptions
 from buildtool.session import Session
 from buildtool.target.types import Board, Target
 
+ROUNDS = 8  # of asking for less
+
 
 def loads_weights(board: Board) -> bool:
     """Whether constants have to be brought into the arena before kernels read them."""
@@ -31,12 +33,30 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
     blocks = constants(graph, kernels)
     alignment = target.board.alignment
     found = []
-    for position, op in enumerate(graph.ops):
+    for position in range(len(graph.ops)):
         block = blocks.get(position)
         whole = round_up(block.size, alignment) if block else 0
-        alone = block.least_bytes(graph.tensors[op.outputs[0]].nhwc) if block else 0
+        alone = block.least_bytes() if block else 0
         found.append((whole, round_up(alone, alignment)))
     return tuple(found)
+
+
+def with_least_loads(
+    bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session
+) -> Plan:
+    """`bare` with buffers for its constants, in the smallest arena that is found.
+
+    Which constants come in slices depends on the goal, and not always for the better: what came out is
+    asked for again with a little less, as long as that helps.
+    """
+    best = with_loads(bare, graph, target, options, bare.arena_bytes, session)
+    for _ in range(ROUNDS if best is not bare else 0):
+        goal = best.arena_bytes - target.board.alignment
+        made = with_loads(bare, graph, target, options, goal, session)
+        if made.arena_bytes >= best.arena_bytes:
+            break
+        best = made
+    return best
 
 
 def with_loads(
