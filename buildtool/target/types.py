@@ -69,7 +69,10 @@ class Argument(enum.StrEnum):
 
 
 class Windows(enum.StrEnum):
-    """What a kernel computes in a call: ANY window of its output, or the WHOLE of it from whole inputs."""
+    """What a kernel computes in a call: ANY window of its output, or the WHOLE of it from whole inputs.
+
+    A kernel of ANY takes views that are parts of a wider tensor's channels; WHOLE takes none of these.
+    """
 
     ANY = "any"
     WHOLE = "whole"
