@@ -39,6 +39,7 @@ ORDER = (
     "plan",
     "emit",
     "service.files",
+    "service.answers.types",
     "service.pipeline",
     "service.firmware",
     "service.requests",
