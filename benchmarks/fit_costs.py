@@ -3,11 +3,11 @@
 The kernels of the boards' first family are counted over a spread of shapes (single.py), and each kernel's
 cost becomes the sum of terms (cost_terms.toml) with the least relative error, no coefficient negative.
 Boards of one family that differ in the length of their vector registers are fitted together. Printed:
-formula, shapes, and the largest and the mean error over them. With `--streamed MODEL ...` the layers
-of streamed plans are shapes too: a layer then is the sum of its calls, each with the rows and columns that it
-makes for oh and ow. With `--network MODEL ...` (a file or a name of the zoo) whole networks are predicted
-by the new formulas and counted on the first board; network_costs.py has the table of all. `--write` puts the
-formulas into the family's catalogue.toml.
+formula, shapes, and the largest and the mean error over them. Every shape is counted in one call and on
+windows (windows.py); with `--streamed MODEL ...` the layers of streamed plans are shapes too. A layer is the
+sum of its calls, each with the rows and columns that it makes for oh and ow. With `--network MODEL ...`
+(a file or a name of the zoo) whole networks are predicted by the new formulas and counted on the first
+board; network_costs.py has the table of all. `--write` puts the formulas into the family's catalogue.toml.
 """
 
 from __future__ import annotations
@@ -18,27 +18,33 @@ import itertools
 import re
 import tempfile
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import single
 import streamed
+import windows
 
-from buildtool.graph.types import OpKind
+from buildtool.graph.types import ALIAS_KINDS, Graph, OpKind
+from buildtool.plan.schedule.calls import Calls, region_calls
+from buildtool.plan.schedule.costs import parts
 from buildtool.plan.schedule.receptive import accumulates
-from buildtool.plan.schedule.schedule import plan_steps
 from buildtool.service import handle
 from buildtool.service.pipeline.models import load_model, read_graph
-from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, cost, features, select
-from buildtool.target.expression import evaluate
+from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, features, select
+from buildtool.target.costs import Pricer, geometry, once, variables
+from buildtool.target.expression import compiled
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_target
 from buildtool.target.types import KernelVariant, Target
 
 TERMS = Path(__file__).resolve().parent / "cost_terms.toml"
 DIGITS = 3  # of a coefficient
+SPARE = 0.02  # of the error, for a term less
+ROUNDS = 500  # of a fit; it takes about as many as there are terms
+WINDOWS_WEIGHT = 0.7  # of a single operator on windows, beside a layer of a network
+LIMITS = (1.0, 1.1)  # on F, of the streamed plans whose layers count
 
 
 def shapes() -> list[single.Single]:
@@ -119,24 +125,56 @@ def terms_of(kernel: KernelVariant) -> list[str]:
     return found
 
 
-def fitted(matrix: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Coefficients, none negative, with the least sum of squared relative errors.
+def fitted(matrix: np.ndarray, counts: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Coefficients, none negative, with the least sum of squared relative errors, of as few terms as will do.
 
-    Exact for so few terms: the best of all subsets whose unconstrained solution has no negative one.
+    While a term can go without the error's growing by more than SPARE, the one that does least goes.
     """
-    weighted = matrix / counts[:, None]
+    relative = matrix / counts[:, None] * weights[:, None]
+    scale = np.abs(relative).max(axis=0)
+    relative = relative / np.where(scale > 0, scale, 1)
+    kept = np.flatnonzero(scale > 0)
+    values = _least_squares(relative[:, kept], weights)
+    allowed = _error(relative[:, kept], values, weights) * (1 + SPARE) + 1e-6
+    kept, values = kept[values > 0], values[values > 0]
+    while len(kept) > 1:
+        fewer = [np.delete(kept, i) for i in range(len(kept))]
+        tried = [_least_squares(relative[:, some], weights) for some in fewer]
+        errors = [_error(relative[:, some], v, weights) for some, v in zip(fewer, tried, strict=True)]
+        best = int(np.argmin(errors))
+        if errors[best] > allowed:
+            break
+        kept, values = fewer[best], tried[best]
+    found = np.zeros(matrix.shape[1])
+    found[kept] = values / scale[kept]
+    return found
+
+
+def _error(matrix: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> float:
+    return float(((matrix @ values - wanted) ** 2).sum())
+
+
+def _least_squares(matrix: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The least sum of squares with no negative value: Lawson and Hanson's active sets."""
     columns = matrix.shape[1]
-    best, least = np.zeros(columns), np.inf
-    for size in range(1, columns + 1):
-        for chosen in itertools.combinations(range(columns), size):
-            some = weighted[:, chosen]
-            values, *_ = np.linalg.lstsq(some, np.ones(len(counts)), rcond=None)
-            error = float(((some @ values - 1) ** 2).sum())
-            if (values >= 0).all() and error < least - 1e-9:
-                least = error
-                best = np.zeros(columns)
-                best[list(chosen)] = values
-    return best
+    values, active = np.zeros(columns), np.zeros(columns, bool)
+    for _ in range(ROUNDS):
+        gain = matrix.T @ (wanted - matrix @ values)
+        if active.all() or (gain[~active] <= 1e-9).all():
+            break
+        active[np.where(active, -np.inf, gain).argmax()] = True
+        while True:
+            tried = np.zeros(columns)
+            tried[active] = np.linalg.lstsq(matrix[:, active], wanted, rcond=None)[0]
+            if (tried[active] > 0).all():
+                break
+            falling = active & (tried <= 0)
+            step = (values[falling] / (values[falling] - tried[falling] + 1e-300)).min()
+            values = values + step * (tried - values)
+            active &= values > 1e-12
+            values[~active] = 0
+        values = tried
+    return values
 
 
 def formula(terms: Sequence[str], coefficients: np.ndarray) -> str:
@@ -151,14 +189,16 @@ def formula(terms: Sequence[str], coefficients: np.ndarray) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """The variables of a layer's calls, how many there are of each, and counted instructions."""
+    """The variables of a layer's calls, how many there are of each, counted instructions, its weight."""
 
     calls: tuple[tuple[Mapping[str, int], int], ...]
     instructions: int
+    weight: float = 1.0
 
     def value(self, expression: str) -> float:
         """The sum of an expression over the calls."""
-        return sum(float(evaluate(expression, known)) * times for known, times in self.calls)
+        formula = compiled(expression)
+        return sum(float(formula(known)) * times for known, times in self.calls)
 
 
 def samples(target: Target, toolchain: str) -> dict[str, list[Sample]]:
@@ -174,32 +214,34 @@ def samples(target: Target, toolchain: str) -> dict[str, list[Sample]]:
     return found
 
 
-def windowed(target: Target, models: Sequence[str]) -> Iterator[tuple[str, Sample]]:
-    """(kernel, sample) of the layers of streamed plans that are made in several calls."""
+def windowed(target: Target, toolchain: str, models: Sequence[str]) -> Iterator[tuple[str, Sample]]:
+    """(kernel, sample) of single operators on windows, and of the layers of streamed plans."""
     bits = {VECTOR_BITS: target.board.core.vector_bits or LEAST_VECTOR_BITS}
+    for found in windows.count(shapes(), target.board.name, toolchain):
+        calls = _calls(found.graph, found.position, found.calls, bits)
+        yield found.kernel, Sample(calls, found.instructions, WINDOWS_WEIGHT)
+    plans = itertools.product(models, streamed.HAND_OFFS.values(), LIMITS)
     with tempfile.TemporaryDirectory() as folder:
-        for model, pixels in itertools.product(models, streamed.HAND_OFFS.values()):
-            found = streamed.count(model, target.board.name, streamed.options(pixels), Path(folder))
-            steps = plan_steps(found.plan.regions, found.graph, found.plan.image)
-            calls: dict[int, Counter[tuple[int, int]]] = {}
-            for step in steps:
-                calls.setdefault(step.op, Counter())[step.y1 - step.y0, step.x1 - step.x0] += 1
-            for position, windows in calls.items():
-                op = found.graph.ops[position] if position >= 0 else None
-                if op is None or windows.total() < 2 or accumulates(found.graph, op):
-                    continue
-                whole = features(found.graph, op) | bits
-                parts = tuple((_window(whole, *size), times) for size, times in windows.items())
-                yield found.plan.kernels[position], Sample(parts, found.by_operator[position])
+        for model, pixels, max_f in plans:
+            made = streamed.count(model, target.board.name, streamed.options(pixels, max_f), Path(folder))
+            for region in made.plan.regions:
+                for position, own in region_calls(made.graph, region, made.plan.image).operators.items():
+                    if not accumulates(made.graph, made.graph.ops[position]):
+                        calls = _calls(made.graph, position, own, bits)
+                        yield made.plan.kernels[position], Sample(calls, made.by_operator[position])
 
 
-def _window(whole: Mapping[str, int], rows: int, columns: int) -> Mapping[str, int]:
-    """The variables of a call that makes so many rows and columns."""
-    pixels, part = whole["oh"] * whole["ow"], rows * columns
-    scaled = {name: whole[name] * part // pixels for name in ("inputs", "outputs", "macs")}
-    scaled |= {name: whole[name] * rows // whole["oh"] for name in ("rows_met", "rows_inside")}
-    scaled |= {name: whole[name] * columns // whole["ow"] for name in ("columns_met", "columns_inside")}
-    return {**whole, **scaled, "oh": rows, "ow": columns}
+def _calls(
+    graph: Graph, position: int, calls: Calls, bits: Mapping[str, int]
+) -> tuple[tuple[Mapping[str, int], int], ...]:
+    """The variables of an operator's calls, and how many there are of each."""
+    of = geometry(graph, graph.ops[position])
+    rows, columns = parts(of, 0, calls.rows), parts(of, 1, calls.columns, calls.rings)
+    return tuple(
+        ({**variables(of, row, column), **bits}, times * often)
+        for row, times in rows
+        for column, often in columns
+    )
 
 
 def fit(
@@ -211,7 +253,7 @@ def fit(
     for target in targets:
         for name, some in samples(target, toolchain).items():
             by_kernel.setdefault(name, []).extend(some)
-        for name, sample in windowed(target, models):
+        for name, sample in windowed(target, toolchain, models):
             by_kernel.setdefault(name, []).append(sample)
     for kernel in targets[0].kernels:
         terms, measured = terms_of(kernel), by_kernel.get(kernel.name, [])
@@ -219,20 +261,23 @@ def fit(
             continue
         matrix = np.array([[sample.value(term) for term in terms] for sample in measured])
         counts = np.array([sample.instructions for sample in measured], np.float64)
-        text = formula(terms, fitted(matrix, counts))
+        weights = np.array([sample.weight for sample in measured])
+        text = formula(terms, fitted(matrix, counts, weights))
         errors = np.array([abs(sample.value(text) / sample.instructions - 1) for sample in measured])
         yield kernel, text, len(counts), float(errors.max()), float(errors.mean())
 
 
 def predicted(target: Target, costs: Mapping[str, str], model: str) -> float:
-    """The sum of a network's layers, by the new formulas where there are any."""
+    """The cost of a network run layer by layer, by the new formulas where there are any."""
     _, graph = read_graph(load_model(model))
+    pricer = Pricer(target.costs)
     total = 0.0
     for op in graph.ops:
-        if op.kind in (OpKind.RESHAPE, OpKind.SQUEEZE):
-            continue
-        kernel = select(target, graph, op)
-        total += cost(dataclasses.replace(kernel, cost=costs.get(kernel.name, kernel.cost)), graph, op)
+        if op.kind not in ALIAS_KINDS:
+            kernel = select(target, graph, op)
+            total += once(
+                pricer, dataclasses.replace(kernel, cost=costs.get(kernel.name, kernel.cost)), graph, op
+            )
     return total
 
 

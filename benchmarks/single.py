@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from buildtool.graph.numbering import graph_of
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import (
     Activation,
@@ -90,7 +91,7 @@ class Builder:
     def graph(self) -> Graph:
         """All of it."""
         outputs = tuple(t for op in self.ops for t in op.outputs)
-        return Graph("single", tuple(self.tensors), tuple(self.ops), tuple(self.inputs), outputs)
+        return graph_of("single", self.tensors, self.ops, self.inputs, outputs)
 
     def activation_bytes(self) -> int:
         """Of all inputs and outputs."""

@@ -1,8 +1,9 @@
-"""Prints what streaming costs: python benchmarks/streamed.py [--board B ...] [--worst N] [NETWORK ...]
+"""Prints what streaming costs: python benchmarks/streamed.py [--board B] [--max-f F] [--worst N] [NETWORK]...
 
-For each hand-off (1, 4, 8 pixels, whole rows) the plan of F = 1.00 with the least RAM, its image streamed,
-beside layer by layer: built, run in QEMU, compared with the executor, its executed instructions counted by
-layer and by function. A second table has the layers that grew most. Nothing is written.
+For each hand-off (1, 4, 8 pixels, whole rows) the plan with the least RAM and at most F times the work (1.0;
+--board and --max-f may be repeated), its image streamed, beside layer by layer: built, run in QEMU, compared
+with the executor, its executed instructions counted by layer and by function, and its cost against the
+count. A second table has the layers that grew most. Nothing is written.
 
 Where the instructions are that streaming adds, in per cent of layer by layer:
   loops       the emitted code, and the delivery of the image's rows
@@ -46,7 +47,8 @@ from buildtool.target.types import RunRequest, RunResult
 
 MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 NETWORKS = ("mobilenetv2_160", "mcunet_320k_imagenet")
-BOARDS = ("cortex-m4", "cortex-m55")
+BOARDS = ("cortex-m4", "cortex-m55")  # by default
+MORE_BOARDS = ("qemu-virt-rv32", "qemu-virt-rv32v", "qemu-virt-rv32v256")
 ROW = 1 << 16  # pixels: wider than any row, so whole rows are all there is
 HAND_OFFS = {"1": 1, "4": 4, "8": 8, "row": ROW}
 PARTS = ("loops", "set-up", "scratch", "arithmetic")
@@ -94,8 +96,9 @@ def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
 def _run(made: Planned, elf: Path, request: RunRequest, folder: Path) -> tuple[dict[str, bytes], str]:
     line = runner.command(made.target.board, elf)
     plugins = (counter.counting_plugin(), _address_plugin(folder))
+    isa = "riscv" if "riscv" in line[0] else "arm"
     loaded = [
-        *("-plugin", f"./{plugins[0].name},isa=arm,out={counter.OUTPUT}"),
+        *("-plugin", f"./{plugins[0].name},isa={isa},out={counter.OUTPUT}"),
         *("-plugin", f"./{plugins[1].name},out=addresses.txt"),
     ]
     outputs = replace(request, outputs=(*request.outputs, counter.OUTPUT, "addresses.txt"))
@@ -141,9 +144,14 @@ def _parts(functions: Counter[str], made: Planned, sources: Sources) -> dict[str
     return parts
 
 
-def options(pixels: int) -> PlanOptions:
-    """Of a plan whose hand-offs are so many pixels at least."""
-    return PlanOptions(image="stream", objective="ram", max_f=1.0, hand_off=pixels)
+def options(pixels: int, max_f: float = 1.0) -> PlanOptions:
+    """Of a plan whose hand-offs are so many pixels at least, and that does at most so much work."""
+    return PlanOptions(image="stream", objective="ram", max_f=max_f, hand_off=pixels)
+
+
+def _predicted(found: Counted) -> str:
+    """The plan's cost against the count."""
+    return f"{100 * (found.plan.cost / found.total - 1):+.2f} %"
 
 
 def _more(now: int, before: int, whole: int) -> str:
@@ -156,16 +164,17 @@ def _row(cells: Sequence[str]) -> str:
 
 def _summary(name: str, found: Counted, whole: Counted) -> str:
     parts = [_more(found.by_part[part], whole.by_part[part], whole.total) for part in PARTS]
-    counts = [f"{found.plan.arena_bytes:,}", f"{found.plan.f:.2f}", f"{found.total:,}"]
+    counts = [f"{found.plan.arena_bytes:,}", f"{found.plan.f:.2f}", _predicted(found), f"{found.total:,}"]
     return _row([name, *counts, _more(found.total, whole.total, whole.total), *parts])
 
 
 def summary(counted: Mapping[str, Counted], whole: Counted) -> Iterator[str]:
     """The table of hand-offs."""
-    heading = ("hand-off", "arena", "F", "instructions", "more", *PARTS)
+    heading = ("hand-off", "arena", "F", "predicted", "instructions", "more", *PARTS)
     yield _row(heading)
     yield "| --- |" + " ---: |" * (len(heading) - 1)
-    yield _row(["layer by layer", f"{whole.plan.arena_bytes:,}", "1.00", f"{whole.total:,}", *[""] * 5])
+    counts = [f"{whole.plan.arena_bytes:,}", "1.00", _predicted(whole), f"{whole.total:,}"]
+    yield _row(["layer by layer", *counts, *[""] * 5])
     for name, found in counted.items():
         yield _summary(name, found, whole)
 
@@ -200,12 +209,12 @@ def worst(counted: Mapping[str, Counted], whole: Counted, most: int) -> Iterator
             yield _row([*cells, *counts, f"{grown[p] / calls:,.0f}"])
 
 
-def tables(model: str, board: str, most: int) -> Iterator[str]:
+def tables(model: str, board: str, most: int, max_f: float) -> Iterator[str]:
     """Both tables of a network on a board."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         whole = count(model, board, LAYERWISE, folder)
-        counted = {name: count(model, board, options(n), folder) for name, n in HAND_OFFS.items()}
+        counted = {name: count(model, board, options(n, max_f), folder) for name, n in HAND_OFFS.items()}
     yield f"`{Path(model).stem}` on `{board}` ({whole.compiler}):"
     yield ""
     yield from summary(counted, whole)
@@ -220,14 +229,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("networks", nargs="*", metavar="NETWORK")
-    parser.add_argument("--board", action="append", choices=BOARDS)
+    parser.add_argument("--board", action="append", choices=BOARDS + MORE_BOARDS)
     parser.add_argument("--worst", type=int, default=0, metavar="N", help="layers in the second table")
+    parser.add_argument("--max-f", action="append", type=float, metavar="F", help="default: 1.0")
     given = parser.parse_args()
     for model in given.networks or [str(MODELS / f"{name}.tflite") for name in NETWORKS]:
         for board in given.board or BOARDS:
-            for line in tables(model, board, given.worst):
-                print(line, flush=True)
-            print()
+            for max_f in given.max_f or [1.0]:
+                for line in tables(model, board, given.worst, max_f):
+                    print(line, flush=True)
+                print()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ of whole tensors at a time. Each shape is counted on a few windows, chosen with 
 
 from __future__ import annotations
 
+import math
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,13 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from buildtool.plan.assemble.streamed import assemble_streamed
 from single import Builder, Single
 
 from buildtool.emit.sources import emit
+from buildtool.graph.numbering import graph_of
 from buildtool.graph.types import Attrs, Graph, Op, OpKind
+from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.receptive import accumulates, columns, rows, streams
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Region, Scheme
 from buildtool.service.firmware.firmware import build_firmware
 from buildtool.target.catalogue import select_all
@@ -125,16 +128,16 @@ def count(singles: Sequence[Single], board: str, toolchain: str = "") -> Iterato
     plugin = find_plugin(target.board)
     for image in images(singles):
         made = image.builder.graph()
-        graph = Graph("single", made.tensors, made.ops, made.inputs, made.ops[-1].outputs)
+        graph = graph_of("single", made.tensors, made.ops, made.inputs, made.ops[-1].outputs)
         kernels = select_all(target, graph)
         regions = tuple(Region((group,)) for group in image.groups)
-        how = {"strategy": "best", "in_place": "none", "image": "overwritable"}
-        plan = assemble_streamed(graph, target, regions, kernels, moving=False, **how)
+        timeline = Timeline.of(graph, regions, "overwritable")
+        plan = assemble(timeline, target, kernels, strategy="best", in_place="none", enough=math.inf)
         sources = emit(graph, plan, target, "single")
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder)
-            tools = plugin.toolchain(target.board, toolchain, work)
-            elf = build_firmware(sources, plan, target, plugin, tools, work, ["-DNN_PROFILE"]).elf
+            tools = plugin.toolchain(target.board, toolchain)
+            elf = build_firmware(sources, plan, target, plugin, tools, work).elf
             rng = np.random.default_rng(1)
             sizes = (graph.tensors[t].size for t in graph.inputs)
             data = b"".join(rng.integers(-128, 128, size, np.int8).tobytes() for size in sizes)

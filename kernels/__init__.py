@@ -1,10 +1,1 @@
-"""The C kernels, as package data: `root()` is the folder that holds include/ and the families."""
-
-from __future__ import annotations
-
-from pathlib import Path
-
-
-def root() -> Path:
-    """The folder of include/, reference/ and one folder an instruction set."""
-    return Path(__file__).resolve().parent
+"""The C kernels, as package data: include/, runtime/, and one folder a kernel family."""

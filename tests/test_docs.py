@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 FOLDERS = ("buildtool", "plugins", "kernels", "tests", "benchmarks", "examples", "site_scons", "docs", ".ci")

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
+from buildtool.service.requests import KINDS
 
 # Every package and module of buildtool belongs to the room with the longest name that it begins with,
 # and may import that room and those that stand above it.
@@ -20,6 +21,7 @@ ORDER = (
     "options",
     "wire",
     "session",
+    "identity",
     "client",
     "graph",
     "zoo",
@@ -37,11 +39,13 @@ ORDER = (
     "plan",
     "emit",
     "service.files",
+    "service.answers.types",
     "service.pipeline",
     "service.firmware",
     "service.requests",
     "service.answers",
     "service.emulation",
+    "service.describe",
     "service.handlers",
     "service",
     "report",
@@ -50,7 +54,7 @@ ORDER = (
     "cli",
     "__main__",
 )
-LEAF = {"errors", "modes", "options", "wire", "client"}  # what the client may be made of
+LEAF = {"errors", "modes", "options", "wire", "identity", "client"}  # what the client may be made of
 FOREIGN_OF_LEAF = {"msgpack"}
 
 
@@ -123,6 +127,13 @@ def test_every_room_in_the_order_is_there() -> None:
     rooms = {room(module) for module in MODULES}
     outer = {name for name in ORDER if any(other.startswith(f"{name}.") for other in rooms)}
     assert set(ORDER) - rooms - outer <= {"integrate"}
+
+
+def test_no_room_inside_a_room_is_called_as_another_or_as_a_request() -> None:
+    rooms = [name for name in ORDER if (ROOT / "buildtool" / name.replace(".", "/")).is_dir()]
+    inner = [name.rpartition(".")[2] for name in rooms if "." in name]
+    assert len(set(inner)) == len(inner) > 8
+    assert not set(inner) & {*(name for name in rooms if "." not in name), *KINDS}
 
 
 def test_no_modules_are_in_a_circle() -> None:

@@ -1,8 +1,36 @@
 """Sessions: a value is made once, the ones used last stay, failures are not kept."""
 
+import ast
+
 import pytest
+from paths import ROOT
 
 from buildtool.session import Session
+
+PLAIN = {"str", "int", "float", "bool", "type", "Path", "Path | None"}  # what a cached function may be asked
+
+
+def remembering(path):
+    """Functions under functools.cache or lru_cache, with how each of their arguments is annotated."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for decorator in getattr(node, "decorator_list", ()):
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            if ast.unparse(called).rpartition(".")[2] in ("cache", "lru_cache"):
+                arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                yield node.name, [ast.unparse(a.annotation) if a.annotation else a.arg for a in arguments]
+
+
+def test_no_function_remembers_what_it_made_of_a_graph_or_a_target():
+    """Nor of any other object: a memo that outlives a request is asked with plain values only."""
+    for path in sorted((ROOT / "buildtool").rglob("*.py")):
+        for name, kinds in remembering(path):
+            assert set(kinds) <= PLAIN, f"{path.name}: {name} remembers by {kinds}"
+
+
+def test_a_memo_on_an_object_is_found(tmp_path):
+    path = tmp_path / "memo.py"
+    path.write_text("@functools.lru_cache(maxsize=8)\ndef f(graph: Graph, n: int) -> int: ...\n")
+    assert list(remembering(path)) == [("f", ["Graph", "int"])]
 
 
 def test_a_value_is_made_once_per_kind_and_key():

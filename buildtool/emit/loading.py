@@ -14,7 +14,7 @@ from buildtool.errors import PlanError
 from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.loads import constants
 from buildtool.plan.types import Load
-from buildtool.target.types import Argument, KernelVariant, Role
+from buildtool.target.types import Argument, KernelVariant
 
 
 class Loading:
@@ -99,7 +99,6 @@ class Loading:
             Argument.WINDOW: "&window",
             Argument.SCRATCH: "NULL",
         }
-        beside = out + " + c" if pixels == 1 else network.scratch(load.op)
         body = [
             f"const int32_t count = nn_least({count}, {channels} - c);",
             f"const int32_t next = nn_least({count}, {channels} - c - count);",
@@ -107,21 +106,16 @@ class Loading:
             "    loaded();",
             "}",
             *(begin if load.slots == 2 else []),
-            f"const nn_view out = nn_whole({beside}, {rows}, {columns}, count);",
+            "const nn_view out = nn_part(&all, c, count);",
             invocation(kernel, arguments),
         ]
-        if pixels > 1:
-            shape = f"{{2, {{{pixels}, count}}, {{count, 1}}, {{{channels}, 1}}}}"
-            body.append(f"const nn_copy_geometry place = {shape};")
-            copied = {Argument.IN_DATA: beside, Argument.OUT_DATA: f"{out} + c"}
-            copy = network.target.routine(Role.COPY)
-            body.append(invocation(copy, {Argument.GEOMETRY: "&place", **copied}))
         body += begin if load.slots == 1 else ["part = 1 - part;"]
         height, width, depth = view
         return [
             *(geometry(graph, op, "geometry") if Argument.GEOMETRY in kernel.call else []),
             f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
             f"const nn_view in = nn_whole({network.address(op.inputs[0])}, {height}, {width}, {depth});",
+            f"const nn_view all = nn_whole({out}, {rows}, {columns}, {channels});",
             *(["int32_t part = 0;"] if load.slots == 2 else []),
             f"for (int32_t c = 0; c < {channels}; c += {count}) {{",
             *("    " + line for line in body),

@@ -44,8 +44,6 @@ def plan_routines(plan: Plan, target: Target) -> list[Routine]:
     """What the emitted code of a plan calls beside its kernels."""
     chosen = plan_kernels(plan, target)
     found = [target.routine(role, k) for k in chosen if k for role, op in _BESIDE if op == k.op]
-    if any(load.channels for load in plan.loads):
-        found.append(target.routine(Role.COPY))
     fed = (chosen[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
     return found + [target.routine(role, k) for k in fed if k for role in (Role.ACCUMULATE, Role.FINISH)]
 

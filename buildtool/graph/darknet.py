@@ -78,7 +78,7 @@ def _sections(data: bytes) -> list[Section]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ModelError("the file is no text", hint="give a Darknet .cfg file") from None
+        raise ModelError("the file is not text", hint="give a Darknet .cfg file") from None
     found: list[Section] = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.partition("#")[0].partition(";")[0].strip()
@@ -87,7 +87,7 @@ def _sections(data: bytes) -> list[Section]:
         elif line:
             name, equals, value = line.partition("=")
             if not equals or not found:
-                raise ModelError(f"'{_shown(line)}' is no option of a section", operator=f"line {number}")
+                raise ModelError(f"'{_shown(line)}' is not an option of a section", operator=f"line {number}")
             found[-1].options[name.strip().lower()] = value.strip()
         if len(found) > MAX_LAYERS:
             raise ModelError(f"more than {MAX_LAYERS} sections")

@@ -234,7 +234,7 @@ def _joins(axis: int, parts: list[Shape], whole: Shape) -> None:
     for part in parts:
         resized = (*part[:axis], whole[axis], *part[axis + 1 :])
         fits = len(part) == len(whole) and resized == whole
-        demand(fits, f"shape {list(part)} is no part of {list(whole)} along axis {axis}")
+        demand(fits, f"shape {list(part)} is not part of {list(whole)} along axis {axis}")
     total = sum(part[axis] for part in parts)
     demand(total == whole[axis], f"{total} elements along axis {axis}, expected {whole[axis]}")
 

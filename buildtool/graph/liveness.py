@@ -15,7 +15,7 @@ class LiveRange:
 
     `tensors`: the one that is computed (or fed) first, then its aliases in operator order.
     `first` to `last`: positions in Graph.ops, both included; network inputs are there from
-    position 0 to the first operator that is no alias at least, network outputs until the last
+    position 0 to the first operator that is not an alias at least, network outputs until the last
     position. `size` in bytes.
     """
 
@@ -36,7 +36,7 @@ class LiveSum:
 
 
 def alias_roots(graph: Graph) -> dict[int, int]:
-    """Activation tensor -> the tensor whose bytes it shares (itself where it is no alias).
+    """Activation tensor -> the tensor whose bytes it shares (itself where it is not an alias).
 
     Raises ModelError where an operator reads a tensor that nothing made, and where an alias of a
     constant would have to become an activation without any code to copy it.

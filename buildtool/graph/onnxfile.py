@@ -19,7 +19,7 @@ MAX_NODES = 1 << 14
 MAX_RANK = 16
 MAX_NAME = 200
 MOST_SECONDS = 120  # that shape inference may take in all
-SMALL = 1024  # elements: larger constants are no shapes, so inference need not see them
+SMALL = 1024  # elements: larger constants are not shapes, so inference need not see them
 
 _BITS = {1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64}
 _BITS |= {15: 128, 16: 16, 17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4, 24: 8}
@@ -131,7 +131,7 @@ def check_names(graph: Proto) -> None:
     for node in graph.node:
         names += [node.op_type, *node.input, *node.output]
     if not all(isinstance(name, str) for name in names):
-        raise ModelError("a name that is no text", hint="export the model again")
+        raise ModelError("a name that is not text", hint="export the model again")
 
 
 def _node(node: Proto, index: int) -> Node:
@@ -169,7 +169,7 @@ def _fix_inputs(inputs: Iterable[Proto], size: tuple[int, int] | None) -> None:
     """Open batches become 1, images get `size`; what is open then is refused."""
     for value in inputs:
         if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
-            raise UnsupportedError("an input that is no tensor of a known rank", tensor=shown(value.name))
+            raise UnsupportedError("an input that is not a tensor of a known rank", tensor=shown(value.name))
         dims = value.type.tensor_type.shape.dim
         if size is not None and len(dims) == 4:
             dims[2].dim_value, dims[3].dim_value = size

@@ -69,7 +69,10 @@ class Argument(enum.StrEnum):
 
 
 class Windows(enum.StrEnum):
-    """What a kernel computes in a call: ANY window of its output, or the WHOLE of it from whole inputs."""
+    """What a kernel computes in a call: ANY window of its output, or the WHOLE of it from whole inputs.
+
+    A kernel of ANY takes views that are parts of a wider tensor's channels; WHOLE takes none of these.
+    """
 
     ANY = "any"
     WHOLE = "whole"
@@ -78,12 +81,10 @@ class Windows(enum.StrEnum):
 class Role(enum.StrEnum):
     """What emitted code needs done beside an operator's kernel.
 
-    COPY: a box of bytes to another place (slices of an output). FILL: a tensor with one value, before a
-    PAD's input is copied into it. JOIN: one part of a CONCATENATION by windows. ACCUMULATE: adds a window to
-    the sums of a global pooling, which FINISH turns into its output.
+    FILL: a tensor with one value, before a PAD's input is copied into it. JOIN: one part of a CONCATENATION
+    by windows. ACCUMULATE: adds a window to the sums of a global pooling, which FINISH turns into its output.
     """
 
-    COPY = "copy"
     FILL = "fill"
     JOIN = "join"
     ACCUMULATE = "accumulate"

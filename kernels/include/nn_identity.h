@@ -1,7 +1,7 @@
-/* What an image holds, in a section of its own that takes no memory of the board's: .nn_identity has
- * a line of text, ended by a zero byte, for every network that is linked, and one for the test
- * firmware. `readelf -p .nn_identity app.elf` shows them; buildtool refuses to run an image with the
- * plan of another one.
+/* What an image holds, in a section of its own that takes no memory of the board's: .nn_identity
+ * has a line of text, ended by a zero byte, for every network that is linked, and one for the test
+ * firmware. `readelf -p .nn_identity app.elf` shows them; buildtool refuses to run an image with
+ * the plan of another one.
  */
 #ifndef NN_IDENTITY_H
 #define NN_IDENTITY_H
@@ -16,7 +16,7 @@
 #define NN_COMPILER "gcc " NN_VERSION_(__GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__)
 #endif
 #define NN_IDENTITY(text)                                                                          \
-    __asm(".pushsection .nn_identity, \"\", %progbits\n\t.asciz \"buildtool " text                    \
+    __asm(".pushsection .nn_identity, \"\", %progbits\n\t.asciz \"buildtool " text                 \
           "\"\n\t.popsection")
 #else
 #define NN_COMPILER ""

@@ -12,7 +12,7 @@ from buildtool.emit.image import HEADER_BYTES
 from buildtool.errors import ToolError
 from buildtool.graph.types import OpKind
 from buildtool.service import handle
-from buildtool.service.emulation import validation
+from buildtool.service.emulation import subject
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import planned
 from buildtool.target.kernels import kernels_root
@@ -45,13 +45,13 @@ def _sealed(image):
 
 def _tampered(monkeypatch, change):
     """Validation with an emitter whose files went through `change(sources) -> files`."""
-    emit = validation.emit
+    emit = subject.emit
 
     def emit_changed(*arguments):
         sources = emit(*arguments)
         return dataclasses.replace(sources, files={**sources.files, **change(sources)})
 
-    monkeypatch.setattr(validation, "emit", emit_changed)
+    monkeypatch.setattr(subject, "emit", emit_changed)
 
 
 def _flip(monkeypatch, place_of, mask):

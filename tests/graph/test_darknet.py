@@ -105,7 +105,7 @@ def test_the_bound_counts_what_is_live_together():
         ("[route]\nlayers=7\n", ModelError, "refers to layer 7"),
         ("[route]\nlayers=\n", ModelError, "expected numbers"),
         ("[reorg]\nstride=5\n", ModelError, "stride of 5"),
-        ("[maxpool]\nnonsense\n", ModelError, "'nonsense' is no option"),
+        ("[maxpool]\nnonsense\n", ModelError, "'nonsense' is not an option"),
     ],
 )
 def test_errors_name_the_line(text, error, says):

@@ -11,7 +11,7 @@ from graphs import small_networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxexport import export
-from plan_nets import fed_graphs, graphs, make_target
+from plan_nets import SAME_3X3, Net, fed_graphs, graphs, make_target
 
 from buildtool import zoo
 from buildtool.emit.image import weight_image
@@ -23,6 +23,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.assemble.layerwise import plan as layerwise
+from buildtool.plan.baselines.strip_search import best_strips
 from buildtool.plan.check.check import check
 from buildtool.plan.codec import to_bytes
 from buildtool.plan.search.choose import Limits, best_plan
@@ -62,6 +63,23 @@ def test_a_plan_is_the_same_for_another_guise_and_holds_for_it(graph, seed):
 @given(graph=fed_graphs(), seed=SEEDS)
 def test_a_streamed_plan_is_the_same_for_another_guise_and_holds_for_it(graph, seed):
     assert_shared(graph, seed, lambda g, t: least_memory(g, t, "stream"))
+
+
+def bottlenecks():
+    """An image, then wide tensors between narrow ones: strips pay."""
+    net = Net((1, 24, 24, 3))
+    x = net.conv(net.inputs[0], 8, (3, 3), (2, 2), SAME_3X3)
+    for _ in range(2):
+        x = net.conv(net.depthwise(net.conv(x, 48), stride=(2, 2)), 8)
+    return net.graph(net.dense(net.mean(x), 4))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_searched_strips_are_the_same_for_another_guise(seed):
+    """Though a user names an operator by its number in the file, which the search must not see."""
+    planner = lambda g, t: best_strips(g, t, max_f=2.0)  # noqa: E731
+    assert any(region.is_streamed for region in planner(bottlenecks(), make_target()).regions)
+    assert_shared(bottlenecks(), seed, planner)
 
 
 def test_a_plan_is_checked_against_canonical_numbers_only():

@@ -1,12 +1,12 @@
 """The reference page of the options is the one that their table gives."""
 
-from pathlib import Path
+from paths import ROOT
 
 from buildtool import arguments
 from buildtool.options import OPTIONS
 from buildtool.report.options import page
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = ROOT / "docs"
 
 
 def test_the_page_is_current():

@@ -154,8 +154,8 @@ def test_parts_add_up_to_the_live_bytes(graph, plan, summary):
         assert sum(size for _, size in found.parts) - found.shared == found.fullest.bytes
         assert found.shared >= 0 and all(size > 0 for _, size in found.parts)
         uses = {use for use, _ in found.parts}
-        assert uses == {held.use for held in found.at_fullest}
-        assert set(found.at_fullest) <= set(found.held)
+        assert uses == {live.use for live in found.at_fullest}
+        assert set(found.at_fullest) <= set(found.buffers)
     if all(buffer.kind is not BufferKind.WEIGHTS for buffer in plan.buffers):
         assert summary.without_weights == summary.live
 
@@ -182,7 +182,7 @@ def test_what_a_buffer_is_depends_on_the_region():
     plan = plan_layerwise(net, make_target())
     summary = summarize(plan, net, plan_kernels(plan, make_target()), make_target().costs)
     residual = next(i for i, b in enumerate(plan.buffers) if net.ops[0].outputs[0] in b.tensors)
-    uses = [next((h.use for h in found.held if h.buffer == residual), None) for found in summary.regions]
+    uses = [next((h.use for h in found.buffers if h.buffer == residual), None) for found in summary.regions]
     # made, read by the expansion, kept while the depthwise and the projection run, read by the addition
     assert uses[:6] == [Use.OUTPUT, Use.INPUT, Use.KEPT, Use.KEPT, Use.INPUT, None]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from netbuilder import NetBuilder
+from paths import TESTS
 
 from buildtool import options as table
 from buildtool import zoo
@@ -17,7 +18,7 @@ from buildtool.service import handle
 from buildtool.service.requests import KINDS, parse
 
 NET = "ds_cnn"
-LIBRARY = str(Path(__file__).resolve().parents[1] / "support/cmsis_nn")
+LIBRARY = str(TESTS / "support/cmsis_nn")
 
 # A value of every option that is not its default, and what it needs beside it.
 VALUES: dict[str, object] = {

@@ -233,27 +233,29 @@ def run_parts(case: Case, seed: int, *, filler: int = 0) -> np.ndarray:
     """
     rng, noise = np.random.default_rng(seed), np.random.default_rng((seed, filler))
     arrays, shape = images(case)
+    rows, columns, depth = shape
     views = [_ring((rng, noise), a, (0, a.shape[0]), (0, a.shape[1]), (0, 0), True) for a in arrays]
-    margin = Margin.draw(rng, True)
-    shared = len(arrays) == 1 and arrays[0].shape[:2] == shape[:2] and bool(rng.integers(2))
-    if shared:
-        margin = Margin(margin.before, margin.behind + arrays[0].shape[2])
-    stride = margin.before + shape[2] + margin.behind
-    room = Room(noise, shape[0] * shape[1] * stride)
-    pixels = room.middle.reshape(shape[0], shape[1], stride)
-    out, part = part_view(pixels, margin, 0, *shape[:2])
-    if shared:
-        pixels[:, :, stride - margin.behind :][:, :, : arrays[0].shape[2]] = arrays[0]
-        behind = Margin(margin.before + shape[2], margin.behind - arrays[0].shape[2])
-        views = [part_view(pixels, behind, 0, *shape[:2])[0]]
+    beside = arrays[0].shape[2] * int(rng.integers(2))  # channels of the input next to the output's
+    if len(arrays) > 1 or arrays[0].shape[:2] != (rows, columns):
+        beside = 0
+    outer, first = Margin.draw(rng, True), bool(rng.integers(2))  # first: the input before the output
+    margin = Margin(outer.before + beside * first, outer.behind + beside * (not first))
+    room = Room(noise, rows * columns * (margin.before + depth + margin.behind))
+    pixels = room.middle.reshape(rows, columns, -1)
+    out, part = part_view(pixels, margin, 0, rows, columns)
+    if beside:
+        own = Margin(outer.before + depth * (not first), outer.behind + depth * first)
+        view, values = part_view(pixels, own, 0, rows, columns)
+        values[:] = arrays[0]
+        views = [view]
     for view, array in zip(views, arrays, strict=True):
         if len(arrays) > 1:  # as operand_view
             view.row_stride = 0 if array.shape[0] == 1 else view.row_stride
-            view.height, view.width = shape[:2]
-    left = pixels.copy()
-    compute(case.graph, case.op, views, out, (0, shape[0], 0, shape[1]))
+            view.height, view.width = rows, columns
+    before = pixels.copy()
+    compute(case.graph, case.op, views, out, (0, rows, 0, columns))
     room.check_guards()
-    check_margins(pixels, left, margin)
+    check_margins(pixels, before, margin)
     return part.reshape(case.out_shape).copy()
 
 

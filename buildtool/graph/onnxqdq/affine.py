@@ -51,5 +51,5 @@ def _floats(ctx: Context, node: Node, position: int) -> Array:
         return (value.data.reshape(-1).astype(np.float64) - value.quant.zero_point) * value.quant.scale
     data = ctx.array(node, position, "a parameter")
     if data.dtype.kind != "f" or data.ndim != 1 or not np.isfinite(data).all():
-        raise ModelError("a parameter that is no vector of finite numbers")
+        raise ModelError("a parameter that is not a vector of finite numbers")
     return data.astype(np.float64)

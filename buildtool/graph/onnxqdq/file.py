@@ -61,21 +61,21 @@ class Node:
         """An integer attribute."""
         value = self.attributes.get(name, default)
         if not isinstance(value, int):
-            raise ModelError(f"attribute {name} is no integer")
+            raise ModelError(f"attribute {name} is not an integer")
         return value
 
     def number(self, name: str, default: float) -> float:
         """A float attribute."""
         value = self.attributes.get(name, default)
         if not isinstance(value, (int, float)):
-            raise ModelError(f"attribute {name} is no number")
+            raise ModelError(f"attribute {name} is not a number")
         return float(value)
 
     def text(self, name: str, default: str) -> str:
         """A string attribute."""
         value = self.attributes.get(name, default)
         if not isinstance(value, str):
-            raise ModelError(f"attribute {name} is no string")
+            raise ModelError(f"attribute {name} is not a string")
         return value
 
     def integers(self, name: str) -> tuple[int, ...] | None:
@@ -84,7 +84,7 @@ class Node:
         if value is None or value == ():
             return None
         if not isinstance(value, tuple) or not all(isinstance(v, int) for v in value):
-            raise ModelError(f"attribute {name} is no list of integers")
+            raise ModelError(f"attribute {name} is not a list of integers")
         return tuple(int(v) for v in value)
 
 
@@ -181,7 +181,7 @@ def _attribute(a: Proto) -> Attribute:
         case 8:
             return tuple(bytes(v).decode("utf-8", "replace") for v in a.strings)
     hint = "fix conditions and unroll loops before exporting"
-    raise UnsupportedError("control flow, or an attribute that is no tensor, number or text", hint=hint)
+    raise UnsupportedError("control flow, or an attribute that is not a tensor, number or text", hint=hint)
 
 
 def to_array(tensor: Proto, name: str) -> Array:
@@ -210,7 +210,7 @@ def _interface(value: Proto) -> Interface:
     """A network input: open batch dimensions are 1, others are refused."""
     kind = value.type.tensor_type
     if not value.type.HasField("tensor_type") or not kind.HasField("shape"):
-        raise UnsupportedError("an input that is no tensor of a known rank", tensor=shown(value.name))
+        raise UnsupportedError("an input that is not a tensor of a known rank", tensor=shown(value.name))
     shape: list[int] = []
     for place, dim in enumerate(kind.shape.dim):
         known = dim.HasField("dim_value") and dim.dim_value >= 1

@@ -128,7 +128,7 @@ def _same_axis(old: Sequence[int], new: Sequence[int], axis: int) -> int:
 
 
 def fold(node: Node, inputs: list[Array]) -> Constant:
-    """An operator on constants that are no weights: shapes mostly; refuses what is not known or large."""
+    """An operator on constants that are not weights: shapes mostly; refuses what is not known or large."""
     if node.kind not in _RULES:
         hint = "simplify the model before (onnxsim, or onnxruntime's offline optimisation)"
         raise UnsupportedError("an operator on constants that is not folded", hint=hint)

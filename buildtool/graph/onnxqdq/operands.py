@@ -68,7 +68,7 @@ class Operands:
         """A constant operand of integers."""
         data = self.array(node, position, what)
         if data.dtype.kind not in "iu" or data.size > 4096:
-            raise ModelError(f"{what} is no list of integers", tensor=shown(node.input(position)))
+            raise ModelError(f"{what} is not a list of integers", tensor=shown(node.input(position)))
         return tuple(int(v) for v in data.reshape(-1))
 
     def scalar(self, node: Node, position: int, what: str) -> float:
@@ -79,5 +79,5 @@ class Operands:
             return steps * value.quant.scale
         data = self.array(node, position, what)
         if data.size != 1 or data.dtype.kind not in "fiu":
-            raise ModelError(f"{what} is no number", tensor=shown(node.input(position)))
+            raise ModelError(f"{what} is not a number", tensor=shown(node.input(position)))
         return float(data.reshape(-1)[0])

@@ -37,7 +37,7 @@ _FOLLOWED = ("QuantizeLinear", "DequantizeLinear", "Identity")
 def read_qdq(data: bytes, *, path: str = "") -> Graph:
     """The network of the .onnx file `data`; `path` only names it in errors.
 
-    Raises ModelError if the bytes are no well-formed model, UnsupportedError for one that is not a
+    Raises ModelError if the bytes are not a well-formed model, UnsupportedError for one that is not a
     static int8 network of the known operators, ToolError without the onnx package.
     """
     try:

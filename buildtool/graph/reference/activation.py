@@ -42,7 +42,9 @@ def table(graph: Graph, op: Op) -> Table:
     """
     source, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if source.dtype not in RANGES or out.dtype not in RANGES:
-        raise UnsupportedError(f"{op.kind} of {source.dtype} to {out.dtype} is no table", operator=op.place)
+        raise UnsupportedError(
+            f"{op.kind} of {source.dtype} to {out.dtype} is not a table", operator=op.place
+        )
     x = np.arange(256, dtype=np.uint8).view(source.dtype.value).astype(np.int64)
     x -= quantization(graph, op, op.inputs[0]).zero_point
     y = _FUNCTIONS[op.kind](graph, op, x, RANGES[out.dtype])

@@ -43,7 +43,7 @@ _MALFORMED = (
 def read_model(data: bytes, *, path: str = "") -> Graph:
     """The network in the .tflite file `data`; `path` only names it in errors.
 
-    Raises ModelError if the bytes are no well-formed model, UnsupportedError for a well-formed one
+    Raises ModelError if the bytes are not a well-formed model, UnsupportedError for a well-formed one
     that is not a static int8 network of the known operators.
     """
     try:

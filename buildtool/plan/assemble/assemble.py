@@ -49,7 +49,7 @@ def assemble(
 
     # 2. What lies in the arena: workspaces of regions, whole tensors and rings, sums of poolings.
     spaces = workspaces(timeline, kernels, alignment, in_place)
-    inside = {kept.tensor for space in spaces for kept in space.windows}
+    inside = {window.tensor for space in spaces for window in space.windows}
     buffers = [*tensor_buffers(timeline, alive, inside), *accumulators(timeline, alive)]
 
     # 3. Which of these may lie on each other.

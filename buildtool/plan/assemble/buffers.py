@@ -18,13 +18,13 @@ def tensor_buffers(timeline: Timeline, lives: Lives, windows: Collection[int]) -
     `windows`: tensors that lie in a region's workspace. What is never touched has no buffer.
     """
     names = _names(timeline.graph)
-    kept = {k.tensor: k for r in timeline.runs for k in rings(timeline.graph, r)}
+    in_rings = {k.tensor: k for r in timeline.runs for k in rings(timeline.graph, r)}
     found = []
     for shared in timeline.ranges:
         root = shared.tensors[0]
         if root in windows or root not in lives.tensors:
             continue
-        life, ring = lives.tensors[root], kept.get(root)
+        life, ring = lives.tensors[root], in_rings.get(root)
         kind, size = (BufferKind.RING, ring.size) if ring else (BufferKind.TENSOR, shared.size)
         rows, columns = (ring.rows, ring.columns) if ring else (0, 0)
         found.append(

@@ -1,8 +1,9 @@
 """Weights in slow memory: which constants are brought into the arena, when, and how many at a time.
 
 Constants of a region are there before it begins. Those of an operator that runs alone may come in
-slices of its output channels, each of which it computes over its whole output. Where there is room,
-they come while the region before computes, and a slice while the one before it is used.
+slices of its output channels, each of which it computes over its whole output, straight to where the
+channels belong. Where there is room, they come while the region before computes, and a slice while the
+one before it is used.
 """
 
 from __future__ import annotations
@@ -39,15 +40,10 @@ class Constants:
     factors: int = 0
     weights: int = 0
 
-    def least_bytes(self, output: tuple[int, int, int, int]) -> int:
-        """The least that an operator with this output (NHWC) needs of the arena while it runs alone."""
-        if self.channels < 2:
-            return round_up(self.size, HEAD)
-        pixels = output[1] * output[2]
-        beside = (
-            round_up(pixels, HEAD) if pixels > 1 else 0
-        )  # a channel's outputs, before they go to their places
-        return min(round_up(self.size, HEAD), self.slice_bytes(1) + beside)
+    def least_bytes(self) -> int:
+        """The least that an operator needs of the arena for its constants while it runs alone."""
+        whole = round_up(self.size, HEAD)
+        return whole if self.channels < 2 else min(whole, self.slice_bytes(1))
 
     def slice_bytes(self, channels: int) -> int:
         """Bytes of the block for so many of the channels."""
@@ -61,7 +57,6 @@ class _Way:
     channels: int
     slots: int
     bytes: int  # of the buffer
-    beside: int  # bytes for a slice of the output, before it goes to its place
 
 
 def with_loads(
@@ -83,8 +78,8 @@ def with_loads(
     """
     if target.board.alignment % HEAD:
         raise TargetError(
-            f"board '{target.board.name}' aligns buffers to {target.board.alignment} bytes, constants in the "
-            f"arena need {HEAD}",
+            f"board '{target.board.name}' aligns buffers to {target.board.alignment} bytes, but constants in "
+            f"the arena have to be aligned to {HEAD}",
             hint=f"alignment = {HEAD} in the board's file",
         )
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
@@ -116,9 +111,9 @@ class _Loader:
         """Chooses, and places everything again."""
         regions = self.timeline.regions
         spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
-        held = [self._live(span) for span in spans]
-        ways = [self._ways(region, used) for region, used in zip(regions, held, strict=True)]
-        early = self._early(regions, held, ways)
+        live = [self._live(span) for span in spans]
+        ways = [self._ways(region, used) for region, used in zip(regions, live, strict=True)]
+        early = self._early(regions, live, ways)
         extra, loads, apart = self._buffers(regions, spans, ways, early)
         placed = assemble(
             self.timeline,
@@ -152,17 +147,17 @@ class _Loader:
             reached = max(reached, end)
         return round_up(total, self.target.board.alignment)
 
-    def _ways(self, region: Region, held: int) -> dict[int, _Way]:
+    def _ways(self, region: Region, live: int) -> dict[int, _Way]:
         """Per operator of a region, how its constants come."""
-        found = {op: _Way(0, 1, self.constants[op].size, 0) for op in region.ops if op in self.constants}
+        found = {op: _Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
         if len(region.ops) > 1 or region.is_streamed or not found:
             return found
         op = region.ops[0]
-        if held + found[op].bytes > self.limit and self.constants[op].channels > 1:
-            found[op] = self._sliced(op, held)
+        if live + found[op].bytes > self.limit and self.constants[op].channels > 1:
+            found[op] = self._sliced(op, live)
         return found
 
-    def _sliced(self, op: int, held: int) -> _Way:
+    def _sliced(self, op: int, live: int) -> _Way:
         """The widest slices that fit, two of them if possible; single channels if nothing does."""
         block = self.constants[op]
         for slots in (2, 1):
@@ -170,7 +165,7 @@ class _Loader:
             while low < high:  # the most channels that fit
                 middle = (low + high + 1) // 2
                 way = self._slice(op, middle, slots)
-                if held + way.bytes + way.beside <= self.limit:
+                if live + way.bytes <= self.limit:
                     low = middle
                 else:
                     high = middle - 1
@@ -178,28 +173,21 @@ class _Loader:
                 return self._slice(op, -(-block.channels // -(-block.channels // low)), slots)
         return self._slice(op, 1, 1)
 
-    def _output(self, op: int) -> tuple[int, int, int, int]:
-        """The shape of an operator's output, NHWC."""
-        graph = self.timeline.graph
-        return graph.tensors[graph.ops[op].outputs[0]].nhwc
-
     def _slice(self, op: int, channels: int, slots: int) -> _Way:
-        _, rows, columns, _ = self._output(op)
-        beside = rows * columns * channels if rows * columns > 1 else 0
-        return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels), beside)
+        return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
     def _early(
-        self, regions: Sequence[Region], held: Sequence[int], ways: Sequence[Mapping[int, _Way]]
+        self, regions: Sequence[Region], live: Sequence[int], ways: Sequence[Mapping[int, _Way]]
     ) -> set[int]:
         """Regions whose constants come while the region before computes: all for which there is room."""
 
         def needs(index: int) -> int:
-            return sum(way.bytes + way.beside for way in ways[index].values())
+            return sum(way.bytes for way in ways[index].values())
 
         found: set[int] = set()
         for before, index in pairwise(range(len(regions))):
             # a slice comes early as well: the buffer is there then
-            if ways[index] and held[before] + needs(before) + needs(index) <= self.limit:
+            if ways[index] and live[before] + needs(before) + needs(index) <= self.limit:
                 found.add(index)
         return found
 
@@ -220,9 +208,6 @@ class _Loader:
                 loads.append(Load(op, len(extra), self.constants[op].size, way.channels, way.slots))
                 name = f"operator {op} constants"
                 extra.append(Buffer(BufferKind.WEIGHTS, name, (), way.bytes, first, span[1], op=op))
-                if way.beside:
-                    name = f"operator {op} slice"
-                    extra.append(Buffer(BufferKind.SCRATCH, name, (), way.beside, *span, op=op))
                 if way.channels:
                     sliced.add(op)
         return extra, loads, sliced

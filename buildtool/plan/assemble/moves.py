@@ -74,8 +74,8 @@ class _Problem:
     ) -> None:
         self.buffers, self.options = buffers, options
         end = max(b.last for b in buffers) + 1
-        held = [b for i, b in enumerate(buffers) if i in fixed]
-        free = [c for c in cuts if not any(b.first < c <= b.last for b in held)]
+        still = [b for i, b in enumerate(buffers) if i in fixed]
+        free = [c for c in cuts if not any(b.first < c <= b.last for b in still)]
         self.times = [0, *(c for c in free if 0 < c < end), end]
 
     def stretch(self, start: int, stop: int) -> _Stretch:

@@ -16,7 +16,7 @@ from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import columns_per_call
-from buildtool.plan.schedule.rings import Kept, windows
+from buildtool.plan.schedule.rings import LineBuffer, windows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Group, Region, Scheme
 from buildtool.target import catalogue
@@ -33,7 +33,7 @@ class Piece:
     first: int
     last: int
     size: int
-    windows: tuple[tuple[Kept, int], ...] = ()
+    windows: tuple[tuple[LineBuffer, int], ...] = ()
     scratch: tuple[tuple[int, int, int], ...] = ()
 
     def buffers(self, base: int, lives: Lives) -> list[Buffer]:
@@ -72,9 +72,9 @@ class Workspace:
     size: int
 
     @property
-    def windows(self) -> Iterator[Kept]:
+    def windows(self) -> Iterator[LineBuffer]:
         """The windows that lie in it."""
-        return (kept for piece in self.pieces for kept, _ in piece.windows)
+        return (window for piece in self.pieces for window, _ in piece.windows)
 
 
 def workspaces(
@@ -113,8 +113,8 @@ def workspace(
         # windows that keep columns between hand-offs are never free
         pieces += [Piece(slots, end - 1, k.size, ((k, 0),)) for k in own]
         pieces += [Piece(slots + i, slots + i, n, (), ((p, n, 0),)) for i, (p, n) in enumerate(wanted)]
-        held = sum(round_up(k.size, alignment) for k in own)
-        size, slots = max(size, held + max((round_up(n, alignment) for _, n in wanted), default=0)), end
+        kept = sum(round_up(k.size, alignment) for k in own)
+        size, slots = max(size, kept + max((round_up(n, alignment) for _, n in wanted), default=0)), end
     return Workspace(max(slots, 1), tuple(pieces), size)
 
 
@@ -139,7 +139,7 @@ def _strip(
     graph: Graph,
     group: Group,
     kernels: Sequence[KernelVariant | None],
-    own: Sequence[Kept],
+    own: Sequence[LineBuffer],
     scratch: Sequence[tuple[int, int]],
     alignment: int,
     in_place: str,

@@ -73,7 +73,7 @@ def layer(graph: Graph, op: Op) -> Layer:
     Raises UnsupportedError where `is_layer` is false.
     """
     if not is_layer(graph, op):
-        raise UnsupportedError("is no layer of the msf-CNN model", operator=op.place)
+        raise UnsupportedError("is not a layer of the msf-CNN model", operator=op.place)
     assert isinstance(op.attrs, ConvAttrs)
     _, rows, columns, channels = graph.tensors[op.inputs[0]].nhwc
     kernel = graph.tensors[op.inputs[1]].shape[1]

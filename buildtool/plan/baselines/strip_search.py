@@ -8,7 +8,7 @@ estimates, and each of its members is then planned and placed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from buildtool.errors import Hint, PlanError, suggest
 from buildtool.graph.digest import topology_digest
@@ -96,6 +96,9 @@ def best_strips(
 
 
 def _plans(graph: Graph, target: Target, in_place: str, image: str, session: Session) -> tuple[Plan, ...]:
+    # Segments name operators by their numbers in the file, on which no plan may depend: here by position.
+    ops = tuple(replace(op, index=position) for position, op in enumerate(graph.ops))
+    graph = replace(graph, ops=ops)
     return tuple(
         plan_strips(graph, target, segments, in_place=in_place, image=image, session=session)
         for segments in promising(graph, target, in_place)

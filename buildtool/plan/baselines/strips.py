@@ -46,10 +46,10 @@ def parse_segments(text: str) -> tuple[Segment, ...]:
     for word in text.split(","):
         match = _SEGMENT.fullmatch(word)
         if match is None:
-            raise UsageError(f"segments: '{word.strip()}' is none", hint=FORM)
+            raise UsageError(f"segments: '{word.strip()}' is not a segment", hint=FORM)
         segment = Segment(*(int(number) for number in match.groups()))
         if segment.last < segment.first or segment.strips < 1:
-            raise UsageError(f"segments: '{segment}' is empty", hint=FORM)
+            raise UsageError(f"segments: '{segment}' has no operators or no strips", hint=FORM)
         if found and segment.first <= found[-1].last:
             raise UsageError(f"segments: '{segment}' does not come after '{found[-1]}'", hint=FORM)
         found.append(segment)

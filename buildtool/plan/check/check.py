@@ -31,6 +31,7 @@ from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.modes import Image
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps
+from buildtool.plan.check.loads import check_loads
 from buildtool.plan.check.reads import alias_groups, sums_up
 from buildtool.plan.check.replay import replay
 from buildtool.plan.place.bounds import bound
@@ -58,7 +59,7 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     if streamed:
         _check_regions(plan, graph)
     timeline = Timeline.of(graph, plan.regions, plan.image)
-    _check_loads(plan, timeline)
+    check_loads(plan, timeline)
     if streamed:
         _check_streamed(plan, timeline, target, kernels)
         return
@@ -72,32 +73,6 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     allowed = _check_overlaps(plan, graph, kernels, steps, lives, holders)
     _check_conflicts(plan, allowed)
     _check_totals(plan, graph, steps)
-
-
-def _check_loads(plan: Plan, timeline: Timeline) -> None:
-    """Every load has a buffer of its own, which lives while its operator runs."""
-    graph, runs = timeline.graph, timeline.lives
-    taken: set[int] = set()
-    for load in plan.loads:
-        if (
-            load.op < 0
-            or load.op not in runs
-            or not 0 <= load.buffer < len(plan.buffers)
-            or load.buffer in taken
-        ):
-            raise PlanError(f"a load for operator {load.op} into buffer {load.buffer}")
-        taken.add(load.buffer)
-        buffer, place = plan.buffers[load.buffer], graph.ops[load.op].place
-        if buffer.kind is not BufferKind.WEIGHTS or buffer.op != load.op:
-            raise PlanError(f"its constants are loaded into buffer '{buffer.name}'", operator=place)
-        if buffer.first > runs[load.op].first or buffer.last < runs[load.op].last:
-            raise PlanError("its constants do not live as long as it runs", operator=place)
-        if load.slots not in (1, 2) or (not load.channels and (load.slots > 1 or buffer.size < load.size)):
-            raise PlanError(f"{buffer.size} bytes for constants of {load.size}", operator=place)
-        if load.channels < 0 or (load.channels and runs[load.op].first != runs[load.op].last):
-            raise PlanError("slices of its channels in more than one step", operator=place)
-        if load.channels and any(o.op == load.op for o in plan.overlaps):
-            raise PlanError("writes over its input, which it reads for every slice", operator=place)
 
 
 def _check_regions(plan: Plan, graph: Graph) -> None:
@@ -117,14 +92,14 @@ def _check_streamed(
     for position, kernel in enumerate(kernels):
         op = graph.ops[position]
         needed = scratch_bytes(kernel, graph, op, timeline.columns.get(position)) if kernel else 0
-        held = [b.size for b in plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position]
-        if needed and (len(held) != 1 or held[0] < needed):
+        found = [b.size for b in plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position]
+        if needed and (len(found) != 1 or found[0] < needed):
             place = graph.ops[position].place
-            raise PlanError(f"scratch of {held} bytes where {needed} are needed", operator=place)
+            raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {found}", operator=place)
     computed = replay(plan, timeline, kernels)
     macs = sum(pixel_macs(graph, graph.ops[op], pixels) for op, pixels in computed.items())
     if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
-        raise PlanError(f"{plan.macs} MACs declared, {macs} executed ({total_macs(graph)} layer by layer)")
+        raise PlanError(f"the plan declares {plan.macs} MACs, its steps execute {macs}")
 
 
 def _check_identity(plan: Plan, graph: Graph, target: Target) -> None:
@@ -138,13 +113,13 @@ def _check_identity(plan: Plan, graph: Graph, target: Target) -> None:
     if plan.image not in _IMAGES:
         raise PlanError(f"image mode '{plan.image}' is unknown", hint="known: " + ", ".join(_IMAGES))
     if plan.alignment < 1 or plan.alignment % target.board.alignment:
-        raise PlanError(f"alignment {plan.alignment} does not suit the board's {target.board.alignment}")
+        raise PlanError(f"alignment {plan.alignment} is no multiple of the board's {target.board.alignment}")
 
 
 def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVariant | None]:
     """Every operator has a kernel that serves it; aliases have none."""
     if len(plan.kernels) != len(graph.ops):
-        raise PlanError(f"{len(plan.kernels)} kernels for {len(graph.ops)} operators")
+        raise PlanError(f"the plan names {len(plan.kernels)} kernels for {len(graph.ops)} operators")
     known = {(variant.op, variant.name): variant for variant in target.kernels}
     chosen: list[KernelVariant | None] = []
     for op, name in zip(graph.ops, plan.kernels, strict=True):
@@ -185,7 +160,7 @@ def _check_tensor_buffers(
     for index, buffer in enumerate(plan.buffers):
         for t in buffer.tensors:
             if t not in groups:
-                raise PlanError(f"buffer '{buffer.name}' holds tensor {t}, which is no activation")
+                raise PlanError(f"buffer '{buffer.name}' holds tensor {t}, which is not an activation")
             if t in holder:
                 raise PlanError("a tensor has two buffers", tensor=graph.tensors[t].name)
             if buffer.kind is not BufferKind.TENSOR or groups[t] != groups[buffer.tensors[0]]:
@@ -220,7 +195,7 @@ def _check_scratch(
         needed = scratch_bytes(kernel, graph, op) if kernel else 0
         if needed and (len(live[number]) != 1 or live[number][0].size < needed):
             found = [b.size for b in live[number]]
-            raise PlanError(f"scratch of {found} bytes where {needed} are needed", operator=op.place)
+            raise PlanError(f"its kernel needs {needed} bytes of scratch, it has {found}", operator=op.place)
 
 
 def _check_placement(plan: Plan, target: Target, exact: bool = True) -> None:
@@ -228,7 +203,9 @@ def _check_placement(plan: Plan, target: Target, exact: bool = True) -> None:
     top = 0
     for buffer in plan.buffers:
         if buffer.size < 0 or buffer.first < 0 or buffer.last < buffer.first:
-            raise PlanError(f"buffer '{buffer.name}' has size {buffer.size} and no life")
+            raise PlanError(
+                f"buffer '{buffer.name}' has {buffer.size} bytes, steps {buffer.first} to {buffer.last}"
+            )
         if buffer.offset < 0 or buffer.offset % plan.alignment:
             raise PlanError(
                 f"buffer '{buffer.name}' lies at {buffer.offset}, not aligned to {plan.alignment}"
@@ -236,14 +213,14 @@ def _check_placement(plan: Plan, target: Target, exact: bool = True) -> None:
         top = max(top, buffer.offset + buffer.size)
     needed = -(-top // plan.alignment) * plan.alignment
     if plan.arena_bytes < needed or (exact and plan.arena_bytes != needed):
-        raise PlanError(f"an arena of {plan.arena_bytes} bytes for buffers that end at {top}")
+        raise PlanError(f"the arena has {plan.arena_bytes} bytes, but its buffers end at {top}")
     try:
         memory = target.board.memory(target.board.arena)
     except KeyError:
         raise TargetError(f"board '{target.board.name}' has no memory '{target.board.arena}'") from None
     if plan.arena_bytes > memory.size:
         raise PlanError(
-            f"an arena of {plan.arena_bytes} bytes in memory '{memory.name}' of {memory.size}",
+            f"the arena has {plan.arena_bytes} bytes, memory '{memory.name}' has {memory.size}",
             hint="see the limits that `fit` reports",
         )
 
@@ -256,24 +233,27 @@ def _check_overlaps(
     lives: Mapping[int, Life],
     holders: Mapping[int, int],
 ) -> set[tuple[int, int]]:
-    """Each declared overlap is true to the kernel's contract, and kept; pairs (output, input) of buffers."""
+    """Each declared overlap is true to the kernel's contract, and the offsets obey it.
+
+    Returns the pairs (output, input) of buffers that may lie on each other.
+    """
     groups = alias_groups(graph)
     allowed = set()
     for overlap in plan.overlaps:
         if not 0 <= overlap.op < len(graph.ops):
-            raise PlanError(f"an overlap of operator {overlap.op}, of {len(graph.ops)}")
+            raise PlanError(f"an overlap names operator {overlap.op} of {len(graph.ops)}")
         op, kernel = graph.ops[overlap.op], kernels[overlap.op]
         operands = [t for t in op.inputs if t in groups and holders[groups[t]] == overlap.input]
         if len(operands) != 1 or holders[groups[op.outputs[0]]] != overlap.output or kernel is None:
-            raise PlanError("an overlap of buffers that are not its output and one input", operator=op.place)
+            raise PlanError("an overlap names buffers other than its output and one input", operator=op.place)
         group = groups[operands[0]]
         mine = [number for number, step in enumerate(steps) if step.op == overlap.op]
-        kept = {groups[t] for t in graph.outputs if t in groups}
+        needed_later = {groups[t] for t in graph.outputs if t in groups}
         if plan.image == Image.RESIDENT:
-            kept |= set(graph.inputs)
-        if lives[group][1] != mine[-1] or group in kept:
+            needed_later |= set(graph.inputs)
+        if lives[group][1] != mine[-1] or group in needed_later:
             raise PlanError(
-                "an overlap with an input that is read later",
+                "its output lies on an input that is read later",
                 operator=op.place,
                 tensor=graph.tensors[operands[0]].name,
             )
@@ -282,7 +262,9 @@ def _check_overlaps(
         for bytes_apart in (overlap.distance, max(shift, overlap.distance)):
             why = unsafe(graph, op, operands[0], kernel.overlap, bytes_apart)
             if why:
-                raise PlanError(f"at a distance of {bytes_apart} bytes {why}", operator=op.place)
+                raise PlanError(
+                    f"its output lies {bytes_apart} bytes below its input: {why}", operator=op.place
+                )
         together = set(range(max(output.first, source.first), min(output.last, source.last) + 1))
         if shift >= overlap.distance and together <= set(mine):
             allowed.add((overlap.output, overlap.input))
@@ -310,7 +292,7 @@ def _check_totals(plan: Plan, graph: Graph, steps: Sequence[Step]) -> None:
     """Multiply-accumulates are those of the schedule, and the bound is one."""
     macs = sum(pixel_macs(graph, graph.ops[s.op], (s.y1 - s.y0) * (s.x1 - s.x0)) for s in steps)
     if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
-        raise PlanError(f"{plan.macs} MACs declared, {macs} executed ({total_macs(graph)} layer by layer)")
+        raise PlanError(f"the plan declares {plan.macs} MACs, its steps execute {macs}")
     most = min(bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment)).bytes, plan.arena_bytes)
     if not 0 <= plan.arena_bound_bytes <= most:
-        raise PlanError(f"a bound of {plan.arena_bound_bytes} bytes is declared, {most} is one")
+        raise PlanError(f"the plan's lower bound is {plan.arena_bound_bytes}, at most {most} is true")

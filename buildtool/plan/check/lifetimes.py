@@ -34,7 +34,8 @@ def _check_tiling(windows: Sequence[Step], rows: int, columns: int, place: str) 
     for index, a in enumerate(ordered):
         if not (0 <= a.y0 <= a.y1 <= rows and 0 <= a.x0 <= a.x1 <= columns):
             raise PlanError(
-                f"a step computes {a}, outside of {rows} rows x {columns} columns", operator=place
+                f"a step computes rows {a.y0} to {a.y1}, columns {a.x0} to {a.x1} of {rows} x {columns}",
+                operator=place,
             )
         area += (a.y1 - a.y0) * (a.x1 - a.x0)
         for b in ordered[index + 1 :]:
@@ -43,7 +44,7 @@ def _check_tiling(windows: Sequence[Step], rows: int, columns: int, place: str) 
             if a.x0 < b.x1 and b.x0 < a.x1:
                 raise PlanError(f"row {b.y0} is computed twice", operator=place)
     if area != rows * columns or not windows:
-        raise PlanError(f"{area} of {rows * columns} output pixels are computed", operator=place)
+        raise PlanError(f"its steps compute {area} of {rows * columns} output pixels", operator=place)
 
 
 def _check_order(steps: Sequence[Step], graph: Graph) -> None:

@@ -25,11 +25,11 @@ class Piece:
 
 def pieces(graph: Graph, buffer: Buffer, tensor: int, rows: Span, columns: Span) -> Iterator[Piece]:
     """Where a window of a tensor lies in its buffer, in runs as long as they are."""
-    held = graph.tensors[tensor]
-    batch, height, width, channels = held.nhwc
-    pixel = channels * held.dtype.size
+    described = graph.tensors[tensor]
+    batch, height, width, channels = described.nhwc
+    pixel = channels * described.dtype.size
     if not buffer.rows and (batch > 1 or (columns == (0, width) and rows == (0, height))):
-        yield Piece(buffer.offset, 0, held.size)
+        yield Piece(buffer.offset, 0, described.size)
         return
     kept_rows, kept_columns = buffer.rows or height, buffer.columns or width
     whole_rows = columns == (0, width) and kept_columns == width
@@ -78,7 +78,7 @@ class Memory:
         return pieces(self.graph, self.buffer(tensor), tensor, rows, columns)
 
     def write(self, tensor: int, rows: Span, columns: Span) -> None:
-        """Marks a window of a tensor as written."""
+        """Tags a window of a tensor as written."""
         for piece in self.pieces(tensor, rows, columns):
             self._write(tensor, piece)
 
@@ -93,7 +93,7 @@ class Memory:
                 )
 
     def write_bytes(self, tensor: int, first: int, end: int) -> None:
-        """Marks bytes [first, end) of a tensor that lies whole in its buffer as written."""
+        """Tags bytes [first, end) of a tensor that lies whole in its buffer as written."""
         self._write(tensor, Piece(self.buffer(tensor).offset + first, first, end - first))
 
     def require_bytes(self, tensor: int, first: int, end: int, reader: str) -> None:
@@ -129,18 +129,20 @@ class Memory:
         for buffer in (source, target):
             self._refuse_outside(buffer)
         if source.tensors != target.tensors or source.size != target.size or source.rows or target.rows:
-            raise PlanError(f"buffer '{target.name}' cannot be what '{source.name}' becomes")
-        held = self.tags[source.offset : source.offset + source.size].copy()
-        self.tags[target.offset : target.offset + target.size] = held
+            raise PlanError(
+                f"buffer '{source.name}' cannot move to '{target.name}', which is another tensor's"
+            )
+        copied = self.tags[source.offset : source.offset + source.size].copy()
+        self.tags[target.offset : target.offset + target.size] = copied
         self.holder.update((t, target) for t in target.tensors)
 
     def own(self, buffer: Buffer, tag: int) -> None:
-        """Marks a buffer that is no tensor's."""
+        """Gives a buffer that is no tensor's a tag."""
         self._refuse_outside(buffer)
         self.tags[buffer.offset : buffer.offset + buffer.size] = tag
 
     def owns(self, buffer: Buffer, tag: int) -> bool:
-        """Whether all of a buffer still bears the mark."""
+        """Whether all of a buffer still has the tag."""
         there = self.tags[buffer.offset : buffer.offset + buffer.size]
         return there.size == buffer.size and bool((there == tag).all())
 

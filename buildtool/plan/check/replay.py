@@ -20,7 +20,7 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Step
 from buildtool.target.types import Contract, KernelVariant
 
-# Marks of bytes that are no tensor's; a tensor's are its number and a byte's number, 32 bits each.
+# Tags of bytes that are no tensor's; a tensor's bytes have its number and their own, 32 bits each.
 _SCRATCH = -3  # less the operator's position
 _CONSTANTS = 1 << 61  # plus the operator's position
 _SUMS = 1 << 62
@@ -88,9 +88,9 @@ class _Replay:
                 pixels = (step.y1 - step.y0) * (step.x1 - step.x0)
                 computed[step.op] = computed.get(step.op, 0) + pixels
         if self.moving:
-            raise PlanError(f"a tensor moves at step {min(self.moving)}, which is no region's first")
-        kept = list(graph.outputs) + (list(graph.inputs) if self.plan.image == Image.RESIDENT else [])
-        for t in kept:
+            raise PlanError(f"a tensor moves at step {min(self.moving)}, but no region begins with that step")
+        lasting = list(graph.outputs) + (list(graph.inputs) if self.plan.image == Image.RESIDENT else [])
+        for t in lasting:
             if t in memory.groups:
                 memory.require(t, *memory.whole(t), "the end of the invoke")
         return computed
@@ -187,10 +187,10 @@ def _refuse_collision(
     window: tuple[Span, Span],
 ) -> None:
     """Within one step nothing is written over what the step reads, but by element-by-element kernels."""
-    held = memory.buffer(source)
+    below = memory.buffer(source)
     for t in operator.op.outputs:
         buffer = memory.buffer(t)
-        if buffer.offset + buffer.size <= held.offset or held.offset + held.size <= buffer.offset:
+        if buffer.offset + buffer.size <= below.offset or below.offset + below.size <= buffer.offset:
             continue
         # element i is read before it is written if the output lies no higher
         alike = memory.graph.tensors[source].nhwc == memory.graph.tensors[t].nhwc

@@ -82,10 +82,10 @@ def validate(problem: Problem, offsets: Sequence[int]) -> None:
     allowed = {(p.output, p.input): p.distance for p in problem.permissions}
     items, sizes = problem.items, problem.sizes
     if len(offsets) != len(items):
-        raise PlanError(f"{len(offsets)} offsets for {len(items)} items")
+        raise PlanError(f"there are {len(offsets)} offsets for {len(items)} items")
     for index, (item, offset) in enumerate(zip(items, offsets, strict=True)):
         if offset < 0 or offset % item.alignment or item.offset not in (None, offset):
-            raise PlanError(f"item {index} lies at {offset}, where it must not")
+            raise PlanError(f"item {index} lies at {offset}, against its alignment or fixed offset")
     order = sorted(range(len(items)), key=lambda i: items[i].lower)
     for position, a in enumerate(order):
         for b in order[position + 1 :]:

@@ -39,7 +39,7 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ModelError("not a text file", path=f"{path}:{line}") from None
+        raise ModelError("it is not a text file", path=f"{path}:{line}") from None
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     names: list[str] = []
     items: list[Item] = []
@@ -50,17 +50,17 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
             if not row:
                 continue
             if len(row) != len(columns):
-                raise ModelError(f"{len(row)} values for {len(columns)} columns")
+                raise ModelError(f"the line has {len(row)} values, the table {len(columns)} columns")
             values = {column: value.strip() for column, value in zip(columns, row, strict=True)}
             if values["id"] in seen:
-                raise ModelError(f"a second buffer with the id '{values['id']}'")
+                raise ModelError(f"the id '{values['id']}' stands for a second buffer")
             if len(items) == MOST_ITEMS:
-                raise ModelError(f"more than {MOST_ITEMS} buffers")
+                raise ModelError(f"the table has more than {MOST_ITEMS} buffers")
             names.append(values["id"])
             seen.add(values["id"])
             items.append(_item(values))
     except csv.Error as error:
-        raise ModelError(f"not a table: {error}", path=f"{path}:{rows.line_num}") from None
+        raise ModelError(f"it is not a table: {error}", path=f"{path}:{rows.line_num}") from None
     except ModelError as error:
         raise error.at(path=f"{path}:{max(rows.line_num, 1)}") from None
     return Table(tuple(names), Problem(tuple(items)))
@@ -71,12 +71,12 @@ def _columns(row: Sequence[str]) -> list[str]:
     hint = f"the first line names the columns: {', '.join(_NEEDED)}, and if wanted alignment, offset"
     for name in _NEEDED:
         if name not in columns:
-            raise ModelError(f"no column '{name}'", hint=hint)
+            raise ModelError(f"there is no column '{name}'", hint=hint)
     for name in columns:
         if name not in _KNOWN:
-            raise ModelError(f"a column '{name}', which has no meaning here", hint=hint)
+            raise ModelError(f"the column '{name}' has no meaning here", hint=hint)
         if columns.count(name) > 1:
-            raise ModelError(f"the column '{name}' twice", hint=hint)
+            raise ModelError(f"the column '{name}' occurs twice", hint=hint)
     return columns
 
 
@@ -85,21 +85,19 @@ def _item(values: dict[str, str]) -> Item:
     alignment = _number(values, "alignment") if "alignment" in values else 1
     offset = _number(values, "offset") if values.get("offset") else None
     if lower >= upper:
-        raise ModelError(f"a life from {lower} until before {upper} is none")
+        raise ModelError(f"the buffer ends at {upper}, but begins only at {lower}")
     if size < 0:
-        raise ModelError(f"a size of {size} bytes")
+        raise ModelError(f"a size of {size} bytes is below 0")
     if alignment < 1:
-        raise ModelError(f"an alignment of {alignment} bytes")
+        raise ModelError(f"an alignment of {alignment} bytes is below 1")
     if offset is not None and (offset < 0 or offset % alignment):
-        raise ModelError(f"an offset of {offset}, which is no multiple of {alignment} from 0 on")
+        raise ModelError(f"the offset {offset} is not a multiple of {alignment}, 0 or above")
     return Item(lower, upper, size, alignment, offset)
 
 
 def _number(values: dict[str, str], name: str) -> int:
     if not _NUMBER.fullmatch(values[name]):
-        raise ModelError(
-            f"'{values[name][:40]}' as {name}, which has to be a whole number of up to 15 digits"
-        )
+        raise ModelError(f"{name} is '{values[name][:40]}', but has to be a whole number of up to 15 digits")
     return int(values[name])
 
 

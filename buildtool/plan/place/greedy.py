@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from buildtool.plan.place.arena import Permission, Problem, Solution, height, round_up
 from buildtool.plan.place.bounds import bound
+from buildtool.plan.place.noise import choice, following
 
 VARIATIONS = 240  # orders tried beyond the fixed ones, at most
 PLACEMENTS = 60_000  # items placed in variations, at most
@@ -233,6 +234,6 @@ def _variations(start: _Trial, count: int) -> Iterator[_Trial]:
 
 
 def _next(state: int, choices: int) -> tuple[int, int]:
-    """A step of a linear congruential generator (Knuth's MMIX constants), and a choice by its high bits."""
-    state = (state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
-    return state, (state >> 33) % choices
+    """The generator's next state, and a choice by it."""
+    state = following(state)
+    return state, choice(state, choices)

@@ -68,14 +68,14 @@ def compile_problem(problem: Problem) -> Instance:
     """The instance of a problem; UnsupportedError if it has too many items or too large sizes."""
     live = tuple(i for i, x in enumerate(problem.items) if x.lower < x.upper and problem.sizes[i] > 0)
     if len(live) > MOST_ITEMS:
-        raise UnsupportedError(f"{len(live)} items, the exact search takes {MOST_ITEMS}")
+        raise UnsupportedError(f"the exact search takes {MOST_ITEMS} items, the problem has {len(live)}")
     index = {item: position for position, item in enumerate(live)}
     shares = _shares(problem, index)
     unit, coarse = _unit(problem, live, shares)
     sizes = [problem.sizes[i] // unit for i in live]
     ends = sum(sizes) + sum(1 if coarse else problem.items[i].alignment // unit for i in live)
     if ends + max((problem.items[i].offset or 0 for i in live), default=0) // unit >= MOST_UNITS:
-        raise UnsupportedError(f"sizes and offsets of {MOST_UNITS:,} units of {unit} bytes or more")
+        raise UnsupportedError(f"sizes and offsets add up to {MOST_UNITS:,} units of {unit} bytes or more")
     alignments = [1 if coarse else problem.items[i].alignment // unit for i in live]
     pins = [-1 if (at := problem.items[i].offset) is None else at // unit for i in live]
     first, last, sections = _sections([(problem.items[i].lower, problem.items[i].upper) for i in live])

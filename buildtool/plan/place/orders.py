@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from buildtool.plan.place.arena import Problem
 from buildtool.plan.place.instance import Instance
+from buildtool.plan.place.noise import choice, following
 
 FIRST_LIMIT = 1000  # nodes of the runs of the first round; doubles from round to round
 NOISY = 4  # runs with noise in a round
 SEED = 0x9E3779B97F4A7C15
+LEAST_WEIGHT, WEIGHTS = 768, 512  # an area counts from 3/4 to 5/4 of itself, in 1024ths
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,9 @@ def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
         for _ in range(NOISY):
             keys = []
             for i in count:
-                state = (state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
-                keys.append((m.area[i] * (768 + (state >> 33) % 512), m.crowd[i], m.length[i]))
+                state = following(state)
+                weight = LEAST_WEIGHT + choice(state, WEIGHTS)
+                keys.append((m.area[i] * weight, m.crowd[i], m.length[i]))
             yield Run(_order(keys, instance), limit)
         limit *= 2
 

@@ -21,7 +21,7 @@ from buildtool.plan.place.orders import FIRST_LIMIT, runs
 from buildtool.plan.place.outcome import Search, Verdict
 from buildtool.plan.place.search import PythonSearch
 
-MOST_TABLE_BITS = 20  # 16 MiB of states known to fail
+LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
 SHARE = 4  # of the budget that is left, 1 / SHARE is spent on one height
 
 
@@ -51,7 +51,7 @@ class _Solver:
         self.problem, self.left, self.nodes = problem, budget, 0
         self.instance: Instance = compile_problem(problem)
         self._library = library(lib) if native else None
-        self._bits = min(MOST_TABLE_BITS, max(10, budget.bit_length()))
+        self._bits = min(MOST_TABLE_BITS, max(LEAST_TABLE_BITS, budget.bit_length()))
 
     def search(self, capacity: int, budget: int) -> tuple[Verdict, Solution | None]:
         """Looks for a placement within `capacity` bytes, at most `budget` nodes long."""

@@ -178,5 +178,4 @@ class CostModel:
             )
             total += self.pricer.cost(kernel, share, rows, columns)
             total += self.pricer.load(load.size * count // of.cout)
-            total += self.pricer.move(share.outputs) if of.oh * of.ow > 1 else 0.0
         return total

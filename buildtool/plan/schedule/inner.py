@@ -22,7 +22,7 @@ def made(graph: Graph, group: Group) -> tuple[int, ...]:
     return tuple(graph.ops[position].outputs[0] for position in group.ops[:-1])
 
 
-def held_whole(graph: Graph, group: Group) -> frozenset[int]:
+def whole_tensors(graph: Graph, group: Group) -> frozenset[int]:
     """Of the tensors between a group's operators, those that something outside reads later."""
     inside = set(group.ops)
     outside = {t for p, op in enumerate(graph.ops) if p not in inside for t in op.inputs}
@@ -109,7 +109,7 @@ def objection(graph: Graph, ops: tuple[int, ...]) -> tuple[int, str] | None:
     """Why `ops` cannot be a group of several operators: the operator's position and what is wrong with it.
 
     A group's operators follow each other in the graph, run row by row, and feed each other. What else
-    reads their tensors does not matter (see `held_whole`), as long as every row of such a tensor is
+    reads their tensors does not matter (see `whole_tensors`), as long as every row of such a tensor is
     made.
     """
     for position in ops:
@@ -125,7 +125,7 @@ def objection(graph: Graph, ops: tuple[int, ...]) -> tuple[int, str] | None:
         return ops[-1], error.text
     if not read_whole(graph, group).isdisjoint(made(graph, group)):
         return ops[-1], "needs a tensor of its group as a whole"
-    for t in sorted(held_whole(graph, group)):
+    for t in sorted(whole_tensors(graph, group)):
         if any(axis.kernel < axis.stride or axis.pad < 0 for axis in along[t]) or not _complete(
             graph, ops, t
         ):

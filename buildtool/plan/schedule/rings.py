@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.inner import columns_kept, held_whole, made, needs, read_whole
+from buildtool.plan.schedule.inner import columns_kept, made, needs, read_whole, whole_tensors
 from buildtool.plan.schedule.receptive import Axis, accumulates
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.types import Group, Region, Scheme
@@ -15,8 +15,8 @@ ACCUMULATOR_BYTES = 4
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What is kept of a tensor: `rows` rows of `columns` columns; `size` in bytes."""
+class LineBuffer:
+    """The last `rows` rows of a tensor, `columns` columns of each, while they are read; `size` in bytes."""
 
     tensor: int
     rows: int
@@ -24,19 +24,19 @@ class Kept:
     size: int
 
 
-def _kept(graph: Graph, tensor: int, row_count: int, column_count: int) -> Kept:
+def _line_buffer(graph: Graph, tensor: int, row_count: int, column_count: int) -> LineBuffer:
     _, _, _, channels = graph.tensors[tensor].nhwc
-    return Kept(tensor, row_count, column_count, row_count * column_count * channels)
+    return LineBuffer(tensor, row_count, column_count, row_count * column_count * channels)
 
 
-def windows(graph: Graph, group: Group) -> list[Kept]:
+def windows(graph: Graph, group: Group) -> list[LineBuffer]:
     """The windows of the tensors between the operators of a group, first to last.
 
-    A tensor that is read outside of the group as well is held whole, and has none; branches have rings.
+    A tensor that is read outside of the group as well is whole, and has none; branches have rings.
     """
     if len(group.ops) == 1 or group.scheme is Scheme.BRANCHES:
         return []
-    along, whole = needs(graph, group), held_whole(graph, group)
+    along, whole = needs(graph, group), whole_tensors(graph, group)
     found = []
     for tensor in made(graph, group):
         if tensor in whole:
@@ -44,26 +44,26 @@ def windows(graph: Graph, group: Group) -> list[Kept]:
         _, height, width, _ = graph.tensors[tensor].nhwc
         row_count = min(height, along[tensor][0].extent(group.rows_per_step))
         column_count = columns_kept(graph, group, tensor, along) if group.hand_off else width
-        found.append(_kept(graph, tensor, row_count, min(width, column_count)))
+        found.append(_line_buffer(graph, tensor, row_count, min(width, column_count)))
     return found
 
 
-def rings(graph: Graph, run: Run) -> list[Kept]:
+def rings(graph: Graph, run: Run) -> list[LineBuffer]:
     """The rings of a region: of the tensors that its groups hand on, and of a streamed image.
 
     Tensors that something outside of the region reads, and the region's own output, have none.
     """
-    rows = _rows_held(graph, run)
+    rows = _rows_needed(graph, run)
     inside = set(run.region.ops)
     readers = graph.consumers()
     found = []
     for tensor, row_count in sorted(rows.items()):
         if tensor not in graph.outputs and inside.issuperset(readers.get(tensor, (-1,))):
-            found.append(_kept(graph, tensor, row_count, graph.tensors[tensor].nhwc[2]))
+            found.append(_line_buffer(graph, tensor, row_count, graph.tensors[tensor].nhwc[2]))
     return found
 
 
-def _rows_held(graph: Graph, run: Run) -> dict[int, int]:
+def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
     """Tensor -> the most rows of it that are there at once and not yet read for the last time.
 
     The run's advances are gone through backwards: what is read after rows were made is known then.
@@ -75,8 +75,8 @@ def _rows_held(graph: Graph, run: Run) -> dict[int, int]:
         t = graph.inputs[0] if advance.group < 0 else graph.ops[advance.ops[-1]].outputs[0]
         if advance.group < 0 or not accumulates(graph, graph.ops[advance.ops[-1]]):
             begin = advance.y1 - 1 if advance.group < 0 else advance.y0  # an image comes row by row
-            kept = advance.y1 - min(begin, lowest.get(t, begin))
-            rows[t] = max(kept, rows.get(t, 0))
+            count = advance.y1 - min(begin, lowest.get(t, begin))
+            rows[t] = max(count, rows.get(t, 0))
         for u, axis in reads.get((advance.group, advance.ops), ()):
             low = max(0, axis.low(advance.y0)) if axis else 0
             lowest[u] = min(low, lowest.get(u, low))

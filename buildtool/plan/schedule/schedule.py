@@ -78,7 +78,7 @@ def plan_steps(regions: Iterable[Region], graph: Graph, image: str = Image.OVERW
 
 def _position(group: Group, graph: Graph) -> int:
     if not group.ops or not all(0 <= op < len(graph.ops) for op in group.ops):
-        raise PlanError(f"a group of operators {list(group.ops)}")
+        raise PlanError(f"a group names operators {list(group.ops)}, which the graph does not have")
     return group.ops[-1]
 
 
@@ -115,7 +115,7 @@ def links(region: Region, graph: Graph) -> list[Link]:
     found = []
     for index, group in enumerate(region.groups):
         if (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1:
-            raise PlanError(f"a group of operators {list(group.ops)} cannot be '{group.scheme}'")
+            raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
         last = graph.ops[_position(group, graph)]
         source = fed_by(graph, region.groups, index)
         axis = needs(graph, group)[source][0]

@@ -37,8 +37,9 @@ def fit(plan: Plan, target: Target, graph: Graph | None = None, session: Session
         return
     at = binding(plan, graph, session)
     raise PlanError(
-        f"the arena requires {plan.arena_bytes} bytes, memory '{board.arena}' of board '{board.name}' has "
-        f"{available} available: {excess} too many; {at.live_bytes} are live in this operator",
+        f"the arena requires {plan.arena_bytes} bytes, but memory '{board.arena}' of board "
+        f"'{board.name}' has only {available} available, {excess} too many; "
+        f"{at.live_bytes} bytes are in use while this operator runs",
         operator=at.place or f"step {at.step}",
         hint=_remedies(plan, target, graph, excess),
     )

@@ -24,7 +24,7 @@ class Use(enum.StrEnum):
 
     INPUT = "input"  # read by it, whole, or the rows of a streamed image
     OUTPUT = "output"  # made by it, whole
-    KEPT = "kept"  # neither: for later
+    KEPT = "kept"  # neither: for a later region
     RINGS = "rings"  # rows between its groups
     WINDOWS = "windows"  # columns, or rows of a strip, between the operators of a group
     ACCUMULATORS = "accumulators"
@@ -33,7 +33,7 @@ class Use(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Held:
+class LiveBuffer:
     """A buffer while a region runs: its position in Plan.buffers, what it is to the region."""
 
     buffer: int
@@ -49,7 +49,7 @@ class Moment:
     bytes: int
 
 
-class Holders:
+class ArenaUse:
     """Looks up what buffers are to regions."""
 
     def __init__(self, plan: Plan, graph: Graph) -> None:
@@ -60,7 +60,7 @@ class Holders:
         self.coming = 0
         self.alive: list[int] = []
 
-    def held(self, region: Region, first: int, last: int) -> list[Held]:
+    def buffers(self, region: Region, first: int, last: int) -> list[LiveBuffer]:
         """The buffers live in steps [first, last]; regions have to be asked for in order."""
         buffers = self.plan.buffers
         while self.coming < len(self.order) and buffers[self.order[self.coming]].first <= last:
@@ -73,7 +73,7 @@ class Holders:
             for t in self.graph.ops[op].inputs:
                 if t in self.roots:
                     read.setdefault(self.roots[t], set()).add(group)
-        return [Held(i, self._use(buffers[i], groups, read)) for i in sorted(self.alive)]
+        return [LiveBuffer(i, self._use(buffers[i], groups, read)) for i in sorted(self.alive)]
 
     def _use(self, buffer: Buffer, groups: dict[int, Group], read: dict[int, set[Group]]) -> Use:
         simple = {
@@ -93,16 +93,16 @@ class Holders:
         return Use.INPUT if root in read else Use.KEPT
 
     def fullest(
-        self, region: Region, held: Sequence[Held], first: int, steps: Steps
-    ) -> tuple[Moment, list[Held], dict[int, int]]:
+        self, region: Region, live: Sequence[LiveBuffer], first: int, steps: Steps
+    ) -> tuple[Moment, list[LiveBuffer], dict[int, int]]:
         """The first step of a region in which most bytes are live, and what is live in it.
 
         Last: operator -> most bytes live in any of its steps.
         """
-        lasting = [h for h in held if h.use not in (Use.WINDOWS, Use.SCRATCH)]
-        turns = {p: self._turn(region, held, p) for p in (SOURCE, *region.ops)}
+        lasting = [h for h in live if h.use not in (Use.WINDOWS, Use.SCRATCH)]
+        turns = {p: self._turn(region, live, p) for p in (SOURCE, *region.ops)}
         starts = sorted({first, *(max(first, self.plan.buffers[h.buffer].first) for h in lasting)})
-        best, most, most_live = first, -1, list[Held]()
+        best, most, most_live = first, -1, list[LiveBuffer]()
         alive: dict[int, int] = {}
         for number, op in _distinct(starts, first, steps):
             live = [h for h in lasting if self._lives(h, number)] + turns[op]
@@ -112,17 +112,17 @@ class Holders:
                 best, most, most_live = number, size, live
         return Moment(best, Step(*steps[best - first].tolist()), most), most_live, alive
 
-    def _lives(self, held: Held, number: int) -> bool:
-        buffer = self.plan.buffers[held.buffer]
+    def _lives(self, live: LiveBuffer, number: int) -> bool:
+        buffer = self.plan.buffers[live.buffer]
         return buffer.first <= number <= buffer.last
 
-    def _turn(self, region: Region, held: Sequence[Held], position: int) -> list[Held]:
+    def _turn(self, region: Region, live: Sequence[LiveBuffer], position: int) -> list[LiveBuffer]:
         """Windows and scratch that are in use while an operator of a region runs."""
         group = next((g for g in region.groups if position in g.ops), None)
         if group is None:
             return []
         found = []
-        for h in held:
+        for h in live:
             buffer = self.plan.buffers[h.buffer]
             scratch = h.use is Use.SCRATCH and buffer.op in (-1, position)
             if scratch or (h.use is Use.WINDOWS and self._window_lives(group, buffer, position)):
@@ -140,19 +140,19 @@ class Holders:
         readers = [p for p in group.ops if any(self.roots.get(t) == root for t in self.graph.ops[p].inputs)]
         return maker <= position <= max(readers, default=maker)
 
-    def covered(self, held: Iterable[Held]) -> int:
+    def covered(self, live: Iterable[LiveBuffer]) -> int:
         """Aligned bytes of the arena that these buffers lie in."""
         total = reached = 0
-        for start, end in sorted(map(self._span, held)):
+        for start, end in sorted(map(self._span, live)):
             total += max(0, end - max(start, reached))
             reached = max(reached, end)
         return total
 
-    def _span(self, held: Held) -> tuple[int, int]:
-        buffer = self.plan.buffers[held.buffer]
+    def _span(self, live: LiveBuffer) -> tuple[int, int]:
+        buffer = self.plan.buffers[live.buffer]
         return buffer.offset, buffer.offset + round_up(buffer.size, self.plan.alignment)
 
-    def parts(self, live: Sequence[Held]) -> tuple[tuple[Use, int], ...]:
+    def parts(self, live: Sequence[LiveBuffer]) -> tuple[tuple[Use, int], ...]:
         """Bytes by use; windows of a strip that lie on each other count once."""
         found = []
         for use in Use:

@@ -11,7 +11,7 @@ from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.summary.memory import Held, Holders, Moment, Use
+from buildtool.plan.summary.memory import ArenaUse, LiveBuffer, Moment, Use
 from buildtool.plan.types import Plan, Region
 from buildtool.session import Session
 from buildtool.target.types import Costs, KernelVariant
@@ -40,7 +40,7 @@ class RegionSummary:
     """One region: its steps [first, last], where it is fullest, what is live there, and its work.
 
     `parts`: (use, bytes) at the fullest step; they add up to its bytes and `shared`, which is what
-    lies on each other. `held`: all buffers that are live in any of its steps. `delivered`: rows of a
+    lies on each other. `buffers`: all buffers that are live in any of its steps. `delivered`: rows of a
     streamed image that it waits for, each a call of its `work` beside those of its groups. `operators`:
     of each, in order: its position, most bytes live in any of its steps, its own work. `moved`: bytes of
     tensors that are copied within the arena before it begins; `work` has their cost.
@@ -51,8 +51,8 @@ class RegionSummary:
     fullest: Moment
     parts: tuple[tuple[Use, int], ...]
     shared: int
-    held: tuple[Held, ...]
-    at_fullest: tuple[Held, ...]
+    buffers: tuple[LiveBuffer, ...]
+    at_fullest: tuple[LiveBuffer, ...]
     work: Work
     groups: tuple[Work, ...]
     delivered: int
@@ -86,7 +86,7 @@ def summarize(
     `session`: what may know the plan's timeline already.
     """
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    model, at = CostModel(graph, kernels, costs), Holders(plan, graph)
+    model, at = CostModel(graph, kernels, costs), ArenaUse(plan, graph)
     moving: dict[int, list[int]] = {}  # step -> bytes of what is moved before it
     for move in plan.moves:
         target = plan.buffers[move.target]
@@ -103,14 +103,14 @@ def summarize(
 
 
 def _region(
-    plan: Plan, run: Run, first: int, at: Holders, model: CostModel, moved: Sequence[int]
+    plan: Plan, run: Run, first: int, at: ArenaUse, model: CostModel, moved: Sequence[int]
 ) -> tuple[RegionSummary, int]:
     """One region, and the most bytes live in it if constants took no memory."""
     region, last = run.region, first + len(run.steps) - 1
-    held = at.held(region, first, last)
-    fullest, live, alive = at.fullest(region, held, first, run.steps)
-    bare = [h for h in held if h.use is not Use.WEIGHTS]
-    least = fullest if len(bare) == len(held) else at.fullest(region, bare, first, run.steps)[0]
+    buffers = at.buffers(region, first, last)
+    fullest, live, alive = at.fullest(region, buffers, first, run.steps)
+    bare = [h for h in buffers if h.use is not Use.WEIGHTS]
+    least = fullest if len(bare) == len(buffers) else at.fullest(region, bare, first, run.steps)[0]
     parts = at.parts(live)
     does = region_calls(model.graph, region, plan.image)
     own = {op: _operator_work(model, plan, region, op, does.operators[op]) for op in region.ops}
@@ -121,7 +121,7 @@ def _region(
         fullest=fullest,
         parts=parts,
         shared=sum(size for _, size in parts) - fullest.bytes,
-        held=tuple(held),
+        buffers=tuple(buffers),
         at_fullest=tuple(live),
         work=_together(own.values(), does.delivered, beside),
         groups=tuple(_together(own[op] for op in group.ops) for group in region.groups),
@@ -138,11 +138,11 @@ def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | N
     `weights`: whether buffers of constants count.
     """
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    at = Holders(plan, graph)
+    at = ArenaUse(plan, graph)
     best: Moment | None = None
     for run, first in zip(timeline.runs, timeline.starts, strict=False):
-        held = at.held(run.region, first, first + len(run.steps) - 1)
-        counted = [h for h in held if weights or h.use is not Use.WEIGHTS]
+        buffers = at.buffers(run.region, first, first + len(run.steps) - 1)
+        counted = [h for h in buffers if weights or h.use is not Use.WEIGHTS]
         moment, _, _ = at.fullest(run.region, counted, first, run.steps)
         if best is None or moment.bytes > best.bytes:
             best = moment

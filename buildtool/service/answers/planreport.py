@@ -9,7 +9,7 @@ from typing import Any
 from buildtool.errors import BuildtoolError
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
 from buildtool.modes import Image, Objective, Strategy
-from buildtool.plan.summary.memory import Held, Moment, Use
+from buildtool.plan.summary.memory import LiveBuffer, Moment, Use
 from buildtool.plan.summary.summary import RegionSummary, Summary, Work, summarize
 from buildtool.plan.types import SOURCE, BufferKind, Plan
 from buildtool.service.pipeline.options import PlanOptions
@@ -93,15 +93,15 @@ def _region(summary: RegionSummary, graph: Graph) -> Answer:
         "fullest": _moment(summary.fullest, graph),
         "parts": {str(use): size for use, size in summary.parts},
         "shared_bytes": summary.shared,
-        "buffers": _held(summary.held),
+        "buffers": _buffers(summary.buffers),
         "delivered_rows": summary.delivered,
         "moved_bytes": summary.moved,
         **_work(summary.work),
     }
 
 
-def _held(held: Sequence[Held]) -> list[Answer]:
-    return [{"buffer": h.buffer, "use": str(h.use)} for h in held]
+def _buffers(found: Sequence[LiveBuffer]) -> list[Answer]:
+    return [{"buffer": h.buffer, "use": str(h.use)} for h in found]
 
 
 def _moment(moment: Moment, graph: Graph) -> Answer:
@@ -138,7 +138,7 @@ def _peak(plan: Plan, graph: Graph, found: Summary) -> Answer | None:
         "live_bytes": found.live,
         "parts": {str(use): size for use, size in summary.parts},
         "shared_bytes": summary.shared,
-        "buffers": _held(live),
+        "buffers": _buffers(live),
         "live_bytes_without_weights": found.without_weights,
         "weights_bind": any(h.use is Use.WEIGHTS for h in live) and found.without_weights < found.live,
     }

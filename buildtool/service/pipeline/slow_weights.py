@@ -33,10 +33,10 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
     blocks = constants(graph, kernels)
     alignment = target.board.alignment
     found = []
-    for position, op in enumerate(graph.ops):
+    for position in range(len(graph.ops)):
         block = blocks.get(position)
         whole = round_up(block.size, alignment) if block else 0
-        alone = block.least_bytes(graph.tensors[op.outputs[0]].nhwc) if block else 0
+        alone = block.least_bytes() if block else 0
         found.append((whole, round_up(alone, alignment)))
     return tuple(found)
 

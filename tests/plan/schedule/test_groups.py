@@ -12,7 +12,7 @@ from plan_nets import Net, make_target
 from buildtool.errors import PlanError
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
-from buildtool.plan.schedule.inner import held_whole, objection
+from buildtool.plan.schedule.inner import objection, whole_tensors
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Scheme
@@ -81,7 +81,7 @@ def test_windows_are_as_small_as_they_can_be(rows, hand_off):
 def test_a_tensor_that_is_read_later_stays_whole():
     graph, first = bottlenecks()
     group = Group((0, 1, 2, 3), Scheme.HALO, 2)
-    assert held_whole(graph, group) == {first}
+    assert whole_tensors(graph, group) == {first}
     assert first not in {kept.tensor for kept in windows(graph, group)}
 
 
