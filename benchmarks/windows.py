@@ -67,10 +67,12 @@ class Image:
 
     def is_full(self, weights: int, inputs: int) -> bool:
         """Whether an operator with so many bytes of weights and inputs has to go into another image."""
-        b = self.builder
-        held = sum(b.graph().tensors[t].size for t in b.inputs) + inputs
+        graph = self.builder.graph()
+        held = sum(graph.tensors[t].size for t in graph.inputs) + inputs
         return bool(self.groups) and (
-            len(b.ops) > MOST_OPERATORS or self.weights + weights > WEIGHT_BYTES or held > ACTIVATION_BYTES
+            len(self.builder.ops) > MOST_OPERATORS
+            or self.weights + weights > WEIGHT_BYTES
+            or held > ACTIVATION_BYTES
         )
 
     def add(self, single: Single, chosen: Sequence[tuple[int, int]], rng: random.Random) -> None:

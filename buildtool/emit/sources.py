@@ -194,11 +194,10 @@ def _kernel_headers(network: Network) -> list[str]:
 def _identity(network: Network) -> list[str]:
     """Says in the linked image which plan this code runs, and which weights it takes."""
     plan, layout = digest(network.plan), network.image.layout.hex()
-    return [
-        f'NN_IDENTITY_NETWORK("{network.net}", "{plan}",',
-        f'                    "{layout}");',
-        "",
-    ]
+    begin, end = f'NN_IDENTITY_NETWORK("{network.net}", "{plan}",', f'"{layout}");'
+    if len(begin) + 1 + len(end) <= COLUMNS:
+        return [f"{begin} {end}", ""]
+    return [begin, " " * begin.index('"') + end, ""]
 
 
 def _source(network: Network) -> str:

@@ -5,7 +5,9 @@ import pytest
 
 from buildtool.errors import UsageError
 from buildtool.service import handle
-from buildtool.service.emulation.inputs import from_file, seeded
+from buildtool.service.emulation import inputs
+from buildtool.service.emulation.inputs import seeded
+from buildtool.service.files import File
 from buildtool.service.pipeline.models import load_model, read_graph
 
 MODEL = "ds_cnn"
@@ -24,6 +26,10 @@ def save(tmp_path):
         return str(tmp_path / name)
 
     return saved
+
+
+def from_file(graph, path):
+    return inputs.from_file(graph, File(path))
 
 
 def _validate(path):

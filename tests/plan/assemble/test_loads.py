@@ -112,15 +112,15 @@ def test_faults_in_loads_are_found():
     others = [b for b in plan.buffers if b.kind is BufferKind.TENSOR and b.first <= at.last <= b.last]
     faults = [
         (changed(plan, load.buffer, first=at.last + 1, last=at.last + 1), "do not live as long"),
-        (changed(plan, load.buffer, size=load.size - 16), "bytes for constants"),
-        (changed(plan, load.buffer, op=load.op + 1), "are loaded into buffer"),
+        (changed(plan, load.buffer, size=load.size - 16), "cannot hold its"),
+        (changed(plan, load.buffer, op=load.op + 1), "another's buffer"),
         (changed(plan, load.buffer, offset=others[0].offset), "overlap"),
-        (replace(plan, loads=(*plan.loads, load)), "a load for operator"),
-        (replace(plan, loads=(replace(load, buffer=999),)), "a load for operator"),
-        (replace(plan, loads=(replace(load, slots=3),)), "bytes for constants"),
+        (replace(plan, loads=(*plan.loads, load)), "cannot take the constants"),
+        (replace(plan, loads=(replace(load, buffer=999),)), "cannot take the constants"),
+        (replace(plan, loads=(replace(load, slots=3),)), "cannot hold its"),
         (
             replace(tight, loads=tuple(replace(x, slots=9) if x is cut else x for x in tight.loads)),
-            "bytes for",
+            "cannot hold its",
         ),
     ]
     for broken, says in faults:

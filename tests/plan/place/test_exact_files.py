@@ -45,19 +45,19 @@ def test_a_solution_reads_back_as_the_problem_with_every_offset() -> None:
     [
         (b"", 1, "no column 'id'"),
         (b"a,b\n", 1, "no column 'id'"),
-        (b"id,lower,upper,size,gaps\n", 1, "a column 'gaps'"),
-        (b"id,lower,upper,size,size\n", 1, "the column 'size' twice"),
-        (HEADER + b"a,0,1,5\nb,0,1\n", 3, "3 values for 4 columns"),
-        (HEADER + b"a,0,1,5\na,0,1,5\n", 3, "a second buffer with the id 'a'"),
-        (HEADER + b"a,1,1,5\n", 2, "a life from 1 until before 1"),
+        (b"id,lower,upper,size,gaps\n", 1, "the column 'gaps' has no meaning"),
+        (b"id,lower,upper,size,size\n", 1, "the column 'size' occurs twice"),
+        (HEADER + b"a,0,1,5\nb,0,1\n", 3, "the line has 3 values, the table 4 columns"),
+        (HEADER + b"a,0,1,5\na,0,1,5\n", 3, "the id 'a' stands for a second buffer"),
+        (HEADER + b"a,1,1,5\n", 2, "the buffer ends at 1, but begins only at 1"),
         (HEADER + b"a,0,1,-5\n", 2, "a size of -5"),
-        (HEADER + b"a,0,1,5.0\n", 2, "'5.0' as size"),
-        (HEADER + b"a,0,1," + b"9" * 16 + b"\n", 2, "as size"),
-        (HEADER + "a,0,1,٣\n".encode(), 2, "as size"),
-        (HEADER + b"a,,1,1\n", 2, "'' as lower"),
+        (HEADER + b"a,0,1,5.0\n", 2, "size is '5.0'"),
+        (HEADER + b"a,0,1," + b"9" * 16 + b"\n", 2, "size is"),
+        (HEADER + "a,0,1,٣\n".encode(), 2, "size is"),
+        (HEADER + b"a,,1,1\n", 2, "lower is ''"),
         (b"id,lower,upper,size,alignment\na,0,1,5,0\n", 2, "an alignment of 0"),
-        (b"id,lower,upper,size,alignment,offset\na,0,1,5,4,6\n", 2, "an offset of 6"),
-        (b"id,lower,upper,size,offset\na,0,1,5,-4\n", 2, "an offset of -4"),
+        (b"id,lower,upper,size,alignment,offset\na,0,1,5,4,6\n", 2, "the offset 6 is"),
+        (b"id,lower,upper,size,offset\na,0,1,5,-4\n", 2, "the offset -4 is"),
         (HEADER + b'"a,0,1,5\n', 2, "not a table"),
         (HEADER + b"a,0,1,5\nb\xff,0,1,5\n", 3, "not a text file"),
         (HEADER + b"".join(b"%d,0,1,5\n" % i for i in range(MOST_ITEMS + 1)), MOST_ITEMS + 2, "more than"),
@@ -130,14 +130,14 @@ def test_a_capacity_that_is_too_small_exits_1_and_writes_nothing(
 def test_mistakes_name_the_file_and_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, HEADER + b"a,0,1,x\n")
     assert cli.run(["arena", path]) == 1
-    assert capsys.readouterr().err.startswith(f"{path}:2: error: 'x' as size")
+    assert capsys.readouterr().err.startswith(f"{path}:2: error: size is 'x'")
     assert cli.run(["arena", str(tmp_path / "none.csv")]) == 2
-    assert "cannot read the problem: No such file" in capsys.readouterr().err
+    assert "cannot read the problem: there is no such file" in capsys.readouterr().err
     assert cli.run(["arena", path, "--budget", "0"]) == 2
     capsys.readouterr()
     huge = write(tmp_path, HEADER + b"a,0,1,999999999999999\nb,0,1,999999999999998\n")
     assert cli.run(["arena", huge]) == 1
-    assert capsys.readouterr().err.startswith(f"{huge}: error: sizes and offsets of")
+    assert capsys.readouterr().err.startswith(f"{huge}: error: sizes and offsets add up to")
 
 
 def problem_file(name: str) -> Problem:
