@@ -153,7 +153,10 @@ def test_the_command_writes_the_file_and_says_what_it_needs(tmp_path, capsys):
     ("arguments", "says"),
     [
         (["--emit", "tflm"], "--emit needs --out"),
-        (["--emit", "tflm", "-o", "x", "-b", "host"], "--board: it has no effect on a request of kind 'tflm'"),
+        (
+            ["--emit", "tflm", "-o", "x", "-b", "host"],
+            "--board: it has no effect on a request of kind 'tflm'",
+        ),
         (["--emit", "tflite", "-o", "x"], "unknown emit 'tflite'"),
         (["-o", "x", "-b", "host"], "--out is for --emit"),
         ([], "the following arguments are required: -b/--board"),
