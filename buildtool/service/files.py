@@ -55,7 +55,7 @@ class File:
     def _read(self, most: int) -> bytes:
         size = Path(self.path).stat().st_size if self.data is None else len(self.data)
         if size > most:
-            raise ModelError(f"larger than {most} bytes", path=self.path)
+            raise ModelError(f"the file has more than {most} bytes", path=self.path)
         return self.data if self.data is not None else Path(self.path).read_bytes()
 
 
