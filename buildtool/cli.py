@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from buildtool import arguments
 from buildtool.errors import BuildtoolError, UsageError, to_data
+from buildtool.options import arguments
+from buildtool.options.spelling import spelled, spelled_name
 
 JSON_SCHEMA = 1  # of what --json prints
 
@@ -28,7 +29,7 @@ def analyze(args: argparse.Namespace) -> Result:
 
     answer = _ask(args)
     if "boards" in answer:
-        return answer, analysis.text(answer, arguments.spelled, arguments.spelled_name), 0
+        return answer, analysis.text(answer, spelled, spelled_name), 0
     return answer, network.text(answer), 0
 
 
@@ -210,7 +211,7 @@ def run(argv: Sequence[str]) -> int:
         if "--json" in argv:
             print(_as_json({"schema": JSON_SCHEMA, "error": to_data(error)}), flush=True)
         else:
-            print(error.message(arguments.spelled, arguments.spelled_name), file=sys.stderr)
+            print(error.message(spelled, spelled_name), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
 
 

@@ -50,7 +50,6 @@ ORDER = (
     "service",
     "report",
     "integrate",
-    "arguments",
     "cli",
     "__main__",
 )
