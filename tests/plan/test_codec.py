@@ -124,7 +124,7 @@ def test_json_has_the_figures_and_names_the_operator_that_binds():
 
 
 def test_json_of_a_network_without_operators():
-    from plan_nets import Net
+    from zeronet import Net
 
     net = Net((1, 4))
     graph = net.graph(net.inputs[0])
