@@ -1,7 +1,7 @@
 """Compiles C and assembly files to objects, through a per-user cache keyed by content.
 
-A cache entry is the SHA-256 of an object and the object. The cache is never in the way: an entry that
-is damaged is compiled anew, a folder that cannot be read or written is as good as none.
+A cache entry is the SHA-256 of an object and the object. The cache never makes a build fail: an entry that
+is damaged is compiled anew, a folder that cannot be read or written is not used.
 """
 
 from __future__ import annotations
