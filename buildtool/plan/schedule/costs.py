@@ -171,11 +171,12 @@ class CostModel:
         assert kernel is not None
         rows, columns = part(of, 0, 0, of.oh), part(of, 1, 0, of.ow)
         total = -self.pricer.cost(kernel, of, rows, columns)
-        for begin in range(0, of.cout, load.channels):
-            count = min(load.channels, of.cout - begin)
+        slices, rest = divmod(of.cout, load.channels)
+        for count, times in ((load.channels, slices), (rest, 1 if rest else 0)):
             share = of._replace(
                 cout=count, outputs=of.outputs * count // of.cout, macs=of.macs * count // of.cout
             )
-            total += self.pricer.cost(kernel, share, rows, columns)
-            total += self.pricer.load(load.size * count // of.cout)
+            if times:
+                total += times * self.pricer.cost(kernel, share, rows, columns)
+                total += times * self.pricer.load(load.size * count // of.cout)
         return total
