@@ -16,103 +16,46 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
-
 from buildtool import zoo
 from buildtool.errors import UsageError
-from buildtool.graph.types import (
-    Activation,
-    ConvAttrs,
-    DepthwiseAttrs,
-    DType,
-    ElementwiseAttrs,
-    Graph,
-    Op,
-    OpKind,
-    Pad,
-    Quantization,
-    Tensor,
-)
+from buildtool.graph.types import Graph
 from buildtool.plan.search.front import Settings, front
 from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.registry import load_target
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
+
+from zeronet import Net
 
 MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 IMAGES = ("overwritable", "resident", "stream")
 CHAINS = tuple(f"chain:{n}" for n in (100, 250, 500, 1000)) + tuple(f"blocks:{n}" for n in (25, 50, 100, 200))
 BOARD = "cortex-m4"
-_QUANT = Quantization((0.5,), (0,))
-
-
-class _Net:
-    """Convolutions and additions one after the other; weights are zeros."""
-
-    def __init__(self, height: int, width: int, channels: int) -> None:
-        self.tensors: list[Tensor] = []
-        self.ops: list[Op] = []
-        self.last = self._tensor((1, height, width, channels))
-
-    def _tensor(self, shape: tuple[int, ...], constant: bool = False) -> int:
-        data = np.zeros(shape, np.int8) if constant else None
-        self.tensors.append(Tensor(f"t{len(self.tensors)}", shape, DType.INT8, _QUANT, data))
-        return len(self.tensors) - 1
-
-    def _append(self, op: Op, shape: tuple[int, ...]) -> None:
-        assert op.outputs == (len(self.tensors),)
-        self.last = self._tensor(shape)
-        self.ops.append(op)
-
-    def conv(self, channels: int) -> None:
-        """1x1."""
-        _, height, width, read = self.tensors[self.last].shape
-        weights = self._tensor((channels, 1, 1, read), constant=True)
-        attrs = ConvAttrs((1, 1), (1, 1), Pad(), Activation.NONE)
-        op = Op(OpKind.CONV_2D, (self.last, weights, -1), (len(self.tensors),), attrs, len(self.ops))
-        self._append(op, (1, height, width, channels))
-
-    def depthwise(self, stride: int = 1) -> None:
-        """3x3, SAME."""
-        _, height, width, channels = self.tensors[self.last].shape
-        weights = self._tensor((1, 3, 3, channels), constant=True)
-        attrs = DepthwiseAttrs((stride, stride), (1, 1), Pad(1, 1, 1, 1), Activation.NONE, 1)
-        inputs = (self.last, weights, -1)
-        op = Op(OpKind.DEPTHWISE_CONV_2D, inputs, (len(self.tensors),), attrs, len(self.ops))
-        self._append(op, (1, -(-height // stride), -(-width // stride), channels))
-
-    def add(self, other: int) -> None:
-        """A residual."""
-        shape = self.tensors[self.last].shape
-        op = Op(OpKind.ADD, (self.last, other), (len(self.tensors),), ElementwiseAttrs(), len(self.ops))
-        self._append(op, shape)
-
-    def graph(self) -> Graph:
-        """What has been built."""
-        return Graph("chain", tuple(self.tensors), tuple(self.ops), (0,), (self.last,))
 
 
 def chain(operators: int) -> Graph:
     """Pairs of a 1x1 and a depthwise convolution; four strides, fewer rows and more channels with each."""
-    net = _Net(64, 64, 4)
+    net = Net((1, 64, 64, 4), name="chain")
+    x = net.inputs[0]
     strides = {operators * (i + 1) // 5 for i in range(4)}
     for i in range(operators // 2):
-        net.conv(8 + 8 * (2 * i * 5 // operators))
-        net.depthwise(2 if any(2 * i <= s < 2 * i + 2 for s in strides) else 1)
-    return net.graph()
+        stride = 2 if any(2 * i <= s < 2 * i + 2 for s in strides) else 1
+        x = net.depthwise(net.conv(x, 8 + 8 * (2 * i * 5 // operators)), stride=(stride, stride))
+    return net.graph(x)
 
 
 def blocks(count: int) -> Graph:
     """Inverted bottlenecks, all but four of them with a residual."""
-    net = _Net(64, 64, 3)
-    net.conv(8)
+    net = Net((1, 64, 64, 3), name="chain")
+    x = net.conv(net.inputs[0], 8)
     strides = {count * (i + 1) // 5 for i in range(4)}
     for i in range(count):
-        before, channels = net.last, 8 + 8 * (i * 5 // count)
-        net.conv(6 * net.tensors[before].shape[3])
-        net.depthwise(2 if i in strides else 1)
-        net.conv(channels)
-        if net.tensors[net.last].shape == net.tensors[before].shape:
-            net.add(before)
-    return net.graph()
+        before, stride = x, 2 if i in strides else 1
+        x = net.depthwise(net.conv(before, 6 * net.shape(before)[3]), stride=(stride, stride))
+        x = net.conv(x, 8 + 8 * (i * 5 // count))
+        if net.shape(x) == net.shape(before):
+            x = net.add(x, before)
+    return net.graph(x)
 
 
 def graph_of(name: str) -> Graph:

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from buildtool.graph.numbering import graph_of
+from buildtool.graph.builder import GraphBuilder
+from buildtool.graph.geometry import same_padding
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import (
     Activation,
@@ -31,43 +32,33 @@ from buildtool.graph.types import (
     FullyConnectedAttrs,
     Graph,
     MeanAttrs,
-    Op,
     OpKind,
     Pad,
     PoolAttrs,
     Quantization,
     SoftmaxAttrs,
-    Tensor,
 )
 from buildtool.service import handle
 
 INPUT_ZERO_POINT, OUTPUT_ZERO_POINT = -128, -5
 SCALE = 2.0**-6  # of activations
 SPREAD = 74.0  # standard deviation of an int8 of equal chances
+UNIT_QUANT = Quantization((1 / 256,), (-128,))  # of outputs from 0 to 1
 ARENA_BYTES = 3 << 20  # of the operators that share an image: inputs and outputs all stay alive
 
 Single = Callable[["Builder"], None]
 
 
-class Builder:
+class Builder(GraphBuilder):
     """Collects operators that have nothing to do with each other."""
 
     def __init__(self) -> None:
+        super().__init__("single")
         self.rng = np.random.default_rng(1)
-        self.tensors: list[Tensor] = []
-        self.ops: list[Op] = []
-        self.inputs: list[int] = []
-
-    def tensor(self, shape: Sequence[int], quant: Quantization, data: np.ndarray | None = None) -> int:
-        """A tensor of int8, or of its data's type."""
-        dtype = DType.INT8 if data is None else DType(data.dtype.name)
-        self.tensors.append(Tensor(f"t{len(self.tensors)}", tuple(shape), dtype, quant, data))
-        return len(self.tensors) - 1
 
     def input(self, shape: Sequence[int]) -> int:
         """A network input."""
-        self.inputs.append(self.tensor(shape, _per_tensor(SCALE, INPUT_ZERO_POINT)))
-        return self.inputs[-1]
+        return self.feed(shape, _per_tensor(SCALE, INPUT_ZERO_POINT))
 
     def weights(self, shape: Sequence[int], axis: int) -> tuple[int, int]:
         """Weights and biases of as many channels as the axis has."""
@@ -78,22 +69,20 @@ class Builder:
         bias = self.rng.normal(0, spread, count).astype(np.int32)
         bias_scales = tuple(float(np.float32(s * SCALE)) for s in scales)
         return (
-            self.tensor(shape, Quantization(scales, (0,) * count, axis), data),
-            self.tensor((count,), Quantization(bias_scales, (0,) * count), bias),
+            self.tensor(shape, Quantization(scales, (0,) * count, axis), data=data),
+            self.tensor((count,), Quantization(bias_scales, (0,) * count), DType.INT32, bias),
         )
 
-    def op(
+    def scaled(
         self, kind: OpKind, inputs: Sequence[int], shape: Sequence[int], scale: float, attrs: Attrs
     ) -> None:
-        """An operator, with the tensor that it makes."""
+        """An operator whose output has this scale."""
         relu = getattr(attrs, "activation", Activation.NONE) is Activation.RELU
-        out = self.tensor(shape, _per_tensor(scale, -128 if relu else OUTPUT_ZERO_POINT))
-        self.ops.append(Op(kind, tuple(inputs), (out,), attrs, len(self.ops)))
+        self.op(kind, inputs, shape, attrs, _per_tensor(scale, -128 if relu else OUTPUT_ZERO_POINT))
 
-    def graph(self) -> Graph:
-        """All of it."""
-        outputs = tuple(t for op in self.ops for t in op.outputs)
-        return graph_of("single", self.tensors, self.ops, self.inputs, outputs)
+    def whole(self) -> Graph:
+        """All of it; every operator's output is one of the network's."""
+        return self.graph([t for op in self.ops for t in op.outputs])
 
     def activation_bytes(self) -> int:
         """Of all inputs and outputs."""
@@ -102,13 +91,6 @@ class Builder:
 
 def _per_tensor(scale: float, zero_point: int) -> Quantization:
     return Quantization((float(np.float32(scale)),), (zero_point,))
-
-
-def _same(size: int, kernel: int, stride: int) -> tuple[int, int, int]:
-    """(output size, padding before, padding after)"""
-    out = -(-size // stride)
-    total = max((out - 1) * stride + kernel - size, 0)
-    return out, total // 2, total - total // 2
 
 
 def _sum_scale(taps: int) -> float:
@@ -122,11 +104,11 @@ def conv(
     """CONV_2D."""
 
     def add(b: Builder) -> None:
-        (oh, top, bottom), (ow, left, right) = (_same(n, kernel, stride) for n in (height, width))
+        (oh, top, bottom), (ow, left, right) = (same_padding(n, kernel, stride) for n in (height, width))
         operands = (b.input((1, height, width, cin)), *b.weights((cout, kernel, kernel, cin), 0))
         activation = Activation.RELU if relu else Activation.NONE
         attrs = ConvAttrs((stride, stride), (1, 1), Pad(top, bottom, left, right), activation)
-        b.op(OpKind.CONV_2D, operands, (1, oh, ow, cout), _sum_scale(kernel * kernel * cin), attrs)
+        b.scaled(OpKind.CONV_2D, operands, (1, oh, ow, cout), _sum_scale(kernel * kernel * cin), attrs)
 
     return add
 
@@ -137,12 +119,14 @@ def depthwise(
     """DEPTHWISE_CONV_2D."""
 
     def add(b: Builder) -> None:
-        (oh, top, bottom), (ow, left, right) = (_same(n, kernel, stride) for n in (height, width))
+        (oh, top, bottom), (ow, left, right) = (same_padding(n, kernel, stride) for n in (height, width))
         operands = (b.input((1, height, width, channels)), *b.weights((1, kernel, kernel, channels), 3))
         pad = Pad(top, bottom, left, right)
         activation = Activation.RELU if relu else Activation.NONE
         attrs = DepthwiseAttrs((stride, stride), (1, 1), pad, activation, 1)
-        b.op(OpKind.DEPTHWISE_CONV_2D, operands, (1, oh, ow, channels), _sum_scale(kernel * kernel), attrs)
+        b.scaled(
+            OpKind.DEPTHWISE_CONV_2D, operands, (1, oh, ow, channels), _sum_scale(kernel * kernel), attrs
+        )
 
     return add
 
@@ -153,7 +137,7 @@ def dense(inputs: int, outputs: int) -> Single:
     def add(b: Builder) -> None:
         operands = (b.input((1, inputs)), *b.weights((outputs, inputs), 0))
         attrs = FullyConnectedAttrs(Activation.NONE)
-        b.op(OpKind.FULLY_CONNECTED, operands, (1, outputs), _sum_scale(inputs), attrs)
+        b.scaled(OpKind.FULLY_CONNECTED, operands, (1, outputs), _sum_scale(inputs), attrs)
 
     return add
 
@@ -166,7 +150,7 @@ def binary(kind: OpKind, height: int, width: int, channels: int) -> Single:
         scale = SCALE * 1.7 if kind is OpKind.ADD else SCALE * SCALE * 128
         first = b.input(shape)
         b.inputs.append(b.tensor(shape, _per_tensor(SCALE * 0.8, 3)))
-        b.op(kind, (first, b.inputs[-1]), shape, scale, ElementwiseAttrs(Activation.NONE))
+        b.scaled(kind, (first, b.inputs[-1]), shape, scale, ElementwiseAttrs(Activation.NONE))
 
     return add
 
@@ -178,8 +162,7 @@ def pool(kind: OpKind, height: int, width: int, channels: int, kernel: int, stri
         oh, ow = ((n - kernel) // stride + 1 for n in (height, width))
         x = b.input((1, height, width, channels))
         attrs = PoolAttrs((kernel, kernel), (stride, stride), Pad(), Activation.NONE)
-        out = b.tensor((1, oh, ow, channels), b.tensors[x].quant)
-        b.ops.append(Op(kind, (x,), (out,), attrs, len(b.ops)))
+        b.op(kind, (x,), (1, oh, ow, channels), attrs, b.tensors[x].quant)
 
     return add
 
@@ -189,7 +172,7 @@ def mean(height: int, width: int, channels: int) -> Single:
 
     def add(b: Builder) -> None:
         x = b.input((1, height, width, channels))
-        b.op(OpKind.MEAN, (x,), (1, channels), SCALE / 4, MeanAttrs((1, 2), False))
+        b.scaled(OpKind.MEAN, (x,), (1, channels), SCALE / 4, MeanAttrs((1, 2), False))
 
     return add
 
@@ -199,8 +182,7 @@ def softmax(classes: int) -> Single:
 
     def add(b: Builder) -> None:
         x = b.input((1, classes))
-        out = b.tensor((1, classes), Quantization((1 / 256,), (-128,)))
-        b.ops.append(Op(OpKind.SOFTMAX, (x,), (out,), SoftmaxAttrs(1.0), len(b.ops)))
+        b.op(OpKind.SOFTMAX, (x,), (1, classes), SoftmaxAttrs(1.0), UNIT_QUANT)
 
     return add
 
@@ -211,8 +193,7 @@ def table(height: int, width: int, channels: int) -> Single:
     def add(b: Builder) -> None:
         shape = (1, height, width, channels)
         x = b.input(shape)
-        out = b.tensor(shape, Quantization((1 / 256,), (-128,)))
-        b.ops.append(Op(OpKind.LOGISTIC, (x,), (out,), Attrs(), len(b.ops)))
+        b.op(OpKind.LOGISTIC, (x,), shape, Attrs(), UNIT_QUANT)
 
     return add
 
@@ -238,7 +219,7 @@ def count(singles: Sequence[Single], board: str, toolchain: str = "") -> list[di
     with tempfile.TemporaryDirectory() as folder:
         for number, builder in enumerate(images(singles)):
             path = Path(folder) / f"single{number}.tflite"
-            path.write_bytes(write_model(builder.graph()))
+            path.write_bytes(write_model(builder.whole()))
             request = {"kind": "profile", "model": str(path), "board": board, "toolchain": toolchain}
             answer = handle({**request, "options": {"strategy": "layerwise"}})
             if not answer["exact"]:

@@ -19,7 +19,7 @@ from single import Builder, Single
 
 from buildtool.emit.sources import emit
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.types import Attrs, Graph, Op, OpKind
+from buildtool.graph.types import Attrs, Graph, OpKind
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.receptive import accumulates, columns, rows, streams
@@ -67,7 +67,7 @@ class Image:
 
     def is_full(self, weights: int, inputs: int) -> bool:
         """Whether an operator with so many bytes of weights and inputs has to go into another image."""
-        graph = self.builder.graph()
+        graph = self.builder.whole()
         held = sum(graph.tensors[t].size for t in graph.inputs) + inputs
         return bool(self.groups) and (
             len(self.builder.ops) > MOST_OPERATORS
@@ -86,8 +86,8 @@ class Image:
             source = self._table(op.inputs[0], ids) if around in ("before", "both") else op.inputs[0]
             ids.append(len(b.ops))
             self.wanted.append(ids[-1])
-            result = b.tensor(b.tensors[op.outputs[0]].shape, b.tensors[op.outputs[0]].quant)  # type: ignore[arg-type]
-            b.ops.append(Op(op.kind, (source, *op.inputs[1:]), (result,), op.attrs, ids[-1]))
+            made = b.tensors[op.outputs[0]]
+            result = b.op(op.kind, (source, *op.inputs[1:]), made.shape, op.attrs, made.quant)
             if around in ("after", "both"):
                 self._table(result, ids)
             scheme = Scheme.H_CACHED if len(ids) > 1 else Scheme.OPERATOR
@@ -95,10 +95,8 @@ class Image:
 
     def _table(self, source: int, ids: list[int]) -> int:
         b = self.builder
-        result = b.tensor(b.tensors[source].shape, b.tensors[source].quant)  # type: ignore[arg-type]
         ids.append(len(b.ops))
-        b.ops.append(Op(OpKind.RELU, (source,), (result,), Attrs(), ids[-1]))
-        return result
+        return b.op(OpKind.RELU, (source,), b.shape(source), Attrs(), b.tensors[source].quant)
 
 
 def images(singles: Sequence[Single], seed: int = 1) -> list[Image]:
@@ -108,7 +106,7 @@ def images(singles: Sequence[Single], seed: int = 1) -> list[Image]:
     for single in singles:
         alone = Builder()
         single(alone)
-        graph = alone.graph()
+        graph = alone.whole()
         op = graph.ops[0]
         if not streams(graph, op) or accumulates(graph, op):
             continue
@@ -129,7 +127,7 @@ def count(singles: Sequence[Single], board: str, toolchain: str = "") -> Iterato
     target = load_target(board)
     plugin = find_plugin(target.board)
     for image in images(singles):
-        made = image.builder.graph()
+        made = image.builder.whole()
         graph = graph_of("single", made.tensors, made.ops, made.inputs, made.ops[-1].outputs)
         kernels = select_all(target, graph)
         regions = tuple(Region((group,)) for group in image.groups)

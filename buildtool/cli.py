@@ -9,14 +9,23 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from buildtool import arguments
 from buildtool.errors import BuildtoolError, UsageError, to_data
+from buildtool.options import arguments
+from buildtool.options.spelling import spelled, spelled_name
+
+if TYPE_CHECKING:
+    from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
+    from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer, ZooFile
+    from buildtool.schema.builds import ArenaAnswer, BuildAnswer, SizesAnswer, TflmAnswer
+    from buildtool.schema.fronts import FrontAnswer
+    from buildtool.schema.plans import PlanAnswer
+    from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
 
 JSON_SCHEMA = 1  # of what --json prints
 
-Result = tuple[Mapping[str, Any], str, int]  # the answer, its text, the exit status
+Result = tuple[Mapping[str, object], str, int]  # the answer, its text, the exit status
 
 
 # ---- subcommands ---------------------------------------------------------------------------------
@@ -26,9 +35,9 @@ def analyze(args: argparse.Namespace) -> Result:
     """A verdict for each board, or the memory of a network without one."""
     from buildtool.report import analysis, network
 
-    answer = _ask(args)
+    answer: AnalysisAnswer | NetworkAnswer = _ask(args)
     if "boards" in answer:
-        return answer, analysis.text(answer, arguments.spelled, arguments.spelled_name), 0
+        return answer, analysis.text(answer, spelled, spelled_name), 0
     return answer, network.text(answer), 0
 
 
@@ -41,7 +50,7 @@ def plan(args: argparse.Namespace) -> Result:
     if args.board is None or args.out:
         what = "--out is for --emit" if args.board else "the following arguments are required: -b/--board"
         raise UsageError(what, hint="see 'buildtool plan --help'")
-    answer = _ask(args)
+    answer: PlanAnswer = _ask(args)
     return answer, report.text(answer, buffers=args.buffers), 0
 
 
@@ -51,17 +60,18 @@ def _emit_plan(args: argparse.Namespace) -> Result:
 
     if not args.out:
         raise UsageError("--emit needs --out FILE.tflite", hint="see 'buildtool plan --help'")
-    answer, out = _ask(args, "tflm"), Path(args.out)
-    (data,) = answer.pop("files").values()
+    answer: TflmAnswer = _ask(args, "tflm")
+    out = Path(args.out)
+    (data,) = answer["files"].values()
     written = _write({out.name: data}, out.parent)
-    return answer | {"files": written}, tflm.text(answer, args.out), 0
+    return {**answer, "files": written}, tflm.text(answer, args.out), 0
 
 
 def front(args: argparse.Namespace) -> Result:
     """The points of the front."""
     from buildtool.report import front as report
 
-    answer = _ask(args)
+    answer: FrontAnswer = _ask(args)
     return answer, report.text(answer), 0
 
 
@@ -69,9 +79,9 @@ def build(args: argparse.Namespace) -> Result:
     """Firmware, written to a folder."""
     from buildtool.report import build as report
 
-    answer = _ask(args)
-    written = _write(answer.pop("files"), Path(args.out))
-    return answer | {"files": written}, report.text(answer, args.out, written), 0
+    answer: BuildAnswer = _ask(args)
+    written = _write(answer["files"], Path(args.out))
+    return {**answer, "files": written}, report.text(answer, args.out, written), 0
 
 
 def sizes(args: argparse.Namespace) -> Result:
@@ -79,19 +89,18 @@ def sizes(args: argparse.Namespace) -> Result:
     from buildtool.report import estimate
     from buildtool.report import sizes as report
 
-    answer = _ask(args)
-    files, text = answer.pop("files"), "\n".join([report.text(answer["sizes"]), *estimate.lines(answer)])
-    if args.out:
-        files["sizes.txt"] = (text + "\n").encode()
-        answer["files"] = _write(files, Path(args.out))
-    return answer, text, 0
+    answer: SizesAnswer = _ask(args)
+    text = "\n".join([report.text(answer["sizes"]), *estimate.note_lines(answer["note"])])
+    files = {**answer["files"], "sizes.txt": (text + "\n").encode()}
+    written = _write(files, Path(args.out)) if args.out else []
+    return {**answer, "files": written}, text, 0
 
 
 def validate(args: argparse.Namespace) -> Result:
     """The verdict; the exit status is 1 where the output differs."""
     from buildtool.report import validation
 
-    answer = _ask(args)
+    answer: ValidationAnswer = _ask(args)
     return answer, validation.text(answer), 0 if answer["exact"] else 1
 
 
@@ -99,7 +108,7 @@ def profile(args: argparse.Namespace) -> Result:
     """The table of the layers; the exit status is 1 where the output differs."""
     from buildtool.report import profile as report
 
-    answer = _ask(args)
+    answer: ProfileAnswer = _ask(args)
     return answer, report.text(answer), 0 if answer["exact"] else 1
 
 
@@ -107,7 +116,7 @@ def ops(args: argparse.Namespace) -> Result:
     """The operators and their kernels."""
     from buildtool.report import lists
 
-    answer = _ask(args)
+    answer: OpsAnswer = _ask(args)
     return answer, lists.ops(answer), 0
 
 
@@ -115,7 +124,7 @@ def boards(args: argparse.Namespace) -> Result:
     """The boards and their memories."""
     from buildtool.report import lists
 
-    answer = _ask(args)
+    answer: BoardsAnswer = _ask(args)
     return answer, lists.boards(answer), 0
 
 
@@ -125,23 +134,23 @@ def zoo(args: argparse.Namespace) -> Result:
 
     if args.out and not args.model:
         raise UsageError("--out needs the name of a network", hint="see 'buildtool zoo' for the names")
-    answer = _ask(args)
-    if not args.model:
+    answer: ZooAnswer | ZooFile = _ask(args)
+    if "networks" in answer:
         return answer, lists.zoo(answer), 0
-    answer["files"] = _write(answer["files"], Path(args.out or "."))
-    return answer, f"written: {', '.join(answer['files'])}", 0
+    written = _write(answer["files"], Path(args.out or "."))
+    return {**answer, "files": written}, f"written: {', '.join(written)}", 0
 
 
 def arena(args: argparse.Namespace) -> Result:
     """The offsets of an arena problem; the exit status is 1 where there is no placement."""
     from buildtool.report import arena as report
 
-    answer = _ask(args)
-    solved = list(answer.pop("files").values())
+    answer: ArenaAnswer = _ask(args)
+    solved, written = list(answer["files"].values()), list[str]()
     if args.out and solved:
         out = Path(args.out)
-        _write({out.name: solved[0]}, out.parent)
-    return answer, report.text(answer), 0 if solved else 1
+        written = _write({out.name: solved[0]}, out.parent)
+    return {**answer, "files": written}, report.text(answer), 0 if solved else 1
 
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
@@ -166,7 +175,7 @@ def _ask(args: argparse.Namespace, kind: str = "") -> Any:
         raise located.restored(error) from None
 
 
-def _write(files: dict[str, bytes], folder: Path) -> list[str]:
+def _write(files: Mapping[str, bytes], folder: Path) -> list[str]:
     """Writes files below `folder`, each one whole or not at all; their names."""
     for name, data in files.items():
         path = folder / name
@@ -210,7 +219,7 @@ def run(argv: Sequence[str]) -> int:
         if "--json" in argv:
             print(_as_json({"schema": JSON_SCHEMA, "error": to_data(error)}), flush=True)
         else:
-            print(error.message(arguments.spelled, arguments.spelled_name), file=sys.stderr)
+            print(error.message(spelled, spelled_name), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
 
 

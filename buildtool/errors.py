@@ -5,10 +5,29 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 Value = str | int | float | bool | None
 Spelling = Callable[[str, Value], str]  # an option and its value, as whoever prints them writes that
+
+
+class HintData(TypedDict):
+    """A hint as plain values: options with the values to give them (None: leave the option out)."""
+
+    text: str
+    settings: dict[str, Value]
+
+
+class ErrorData(TypedDict):
+    """An error as plain values; what is not known is ""."""
+
+    code: str
+    text: str
+    path: str
+    operator: str
+    tensor: str
+    option: str
+    hints: list[HintData]
 
 
 @dataclass(frozen=True)
@@ -27,6 +46,10 @@ class Hint:
         if words and self.text:
             return f"{words} ({self.text})"
         return words or self.text
+
+    def data(self) -> HintData:
+        """The hint as plain values."""
+        return {"text": self.text, "settings": dict(self.settings)}
 
 
 def suggest(text: str = "", /, **settings: Value) -> Hint:
@@ -135,7 +158,7 @@ class UsageError(BuildtoolError):
     code = "USAGE"
 
 
-def to_data(error: BuildtoolError) -> dict[str, Any]:
+def to_data(error: BuildtoolError) -> ErrorData:
     """An error as plain values, for JSON and for the wire."""
     return {
         "code": error.code,
@@ -144,7 +167,7 @@ def to_data(error: BuildtoolError) -> dict[str, Any]:
         "operator": error.operator,
         "tensor": error.tensor,
         "option": error.option,
-        "hints": [{"text": hint.text, "settings": dict(hint.settings)} for hint in error.hints],
+        "hints": [hint.data() for hint in error.hints],
     }
 
 

@@ -19,6 +19,7 @@ ORDER = (
     "errors",
     "modes",
     "options",
+    "schema",
     "wire",
     "session",
     "identity",
@@ -39,7 +40,6 @@ ORDER = (
     "plan",
     "emit",
     "service.files",
-    "service.answers.types",
     "service.pipeline",
     "service.firmware",
     "service.requests",
@@ -50,11 +50,18 @@ ORDER = (
     "service",
     "report",
     "integrate",
-    "arguments",
     "cli",
     "__main__",
 )
-LEAF = {"errors", "modes", "options", "wire", "identity", "client"}  # what the client may be made of
+LEAF = {
+    "errors",
+    "modes",
+    "options",
+    "schema",
+    "wire",
+    "identity",
+    "client",
+}  # what the client may be made of
 FOREIGN_OF_LEAF = {"msgpack"}
 
 

@@ -48,6 +48,13 @@ def dilated(kernel: int, dilation: int) -> int:
     return (kernel - 1) * dilation + 1
 
 
+def same_padding(size: int, extent: int, stride: int) -> tuple[int, int, int]:
+    """TFLite's SAME: ceil(size / stride) outputs, the padding before them, and the padding after them."""
+    outputs = -(-size // stride)
+    total = max((outputs - 1) * stride + extent - size, 0)
+    return outputs, total // 2, total - total // 2
+
+
 def check_output_shapes(graph: Graph, op: Op) -> None:
     """Raises GeometryError unless the shapes of `op`'s outputs follow from its inputs and attributes."""
     shapes = [graph.tensors[t].shape if t >= 0 else () for t in op.inputs]

@@ -67,21 +67,28 @@ def shown(name: str) -> str:
     return "".join(c if c.isprintable() else "?" for c in name[:MAX_NAME])
 
 
+def plain_model(data: bytes) -> Proto:
+    """Parses `data`: a model of some operators, not too many, whose names are fit and without functions."""
+    model = parse_model(data)
+    nodes = model.graph.node
+    if len(nodes) > MAX_NODES:
+        raise ModelError(f"{len(nodes)} operators, more than {MAX_NODES}")
+    if not nodes:
+        raise ModelError("the graph has no operators")
+    if len(model.functions):
+        raise UnsupportedError("local functions", hint="export with functions inlined")
+    check_names(model.graph)
+    return model
+
+
 def read_file(data: bytes, size: tuple[int, int] | None) -> OnnxFile:
     """Parses `data`; `size`: rows and columns that image inputs (NCHW) get.
 
     Raises ModelError, UnsupportedError (subgraphs, local functions, open shapes), ToolError without
     the onnx package.
     """
-    model = parse_model(data)
+    model = plain_model(data)
     graph = model.graph
-    if len(graph.node) > MAX_NODES:
-        raise ModelError(f"{len(graph.node)} operators, more than {MAX_NODES}")
-    if not graph.node:
-        raise ModelError("the graph has no operators")
-    if len(model.functions):
-        raise UnsupportedError("local functions", hint="export with functions inlined")
-    check_names(graph)
     nodes = tuple(_node(node, i) for i, node in enumerate(graph.node))
     tensors, small = _constants(graph)
     constants = frozenset(tensors)

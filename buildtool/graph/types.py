@@ -9,6 +9,7 @@ Padding is always explicit: the reader turns SAME and VALID into rows and column
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -274,10 +275,7 @@ class Tensor:
     @property
     def elements(self) -> int:
         """Number of elements."""
-        count = 1
-        for n in self.shape:
-            count *= n
-        return count
+        return math.prod(self.shape)
 
     @property
     def size(self) -> int:

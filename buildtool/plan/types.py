@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-SCHEMA = 3  # of a plan's bytes and JSON
+SCHEMA = 3  # the version of a plan's bytes
 
 
 class BufferKind(enum.StrEnum):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from buildtool.errors import Hint, Spelling, from_data, in_requests
 from buildtool.report.table import Cell, count, layer, table
-from buildtool.service.answers.types import AnalysisAnswer, Interface, Verdict
+from buildtool.schema.analysis import AnalysisAnswer, Interface, NoPlan, Verdict
 
 PLACE_WIDTH = 64
 
@@ -49,11 +49,11 @@ def _interface(tensor: Interface) -> str:
     return f"{tensor['name']}: {tensor['type']} {tensor['shape']}{quantised}"
 
 
-def _boards(boards: list[Verdict]) -> str:
+def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
     titles = ["board", "fits", "RAM needed", "of", "flash needed", "of", "binds", "most RAM at"]
     rows: list[list[Cell]] = []
     for board in boards:
-        if "needs" not in board:
+        if "error" in board:
             rows.append([board["board"], "no: see below", *[None] * 6])
             continue
         sizes = [size for need in board["needs"] for size in (need["required"], need["available"])]
@@ -67,7 +67,7 @@ def _fits(board: Verdict) -> str:
     return "yes" if not excess else f"no: {' and '.join(excess)} too many"
 
 
-def _advice(boards: list[Verdict], spelling: Spelling, name: Callable[[str], str]) -> list[str]:
+def _advice(boards: Sequence[Verdict | NoPlan], spelling: Spelling, name: Callable[[str], str]) -> list[str]:
     lines: list[str] = []
     for board in boards:
         if board["fits"]:

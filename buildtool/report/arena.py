@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from buildtool.report.table import count
-from buildtool.service.answers.types import ArenaAnswer
+from buildtool.schema.builds import ArenaAnswer
 
 _MEANING = {
     "optimal": "optimal: no placement is lower",

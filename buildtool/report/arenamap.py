@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-Answer = Mapping[str, Any]
+from buildtool.schema.plans import PlanAnswer, RegionView
+
 BANDS = 16
 MOST_COLUMNS = 84
 LETTERS = {
@@ -22,7 +22,7 @@ STREAMED_COLUMNS = 3  # of a streamed region: its first, its fullest, its last s
 Sample = tuple[int, int]  # region, step
 
 
-def text(answer: Answer) -> str:
+def text(answer: PlanAnswer) -> str:
     """The map under its head; a cell has the letter of what takes most of it, or '.' if most is free."""
     height = answer["arena_bytes"]
     regions = answer["regions"]
@@ -42,7 +42,7 @@ def text(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def _samples(regions: Sequence[Answer]) -> list[Sample]:
+def _samples(regions: Sequence[RegionView]) -> list[Sample]:
     """Steps that are drawn; of too many regions in one step, only the fuller of neighbours."""
     found: list[Sample] = []
     for index, region in enumerate(regions):
@@ -56,7 +56,7 @@ def _samples(regions: Sequence[Answer]) -> list[Sample]:
     return found
 
 
-def _column(answer: Answer, at: Sample, height: int) -> str:
+def _column(answer: PlanAnswer, at: Sample, height: int) -> str:
     """One letter a band, lowest addresses first."""
     index, step = at
     region = answer["regions"][index]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from buildtool.report import estimate, sizes
 from buildtool.report.table import count
+from buildtool.schema.builds import BuildAnswer
 
 
-def text(answer: Mapping[str, Any], folder: str, files: Sequence[str]) -> str:
+def text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
     """The files below `folder`, the arena, and the size report."""
     lines = [
         f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}",

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from textwrap import wrap
-from typing import Any
 
 from buildtool.report.table import count
+from buildtool.schema.boards import BoardFacts, Estimate, Loading
 
-Answer = Mapping[str, Any]
 WIDTH = 110  # columns
 
 
-def lines(answer: Answer) -> list[str]:
+def lines(answer: BoardFacts) -> list[str]:
     """Nothing for boards that are emulated or real."""
-    return [*_time(answer.get("estimate")), *_loads(answer.get("loading")), *_note(answer.get("note"))]
+    return [*_time(answer["estimate"]), *_loads(answer["loading"]), *note_lines(answer["note"])]
 
 
-def _time(estimate: Answer | None) -> list[str]:
+def _time(estimate: Estimate | None) -> list[str]:
     if not estimate:
         return []
     rates = f"{estimate['macs_per_second'] / 1e9:.2f} GMAC/s"
@@ -31,7 +29,7 @@ def _time(estimate: Answer | None) -> list[str]:
     ]
 
 
-def _loads(loads: Answer | None) -> list[str]:
+def _loads(loads: Loading | None) -> list[str]:
     if not loads:
         return []
     found = [
@@ -43,5 +41,6 @@ def _loads(loads: Answer | None) -> list[str]:
     return found
 
 
-def _note(note: str | None) -> list[str]:
+def note_lines(note: str) -> list[str]:
+    """A board's note, if it has one."""
     return wrap(f"note: {note}", WIDTH, subsequent_indent="  ") if note else []

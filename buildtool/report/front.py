@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from buildtool.report.table import Cell, table
-from buildtool.service.answers.types import Figures, FrontAnswer, Peer
+from buildtool.schema.fronts import Figures, FrontAnswer, Peer
 
 
 def text(answer: FrontAnswer) -> str:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from buildtool.report.table import table
-
-Answer = Mapping[str, Any]
+from buildtool.report.table import Cell, table
+from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer
 
 
-def ops(answer: Answer) -> str:
+def ops(answer: OpsAnswer) -> str:
     """Every operator, with its kernels on each group of boards that have the same."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for board in answer["boards"]:
@@ -23,7 +19,7 @@ def ops(answer: Answer) -> str:
     return table(["operator", *map(", ".join, groups.values())], rows)
 
 
-def boards(answer: Answer) -> str:
+def boards(answer: BoardsAnswer) -> str:
     """The boards with the memories of the arena and of the weights."""
     titles = [
         "board",
@@ -34,7 +30,7 @@ def boards(answer: Answer) -> str:
         "toolchains",
         "title",
     ]
-    rows = [
+    rows: list[list[Cell]] = [
         [
             board["name"],
             board["core"],
@@ -49,6 +45,6 @@ def boards(answer: Answer) -> str:
     return table(titles, rows)
 
 
-def zoo(answer: Answer) -> str:
+def zoo(answer: ZooAnswer) -> str:
     """The networks that can be made by name."""
     return "\n".join(network["description"] for network in answer["networks"])

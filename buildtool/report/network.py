@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from buildtool.report.table import count, layer
-from buildtool.service.answers.types import NetworkAnswer
+from buildtool.schema.analysis import NetworkAnswer
 
 PLACE_WIDTH = 64
 _WEIGHTS = {

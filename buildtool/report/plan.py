@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from buildtool.report import arenamap, estimate, regions
 from buildtool.report.table import Cell, count, layer, table
+from buildtool.schema.plans import PlanAnswer
 
-Answer = Mapping[str, Any]
 NAME_WIDTH = 40
 PLACE_WIDTH = 60
 
 
-def text(answer: Answer, *, buffers: bool = False) -> str:
+def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
     """Figures first, then how the network runs and what is live.
 
     A plan that is not streamed: operators in order of execution, then buffers by offset. A streamed one:
@@ -27,14 +26,14 @@ def text(answer: Answer, *, buffers: bool = False) -> str:
         parts.append(arenamap.text(answer))
         if not buffers:
             parts.append(regions.largest(answer))
-    if answer.get("beside"):
+    if answer["beside"]:
         parts.append(_beside(answer))
     if buffers or not streamed:
         parts += [_operators(answer), _buffers(answer)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _figures(answer: Answer, streamed: bool) -> Iterator[str]:
+def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
     yield f"{answer['model']} on {answer['board']}: {answer['strategy']}, image {answer['image']}"
     over = answer["arena_bytes"] - answer["arena_bound_bytes"]
     bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"
@@ -56,7 +55,7 @@ def _figures(answer: Answer, streamed: bool) -> Iterator[str]:
         yield from regions.work_lines(answer)
 
 
-def _beside(answer: Answer) -> str:
+def _beside(answer: PlanAnswer) -> str:
     """Other strategies, with this plan on top."""
     titles = ["strategy", "limit", "image", "arena bytes", "times this", "F", "cost"]
     rows: list[list[Cell]] = [
@@ -72,14 +71,19 @@ def _beside(answer: Answer) -> str:
     ]
     for row in answer["beside"]:
         if "error" not in row:
-            figures = [row["arena_bytes"], f"{row['ratio']:.2f}", f"{row['f']:.3f}", f"{row['cost']:,.0f}"]
+            figures: list[Cell] = [
+                row["arena_bytes"],
+                f"{row['ratio']:.2f}",
+                f"{row['f']:.3f}",
+                f"{row['cost']:,.0f}",
+            ]
             rows.append([row["strategy"], row["setting"], row["image"], *figures])
     lines = ["Beside other strategies, counted alike:", table(titles, rows)]
     lines += [f"{row['strategy']}: {row['error']}" for row in answer["beside"] if "error" in row]
     return "\n".join(lines)
 
 
-def _operators(answer: Answer) -> str:
+def _operators(answer: PlanAnswer) -> str:
     rows: list[list[Cell]] = [
         [op["position"], layer(op["name"], NAME_WIDTH), op["kind"], op["kernel"] or "(no code)"]
         for op in answer["operators"]
@@ -87,7 +91,7 @@ def _operators(answer: Answer) -> str:
     return table(["#", "layer", "operator", "kernel"], rows)
 
 
-def _buffers(answer: Answer) -> str:
+def _buffers(answer: PlanAnswer) -> str:
     placed = sorted(answer["buffers"], key=lambda b: (b["offset"], b["first"]))
     rows: list[list[Cell]] = [
         [

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from buildtool.report import estimate
 from buildtool.report.table import Cell, count, headline, layer, table
+from buildtool.schema.runs import OutputTop, ProfileAnswer
 
-Answer = Mapping[str, Any]
 NAME_WIDTH = 32
 
 
-def text(answer: Answer) -> str:
+def text(answer: ProfileAnswer) -> str:
     """The per-layer table under a headline, then memory, totals and the verdict."""
     rows = answer["per_operator"]
-    counted = answer["instructions"] is not None
+    instructions = answer["instructions"]
     lines = [
         headline(answer),
         "",
-        _table(answer, counted),
+        _table(answer, instructions is not None),
         "",
         f"arena {count(answer['arena_bytes'], 'byte')}, weights {count(answer['flash_bytes'], 'byte')}"
         + (
@@ -33,8 +32,8 @@ def text(answer: Answer) -> str:
             f"MACs are executed ones: F {answer['f']:.3f} of the {answer['macs_layerwise']:,} of the network "
             "run layer by layer"
         )
-    if counted:
-        outside = answer["instructions"] - sum(row["instructions"] or 0 for row in rows)
+    if instructions is not None:
+        outside = instructions - sum(row["instructions"] or 0 for row in rows)
         lines.append(f"instructions are executed ones, not cycles; {outside:,} of them between layers")
     else:
         lines.append("instructions are counted in emulators only, not on the host")
@@ -47,7 +46,7 @@ def text(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def _table(answer: Answer, counted: bool) -> str:
+def _table(answer: ProfileAnswer, counted: bool) -> str:
     """Of a plan that repeats work (or leaves some out) with the F of every layer."""
     titles = ["#", "layer", "operator", "output", "MACs", "F", "RAM alive", "instructions", "per MAC"]
     repeats = answer["macs"] != answer["macs_layerwise"] or any(
@@ -82,6 +81,6 @@ def _per_mac(instructions: int | None, macs: int) -> float | None:
     return instructions / macs if instructions is not None and macs else None
 
 
-def _top(output: Answer) -> str:
+def _top(output: OutputTop) -> str:
     best = ", ".join(f"[{entry['index']}] {entry['value']}" for entry in output["top"])
     return f"output '{output['name']}' ({output['shape']}), largest values: {best}"

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from buildtool.report.names import short_names
-from buildtool.report.table import Cell, count, layer, shorten, table
+from buildtool.report.table import Cell, count, table
+from buildtool.report.words import BUFFER_WIDTH, extent, form, forms, layer_of, owner, span
+from buildtool.schema.plans import LiveBufferView, Peak, PlanAnswer, WorkView
 
-Answer = Mapping[str, Any]
-LAYERS_WIDTH = 28
-FORMS_WIDTH = 20
-BUFFER_WIDTH = 28
 MOST_AT_PEAK = 8
 MOST_OF_A_REGION = 4
 
@@ -49,7 +45,7 @@ class Run(NamedTuple):
         return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
 
 
-def runs(answer: Answer) -> list[Run]:
+def runs(answer: PlanAnswer) -> list[Run]:
     """All regions, those that are not streamed joined with their neighbours."""
     found: list[Run] = []
     regions = answer["regions"]
@@ -65,17 +61,16 @@ def runs(answer: Answer) -> list[Run]:
 # ---- figures ---------------------------------------------------------------------------------------
 
 
-def peak_lines(answer: Answer) -> Iterator[str]:
+def peak_lines(answer: PlanAnswer) -> Iterator[str]:
     """Where the arena is fullest, what that is made of, and what is lost between buffers."""
-    peak, placement = answer["peak"], answer["placement"]
+    peak, placement = _peak(answer), answer["placement"]
     where = "while a row of the image is delivered"
     if peak["operator"] >= 0:
         rows = "row {}".format(peak["rows"][0])
         if peak["rows"][1] - peak["rows"][0] > 1:
             rows = "rows {}-{}".format(peak["rows"][0], peak["rows"][1] - 1)
-        where = (
-            f"at {_layer(answer, peak['operator'], BUFFER_WIDTH)} ({_form(answer, peak['operator'])}), {rows}"
-        )
+        name, short = layer_of(answer, peak["operator"], BUFFER_WIDTH), form(answer, peak["operator"])
+        where = f"at {name} ({short}), {rows}"
     yield (
         f"         fullest in region {peak['region']}, step {peak['step']:,}, {where}: "
         f"{peak['live_bytes']:,} live"
@@ -88,7 +83,7 @@ def peak_lines(answer: Answer) -> Iterator[str]:
         yield f"         {count(placement['lost_bytes'], 'byte')} of the arena hold nothing then"
 
 
-def work_lines(answer: Answer) -> Iterator[str]:
+def work_lines(answer: PlanAnswer) -> Iterator[str]:
     """Where work is repeated, the most first; how many kernels are called."""
     again = [(region["macs"] - region["macs_once"], index) for index, region in enumerate(answer["regions"])]
     more = sorted((n, -index) for n, index in again if n > 0)[::-1]
@@ -113,12 +108,12 @@ def work_lines(answer: Answer) -> Iterator[str]:
 # ---- tables ----------------------------------------------------------------------------------------
 
 
-def tables(answer: Answer) -> list[str]:
+def tables(answer: PlanAnswer) -> list[str]:
     """How the regions run, and what is live in each."""
     return [_structure(answer), _memory(answer), _peak_table(answer)]
 
 
-def _structure(answer: Answer) -> str:
+def _structure(answer: PlanAnswer) -> str:
     titles = ["region", "layers", "operators", "runs", "step", "calls", "repeated", "F", "cost"]
     rows: list[list[Cell]] = []
     total = sum(region["cost"] for region in answer["regions"]) or 1.0
@@ -128,8 +123,8 @@ def _structure(answer: Answer) -> str:
         ops = [op for region in members for op in region["operators"]]
         if not members[0]["streamed"]:
             shown.add("whole")
-            what = f"{len(ops)} operators" if len(ops) > 1 else _forms(answer, ops)
-            row: list[Cell] = [run.number, _span(answer, ops), what, "whole", None]
+            what = f"{len(ops)} operators" if len(ops) > 1 else forms(answer, ops)
+            row: list[Cell] = [run.number, span(answer, ops), what, "whole", None]
             rows.append(row + _figures(members, total))
             continue
         for index, group in enumerate(members[0]["groups"]):
@@ -139,8 +134,8 @@ def _structure(answer: Answer) -> str:
             rows.append(
                 [
                     run.number if not index else None,
-                    _span(answer, group["ops"]),
-                    _forms(answer, group["ops"]),
+                    span(answer, group["ops"]),
+                    forms(answer, group["ops"]),
                     name,
                     step,
                     *_figures([group], total),
@@ -150,8 +145,8 @@ def _structure(answer: Answer) -> str:
     return "\n".join([table(titles, rows), "step: rows, or rows x pixels, made in one go", *legend])
 
 
-def _figures(works: Sequence[Answer], total: float) -> list[Cell]:
-    macs, once = (sum(work[key] for work in works) for key in ("macs", "macs_once"))
+def _figures(works: Sequence[WorkView], total: float) -> list[Cell]:
+    macs, once = sum(work["macs"] for work in works), sum(work["macs_once"] for work in works)
     cost = sum(work["cost"] for work in works)
     return [
         sum(work["calls"] for work in works),
@@ -161,7 +156,7 @@ def _figures(works: Sequence[Answer], total: float) -> list[Cell]:
     ]
 
 
-def _memory(answer: Answer) -> str:
+def _memory(answer: PlanAnswer) -> str:
     """Bytes at each run's fullest step."""
     chosen = []
     for run in runs(answer):
@@ -188,16 +183,16 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f} %" if whole else ""
 
 
-def _peak_table(answer: Answer) -> str:
+def _peak_table(answer: PlanAnswer) -> str:
     """The largest buffers of the fullest step."""
-    peak = answer["peak"]
+    peak = _peak(answer)
     held = peak["buffers"]
     titles = ["bytes", "of it", "holds", "of", "kept", "from byte", "from step", "to step"]
     rows: list[list[Cell]] = []
     for entry in held[:MOST_AT_PEAK]:
         b = answer["buffers"][entry["buffer"]]
         share = _share(b["size"], answer["arena_bytes"])
-        name, kept = _of(answer, b), kept_of(b)
+        name, kept = owner(answer, b), extent(b)
         rows.append([b["size"], share, _HOLDS[entry["use"]], name, kept, b["offset"], b["first"], b["last"]])
     lines = [f"Largest buffers in the fullest step ({peak['step']:,}, region {peak['region']}):"]
     lines.append(table(titles, rows))
@@ -206,7 +201,7 @@ def _peak_table(answer: Answer) -> str:
     return "\n".join(lines)
 
 
-def largest(answer: Answer) -> str:
+def largest(answer: PlanAnswer) -> str:
     """A few buffers of every streamed region, with their place and life."""
     titles = ["region", "holds", "of", "kept", "bytes", "from byte", "from step", "to step"]
     rows: list[list[Cell]] = []
@@ -220,8 +215,8 @@ def largest(answer: Answer) -> str:
                 [
                     None if place else str(index),
                     _HOLDS[entry["use"]],
-                    _of(answer, b),
-                    kept_of(b),
+                    owner(answer, b),
+                    extent(b),
                     b["size"],
                     b["offset"],
                     b["first"],
@@ -232,86 +227,17 @@ def largest(answer: Answer) -> str:
     return "\n".join([head, table(titles, rows)])
 
 
-def _rest(answer: Answer, held: Sequence[Answer]) -> str:
-    size = sum(answer["buffers"][entry["buffer"]]["size"] for entry in held)
-    return f"and {len(held)} smaller: {count(size, 'byte')}"
+def _rest(answer: PlanAnswer, more: Sequence[LiveBufferView]) -> str:
+    size = sum(answer["buffers"][entry["buffer"]]["size"] for entry in more)
+    return f"and {len(more)} smaller: {count(size, 'byte')}"
 
 
-# ---- words -----------------------------------------------------------------------------------------
+def _peak(answer: PlanAnswer) -> Peak:
+    """The fullest step: every streamed plan has one."""
+    found = answer["peak"]
+    assert found is not None
+    return found
 
 
-def kept_of(buffer: Answer) -> str:
-    """How much of its tensor a buffer holds."""
-    if buffer["kind"] not in ("ring", "tensor"):
-        return ""
-    if not buffer["rows"]:
-        return "whole"
-    rows = count(buffer["rows"], "row")
-    return f"{rows} x {buffer['columns']}" if buffer["columns"] else rows
-
-
-def _of(answer: Answer, buffer: Answer) -> str:
-    """The layer a buffer belongs to."""
-    if buffer["op"] >= 0:
-        return _layer(answer, buffer["op"], BUFFER_WIDTH)
-    names = buffer["tensor_names"]
-    known = {op["name"]: op["position"] for op in answer["operators"]}
-    if names and names[0] in known:
-        return _layer(answer, known[names[0]], BUFFER_WIDTH)
-    return layer(names[0] if names else buffer["name"], BUFFER_WIDTH)
-
-
-def _layer(answer: Answer, position: int, width: int) -> str:
-    return shorten(_names(answer)[position], width)
-
-
-def _names(answer: Answer) -> list[str]:
-    return short_names([op["name"] for op in answer["operators"]])
-
-
-def _form(answer: Answer, position: int) -> str:
-    return str(answer["operators"][position]["form"])
-
-
-def _span(answer: Answer, ops: Sequence[int]) -> str:
-    """From layer to layer: what both names begin with is said once, what both end with not at all.
-
-    Where there is no room for two, the first one and how many follow.
-    """
-    if len(ops) == 1:
-        return _layer(answer, ops[0], LAYERS_WIDTH)
-    every = _names(answer)
-    first, last = (every[p] for p in (ops[0], ops[-1]))
-    folder = first.rpartition("/")[0] + "/"
-    if len(folder) > 1 and last.startswith(folder):
-        last = last.removeprefix(folder)
-    elif len(first) + len(last) > LAYERS_WIDTH - 3:
-        first, last = _without_ends(first, last)
-    if len(first) + len(last) <= LAYERS_WIDTH - 3:
-        return f"{first} - {last}"
-    more = f" +{len(ops) - 1}"
-    return shorten(every[ops[0]], LAYERS_WIDTH - len(more)) + more
-
-
-def _without_ends(first: str, last: str) -> tuple[str, str]:
-    """Two names without the words that both end with."""
-    ends = re.split("(?=[_/])", first)
-    others = re.split("(?=[_/])", last)
-    while len(ends) > 1 and len(others) > 1 and ends[-1] == others[-1]:
-        ends.pop()
-        others.pop()
-    return "".join(ends), "".join(others)
-
-
-def _forms(answer: Answer, ops: Sequence[int]) -> str:
-    """The operators in short; of many the first ones."""
-    names = [_form(answer, position) for position in ops]
-    text = ", ".join(names)
-    while len(text) > FORMS_WIDTH and len(names) > 1:
-        names.pop()
-        text = ", ".join(names) + f", +{len(ops) - len(names)}"
-    return text
-
-
-def _parts(moment: Answer) -> list[tuple[str, int]]:
-    return [(use, moment["parts"][use]) for use in USES if use in moment["parts"]]
+def _parts(peak: Peak) -> list[tuple[str, int]]:
+    return [(use, peak["parts"][use]) for use in USES if use in peak["parts"]]

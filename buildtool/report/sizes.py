@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from buildtool.report.table import Cell, table
-from buildtool.service.answers.types import MemorySize
+from buildtool.schema.builds import MemorySize
 
 
 def text(sizes: Sequence[MemorySize]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+
+from buildtool.schema.runs import Run
 
 Cell = str | int | float | None
 
@@ -60,7 +61,7 @@ def count(number: int, unit: str) -> str:
     return f"{number:,} {unit}" if number == 1 else f"{number:,} {unit}s"
 
 
-def headline(answer: Mapping[str, Any]) -> str:
+def headline(answer: Run) -> str:
     """What was run, and by what: model, board, how real the run was, compiler, strategy."""
-    how = ", ".join(answer[key] for key in ("level", "compiler", "strategy"))
+    how = ", ".join((answer["level"], answer["compiler"], answer["strategy"]))
     return f"{answer['model']} on {answer['board']} ({how})"

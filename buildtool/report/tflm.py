@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from buildtool.report.table import count
+from buildtool.schema.builds import TflmAnswer
 
 
-def text(answer: Mapping[str, Any], out: str) -> str:
+def text(answer: TflmAnswer, out: str) -> str:
     """What the arena takes, and what that counts."""
     over = answer["arena_bytes"] - answer["arena_bound_bytes"]
     bound = "no placement needs less" if not over else f"{over:,} over the largest live sum"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from buildtool.report import estimate
 from buildtool.report.table import count, headline
-from buildtool.service.answers.types import ValidationAnswer
+from buildtool.schema.runs import ValidationAnswer
 
 
 def text(answer: ValidationAnswer) -> str:

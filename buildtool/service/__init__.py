@@ -9,7 +9,7 @@ from buildtool.session import Session
 
 
 def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
-    """Answers a request: a mapping with `kind` and the keys that kind takes (see options.py).
+    """Answers a request: a mapping with `kind` and the keys that kind takes (see buildtool/options).
 
     Values are those of JSON, and bytes for files; paths are absolute. Errors are BuildtoolError.
     `session` keeps what several requests share; without one nothing is kept.

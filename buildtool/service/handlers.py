@@ -7,33 +7,45 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from buildtool.service import requests as r
-from buildtool.service.answers.types import (
-    AnalysisAnswer,
-    ArenaAnswer,
-    FrontAnswer,
-    NetworkAnswer,
-    ValidationAnswer,
+from buildtool.schema import SCHEMA
+from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
+from buildtool.schema.boards import (
+    BoardEntry,
+    BoardsAnswer,
+    OperatorKernels,
+    OpsAnswer,
+    ZooAnswer,
+    ZooFile,
 )
+from buildtool.schema.builds import (
+    ArenaAnswer,
+    BuildAnswer,
+    DescribeAnswer,
+    EmitAnswer,
+    SizesAnswer,
+    TflmAnswer,
+)
+from buildtool.schema.fronts import FrontAnswer
+from buildtool.schema.plans import PlanAnswer
+from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
+from buildtool.service import requests as r
 from buildtool.session import Session
 
-SCHEMA = 1
 MOST_IMAGE_BYTES = 1 << 30
-Answer = dict[str, Any]
 
 
-def answer(request: r.Request, session: Session) -> Answer:
-    """The answer to a request."""
+def answer(request: r.Request, session: Session) -> dict[str, Any]:
+    """The answer to a request: what the types of buildtool.schema say, and their version."""
     return {**_HANDLERS[type(request)](request, session), "schema": SCHEMA}
 
 
-def ops(_request: r.Ops, _session: Session) -> Answer:
+def ops(_request: r.Ops, _session: Session) -> OpsAnswer:
     """Which operators run, and by which kernel, on the cores of every known board."""
     from buildtool.graph.types import ALIAS_KINDS, OpKind
     from buildtool.target.registry import board_names, load_target
 
     targets = [load_target(name) for name in board_names()]
-    table = []
+    table: list[OperatorKernels] = []
     for kind in OpKind:
         kernels: dict[str, str] = {}
         for target in targets:
@@ -49,11 +61,11 @@ def ops(_request: r.Ops, _session: Session) -> Answer:
     return {"boards": [t.board.name for t in targets], "operators": table}
 
 
-def boards(_request: r.Boards, _session: Session) -> Answer:
+def boards(_request: r.Boards, _session: Session) -> BoardsAnswer:
     """The known boards and their memories."""
     from buildtool.target.registry import board_names, load_board
 
-    listed = []
+    listed: list[BoardEntry] = []
     for name in board_names():
         board = load_board(name)
         listed.append(
@@ -75,7 +87,7 @@ def boards(_request: r.Boards, _session: Session) -> Answer:
     return {"boards": listed}
 
 
-def zoo(request: r.Zoo, _session: Session) -> Answer:
+def zoo(request: r.Zoo, _session: Session) -> ZooAnswer | ZooFile:
     """The networks that buildtool can build by name; with `model`, that one's file."""
     from buildtool import zoo as networks
     from buildtool.service.pipeline.models import spec_name
@@ -87,12 +99,11 @@ def zoo(request: r.Zoo, _session: Session) -> Answer:
     }
 
 
-def plan(request: r.Plan, session: Session) -> Answer:
+def plan(request: r.Plan, session: Session) -> PlanAnswer:
     """How a model will run on a board; refuses a plan that does not fit."""
     from buildtool.emit.image import image_layout
     from buildtool.emit.sources import plan_kernels
     from buildtool.plan.codec import to_bytes
-    from buildtool.plan.summary.view import to_json
     from buildtool.service.answers.estimate import facts
     from buildtool.service.answers.planreport import beside, described
     from buildtool.service.pipeline.needs import refuse_unless_fits
@@ -102,16 +113,15 @@ def plan(request: r.Plan, session: Session) -> Answer:
     kernels = plan_kernels(made.plan, made.target)
     image_bytes = image_layout(made.graph, kernels).size
     refuse_unless_fits(made, image_bytes)
-    found = described(made, kernels, to_json(made.plan, made.graph, session))
-    found.update(
-        model=made.model.name,
-        board=made.target.board.name,
-        flash_bytes=image_bytes,
-        beside=beside(made, request.compare),
-        plan=to_bytes(made.plan),
+    return {
+        **described(made, kernels),
+        "model": made.model.name,
+        "board": made.target.board.name,
+        "flash_bytes": image_bytes,
+        "beside": beside(made, request.compare),
+        "plan": to_bytes(made.plan),
         **facts(made),
-    )
-    return found
+    }
 
 
 def front(request: r.Front, session: Session) -> FrontAnswer:
@@ -135,7 +145,7 @@ def analyze_network(request: r.AnalyzeNetwork, _session: Session) -> NetworkAnsw
     return network_analysis(request.model, request.options)
 
 
-def emit(request: r.Emit, session: Session) -> Answer:
+def emit(request: r.Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
@@ -161,14 +171,14 @@ def emit(request: r.Emit, session: Session) -> Answer:
     }
 
 
-def describe(request: r.Describe, session: Session) -> Answer:
+def describe(request: r.Describe, session: Session) -> DescribeAnswer:
     """What a build system has to know to build for a board, and with `model` that network."""
     from buildtool.service.describe import answer as described
 
     return described(request, session)
 
 
-def build(request: r.Build, session: Session) -> Answer:
+def build(request: r.Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, .bin, size report."""
     from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
@@ -208,7 +218,7 @@ def build(request: r.Build, session: Session) -> Answer:
     }
 
 
-def sizes(request: r.Sizes, _session: Session) -> Answer:
+def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
     """What a linked image takes of each of the board's memories, and its .bin files."""
     from buildtool.service.firmware.sizes import binaries, size_report
     from buildtool.service.pipeline.targets import load_board
@@ -230,14 +240,14 @@ def validate(request: r.Validate, session: Session) -> ValidationAnswer:
     return validation(request, session)
 
 
-def profile(request: r.Profile, session: Session) -> Answer:
+def profile(request: r.Profile, session: Session) -> ProfileAnswer:
     """Counts the instructions of every operator."""
     from buildtool.service.emulation.profiling import profiling
 
     return profiling(request, session)
 
 
-def tflm(request: r.Tflm, _session: Session) -> Answer:
+def tflm(request: r.Tflm, _session: Session) -> TflmAnswer:
     """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
     from buildtool.plan.others.tflm import planned_file
     from buildtool.service.pipeline.models import load_model, tflite_file

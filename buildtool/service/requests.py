@@ -1,6 +1,6 @@
 """The requests: a frozen dataclass a kind, and the one place where plain values become one of them.
 
-A request is a mapping with `kind`, the keys that options.py lists for that kind, and the planning or
+A request is a mapping with `kind`, the keys that buildtool/options lists for that kind, and the planning or
 counting options under `options`. What is not known, of a wrong type, or without effect is refused.
 """
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.graph.builder import NO_PAD, GraphBuilder, window_shape
 from buildtool.graph.numbering import graph_of
 from buildtool.graph.reference import execute
 from buildtool.graph.types import (
@@ -25,7 +26,6 @@ from buildtool.graph.types import (
     DType,
     ElementwiseAttrs,
     FullyConnectedAttrs,
-    Graph,
     MeanAttrs,
     Op,
     OpKind,
@@ -34,7 +34,6 @@ from buildtool.graph.types import (
     PoolAttrs,
     Quantization,
     SoftmaxAttrs,
-    Tensor,
     TransposeAttrs,
 )
 from buildtool.zoo import calibrate, seeded
@@ -42,7 +41,6 @@ from buildtool.zoo.calibrate import Floats, Int8s, Spread
 
 SOFTMAX_QUANT = Quantization((1.0 / 256.0,), (-128,))  # the only one that TFLite's int8 SOFTMAX has
 _VECTOR_HEADROOM = 1.25
-NO_PAD = Pad()
 
 
 @dataclass(frozen=True)
@@ -55,10 +53,7 @@ class Window:
 
     def output(self, rows: int, columns: int) -> tuple[int, int]:
         """Rows and columns of the output for an input of `rows` and `columns`."""
-        return (
-            (rows + self.pad.top + self.pad.bottom - self.kernel[0]) // self.stride[0] + 1,
-            (columns + self.pad.left + self.pad.right - self.kernel[1]) // self.stride[1] + 1,
-        )
+        return window_shape((1, rows, columns), self.kernel, self.stride, self.pad)
 
 
 @dataclass(frozen=True)
@@ -74,36 +69,25 @@ class _Layer:
     spread: Spread
 
 
-class Builder:
+class Builder(GraphBuilder):
     """A growing graph, and the values of its tensors on the calibration input."""
 
     def __init__(
         self, name: str, seed: str, shape: tuple[int, ...], quant: Quantization, values: Int8s
     ) -> None:
         """`seed` names the streams of weights; `values` is the calibration input, (samples, *shape)."""
-        self._name = name
+        super().__init__(name)
         self._seed = seed
-        self._tensors = [Tensor("input", (1, *shape), DType.INT8, quant)]
-        self._ops: list[Op] = []
-        self._values: dict[int, Int8s] = {0: values}
-
-    input = 0
-
-    def shape(self, tensor: int) -> tuple[int, ...]:
-        """The shape of a tensor, batch included."""
-        return self._tensors[tensor].shape
+        self.input = self.feed((1, *shape), quant, name="input")
+        self._values: dict[int, Int8s] = {self.input: values}
 
     def name(self, tensor: int) -> str:
         """The name of a tensor."""
-        return self._tensors[tensor].name
+        return self.tensors[tensor].name
 
     def values(self, tensor: int) -> Int8s:
         """What a tensor holds on the calibration input: (samples, ...)."""
         return self._values[tensor]
-
-    def graph(self, outputs: Sequence[int]) -> Graph:
-        """The network so far."""
-        return graph_of(self._name, self._tensors, self._ops, (self.input,), outputs)
 
     def conv(
         self,
@@ -220,7 +204,7 @@ class Builder:
         """MEAN over `axes`, which vanish unless `keep_dims`."""
         shape = tuple(n for axis, n in enumerate(self.shape(x)) if axis not in axes)
         sums = self._values[x].sum(axis=axes, dtype=np.int64).astype(np.float64)
-        count = self._tensors[x].elements // math.prod(shape)
+        count = self.tensors[x].elements // math.prod(shape)
         values = (sums / count - self._quant(x).zero_point) * self._quant(x).scale
         quant = calibrate.quantization(values, _headroom(shape))
         if keep_dims:
@@ -253,7 +237,7 @@ class Builder:
         return self._append(op, self.shape(x), SOFTMAX_QUANT, name)
 
     def _quant(self, tensor: int) -> Quantization:
-        quant = self._tensors[tensor].quant
+        quant = self.tensors[tensor].quant
         assert quant is not None  # every activation here has one
         return quant
 
@@ -291,27 +275,22 @@ class Builder:
         return self._append(Op(layer.kind, (x, *weights), (), layer.attrs), shape, quant, name)
 
     def _constant(self, name: str, data: npt.NDArray[np.generic], quant: Quantization) -> int:
-        data.setflags(write=False)
         dtype = DType.INT8 if data.dtype == np.int8 else DType.INT32
-        self._tensors.append(Tensor(name, data.shape, dtype, quant, data))
-        return len(self._tensors) - 1
+        return self.tensor(data.shape, quant, dtype, data, name)
 
     def _append(self, op: Op, shape: tuple[int, ...], quant: Quantization, name: str) -> int:
         """Adds an operator with one output, and executes it on its inputs' values."""
-        output = len(self._tensors)
-        self._tensors.append(Tensor(name, shape, DType.INT8, quant))
-        op = replace(op, outputs=(output,), index=len(self._ops))
-        self._ops.append(op)
-        self._values[output] = self._executed(op)
+        output = self.op(op.kind, op.inputs, shape, op.attrs, quant, name=name)
+        self._values[output] = self._executed(self.ops[-1])
         return output
 
     def _executed(self, op: Op) -> Int8s:
         """The operator's output for the whole calibration batch, from a graph of it alone."""
         read = list(dict.fromkeys(t for t in op.inputs if t in self._values))
         batch = len(self._values[self.input])
-        tensors = {t: self._tensors[t] for t in (*op.inputs, *op.outputs)}
+        tensors = {t: self.tensors[t] for t in (*op.inputs, *op.outputs)}
         tensors |= {t: replace(tensors[t], shape=(batch, *self.shape(t)[1:])) for t in (*read, *op.outputs)}
-        graph = graph_of(self._name, tensors, (op,), read, op.outputs)
+        graph = graph_of(self.network, tensors, (op,), read, op.outputs)
         made = execute(graph, [self._values[t] for t in read])
         return np.asarray(made[graph.outputs[0]], dtype=np.int8)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from buildtool.graph import geometry
 from buildtool.graph.types import Activation, Graph, Pad, Quantization
 from buildtool.zoo import seeded
 from buildtool.zoo.branching import (
@@ -67,10 +68,9 @@ def calibration_input(feed: Feed, key: str) -> Int8s:
 
 def same_padding(rows: int, columns: int, kernel: tuple[int, int], stride: tuple[int, int]) -> Pad:
     """TensorFlow's SAME: ceil(input / stride) outputs, the odd row and column below and to the right."""
-    down, across = (
-        max(0, (-(-n // s) - 1) * s + k - n) for n, k, s in zip((rows, columns), kernel, stride, strict=True)
-    )
-    return Pad(down // 2, down - down // 2, across // 2, across - across // 2)
+    _, *down = geometry.same_padding(rows, kernel[0], stride[0])
+    _, *across = geometry.same_padding(columns, kernel[1], stride[1])
+    return Pad(*down, *across)
 
 
 def _inverted_residuals(b: Builder, table: InvertedResiduals) -> int:

@@ -9,6 +9,8 @@ All it knows is buildtool's answer to `describe`, written down as SCons nodes. P
 folder.
 """
 
+from __future__ import annotations
+
 import atexit
 import json
 import os
@@ -17,6 +19,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from SCons.Action import Action
 from SCons.Errors import UserError
@@ -25,10 +28,13 @@ from SCons.Subst import Literal
 from buildtool.client import BuildtoolError, Client, did_you_mean, home
 from buildtool.client import options as table
 
+if TYPE_CHECKING:
+    from buildtool.client import answers
+
 PLANNING = tuple(option.name for option in table.of("emit", table.Group.PLANNING))
 EMITTED = "emitted"  # the root in an answer that a network's own folder stands for
 
-_clients = {}
+_clients: dict[str, Client] = {}
 
 
 def generate(env):
@@ -48,11 +54,16 @@ def exists(env):
 class Network:
     """A network's nodes: `library` to link, `include` for the compiler, `files` by name.
 
-    `answer` is what buildtool says of it; `slots`: by name, what its commands are about.
+    `answer` is what buildtool says of it, `made` the part about its files; `slots`: by name, what its
+    commands are about.
     """
 
-    def __init__(self, answer, directory, slots, library, include, files):
-        self.net = answer["network"]["net"]
+    def __init__(
+        self, answer: answers.DescribeAnswer, directory, slots: dict[str, str], library, include, files
+    ):
+        assert answer["network"] is not None  # it was asked for with a model
+        self.made = answer["network"]
+        self.net = self.made["net"]
         self.answer = answer
         self.directory = directory
         self.slots = slots
@@ -71,7 +82,7 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
     request = {"board": board}
     request |= {"toolchain": toolchain} if toolchain else {}
     request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
-    answer = _ask(env, kind="describe", **request)
+    answer = _described(env, request)
     # SCons cannot give folders with a dollar sign in their names to a compiler.
     work = env.Dir(work or "#build/" + answer["board"].replace("$", "_"))
     tools = answer["tools"]
@@ -98,8 +109,9 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
         ARCOMSTR="" if verbose else "archiving $TARGET",
         LINKCOMSTR="" if verbose else "linking $TARGET",
     )
-    script = [f"{answer['script']['flag']}{node.path}" for node in env["BOARD_SCRIPT"]]
-    env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *script])
+    script = answer["script"]
+    named = [f"{script['flag']}{node.path}" for node in env["BOARD_SCRIPT"]] if script else []
+    env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *named])
     env.Append(PROGEMITTER=[_needs_script])
     env["BOARD_STARTUP"] = _objects(env, "startup", work.Dir("startup"))
     startup = _group(answer, "startup")
@@ -125,8 +137,9 @@ def neural_network(env, model, directory=None, name=None, **planning):
         raise UserError(f"{model}: error: cannot read the model: there is no such file, and nothing makes it")
     asked = {**env["BOARD_REQUEST"], "model": source.path if source else model}
     asked |= {"name": name} if name else {}
-    answer = _ask(env, kind="describe", **asked)
+    answer = _described(env, asked)
     files = answer["network"]
+    assert files is not None  # it was asked for with a model
     own = env.Clone(BOARD_ANSWER=answer)
     directory = env.Dir(directory) if directory else env["BOARD_WORK"].Dir(_literal(files["net"]))
     request = {key: value for key, value in asked.items() if key != "toolchain"} | {"options": planning}
@@ -138,9 +151,9 @@ def neural_network(env, model, directory=None, name=None, **planning):
     return Network(answer, directory, slots, library, include, emitted)
 
 
-def network_firmware(env, network, directory=None):
+def network_firmware(env, network: Network, directory=None):
     """The test firmware of a network: .elf, its .bin files (none on the host) and sizes.txt."""
-    answer, files = network.answer, network.answer["network"]
+    answer, files = network.answer, network.made
     directory = env.Dir(directory) if directory else network.directory
     own = env.Clone(BOARD_ANSWER=answer)
     parts = {
@@ -155,7 +168,7 @@ def network_firmware(env, network, directory=None):
     return [*elf, *report]
 
 
-def run_network(env, network, firmware, **inputs):
+def run_network(env, network: Network, firmware, **inputs):
     """The alias `run`: builds the firmware, runs its .elf, prints the table of the network's layers."""
     if "image" not in network.slots:
         raise UserError("RunNetwork runs what NetworkFirmware has made: call that first")
@@ -179,11 +192,11 @@ def _words(words):
     return [word if re.fullmatch(r"[\w@%+=:,./-]+", word) else Literal(word) for word in words]
 
 
-def _group(answer, name):
+def _group(answer: answers.DescribeAnswer, name: str) -> answers.SourceGroup:
     return next(group for group in answer["groups"] if group["name"] == name)
 
 
-def _node(env, answer, place, kind, emitted=None):
+def _node(env, answer: answers.DescribeAnswer, place: answers.Place, kind, emitted=None):
     """The node of a place in an answer; `kind` is env.File or env.Dir, `emitted` are files by name."""
     if place["root"] == EMITTED:
         if place["path"]:
@@ -195,7 +208,7 @@ def _node(env, answer, place, kind, emitted=None):
 
 def _objects(env, name, directory, emitted=None):
     """The objects of a group of the environment's answer, in `directory`."""
-    answer = env["BOARD_ANSWER"]
+    answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
     group = _group(answer, name)
     own = env.Clone()
     own.Append(CPPPATH=[_node(env, answer, place, env.Dir, emitted) for place in group["includes"]])
@@ -218,7 +231,7 @@ def _kernels(env):
     return env["BOARD_KERNELS"]
 
 
-def _linker_script(env, script, work):
+def _linker_script(env, script: answers.Script | None, work):
     """The script as a target that depends on nothing but its content."""
     if script is None:
         return []
@@ -238,14 +251,16 @@ def _is_file(model):
 
 def _emit(env, directory, request, model):
     """The emitted sources as targets, by name."""
-    answer = env["BOARD_ANSWER"]
+    answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
+    files = answer["network"]
+    assert files is not None  # it was asked for with a model
     # The request and the code that answers it are sources: a change of either emits anew.
     text = json.dumps({**request, "kind": "emit"}, sort_keys=True)
     sources = [env.Value(text), env.Value(answer["digest"])]
     sources += [model] if model else []
     sources += [_node(env, answer, place, env.File) for place in answer["depends"]]
     targets = env.Command(
-        [directory.File(_literal(name)) for name in answer["network"]["emitted"]],
+        [directory.File(_literal(name)) for name in files["emitted"]],
         sources,
         Action(_write_sources, f"planning {_literal(request['model'])}"),
     )
@@ -255,7 +270,7 @@ def _emit(env, directory, request, model):
 # ---- commands ------------------------------------------------------------------------------------
 
 
-def _filled(network, command):
+def _filled(network: Network, command: str) -> list[str]:
     """A command of the answer, its slots filled."""
     words = network.answer["commands"][command]
     return [word if isinstance(word, str) else network.slots[word["slot"]] for word in words]
@@ -278,7 +293,7 @@ def _write_text(target, source, env):
 
 def _write_sources(target, source, env):
     try:
-        answer = _client(env).request(json.loads(source[0].read()))
+        answer: answers.EmitAnswer = _client(env).request(json.loads(source[0].read()))
     except BuildtoolError as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -300,8 +315,9 @@ def _client(env):
     return _clients[top]
 
 
-def _ask(env, **request):
+def _described(env, request: dict[str, str]) -> answers.DescribeAnswer:
     try:
-        return _client(env).request(request)
+        answer: answers.DescribeAnswer = _client(env).request({"kind": "describe", **request})
+        return answer
     except BuildtoolError as error:
         raise UserError(str(error)) from None

@@ -19,7 +19,7 @@ COMMANDS = {".c": "$CCCOM", ".cpp": "$CXXCOM", ".cc": "$CXXCOM", ".S": "$ASPPCOM
 
 def generate(env):
     """Records every object made from now on, and adds the method CompileCommands."""
-    entries = []
+    entries: list[tuple] = []
     static_objects, _ = createObjBuilders(env)
     for suffix, command in COMMANDS.items():
         emitter = static_objects.emitter.get(suffix)

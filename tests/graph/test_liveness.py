@@ -2,7 +2,8 @@
 
 import pytest
 from hypothesis import given, settings
-from plan_nets import Net, graphs
+from plan_nets import graphs
+from zeronet import Net
 
 from buildtool.errors import ModelError
 from buildtool.graph.liveness import alias_roots, live_ranges, live_sum_bound, live_sums

@@ -3,7 +3,7 @@
 import numpy as np
 import plan_nets
 import pytest
-from plan_nets import Net
+from zeronet import Net
 
 from buildtool.graph.macs import op_macs, pixel_macs, total_macs
 from buildtool.graph.types import ConvAttrs, DType, Op, OpKind, Pad

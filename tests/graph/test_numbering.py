@@ -9,9 +9,10 @@ from everyop import every_operator
 from graphs import small_networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import Net, graphs
+from plan_nets import graphs
 from randomnets import networks
 from wired import wired_net
+from zeronet import Net
 
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.numbering import is_numbered, numbered

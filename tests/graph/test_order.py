@@ -5,8 +5,9 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import Net, graphs, make_target, residual_net
+from plan_nets import graphs, make_target, residual_net
 from wired import wired_net
+from zeronet import Net
 
 from buildtool.graph.flow import Flow, FlowOp, Value, flow_of, lives, peak, reordered
 from buildtool.graph.liveness import live_sum_bound

@@ -144,7 +144,7 @@ def test_padding_with_another_value_than_the_zero_point():
 def _padded_all_round(kind):
     net = NetBuilder(3)
     x = net.input((1, 6, 6, 2))
-    out = net.add((1, 4, 4, 2), net.tensors[x].quant)
+    out = net.tensor((1, 4, 4, 2), net.tensors[x].quant)
     net.ops.append(Op(kind, (x,), (out,), PoolAttrs((2, 2), (2, 2), Pad(1, 1, 1, 1)), 7))
     return net.graph([out])
 

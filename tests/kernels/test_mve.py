@@ -48,8 +48,8 @@ def collect(strategy, count, use):
     each()
 
 
-def repeat(toolchain, kinds, count):
-    """The kinds' calls in one emulator run; how often each kernel was called."""
+def recorded(kinds, count):
+    """The kinds' calls, as the plain kernels made them."""
     with recording(BOARD, FAMILY) as recorder:
 
         def place(drawn):
@@ -57,23 +57,25 @@ def repeat(toolchain, kinds, count):
             run_placed(case, how, seed, select(recorder.target, case.graph, case.op).overlap)
 
         for kind in kinds:
+            before = recorder.kernels.total()
             collect(st.tuples(KINDS[kind], st.sampled_from(WAYS), st.integers(0, 999)), count, place)
-    recorder.check(toolchain)
-    return recorder.kernels
+            assert recorder.kernels.total() - before > count // 2, kind
+    return recorder
 
 
-@compilers
-def test_every_placement_leaves_the_same_bytes(toolchain):
-    used = repeat(toolchain, sorted(KINDS), 12)
-    assert sum(used.values()) > 200
-    assert len(used) >= 8, "some kernel was never called"
+def test_every_placement_leaves_the_same_bytes():
+    recorder = recorded(sorted(KINDS), 12)
+    recorder.check("clang")
+    assert recorder.kernels.total() > 200
+    assert len(recorder.kernels) >= 8, "some kernel was never called"
 
 
 @slow
-@pytest.mark.parametrize("toolchain", ["clang", "gcc"])
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_many_cases(kind, toolchain):
-    assert sum(repeat(toolchain, [kind], 100).values()) > 60
+@pytest.mark.parametrize("part", range(3))
+def test_many_cases_from_either_compiler(part):
+    recorder = recorded(sorted(KINDS)[part::3], 100)
+    for toolchain in ("clang", "gcc"):
+        recorder.check(toolchain)
 
 
 @compilers

@@ -123,14 +123,8 @@ def test_json_has_the_figures_and_names_the_operator_that_binds():
     assert view["buffers"][0]["tensor_names"] == ["t0"]
 
 
-def test_json_without_the_graph_names_by_position():
-    view = to_json(plan(residual_net(), make_target()))
-    assert view["binding"]["name"] == "operator 6 (depthwise_conv_2d_test)"
-    assert json.loads(json.dumps(view)) == view
-
-
 def test_json_of_a_network_without_operators():
-    from plan_nets import Net
+    from zeronet import Net
 
     net = Net((1, 4))
     graph = net.graph(net.inputs[0])

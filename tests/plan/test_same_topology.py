@@ -11,7 +11,8 @@ from graphs import small_networks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnxexport import export
-from plan_nets import SAME_3X3, Net, fed_graphs, graphs, make_target
+from plan_nets import fed_graphs, graphs, make_target
+from zeronet import SAME_3X3, Net
 
 from buildtool import zoo
 from buildtool.emit.image import weight_image

@@ -282,7 +282,9 @@ def profile_answer(macs, once):
     total = {"macs": sum(macs), "macs_layerwise": sum(once), "f": sum(macs) / sum(once)}
     words = {"model": "net", "board": "b", "level": "host", "compiler": "cc", "strategy": "best"}
     figures = {"arena_bytes": 1, "flash_bytes": 1, "stack_high_water": None, "instructions": None}
-    return {**words, **figures, **total, "per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
+    facts = {"note": "", "estimate": None, "loading": None}
+    rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
+    return {**words, **figures, **total, **facts, **rest}
 
 
 def test_a_profile_has_executed_work_and_f_where_work_is_repeated():

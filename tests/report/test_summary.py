@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from plan_nets import Net, graphs, make_target, residual_net
+from plan_nets import graphs, make_target, residual_net
+from zeronet import Net
 
 from buildtool.emit.sources import plan_kernels
 from buildtool.graph.macs import op_macs

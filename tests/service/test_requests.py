@@ -13,6 +13,7 @@ from buildtool import options as table
 from buildtool import zoo
 from buildtool.errors import BuildtoolError, ModelError, UsageError
 from buildtool.graph.tflite.writer import write_model
+from buildtool.modes import Strategy
 from buildtool.options import NESTED, OPTIONS, Group, Option
 from buildtool.service import handle
 from buildtool.service.requests import KINDS, parse
@@ -174,12 +175,12 @@ def test_what_a_request_cannot_do_without_is_named(kind: str) -> None:
 
 def test_every_option_is_refused_with_a_strategy_that_does_not_heed_it() -> None:
     for option in table.of("plan", Group.PLANNING):
-        for strategy in set(table.Strategy) - set(option.strategies):
+        for strategy in set(Strategy) - set(option.strategies):
             asked = {"strategy": strategy, option.name: VALUES[option.name]}
             with pytest.raises(UsageError, match=f"no effect with strategy {strategy}") as caught:
                 parse({**request("plan"), "options": asked})
             assert caught.value.option == option.name
-    assert {o.name for o in OPTIONS if len(o.strategies) < len(table.Strategy)} == {
+    assert {o.name for o in OPTIONS if len(o.strategies) < len(Strategy)} == {
         "max_f",
         "segments",
         "hand_off",

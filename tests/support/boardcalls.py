@@ -127,15 +127,20 @@ class Recorder:
         symbols = {v.symbol for v in variants} | {v.symbol + TWIN for v in variants if v.scratch != "0"}
         return tuple(sorted(files)), tuple(sorted(symbols))
 
-    def firmware(self, toolchain: str) -> Firmware:
-        """The image with the family's kernels."""
+    def firmware(self, toolchain: str, board: str = "") -> Firmware:
+        """The image with the family's kernels; `board`: another one with the same kernels."""
         files, symbols = self.sources()
         root = kernels_root()
-        return Firmware(self.board, toolchain, tuple(root / name for name in files), symbols)
+        return Firmware(board or self.board, toolchain, tuple(root / name for name in files), symbols)
 
-    def check(self, toolchain: str) -> None:
-        """Runs all calls on the board; raises AssertionError naming the first that differ."""
-        firmware = self.firmware(toolchain)
+    def check(self, toolchain: str, board: str = "") -> None:
+        """Runs all calls on the board; raises AssertionError naming the first that differ.
+
+        `board`: another one, for which the catalogue selects the same kernels.
+        """
+        if board:
+            assert _symbols(load_target(board)) == _symbols(self.target)
+        firmware = self.firmware(toolchain, board)
         twins = [r for r in self.recorded if r.twin is not None]
         done = firmware.run([*(r.call for r in self.recorded), *(r.twin for r in twins if r.twin)])
         wrong = [
@@ -146,6 +151,11 @@ class Recorder:
         assert not wrong, f"{len(wrong)} of {len(self.recorded)} calls:\n" + "\n".join(wrong[:5])
         for r, d in zip(twins, done[len(self.recorded) :], strict=True):
             assert d.result == r.formula, f"{r.note}: the twin asks for {d.result}, the formula {r.formula}"
+
+
+def _symbols(target: Target) -> list[tuple[str, str]]:
+    """The kernels that may be selected, in the order in which they are offered."""
+    return [(variant.name, variant.symbol) for variant in target.kernels]
 
 
 def _twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Memory) -> Call:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from plan_nets import Net
+from zeronet import Net
 
 from buildtool.graph.types import ALIAS_KINDS, Pad
 from buildtool.plan.assemble.assemble import assemble

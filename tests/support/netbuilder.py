@@ -17,8 +17,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from buildtool.graph import types as g
-from buildtool.graph.numbering import graph_of
-from buildtool.graph.types import Activation, DType, Op, OpKind, Quantization, Tensor
+from buildtool.graph.builder import GraphBuilder, window_shape
+from buildtool.graph.geometry import dilated, same_padding
+from buildtool.graph.types import Activation, DType, Op, OpKind, Quantization
 
 
 def quant(scale: float, zero_point: int = 0) -> Quantization:
@@ -26,45 +27,20 @@ def quant(scale: float, zero_point: int = 0) -> Quantization:
     return Quantization((float(np.float32(scale)),), (zero_point,))
 
 
-def same_pad(size: int, kernel: int, stride: int) -> tuple[int, int, int]:
-    """(output size, padding before, padding after) of TFLite's SAME; `kernel` is dilated."""
-    out = -(-size // stride)
-    total = max((out - 1) * stride + kernel - size, 0)
-    return out, total // 2, total - total // 2
-
-
-class NetBuilder:
-    """Collects tensors and operators."""
+class NetBuilder(GraphBuilder):
+    """A builder that draws weights and quantisations."""
 
     def __init__(self, seed: int, name: str = "net") -> None:
+        super().__init__(name)
         self.rng = np.random.default_rng(seed)
-        self.name = name
-        self.tensors: list[Tensor] = []
-        self.ops: list[Op] = []
-        self.inputs: list[int] = []
 
     # ---- tensors ---------------------------------------------------------------------------------
-
-    def add(
-        self,
-        shape: Sequence[int],
-        q: Quantization | None = None,
-        dtype: DType = DType.INT8,
-        data: np.ndarray | None = None,
-    ) -> int:
-        """A tensor; constant when it has data."""
-        if data is not None:
-            data.setflags(write=False)
-        name = f"{'w' if data is not None else 't'}{len(self.tensors)}"
-        self.tensors.append(Tensor(name, tuple(int(n) for n in shape), dtype, q, data))
-        return len(self.tensors) - 1
 
     def input(self, shape: Sequence[int], dtype: DType = DType.INT8, q: Quantization | None = None) -> int:
         """A network input."""
         if q is None and dtype is not DType.FLOAT32:
             q = self.random_quant(dtype=dtype)
-        self.inputs.append(self.add(shape, q, dtype))
-        return self.inputs[-1]
+        return self.feed(shape, q, dtype)
 
     def random_quant(self, scale: float | None = None, dtype: DType = DType.INT8) -> Quantization:
         """Scale (log-uniform unless given) and zero point; zero points reach both ends."""
@@ -74,33 +50,11 @@ class NetBuilder:
         choices = [low, high, (low + high + 1) // 2, int(self.rng.integers(low, high + 1))]
         return quant(scale, choices[int(self.rng.integers(4))])
 
-    def shape(self, tensor: int) -> tuple[int, ...]:
-        """Shape of a tensor."""
-        return self.tensors[tensor].shape
-
     def scale(self, tensor: int) -> float:
         """Scale of a tensor."""
         q = self.tensors[tensor].quant
         assert q is not None
         return q.scale
-
-    def op(
-        self,
-        kind: OpKind,
-        inputs: Sequence[int],
-        shape: Sequence[int],
-        attrs: g.Attrs,
-        q: Quantization | None,
-        dtype: DType = DType.INT8,
-    ) -> int:
-        """An operator with one output; the output's index."""
-        out = self.add(shape, q, dtype)
-        self.ops.append(Op(kind, tuple(inputs), (out,), attrs, len(self.ops)))
-        return out
-
-    def graph(self, outputs: Sequence[int]) -> g.Graph:
-        """The network."""
-        return graph_of(self.name, self.tensors, self.ops, self.inputs, outputs)
 
     # ---- weighted --------------------------------------------------------------------------------
 
@@ -117,7 +71,7 @@ class NetBuilder:
         low = -128 if self.rng.integers(8) == 0 else -127
         data = self.rng.integers(low, 128, shape).astype(np.int8)
         q = Quantization(tuple(float(s) for s in scales), (0,) * count, axis)
-        weights = self.add(shape, q, data=data)
+        weights = self.tensor(shape, q, data=data)
         products = np.float32(self.scale(x)) * scales
         spread = float(products.mean()) * 74 * 74 * math.sqrt(taps)
         index = -1
@@ -125,7 +79,7 @@ class NetBuilder:
             bias_q = Quantization(tuple(float(s) for s in products), (0,) * count, 0)
             limit = int(74 * 74 * math.sqrt(taps)) + 1
             values = self.rng.integers(-limit, limit + 1, channels).astype(np.int32)
-            index = self.add((channels,), bias_q, DType.INT32, values)
+            index = self.tensor((channels,), bias_q, DType.INT32, values)
         return weights, index, spread
 
     def _out_quant(self, spread: float) -> Quantization:
@@ -150,15 +104,13 @@ class NetBuilder:
     ) -> int:
         """CONV_2D, or DEPTHWISE_CONV_2D when depth_multiplier > 0; `pad` overrides `same`."""
         batch, height, width, depth = self.shape(x)
-        extent = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
         if pad is None:
+            extent = [dilated(k, d) for k, d in zip(kernel, dilation, strict=True)]
             rows, columns = (
-                same_pad(n, k, s)[1:] if same else (0, 0)
+                same_padding(n, k, s)[1:] if same else (0, 0)
                 for n, k, s in zip((height, width), extent, stride, strict=True)
             )
             pad = g.Pad(*rows, *columns)
-        out_h = (height + pad.top + pad.bottom - extent[0]) // stride[0] + 1
-        out_w = (width + pad.left + pad.right - extent[1]) // stride[1] + 1
         if depth_multiplier:
             channels = depth * depth_multiplier
             weights = self._weights(x, (1, *kernel, channels), 3, per_channel, bias)
@@ -168,7 +120,7 @@ class NetBuilder:
             weights = self._weights(x, (channels, *kernel, depth // groups), 0, per_channel, bias)
             attrs = g.ConvAttrs(stride, dilation, pad, activation)
             kind = OpKind.CONV_2D
-        shape = (batch, out_h, out_w, channels)
+        shape = (batch, *window_shape(self.shape(x), kernel, stride, pad, dilation), channels)
         return self.op(kind, (x, *weights[:2]), shape, attrs, self._out_quant(weights[2]))
 
     def transpose_conv(
@@ -219,7 +171,9 @@ class NetBuilder:
 
     def constant(self, shape: Sequence[int]) -> int:
         """An int8 constant operand."""
-        return self.add(shape, self.random_quant(), data=self.rng.integers(-128, 128, shape).astype(np.int8))
+        return self.tensor(
+            shape, self.random_quant(), data=self.rng.integers(-128, 128, shape).astype(np.int8)
+        )
 
     def elementwise(self, kind: OpKind, a: int, b: int, activation: Activation = Activation.NONE) -> int:
         """ADD, SUB or MUL, with broadcasting."""
@@ -280,7 +234,7 @@ class NetBuilder:
         """AVERAGE_POOL_2D or MAX_POOL_2D."""
         batch, height, width, channels = self.shape(x)
         rows, columns = (
-            same_pad(n, k, s) if same else ((n - k) // s + 1, 0, 0)
+            same_padding(n, k, s) if same else ((n - k) // s + 1, 0, 0)
             for n, k, s in zip((height, width), kernel, stride, strict=True)
         )
         attrs = g.PoolAttrs(kernel, stride, g.Pad(*rows[1:], *columns[1:]), activation)
@@ -329,6 +283,6 @@ class NetBuilder:
         """SPLIT into equal parts."""
         shape = list(self.shape(x))
         shape[axis] //= count
-        outs = tuple(self.add(shape, self.tensors[x].quant) for _ in range(count))
+        outs = tuple(self.tensor(shape, self.tensors[x].quant) for _ in range(count))
         self.ops.append(Op(OpKind.SPLIT, (x,), outs, g.AxisAttrs(axis), len(self.ops)))
         return outs

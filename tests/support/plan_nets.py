@@ -1,108 +1,12 @@
-"""Small networks for planning: a builder, and random ones drawn by hypothesis. Weights are zeros."""
+"""Small networks for planning, some drawn by hypothesis, and a target for them. Weights are zeros."""
 
 from __future__ import annotations
 
-import numpy as np
 from hypothesis import strategies as st
+from zeronet import Net
 
-from buildtool.graph.numbering import graph_of
-from buildtool.graph.types import (
-    Activation,
-    AxisAttrs,
-    ConvAttrs,
-    DepthwiseAttrs,
-    DType,
-    ElementwiseAttrs,
-    FullyConnectedAttrs,
-    MeanAttrs,
-    Op,
-    OpKind,
-    Pad,
-    PoolAttrs,
-    Quantization,
-    Tensor,
-)
+from buildtool.graph.types import OpKind, Pad
 from buildtool.target.types import Board, Contract, Core, Costs, KernelVariant, Memory, MemoryKind, Target
-
-NO_PAD, SAME_3X3 = Pad(), Pad(1, 1, 1, 1)
-_QUANT = Quantization((0.5,), (0,))
-
-
-class Net:
-    """Builds a Graph; every method adds an operator and returns the index of its output tensor."""
-
-    def __init__(self, *input_shapes):
-        self.tensors, self.ops = [], []
-        self.inputs = [self.tensor(shape) for shape in input_shapes]
-
-    def tensor(self, shape, data=None, dtype=DType.INT8):
-        name = f"t{len(self.tensors)}"
-        self.tensors.append(Tensor(name, tuple(shape), dtype, _QUANT, data))
-        return len(self.tensors) - 1
-
-    def constant(self, shape, dtype=DType.INT8):
-        return self.tensor(shape, np.zeros(shape, dtype.value), dtype)
-
-    def shape(self, t):
-        return self.tensors[t].shape
-
-    def add_op(self, kind, inputs, out_shape, attrs):
-        out = self.tensor(out_shape)
-        self.ops.append(Op(kind, tuple(inputs), (out,), attrs, len(self.ops)))
-        return out
-
-    def _window(self, x, kernel, stride, pad, dilation=(1, 1)):
-        n, h, w, _ = self.shape(x)
-        reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
-        rows = (h + pad.top + pad.bottom - reach[0]) // stride[0] + 1
-        columns = (w + pad.left + pad.right - reach[1]) // stride[1] + 1
-        return n, rows, columns
-
-    def conv(self, x, cout, kernel=(1, 1), stride=(1, 1), pad=NO_PAD, dilation=(1, 1), groups=1):
-        weights = self.constant((cout, *kernel, self.shape(x)[3] // groups))
-        attrs = ConvAttrs(stride, dilation, pad, Activation.NONE)
-        shape = (*self._window(x, kernel, stride, pad, dilation), cout)
-        return self.add_op(OpKind.CONV_2D, (x, weights, -1), shape, attrs)
-
-    def depthwise(self, x, kernel=(3, 3), stride=(1, 1), pad=SAME_3X3, dilation=(1, 1)):
-        channels = self.shape(x)[3]
-        weights = self.constant((1, *kernel, channels))
-        attrs = DepthwiseAttrs(stride, dilation, pad, Activation.NONE, 1)
-        shape = (*self._window(x, kernel, stride, pad, dilation), channels)
-        return self.add_op(OpKind.DEPTHWISE_CONV_2D, (x, weights, -1), shape, attrs)
-
-    def max_pool(self, x, kernel=(2, 2), stride=(2, 2), pad=NO_PAD):
-        shape = (*self._window(x, kernel, stride, pad), self.shape(x)[3])
-        return self.add_op(OpKind.MAX_POOL_2D, (x,), shape, PoolAttrs(kernel, stride, pad))
-
-    def add(self, a, b):
-        shape = np.broadcast_shapes(self.shape(a), self.shape(b))
-        return self.add_op(OpKind.ADD, (a, b), shape, ElementwiseAttrs())
-
-    def relu(self, x):
-        return self.add_op(OpKind.RELU, (x,), self.shape(x), ElementwiseAttrs())
-
-    def mean(self, x):
-        n, _, _, c = self.shape(x)
-        return self.add_op(OpKind.MEAN, (x,), (n, c), MeanAttrs((1, 2)))
-
-    def dense(self, x, outputs):
-        n, features = self.shape(x)
-        weights = self.constant((outputs, features))
-        attrs = FullyConnectedAttrs()
-        return self.add_op(OpKind.FULLY_CONNECTED, (x, weights, -1), (n, outputs), attrs)
-
-    def reshape(self, x, shape):
-        return self.add_op(OpKind.RESHAPE, (x,), shape, ElementwiseAttrs())
-
-    def concat(self, parts):
-        first = self.shape(parts[0])
-        shape = (*first[:3], sum(self.shape(p)[3] for p in parts))
-        return self.add_op(OpKind.CONCATENATION, parts, shape, AxisAttrs(3))
-
-    def graph(self, *outputs):
-        return graph_of("net", self.tensors, self.ops, self.inputs, outputs)
-
 
 _CONTRACTS = {
     OpKind.CONV_2D: Contract.ROW,

@@ -2,7 +2,7 @@
 
 import random
 
-from plan_nets import NO_PAD, Net
+from zeronet import NO_PAD, Net
 
 
 def watts_strogatz(nodes, neighbours, probability, seed):

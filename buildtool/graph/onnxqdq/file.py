@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.errors import ModelError, UnsupportedError
-from buildtool.graph.onnxfile import MAX_NODES, MAX_RANK, Proto, check_names, parse_model, shown
+from buildtool.graph.onnxfile import MAX_RANK, Proto, plain_model, shown
 
 Array = npt.NDArray[Any]
 Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
@@ -115,17 +115,10 @@ class QdqFile:
 
 def read_file(data: bytes) -> QdqFile:
     """Parses `data`. Raises ModelError, UnsupportedError; ToolError without the onnx package."""
-    model = parse_model(data)
+    model = plain_model(data)
     graph = model.graph
-    if len(graph.node) > MAX_NODES:
-        raise ModelError(f"{len(graph.node)} operators, more than {MAX_NODES}")
-    if not graph.node:
-        raise ModelError("the graph has no operators")
-    if len(model.functions):
-        raise UnsupportedError("local functions", hint="export with functions inlined")
     if len(graph.sparse_initializer):
         raise UnsupportedError("sparse constants", hint="store them densely")
-    check_names(graph)
     opset = _opset(model)
     initializers = {tensor.name: tensor for tensor in graph.initializer}
     nodes = tuple(_node(node, i) for i, node in enumerate(graph.node))

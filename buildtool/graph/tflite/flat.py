@@ -7,6 +7,7 @@ Low-level exceptions of the accessors pass through; `reader.read_model` turns th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -57,10 +58,7 @@ class RawTensor:
     @property
     def elements(self) -> int:
         """Number of elements."""
-        count = 1
-        for n in self.shape:
-            count *= n
-        return count
+        return math.prod(self.shape)
 
     @property
     def is_constant(self) -> bool:

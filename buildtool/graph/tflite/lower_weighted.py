@@ -6,6 +6,7 @@ import numpy as np
 
 from buildtool.errors import UnsupportedError
 from buildtool.graph import types as g
+from buildtool.graph.geometry import same_padding
 from buildtool.graph.tflite.fileops import ACTIVATIONS, FileOp, Lowering, OptionValue
 
 _SAME, _VALID = 0, 1  # the schema's Padding
@@ -19,12 +20,6 @@ def _weights(op: g.Op) -> tuple[int, ...]:
 # ---- padding -----------------------------------------------------------------------------------
 
 
-def _same_before(size: int, kernel: int, stride: int) -> tuple[int, int]:
-    """(output size, padding before) of SAME; `kernel` is dilated."""
-    out = -(-size // stride)
-    return out, max((out - 1) * stride + kernel - size, 0) // 2
-
-
 def _padding_mode(
     before: tuple[int, int],
     out: tuple[int, int],
@@ -36,8 +31,8 @@ def _padding_mode(
     valid = tuple((n - k) // s + 1 for n, k, s in zip(size, kernel, stride, strict=True))
     if before == (0, 0) and out == valid:
         return _VALID
-    same = [_same_before(n, k, s) for n, k, s in zip(size, kernel, stride, strict=True)]
-    if all(same[i] == (out[i], before[i]) for i in range(2)):
+    same = [same_padding(n, k, s)[:2] for n, k, s in zip(size, kernel, stride, strict=True)]
+    if same == list(zip(out, before, strict=True)):
         return _SAME
     return None
 

@@ -40,7 +40,7 @@ def assemble(
 
     `extra`: buffers of other use, which are placed with the rest and come last in the plan; `apart`:
     operators whose output must not lie on their input. `enough`: an arena of so many bytes is low
-    enough, so that no tensor is moved between regions to lower it (math.inf: tensors never move).
+    enough: no tensor is moved between regions to lower it further (math.inf: tensors never move).
     """
     graph, alignment = timeline.graph, target.board.alignment
 

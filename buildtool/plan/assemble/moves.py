@@ -33,6 +33,10 @@ class Parted:
     origin: tuple[int, ...]
     moves: tuple[Move, ...]
 
+    def moved_bytes(self) -> int:
+        """What all moves copy together."""
+        return sum(self.placed.buffers[move.source].size for move in self.moves)
+
 
 @dataclass(frozen=True)
 class _Stretch:
@@ -102,10 +106,12 @@ def place_in_parts(
     cuts: Sequence[int],
     fixed: Collection[int],
     below: int,
+    enough: float = 0,
 ) -> Parted | None:
-    """The lowest placement with moves at some of the `cuts` (times), if one is lower than `below` bytes.
+    """A placement with moves at some of the `cuts` (times), if one is lower than `below` bytes.
 
-    `fixed`: positions of buffers that cannot move.
+    `fixed`: positions of buffers that cannot move. The lowest that is found, or one within `enough` bytes:
+    the more bytes there are, the fewer tensors have to be moved.
     """
     if not buffers:
         return None
@@ -118,12 +124,20 @@ def place_in_parts(
     height = max([least, *(single.placed(alignment).height for single in high)])
     if height >= below:
         return None
+    free = int(min(enough, below - 1)) // alignment * alignment
+    heights = dict.fromkeys((height, max(height, free)))
+    found = [_within(problem, alignment, h, least) for h in heights]
+    return min((parted for parted in found if parted), key=Parted.moved_bytes, default=None)
+
+
+def _within(problem: _Problem, alignment: int, height: int, least: int) -> Parted | None:
+    """A placement within `height` bytes, in as few stretches as are found."""
     found = list(_stretches(problem, alignment, height))
     offsets = [found[0][1]]
     for (before, _), (after, anywhere) in pairwise(found):
         wished = {i: offsets[-1][i] for i in after.buffers if i in before.buffers}
         offsets.append(_offsets(after, anywhere, alignment, height, wished))
-    return _parted([stretch for stretch, _ in found], offsets, Placed((), (), height, least))
+    return _parted([stretch for stretch, _ in found], offsets, Placed((), (), height, least), alignment)
 
 
 def _stretches(problem: _Problem, alignment: int, height: int) -> Iterator[tuple[_Stretch, dict[int, int]]]:
@@ -175,9 +189,9 @@ def _pinned(stretch: _Stretch, alignment: int, height: int, pins: dict[int, int]
 
 
 def _parted(
-    stretches: Sequence[_Stretch], offsets: Sequence[dict[int, int]], totals: Placed
+    stretches: Sequence[_Stretch], offsets: Sequence[dict[int, int]], totals: Placed, alignment: int
 ) -> Parted | None:
-    """The parts of all stretches; None where no order of the moves keeps every byte."""
+    """The parts of all stretches, as high as they are; None where no order of the moves keeps every byte."""
     parts: list[Buffer] = []
     origin: list[int] = []
     current: dict[int, int] = {}  # position -> its latest part
@@ -202,10 +216,12 @@ def _parted(
         named = (replace(o, input=current[o.input], output=current[o.output]) for o in stretch.options)
         overlaps += [o for o in named if _share(parts[o.input], parts[o.output])]
     order = sorted(range(len(parts)), key=lambda part: (origin[part], parts[part].first))
+    top = max(part.offset + part.size for part in parts)
     at_last = {part: i for i, part in enumerate(order)}
     return Parted(
         replace(
             totals,
+            height=min(totals.height, arena.round_up(top, alignment)),
             buffers=tuple(parts[part] for part in order),
             overlaps=tuple(
                 replace(o, input=at_last[o.input], output=at_last[o.output]) for o in dict.fromkeys(overlaps)

@@ -52,7 +52,9 @@ def lay(
     if placed.height > enough:
         still = timeline.graph.inputs if timeline.image == Image.RESIDENT else ()
         fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR or b.tensors[0] in still}
-        parted = place_in_parts(timed, overlaps, alignment, ticks.starts, fixed, placed.height) or parted
+        parted = (
+            place_in_parts(timed, overlaps, alignment, ticks.starts, fixed, placed.height, enough) or parted
+        )
     pairs = list(zip(parted.placed.buffers, parted.origin, strict=True))
     lived = [(ticks.lived(b, known[i]), i) for b, i in pairs if i < len(known)]
     places = [b.offset for b, i in pairs if i >= len(known)]

@@ -15,6 +15,7 @@ from buildtool.graph.digest import topology_digest
 from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.baselines.choice import chosen
 from buildtool.plan.baselines.msf_blocks import all_blocks
 from buildtool.plan.baselines.msf_layers import chain, layer
 from buildtool.plan.baselines.msf_solve import front
@@ -24,7 +25,7 @@ from buildtool.plan.types import Group, Plan, Region, Scheme
 from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.digest import planning_digest
-from buildtool.target.types import Target
+from buildtool.target.types import KernelVariant, Target
 
 STRATEGY = "msf-cnn"
 
@@ -50,19 +51,20 @@ def plan_msf(
     # one network is asked about under several limits
     key = (topology_digest(graph), planning_digest(target), in_place, image)
     plans = session.remember(STRATEGY, key, lambda: _plans(graph, target, in_place, image, session))
-    kept = [p for p in plans if (ram is None or p.arena_bytes <= ram) and (max_f is None or p.f <= max_f)]
-    if not kept:
+    plan = chosen(plans, ram, max_f)
+    if plan is None:
         raise _refusal(plans, ram, max_f)
-    if ram is not None:
-        return min(kept, key=lambda p: (p.macs, p.arena_bytes))
-    return min(kept, key=lambda p: (p.arena_bytes, p.macs))
+    return plan
 
 
 def _plans(graph: Graph, target: Target, in_place: str, image: str, session: Session) -> tuple[Plan, ...]:
-    return tuple(_executable(graph, target, fused, in_place, image, session) for fused in _fused(graph))
+    kernels = catalogue.select_all(target, graph)
+    return tuple(
+        _executable(graph, target, fused, in_place, image, session) for fused in _fused(graph, kernels)
+    )
 
 
-def _fused(graph: Graph) -> list[list[tuple[int, ...]]]:
+def _fused(graph: Graph, kernels: Sequence[KernelVariant | None]) -> list[list[tuple[int, ...]]]:
     """Of each choice on the model's front, the operators of its blocks of several layers."""
     layers = chain(graph)
     if not layers:
@@ -77,7 +79,7 @@ def _fused(graph: Graph) -> list[list[tuple[int, ...]]]:
     possible = {
         (m, n): cost
         for (m, n), cost in all_blocks([layer(graph, graph.ops[p]) for p in layers]).items()
-        if n - m == 1 or objection(graph, _joined(owned[m:n])) is None
+        if n - m == 1 or objection(graph, _joined(owned[m:n]), kernels) is None
     }
     return [
         [_joined(owned[m:n]) for m, n in choice.blocks if n - m > 1]

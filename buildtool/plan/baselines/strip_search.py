@@ -19,6 +19,7 @@ from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.assemble.workspace import workspace
+from buildtool.plan.baselines.choice import chosen
 from buildtool.plan.baselines.strips import STRATEGY, Segment, plan_strips, strip_group
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import objection
@@ -81,8 +82,8 @@ def best_strips(
     # one network is asked about under several limits
     key = (topology_digest(graph), planning_digest(target), in_place, image)
     plans = session.remember(STRATEGY, key, lambda: _plans(graph, target, in_place, image, session))
-    kept = [p for p in plans if (ram is None or p.arena_bytes <= ram) and (max_f is None or p.f <= max_f)]
-    if not kept:
+    plan = chosen(plans, ram, max_f)
+    if plan is None:
         least = min(plans, key=lambda p: (p.arena_bytes, p.macs))
         limit = f"an arena of {ram} bytes" if ram is not None else f"F {max_f}"
         raise PlanError(
@@ -90,9 +91,7 @@ def best_strips(
             f"{least.f:.3f}",
             hint=[suggest(ram=least.arena_bytes), Hint("other segments"), suggest(strategy="best")],
         )
-    if ram is not None:
-        return min(kept, key=lambda p: (p.macs, p.arena_bytes))
-    return min(kept, key=lambda p: (p.arena_bytes, p.macs))
+    return plan
 
 
 def _plans(graph: Graph, target: Target, in_place: str, image: str, session: Session) -> tuple[Plan, ...]:
@@ -196,7 +195,7 @@ class _Search:
                     continue
                 ops = self.elements[first:end]
                 last = self.graph.ops[ops[-1]]
-                if objection(self.graph, ops) is None and not accumulates(self.graph, last):
+                if objection(self.graph, ops, self.kernels) is None and not accumulates(self.graph, last):
                     height = rows(self.graph, last)
                     for each in sorted({-(-height // n) for n in range(2, height + 1)}, reverse=True):
                         part = self.part(first, end, each)

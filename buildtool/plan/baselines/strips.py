@@ -21,7 +21,7 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Plan, Region, Scheme
 from buildtool.session import Session
 from buildtool.target import catalogue
-from buildtool.target.types import Target
+from buildtool.target.types import KernelVariant, Target
 
 STRATEGY = "xcore-strips"
 FORM = "such as 0-6x20,7-14x10: first and last operator (numbers of the file), then the number of strips"
@@ -72,7 +72,7 @@ def plan_strips(
     kernels = catalogue.select_all(target, graph)
     groups: dict[int, Group] = {}
     for segment in segments:
-        group = segment_group(graph, segment)
+        group = segment_group(graph, segment, kernels)
         groups |= dict.fromkeys(group.ops, group)
     regions = [
         Region((groups.get(position, Group((position,))),))
@@ -83,7 +83,7 @@ def plan_strips(
     return assemble(timeline, target, kernels, strategy=STRATEGY, in_place=in_place)
 
 
-def segment_group(graph: Graph, segment: Segment) -> Group:
+def segment_group(graph: Graph, segment: Segment, kernels: Sequence[KernelVariant | None]) -> Group:
     """The group of a segment; UsageError where the graph has no such segment."""
     inside = [p for p, op in enumerate(graph.ops) if segment.first <= op.index <= segment.last]
     most = max((op.index for op in graph.ops), default=-1)
@@ -94,7 +94,7 @@ def segment_group(graph: Graph, segment: Segment) -> Group:
         )
     between = range(inside[0], inside[-1] + 1)
     ops = tuple(p for p in between if graph.ops[p].kind not in ALIAS_KINDS)
-    problem = objection(graph, ops)
+    problem = objection(graph, ops, kernels)
     if problem is not None:
         position, why = problem
         raise UsageError(

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.receptive import Axis, accumulates, axes, row_inputs, streams
+from buildtool.plan.schedule.receptive import Axis, accumulates, axes, by_rows, row_inputs, streams
 from buildtool.plan.types import Group
+from buildtool.target.types import KernelVariant
 
 Axes = tuple[Axis, Axis]  # rows, columns
 
@@ -105,8 +106,13 @@ def columns_per_call(graph: Graph, group: Group) -> dict[int, int]:
     return {position: group.hand_off * stride for position, stride in strides.items()}
 
 
-def objection(graph: Graph, ops: tuple[int, ...]) -> tuple[int, str] | None:
+def objection(
+    graph: Graph, ops: tuple[int, ...], kernels: Sequence[KernelVariant | None] = ()
+) -> tuple[int, str] | None:
     """Why `ops` cannot be a group of several operators: the operator's position and what is wrong with it.
+
+    `kernels`: one an operator of the graph, some of which compute whole tensors only; none: the graph
+    alone is asked.
 
     A group's operators follow each other in the graph, run row by row, and feed each other. What else
     reads their tensors does not matter (see `whole_tensors`), as long as every row of such a tensor is
@@ -116,6 +122,9 @@ def objection(graph: Graph, ops: tuple[int, ...]) -> tuple[int, str] | None:
         op = graph.ops[position]
         if not streams(graph, op):
             return position, "does not run row by row"
+        kernel = kernels[position] if kernels else None
+        if kernel is not None and not by_rows(graph, op, kernel):
+            return position, f"has kernel '{kernel.name}', which computes whole tensors only"
         if accumulates(graph, op) and position != ops[-1]:
             return position, "needs all rows before it has any"
     group = Group(ops)

@@ -7,9 +7,11 @@ calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +20,14 @@ from buildtool.modes import InPlace
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.calls import branch_calls, gained, in_steps
-from buildtool.plan.schedule.costs import Parts
 from buildtool.plan.schedule.inner import union
 from buildtool.plan.schedule.receptive import Axis, accumulates, through
 from buildtool.plan.schedule.rings import accumulator_bytes
+from buildtool.plan.search.call_costs import CallCosts
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Region, Scheme
-from buildtool.target.costs import Rings
+from buildtool.target.costs import COST_UNITS, Rings
 from buildtool.target.types import Contract
 
 MOST_OPERATORS = 10  # in one block
@@ -224,7 +226,7 @@ class Blocks:
         return tuple(kept)
 
     def _groups(self, block: Block) -> Iterator[Group]:
-        """A block by hand-off, whole rows last: so many pixels of its output, or of its input if wider."""
+        """A block by hand-off, whole rows last."""
         ops = self.e.positions[block.first : block.last + 1]
         if block.section is not None:
             yield block.section.group
@@ -232,13 +234,16 @@ class Blocks:
         if len(ops) == 1:
             yield Group(ops, Scheme.OPERATOR, block.step, ROW)
             return
-        width, stride = self.e.widths[block.last], 1
-        for e in range(block.first + 1, block.last + 1):
-            stride *= self.e.axes_of[e][1].stride
-        for n in dict.fromkeys(max(1, n // stride) for n in self.hand_offs):
-            if n < width:
-                yield Group(ops, Scheme.H_CACHED, block.step, n)
-        yield Group(ops, Scheme.HALO, block.step, ROW)
+        for n in self._hand_offs(block.first, block.last):
+            yield Group(ops, Scheme.H_CACHED if n else Scheme.HALO, block.step, n)
+
+    def _hand_offs(self, first: int, last: int) -> tuple[int, ...]:
+        """The hand-offs of a chain, ROW last: so many pixels of its output, or of its input if wider."""
+        if first == last:
+            return (ROW,)
+        stride = math.prod(self.e.axes_of[e][1].stride for e in range(first + 1, last + 1))
+        pixels = dict.fromkeys(max(1, n // stride) for n in self.hand_offs)
+        return (*(n for n in pixels if n < self.e.widths[last]), ROW)
 
     def _late(self, block: Block, group: Group) -> frozenset[int]:
         """See Form; an operator whose columns are all made by then is not among them."""
@@ -308,12 +313,50 @@ class Blocks:
         return {}
 
     @cached_property
-    def _rows(self) -> dict[tuple[int, int, int], list[Parts]]:
+    def _calls(self) -> CallCosts:
+        return CallCosts(self.e.model)
+
+    @cached_property
+    def _rows(self) -> dict[tuple[int, int, int], list[int]]:
         return {}
 
     @cached_property
-    def _columns(self) -> dict[tuple[int, int], list[tuple[Parts, Parts]]]:
+    def _columns(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
         return {}
+
+    def none_saves(self, once: Sequence[int], least_wanted: Sequence[int]) -> bool:
+        """Whether no block costs less than its elements run one by one, whatever form it has.
+
+        `once`: cut -> weight of cost of all elements before it, one by one; `least_wanted`: cut -> the least
+        rows that are ever wanted of the tensor before it. It asks for costs alone: no windows are laid out,
+        and blocks count that repeat too much of their work to be looked at otherwise. So False says little,
+        and no deliveries are counted.
+        """
+        for last, height in enumerate(self.e.heights):
+            section = self.sections[last]
+            wanted = {height, min(height, least_wanted[last + 1])}
+            found: Iterable[tuple[int, float]] = ()
+            if section is not None:
+                found = ((section.first, self._section_cost(section, made)) for made in wanted)
+            if self.e.by_rows(last):
+                found = chain(found, self._costs_of_chains(last, wanted))
+            if any(round(cost * COST_UNITS) < once[last + 1] - once[first] for first, cost in found):
+                return False
+        return True
+
+    def _costs_of_chains(self, last: int, wanted: Collection[int]) -> Iterator[tuple[int, float]]:
+        """(first element, cost) of the chains that end at an element, in every form and for rows wanted."""
+        height, firsts = self.e.heights[last], list(self._firsts(last))
+        hand_offs = [self._hand_offs(first, last) for first in firsts]
+        for step in STEPS if len(firsts) > 1 else STEPS[:1]:
+            if step > 1 and step >= 2 * height:
+                break
+            for made in {min(height, -(-rows // step) * step) for rows in wanted}:
+                for pixels in dict.fromkeys(chain(*hand_offs)):
+                    costs = self._chain_costs(last, step, pixels, made)
+                    for first, own, cost in zip(firsts, hand_offs, costs, strict=True):
+                        if pixels in own and (step == 1 or first < last):
+                            yield first, cost
 
     def _section_cost(self, section: Section, made: int) -> float:
         """The calls of a section that makes so many rows."""
@@ -332,25 +375,25 @@ class Blocks:
             found, after = list[float](), 0.0
             for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
                 position = self.e.positions[last - i]
-                found.append(after + self.e.model.priced(position, own, first, True))
+                found.append(after + self._calls.cost(position, own, first))
                 if i + 1 < len(rows):
-                    after += self.e.model.priced(position, own, later, True)
+                    after += self._calls.cost(position, own, later)
             self._chains_costs[key] = found
         return self._chains_costs[key]
 
-    def _row_parts(self, last: int, step: int, made: int) -> list[Parts]:
-        """Of a chain's elements, last to first: the rows of their calls."""
+    def _row_parts(self, last: int, step: int, made: int) -> list[int]:
+        """Of a chain's elements, last to first: the rows of their calls (see CallCosts)."""
         key = (last, step, made)
         if key not in self._rows:
-            ranges, found = in_steps(made, step), list[Parts]()
+            ranges, found = in_steps(made, step), list[int]()
             for e in range(last, self._lowest(last) - 1, -1):
-                found.append(self.e.model.parts(self.e.positions[e], 0, ranges.without_empty(), True))
+                found.append(self._calls.parts(self.e.positions[e], 0, ranges.without_empty()))
                 if e:
                     ranges = ranges.read(self.e.axes_of[e][0], self.e.heights[e - 1])
             self._rows[key] = found
         return self._rows[key]
 
-    def _column_parts(self, last: int, pixels: int) -> list[tuple[Parts, Parts]]:
+    def _column_parts(self, last: int, pixels: int) -> list[tuple[int, int]]:
         """Of a chain's elements, last to first: the columns of their calls, as the first one and as a later.
 
         The first hand-offs are those of the longest chain: shorter ones do nothing in some of them.
@@ -359,19 +402,19 @@ class Blocks:
         if key not in self._columns:
             width = self.e.widths[last]
             ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
-            ends, found, kept, each = np.minimum(ends, width), list[tuple[Parts, Parts]](), 0, pixels
+            ends, found, kept, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
             for e in range(last, self._lowest(last) - 1, -1):
                 ranges, axis, position = (
                     gained(ends).without_empty(),
                     self.e.axes_of[e][1],
                     self.e.positions[e],
                 )
-                first = later = self.e.model.parts(position, 1, ranges, True, Rings(0, kept))
+                first = later = self._calls.parts(position, 1, ranges, Rings(0, kept))
                 if e:
                     each *= axis.stride
                     before = min(self.e.widths[e - 1], each + axis.kernel - axis.stride) if pixels else 0
                     if before:
-                        later = self.e.model.parts(position, 1, ranges, True, Rings(before, kept))
+                        later = self._calls.parts(position, 1, ranges, Rings(before, kept))
                     kept = before
                     last_read = (ends - 1) * axis.stride - axis.pad + axis.kernel
                     ends = np.minimum(self.e.widths[e - 1], last_read)

@@ -7,6 +7,7 @@ smaller way is tried.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from buildtool.errors import BuildtoolError, Hint, PlanError, suggest
@@ -14,7 +15,7 @@ from buildtool.graph.types import Graph
 from buildtool.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.search.front import Front, Settings, front
-from buildtool.plan.search.paths import Search
+from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
@@ -82,13 +83,22 @@ def _choose(
             # No block weighs less than its operators do one by one.
             return whole, found, [whole]
         candidates.append(whole)
-    candidates += smallest(found, limits) if limits.objective == Objective.RAM else cheapest(found, limits)
-    allowed = [plan for plan in candidates if limits.allow(plan)]
     if limits.objective == Objective.RAM:
+        candidates += smallest(found, limits)
+        allowed = [plan for plan in candidates if limits.allow(plan)]
         chosen = min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost), default=None)
     else:
-        chosen = min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
+        search = Search(found.cost_tables)
+        candidates += cheapest(found, limits, search)
+        candidates += cheaper_points(found, limits, candidates, search.first)
+        chosen = _cheapest_of(candidates, limits)
     return chosen, found, candidates
+
+
+def _cheapest_of(plans: Iterable[Plan], limits: Limits) -> Plan | None:
+    """Of the plans within the limits the one of least cost; None where there is none."""
+    allowed = [plan for plan in plans if limits.allow(plan)]
+    return min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
 
 
 def _layerwise(
@@ -110,13 +120,15 @@ def _layerwise(
     return whole(math.inf) if moved.moves and not limits.allow_work(moved) else moved
 
 
-def cheapest(found: Front, limits: Limits) -> list[Plan]:
+def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list[Plan]:
     """The plan of least cost within the memory; where it does too much work, also cheap ones that do not.
+
+    `search`: one for the least cost, which was not asked for anything yet.
 
     The least cost is exact over live bytes. With a limit on work that it breaks, what is found is
     exact on the lower convex hull of cost over work, and never dearer than the plan of least work.
     """
-    plans = _placed(found, Search(found.cost_tables), limits.ram)
+    plans = _placed(found, search or Search(found.cost_tables), limits.ram)
     if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
         return plans
     dear = plans[-1]  # with too much work, but cheap
@@ -126,6 +138,31 @@ def cheapest(found: Front, limits: Limits) -> list[Plan]:
     if least and least[-1].arena_bytes <= limits.ram:
         plans += _between(found, limits, dear, least[-1])
     return plans
+
+
+def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], least: Way | None) -> list[Plan]:
+    """Plans of the front's points within the limits, as long as they may cost less than the plans known.
+
+    With them no plan that is chosen is dearer than a point of its size; no point that is left out could win.
+    A plan costs its calls and its copies, and a point's plan runs its blocks in one of two forms, so that it
+    costs at least what the calls of the cheaper one do (`Front.calls_cost`): a point for which that is no
+    less than the best plan's cost is not placed. Nor is any looked at where the best plan costs no more than
+    `least`, the way of least cost within the memory: a point within it is such a way. The live bytes of a
+    point are no more than its arena, so that one with more of them than the limit does not keep it.
+    """
+    best = _cheapest_of(known, limits)
+    if least is None or (best is not None and best.cost * COST_UNITS <= least.weight):
+        return []
+    made: list[Plan] = []
+    inside = (point.way for point in found.points if point.live_bytes <= limits.ram)
+    for cost, i, way in sorted((found.calls_cost(way), i, way) for i, way in enumerate(inside)):
+        if (best is not None and cost >= best.cost) or (limits.cost is not None and cost > limits.cost):
+            break
+        made.append(found.cheap(way, enough=limits.ram))
+        if made[-1].cost > cost or not limits.allow(made[-1]):
+            made.append(found.plan(i))  # as the front has it, in the least arena that was found
+        best = _cheapest_of([*made, *([best] if best else [])], limits)
+    return made
 
 
 def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan]:
@@ -153,7 +190,7 @@ def _placed(found: Front, search: Search, ram: int) -> list[Plan]:
     plans: list[Plan] = []
     most = ram
     while (way := search.least(most)) is not None:
-        plans.append(found.cheap(way))
+        plans.append(found.cheap(way, enough=ram))
         if plans[-1].arena_bytes <= ram:
             break
         most = way.bytes - 1

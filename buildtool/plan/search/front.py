@@ -167,8 +167,8 @@ class Front:
             self._plans[index] = self.cheap(self.points[index].way)
         return self._plans[index]
 
-    def assemble(self, regions: tuple[Region, ...]) -> Plan:
-        """The placed plan of some regions."""
+    def assemble(self, regions: tuple[Region, ...], enough: float = 0) -> Plan:
+        """The placed plan of some regions; tensors move only where the arena would have more bytes."""
         timeline = Timeline.of(self.graph, regions, self.settings.image, self.session)
         return assemble(
             timeline,
@@ -176,19 +176,34 @@ class Front:
             self.elements.kernels,
             strategy=STRATEGY,
             in_place=self.settings.in_place,
+            enough=enough,
         )
 
-    def lean(self, way: Way) -> Plan:
+    def lean(self, way: Way, enough: float = 0) -> Plan:
         """The placed plan of a way, its blocks in the forms that were found."""
-        return self.assemble(tuple(region.region(self.elements) for region in way.regions))
+        return self.assemble(self._lean(way), enough)
 
-    def cheap(self, way: Way) -> Plan:
-        """The same, blocks in the cheapest forms that keep the way's bytes, if the arena stays as low."""
-        polished = self.assemble(tuple(self._polished(region, way.bytes) for region in way.regions))
-        if polished.arena_bytes <= way.bytes:
+    def cheap(self, way: Way, enough: float = 0) -> Plan:
+        """The same, blocks in the cheapest forms that keep the way's bytes, if the arena stays as low.
+
+        `enough`: bytes of an arena that is low enough.
+        """
+        polished = self.assemble(self._cheap(way), enough)
+        if polished.arena_bytes <= max(way.bytes, enough):
             return polished  # the forms that were found need no less
-        lean = self.lean(way)
+        lean = self.lean(way, enough)
         return polished if polished.arena_bytes <= lean.arena_bytes else lean
+
+    def calls_cost(self, way: Way) -> float:
+        """What a way's plan costs at the least, in whichever forms `cheap` takes: all but its copies."""
+        model, image = self.elements.model, self.settings.image
+        return min(model.regions(regions, image) for regions in (self._cheap(way), self._lean(way)))
+
+    def _lean(self, way: Way) -> tuple[Region, ...]:
+        return tuple(region.region(self.elements) for region in way.regions)
+
+    def _cheap(self, way: Way) -> tuple[Region, ...]:
+        return tuple(self._polished(region, way.bytes) for region in way.regions)
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""

@@ -40,6 +40,7 @@ class Search:
         self._last: list[Candidate | None] = [None] * (tables.count + 1)
         self._rounds = 0
         self.searched = self.expanded = 0
+        self.first: Way | None = None  # of the first limit that was asked for
 
     def least(self, most_bytes: int) -> Way | None:
         """The way of least weight that needs at most so many bytes; None if there is none."""
@@ -56,7 +57,10 @@ class Search:
             )
         if lower_bounds.best[count] > self.most_extra:
             return None
-        return self._way()
+        found = self._way()
+        if self._rounds == 1:
+            self.first = found
+        return found
 
     def _to(self, end: int, before: int) -> int:
         """The least weight of the ways to a cut; `before`: with more bytes."""

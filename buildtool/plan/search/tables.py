@@ -101,7 +101,13 @@ class Tables:
 
     @cached_property
     def nothing_saves(self) -> bool:
-        """Whether no way weighs less than all elements run one by one: no block weighs less than its own."""
+        """Whether no way weighs less than all elements run one by one: no block weighs less than its own.
+
+        Costs are asked for without the blocks' windows first: mostly that is enough to know it.
+        """
+        plain = self.objective is Objective.COST and self.e.image != Image.STREAM
+        if plain and self.blocks.none_saves(self.before, self.least_wanted):
+            return True
         return all(form.least_extra >= 0 for ending in self.block_forms for form in ending)
 
     def _block_forms(self, last: int) -> list[BlockForm]:

@@ -27,27 +27,18 @@ class Binding:
     live_bytes: int
 
 
-def binding(plan: Plan, graph: Graph | None = None, session: Session | None = None) -> Binding:
-    """Where `plan` is fullest. Without the graph, a plan of several steps a region names no operator.
-
-    `session`: what may know the plan's timeline already.
-    """
-    if graph is not None and any(region.is_streamed for region in plan.regions):
+def binding(plan: Plan, graph: Graph, session: Session | None = None) -> Binding:
+    """Where `plan` is fullest. `session`: what may know the plan's timeline already."""
+    if any(region.is_streamed for region in plan.regions):
         moment = peak(plan, graph, session=session)
         assert moment is not None
         place = "" if moment.step.op == SOURCE else graph.ops[moment.step.op].place
         return Binding(moment.step.op, place, moment.number, moment.bytes)
     most = bound(arena_problem(plan.buffers, plan.overlaps, plan.alignment))
-    if graph is not None:
-        steps = Timeline.of(graph, plan.regions, plan.image, session).steps[:, 0].tolist()
-    elif not any(region.is_streamed for region in plan.regions):
-        steps = [region.ops[0] for region in plan.regions]
-    else:
-        steps = []
+    steps = Timeline.of(graph, plan.regions, plan.image, session).steps[:, 0].tolist()
     if most.time >= len(steps):
         return Binding(-1, "", most.time, most.live)
     op = steps[most.time]
     if op == SOURCE:
         return Binding(op, "", most.time, most.live)
-    place = graph.ops[op].place if graph is not None else f"operator {op} ({plan.kernels[op]})"
-    return Binding(op, place, most.time, most.live)
+    return Binding(op, graph.ops[op].place, most.time, most.live)

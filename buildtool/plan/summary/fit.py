@@ -23,12 +23,11 @@ def available_bytes(board: Board) -> int:
     return max(0, memory.size - board.reserved_bytes - stack)
 
 
-def fit(plan: Plan, target: Target, graph: Graph | None = None, session: Session | None = None) -> None:
+def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None) -> None:
     """Raises PlanError if the arena is larger than the board leaves room for.
 
     The error gives required, available and excess bytes, the operator that binds, and the nearest
-    settings that would do (with the graph: also the planner's own). `session`: what may know the
-    plan's timeline already.
+    settings that would do. `session`: what may know the plan's timeline already.
     """
     board = target.board
     available = available_bytes(board)
@@ -45,15 +44,14 @@ def fit(plan: Plan, target: Target, graph: Graph | None = None, session: Session
     )
 
 
-def _remedies(plan: Plan, target: Target, graph: Graph | None, excess: int) -> list[Hint]:
+def _remedies(plan: Plan, target: Target, graph: Graph, excess: int) -> list[Hint]:
     """Settings that would make it fit, the cheapest for the user first; the nearest miss if none does."""
     board, found = target.board, list[Hint]()
-    if graph is not None:
-        better = _smaller_images(plan, target, graph)
-        room = plan.arena_bytes - excess
-        found += [_modes(image, f"{size} bytes") for size, image in better if size <= room][:1] or [
-            _modes(image, f"{size} bytes, still {size - room} too many") for size, image in better[:1]
-        ]
+    better = _smaller_images(plan, target, graph)
+    room = plan.arena_bytes - excess
+    found += [_modes(image, f"{size} bytes") for size, image in better if size <= room][:1] or [
+        _modes(image, f"{size} bytes, still {size - room} too many") for size, image in better[:1]
+    ]
     if board.reserved_bytes >= excess:
         found.append(Hint(f"reserved_bytes = {board.reserved_bytes - excess} or less in the board's file"))
     found.append(Hint(f"a memory '{board.arena}' of {board.memory(board.arena).size + excess} bytes or more"))

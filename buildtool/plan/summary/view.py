@@ -1,24 +1,18 @@
-"""A plan as plain values, which `plan --json` prints."""
+"""A plan as plain values: what the answers to `plan` and the emitted map of the arena are made from."""
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
-
 from buildtool.graph.types import Graph
 from buildtool.plan.summary.binding import binding
-from buildtool.plan.types import SCHEMA, Group, Plan
+from buildtool.plan.types import Buffer, Group, Plan
+from buildtool.schema.plans import BufferView, PlannedGroup, PlannedOperator, PlanView
 from buildtool.session import Session
 
 
-def to_json(plan: Plan, graph: Graph | None = None, session: Session | None = None) -> dict[str, Any]:
-    """A plain dictionary, ready for json; with the graph, operators and tensors also by name.
-
-    `session`: what may know the plan's timeline already.
-    """
+def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanView:
+    """A plain dictionary, ready for JSON. `session`: what may know the plan's timeline already."""
     at = binding(plan, graph, session)
     return {
-        "schema": SCHEMA,
         "strategy": plan.strategy,
         "topology": plan.topology,
         "target": plan.target,
@@ -33,36 +27,53 @@ def to_json(plan: Plan, graph: Graph | None = None, session: Session | None = No
         "binding": {"operator": at.op, "name": at.place, "step": at.step, "live_bytes": at.live_bytes},
         "accounting": list(plan.accounting),
         "operators": _operators(plan, graph),
-        "regions": [{"groups": [_group(group) for group in region.groups]} for region in plan.regions],
-        "buffers": _buffers(plan, graph),
-        "loads": [dataclasses.asdict(load) for load in plan.loads],
-        "moves": [dataclasses.asdict(move) for move in plan.moves],
-        "overlaps": [dataclasses.asdict(overlap) for overlap in plan.overlaps],
+        "regions": [{"groups": [group_view(group) for group in region.groups]} for region in plan.regions],
+        "buffers": [_buffer(buffer, graph) for buffer in plan.buffers],
+        "loads": [
+            {"op": x.op, "buffer": x.buffer, "size": x.size, "channels": x.channels, "slots": x.slots}
+            for x in plan.loads
+        ],
+        "moves": [{"source": move.source, "target": move.target} for move in plan.moves],
+        "overlaps": [
+            {"op": x.op, "input": x.input, "output": x.output, "distance": x.distance} for x in plan.overlaps
+        ],
     }
 
 
-def _group(group: Group) -> dict[str, Any]:
-    return dataclasses.asdict(group) | {"ops": list(group.ops), "scheme": str(group.scheme)}
+def group_view(group: Group) -> PlannedGroup:
+    """A group as plain values."""
+    return {
+        "ops": list(group.ops),
+        "scheme": str(group.scheme),
+        "rows_per_step": group.rows_per_step,
+        "hand_off": group.hand_off,
+    }
 
 
-def _operators(plan: Plan, graph: Graph | None) -> list[dict[str, Any]]:
-    """Per operator of the graph: position, kernel ("" for aliases); with the graph also kind and name."""
-    entries: list[dict[str, Any]] = []
-    for position, kernel in enumerate(plan.kernels):
-        entry: dict[str, Any] = {"position": position, "kernel": kernel}
-        if graph is not None:
-            op = graph.ops[position]
-            entry |= {"kind": str(op.kind), "place": op.place, "name": graph.op_name(position)}
-        entries.append(entry)
-    return entries
+def _operators(plan: Plan, graph: Graph) -> list[PlannedOperator]:
+    return [
+        {
+            "position": position,
+            "kernel": kernel,
+            "kind": str(op.kind),
+            "place": op.place,
+            "name": graph.op_name(position),
+        }
+        for position, (kernel, op) in enumerate(zip(plan.kernels, graph.ops, strict=True))
+    ]
 
 
-def _buffers(plan: Plan, graph: Graph | None) -> list[dict[str, Any]]:
-    """Offset, size and life of each; with the graph also its tensors' names."""
-    entries: list[dict[str, Any]] = []
-    for buffer in plan.buffers:
-        entry = dataclasses.asdict(buffer) | {"kind": str(buffer.kind), "tensors": list(buffer.tensors)}
-        if graph is not None:
-            entry["tensor_names"] = [graph.tensors[t].name for t in buffer.tensors]
-        entries.append(entry)
-    return entries
+def _buffer(buffer: Buffer, graph: Graph) -> BufferView:
+    return {
+        "kind": str(buffer.kind),
+        "name": buffer.name,
+        "tensors": list(buffer.tensors),
+        "tensor_names": [graph.tensors[t].name for t in buffer.tensors],
+        "size": buffer.size,
+        "first": buffer.first,
+        "last": buffer.last,
+        "offset": buffer.offset,
+        "rows": buffer.rows,
+        "columns": buffer.columns,
+        "op": buffer.op,
+    }

@@ -17,7 +17,7 @@ from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace, Objective, Strategy
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
-from buildtool.service.answers.types import AnalysisAnswer, Interface, NetworkFacts, Verdict
+from buildtool.schema.analysis import AnalysisAnswer, Interface, NetworkFacts, NoPlan, Verdict
 from buildtool.service.pipeline.choose import least, nearest
 from buildtool.service.pipeline.needs import needs
 from buildtool.service.pipeline.options import PlanOptions
@@ -71,19 +71,20 @@ def _interface(graph: Graph, index: int) -> Interface:
     }
 
 
-def _verdict(prepared: Prepared) -> Verdict:
+def _verdict(prepared: Prepared) -> Verdict | NoPlan:
     target = prepared.target
-    verdict: Verdict = {"board": target.board.name, "title": target.board.title}
+    board, title = target.board.name, target.board.title
     try:
         graph, plan = nearest(prepared)
         flash = image_layout(graph, plan_kernels(plan, target)).size
     except BuildtoolError as error:
-        return {**verdict, "fits": False, "error": to_data(error)}
+        return {"board": board, "title": title, "fits": False, "error": to_data(error)}
     found = needs(plan, target, flash, prepared.options)
     at = binding(plan, graph, prepared.session)
     fits = not any(need.excess for need in found)
     return {
-        **verdict,
+        "board": board,
+        "title": title,
         "fits": fits,
         "needs": [
             {
@@ -106,10 +107,7 @@ def _verdict(prepared: Prepared) -> Verdict:
         "binds": _binds(found),
         "advice": []
         if fits
-        else [
-            {"text": hint.text, "settings": dict(hint.settings)}
-            for hint in (*_advice(prepared, plan, graph, at.op), *_elsewhere(plan, flash))
-        ],
+        else [hint.data() for hint in (*_advice(prepared, plan, graph, at.op), *_elsewhere(plan, flash))],
     }
 
 

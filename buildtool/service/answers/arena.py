@@ -7,7 +7,7 @@ from pathlib import Path
 from buildtool.errors import BuildtoolError
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
 from buildtool.plan.place.solver import decide, solve
-from buildtool.service.answers.types import ArenaAnswer
+from buildtool.schema.builds import ArenaAnswer
 from buildtool.service.files import File
 
 COMMON_NODES = 4_000_000  # the budget unless told otherwise: seconds, for

@@ -9,12 +9,12 @@ from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.summary import peak
 from buildtool.plan.types import Load, Plan
-from buildtool.service.answers.types import Estimate, Facts, Loading
+from buildtool.schema.boards import BoardFacts, Estimate, Loading
 from buildtool.service.pipeline.pipeline import Planned
 from buildtool.target.types import Board
 
 
-def facts(made: Planned) -> Facts:
+def facts(made: Planned) -> BoardFacts:
     """For an answer: `note` (""), `estimate` and `loading` (None where there is none)."""
     timeline = Timeline.of(made.graph, made.plan.regions, made.plan.image, made.session)
     return {

@@ -8,7 +8,7 @@ from buildtool.emit.image import image_layout
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.types import Plan
-from buildtool.service.answers.types import Figures, FrontAnswer, Peer, Refusal
+from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Refusal
 from buildtool.service.pipeline.choose import chosen
 from buildtool.service.pipeline.fronts import points, settings
 from buildtool.service.pipeline.needs import refuse_weights

@@ -7,7 +7,7 @@ from collections import Counter
 from buildtool.graph.flow import Flow
 from buildtool.graph.fuse import fused
 from buildtool.plan.others.footprint import footprint
-from buildtool.service.answers.types import NetworkAnswer
+from buildtool.schema.analysis import NetworkAnswer
 from buildtool.service.files import File
 from buildtool.service.pipeline.models import read_model_file
 from buildtool.service.pipeline.options import NetworkOptions

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from buildtool.errors import BuildtoolError
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.summary.memory import LiveBuffer, Moment, Use
 from buildtool.plan.summary.summary import RegionSummary, Summary, Work, summarize
-from buildtool.plan.types import SOURCE, BufferKind, Plan
+from buildtool.plan.summary.view import group_view, to_json
+from buildtool.plan.types import SOURCE, BufferKind, Plan, Region
+from buildtool.schema.plans import (
+    LiveBufferView,
+    MomentView,
+    NoOtherPlan,
+    OtherPlan,
+    Peak,
+    Placement,
+    PlanDetails,
+    RegionView,
+    WorkView,
+)
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import Planned, make_plan
 from buildtool.target.types import KernelVariant
 
-Answer = dict[str, Any]
+Beside = OtherPlan | NoOtherPlan
 
 _SHORT = {
     OpKind.CONV_2D: "conv",
@@ -27,31 +38,19 @@ _SHORT = {
 }
 
 
-def described(made: Planned, kernels: Sequence[KernelVariant | None], answer: Answer) -> Answer:
-    """`answer` (of view.to_json) with every region's memory and work, the peak, and what is lost.
-
-    Keys of a region beside its groups: `operators`, `streamed`, `first_step`, `last_step`, `live_bytes`,
-    `fullest` (a moment), `parts` (bytes by use), `shared_bytes`, `buffers` (position and use),
-    `delivered_rows`, `moved_bytes`, and of it and of every group `macs`, `macs_once`, `f`, `calls`, `cost`.
-    """
+def described(made: Planned, kernels: Sequence[KernelVariant | None]) -> PlanDetails:
+    """The plan as plain values, with every region's memory and work, the peak, and what is lost."""
     plan, graph = made.plan, made.graph
     found = summarize(plan, graph, kernels, made.target.costs, made.session)
-    regions = []
-    for region, known, summary in zip(plan.regions, answer["regions"], found.regions, strict=True):
-        groups = [g | _work(w) for g, w in zip(known["groups"], summary.groups, strict=True)]
-        regions.append(
-            {
-                "groups": groups,
-                "operators": list(region.ops),
-                "streamed": region.is_streamed,
-                **_region(summary, graph),
-            }
-        )
-    return answer | {
-        "regions": regions,
+    view = to_json(plan, graph, made.session)
+    return {
+        **view,
+        "regions": [
+            _region(region, summary, graph)
+            for region, summary in zip(plan.regions, found.regions, strict=True)
+        ],
         "operators": [
-            entry | {"form": form(graph, op)}
-            for entry, op in zip(answer["operators"], graph.ops, strict=True)
+            {**entry, "form": form(graph, op)} for entry, op in zip(view["operators"], graph.ops, strict=True)
         ],
         "placement": _placement(plan, found),
         "peak": _peak(plan, graph, found),
@@ -75,7 +74,7 @@ def form(graph: Graph, op: Op) -> str:
     return f"{name}{window}{step}"
 
 
-def _work(work: Work) -> Answer:
+def _work(work: Work) -> WorkView:
     return {
         "macs": work.macs,
         "macs_once": work.once,
@@ -85,13 +84,19 @@ def _work(work: Work) -> Answer:
     }
 
 
-def _region(summary: RegionSummary, graph: Graph) -> Answer:
+def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
     return {
+        "groups": [
+            {**group_view(group), **_work(work)}
+            for group, work in zip(region.groups, summary.groups, strict=True)
+        ],
+        "operators": list(region.ops),
+        "streamed": region.is_streamed,
         "first_step": summary.first,
         "last_step": summary.last,
         "live_bytes": summary.fullest.bytes,
         "fullest": _moment(summary.fullest, graph),
-        "parts": {str(use): size for use, size in summary.parts},
+        "parts": _parts(summary),
         "shared_bytes": summary.shared,
         "buffers": _buffers(summary.buffers),
         "delivered_rows": summary.delivered,
@@ -100,11 +105,15 @@ def _region(summary: RegionSummary, graph: Graph) -> Answer:
     }
 
 
-def _buffers(found: Sequence[LiveBuffer]) -> list[Answer]:
-    return [{"buffer": h.buffer, "use": str(h.use)} for h in found]
+def _parts(summary: RegionSummary) -> dict[str, int]:
+    return {str(use): size for use, size in summary.parts}
 
 
-def _moment(moment: Moment, graph: Graph) -> Answer:
+def _buffers(found: Sequence[LiveBuffer]) -> list[LiveBufferView]:
+    return [{"buffer": live.buffer, "use": str(live.use)} for live in found]
+
+
+def _moment(moment: Moment, graph: Graph) -> MomentView:
     step = moment.step
     return {
         "step": moment.number,
@@ -115,7 +124,7 @@ def _moment(moment: Moment, graph: Graph) -> Answer:
     }
 
 
-def _placement(plan: Plan, found: Summary) -> Answer:
+def _placement(plan: Plan, found: Summary) -> Placement:
     """The arena against what is live in its fullest step, and against what any placement needs."""
     return {
         "arena_bytes": plan.arena_bytes,
@@ -126,7 +135,7 @@ def _placement(plan: Plan, found: Summary) -> Answer:
     }
 
 
-def _peak(plan: Plan, graph: Graph, found: Summary) -> Answer | None:
+def _peak(plan: Plan, graph: Graph, found: Summary) -> Peak | None:
     """The fullest step of all, with what is live in it, largest first."""
     if found.fullest < 0:
         return None
@@ -136,7 +145,7 @@ def _peak(plan: Plan, graph: Graph, found: Summary) -> Answer | None:
         "region": found.fullest,
         **_moment(summary.fullest, graph),
         "live_bytes": found.live,
-        "parts": {str(use): size for use, size in summary.parts},
+        "parts": _parts(summary),
         "shared_bytes": summary.shared,
         "buffers": _buffers(live),
         "live_bytes_without_weights": found.without_weights,
@@ -147,14 +156,14 @@ def _peak(plan: Plan, graph: Graph, found: Summary) -> Answer | None:
 # ---- beside other strategies -----------------------------------------------------------------------
 
 
-def beside(made: Planned, all_of_them: bool) -> list[Answer]:
+def beside(made: Planned, all_of_them: bool) -> list[Beside]:
     """What other strategies reach with the same image, accounting and weights.
 
     Layer by layer; with `all_of_them` also msf-CNN's scheme and strips as xcore-opt has them: with no
     more work than this plan does, with the least arena that they find, and beside that one the best
     plan that does no more work.
     """
-    rows: list[Answer] = []
+    rows: list[Beside] = []
     options = made.options
     free = replace(
         options, ram=None, max_f=None, max_cost=None, objective=Objective.RAM, segments="", hand_off=None
@@ -167,30 +176,37 @@ def beside(made: Planned, all_of_them: bool) -> list[Answer]:
         for strategy in (Strategy.MSF_CNN, Strategy.XCORE_STRIPS):
             other = replace(free, strategy=strategy)
             rows.append(_within(made, other, made.plan.f))
-            rows.append(_other(made, other, "least arena found"))
-            if "error" not in rows[-1]:
-                rows.append(_within(made, replace(free, strategy=Strategy.BEST), rows[-1]["f"]))
+            least = _other(made, other, "least arena found")
+            rows.append(least)
+            if "error" not in least:
+                rows.append(_within(made, replace(free, strategy=Strategy.BEST), least["f"]))
     return rows
 
 
-def _within(made: Planned, options: PlanOptions, f: float) -> Answer:
+def _within(made: Planned, options: PlanOptions, f: float) -> Beside:
     most = max(1.0, f)
     return _other(made, replace(options, max_f=most), f"F <= {most:.3f}")
 
 
-def _other(made: Planned, options: PlanOptions, setting: str) -> Answer:
-    row: Answer = {"strategy": options.strategy, "setting": setting, "image": options.image}
+def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
     try:
         plan = make_plan(made.graph, made.target, options, made.session)
     except BuildtoolError as error:
-        return row | {"error": error.text}
-    weights = sum(b.size for b in plan.buffers if b.kind is BufferKind.WEIGHTS)
-    return row | {
+        return {
+            "strategy": options.strategy,
+            "setting": setting,
+            "image": options.image,
+            "error": error.text,
+        }
+    return {
+        "strategy": options.strategy,
+        "setting": setting,
+        "image": options.image,
         "arena_bytes": plan.arena_bytes,
         "arena_bound_bytes": plan.arena_bound_bytes,
         "f": plan.f,
         "macs": plan.macs,
         "cost": plan.cost,
-        "weights_in_arena": weights > 0,
+        "weights_in_arena": any(b.kind is BufferKind.WEIGHTS and b.size for b in plan.buffers),
         "ratio": plan.arena_bytes / made.plan.arena_bytes if made.plan.arena_bytes else 1.0,
     }

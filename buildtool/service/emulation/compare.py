@@ -11,7 +11,7 @@ import numpy.typing as npt
 from buildtool.errors import ToolError
 from buildtool.graph.types import DType, Graph, Tensor
 from buildtool.modes import Reference
-from buildtool.service.answers.types import DifferenceAnswer
+from buildtool.schema.runs import DifferenceAnswer
 
 Array = npt.NDArray[np.generic]
 _WHOLE: Mapping[int, bytes] = {}

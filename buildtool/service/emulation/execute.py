@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from buildtool.emit.sources import Sources
 from buildtool.errors import ToolError
@@ -172,19 +173,19 @@ def _traces(
 
 def _assembled(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
     """Tensors put together; and where a tensor is partial, which bytes were computed."""
-    values: dict[int, bytearray] = {}
-    known: dict[int, bytearray] = {}
+    values: dict[int, NDArray[np.uint8]] = {}
+    known: dict[int, NDArray[np.bool_]] = {}
     for t, offset, part in records:
         size = graph.tensors[t].size
-        value = values.setdefault(t, bytearray(size))
-        mask = known.setdefault(t, bytearray(size))
-        end = offset + len(part)
-        again = mask[offset:end]
-        if b"\1" in again and any(
-            m and a != b for m, a, b in zip(again, value[offset:end], part, strict=True)
-        ):
+        span = slice(offset, offset + len(part))
+        value = values.setdefault(t, np.zeros(size, np.uint8))[span]
+        mask = known.setdefault(t, np.zeros(size, np.bool_))[span]
+        made = np.frombuffer(part, np.uint8)
+        if len(made) != len(value):
+            raise ToolError("a traced part lies outside its tensor", tensor=graph.tensors[t].name)
+        if np.any(mask & (value != made)):
             raise ToolError("a part that was computed again differs", tensor=graph.tensors[t].name)
-        value[offset:end] = part
-        mask[offset:end] = b"\1" * len(part)
-    partial = {t: bytes(mask) for t, mask in known.items() if b"\0" in mask}
-    return {t: bytes(value) for t, value in values.items()}, partial
+        value[:] = made
+        mask[:] = True
+    partial = {t: mask.tobytes() for t, mask in known.items() if not mask.all()}
+    return {t: value.tobytes() for t, value in values.items()}, partial

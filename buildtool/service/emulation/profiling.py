@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from buildtool.emit.names import shape
 from buildtool.emit.sources import plan_kernels
 from buildtool.modes import Reference
 from buildtool.plan.summary.summary import Summary, summarize
+from buildtool.schema.runs import LayerProfile, OutputTop, ProfileAnswer
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.execute import Outcome, execute
@@ -18,7 +17,7 @@ from buildtool.service.requests import Profile
 from buildtool.session import Session
 
 
-def profiling(request: Profile, session: Session) -> dict[str, Any]:
+def profiling(request: Profile, session: Session) -> ProfileAnswer:
     """The answer to a `profile` request; the output is compared with the reference as well.
 
     Counted is the first input, on the same image that gives the outputs of all. On the host nothing is
@@ -61,9 +60,9 @@ def profiling(request: Profile, session: Session) -> dict[str, Any]:
     }
 
 
-def _rows(made: Planned, run: Outcome, summary: Summary) -> list[dict[str, Any]]:
+def _rows(made: Planned, run: Outcome, summary: Summary) -> list[LayerProfile]:
     """A row an operator, in the order of execution; multiply-accumulates are those executed."""
-    rows = []
+    rows: list[LayerProfile] = []
     for position, alive, work in (entry for region in summary.regions for entry in region.operators):
         op = made.graph.ops[position]
         rows.append(
@@ -83,11 +82,11 @@ def _rows(made: Planned, run: Outcome, summary: Summary) -> list[dict[str, Any]]
     return rows
 
 
-def _top(made: Planned, run: Outcome) -> list[dict[str, Any]]:
+def _top(made: Planned, run: Outcome) -> list[OutputTop]:
     """The largest values of each output, for a user who knows what the answer should be."""
     import numpy as np
 
-    tops = []
+    tops: list[OutputTop] = []
     for t in made.graph.outputs:
         tensor = made.graph.tensors[t]
         values = np.frombuffer(run.outputs[0][t], tensor.dtype.value)

@@ -6,8 +6,8 @@ import numpy as np
 
 from buildtool.errors import UsageError, suggest
 from buildtool.modes import Reference
+from buildtool.schema.runs import ValidationAnswer
 from buildtool.service.answers.estimate import facts
-from buildtool.service.answers.types import ValidationAnswer
 from buildtool.service.emulation.compare import Array, Difference, difference, reference
 from buildtool.service.emulation.execute import Outcome, built, execute
 from buildtool.service.emulation.inputs import from_file, seeded

@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from buildtool.errors import ToolError
-from buildtool.service.answers.types import MemorySize
+from buildtool.schema.builds import MemorySize
 from buildtool.target.types import Board, Memory, MemoryKind
 
 FILL = b"\xff"  # of gaps: what erased flash holds

@@ -12,7 +12,7 @@ from buildtool.modes import Counted, Image, InPlace, Objective, Order, Strategy,
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """How to plan; the table in buildtool/options.py says what each option does.
+    """How to plan; the table in buildtool/options says what each option does.
 
     Limits (None: the board's, or none): `ram` and `max_flash` in bytes, `max_f` on the work done over the
     network's own, `max_cost` on the estimated cost. `hand_off` in pixels (None: 1). `segments`: those of

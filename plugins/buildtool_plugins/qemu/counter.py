@@ -13,6 +13,7 @@ from pathlib import Path
 from buildtool.errors import ToolError
 
 SOURCE = Path(__file__).resolve().parent / "count.c"
+HEADER = SOURCE.with_name("plugin.h")
 FLAGS = ("-std=gnu99", "-O2", "-shared", "-fPIC", "-fvisibility=hidden")
 OUTPUT = "counts.txt"  # in the run's folder
 
@@ -25,8 +26,8 @@ def cache_folder() -> Path:
 
 def counting_plugin() -> Path:
     """The plugin's shared object; raises ToolError when no host compiler is found or it fails."""
-    content = SOURCE.read_bytes()
-    key = hashlib.sha256(b"\0".join([content, *map(str.encode, FLAGS), platform.machine().encode()]))
+    content = [SOURCE.read_bytes(), HEADER.read_bytes()]
+    key = hashlib.sha256(b"\0".join([*content, *map(str.encode, FLAGS), platform.machine().encode()]))
     built = cache_folder() / f"count-{key.hexdigest()[:16]}.so"
     if not built.is_file():
         _build(built)

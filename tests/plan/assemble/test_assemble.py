@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import Net, graphs, make_target, residual_net
+from plan_nets import graphs, make_target, residual_net
+from zeronet import Net
 
 from buildtool.emit.sources import plan_kernels
 from buildtool.errors import PlanError

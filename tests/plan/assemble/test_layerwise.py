@@ -8,7 +8,8 @@ from arena_run import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
-from plan_nets import Net, graphs, make_target, residual_net
+from plan_nets import graphs, make_target, residual_net
+from zeronet import Net
 
 from buildtool.errors import UnsupportedError, UsageError
 from buildtool.graph.liveness import live_sum_bound

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from plan_nets import Net, make_target
+from plan_nets import make_target
+from zeronet import Net
 
 from buildtool.errors import PlanError, UsageError
 from buildtool.graph.types import OpKind

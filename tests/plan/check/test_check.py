@@ -6,7 +6,8 @@ import pytest
 from arena_run import run
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from plan_nets import Net, graphs, make_target, residual_net
+from plan_nets import graphs, make_target, residual_net
+from zeronet import Net
 
 from buildtool.errors import PlanError, TargetError
 from buildtool.graph.types import OpKind

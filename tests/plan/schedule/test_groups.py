@@ -7,7 +7,8 @@ import pytest
 from groupnets import SAME, any_groups, assembled, residual_nets
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import Net, make_target
+from plan_nets import make_target
+from zeronet import Net
 
 from buildtool.errors import PlanError
 from buildtool.plan.check.check import check

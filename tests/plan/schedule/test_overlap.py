@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import Net
+from zeronet import Net
 
 from buildtool.graph.types import ConvAttrs, OpKind, Pad, PoolAttrs
 from buildtool.plan.check.hazard import unsafe

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from netbuilder import NetBuilder
-from plan_nets import Net, make_target
+from plan_nets import make_target
+from zeronet import Net
 
 from buildtool.errors import PlanError
 from buildtool.graph.tflite.writer import write_model

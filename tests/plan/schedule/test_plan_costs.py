@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import Net, graphs, make_target
+from plan_nets import graphs, make_target
+from zeronet import Net
 
 from buildtool.emit.sources import plan_kernels
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise

@@ -6,7 +6,8 @@ import pytest
 from front_twin import Space, Twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import Net, make_target
+from plan_nets import make_target
+from zeronet import Net
 
 from buildtool.errors import UsageError
 from buildtool.graph.types import Pad

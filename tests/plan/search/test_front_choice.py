@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from front_twin import COST_UNITS, Space, Twin
-from plan_nets import Net, make_target
+from plan_nets import make_target
+from zeronet import Net
 
 from buildtool.graph.types import Pad
 from buildtool.plan.check.check import check

@@ -10,22 +10,24 @@ from buildtool.plan.assemble.layerwise import plan
 from buildtool.plan.summary.fit import available_bytes, fit
 
 
-def _refusal(made, target, graph=None):
+def _refusal(made, target, graph):
     with pytest.raises(PlanError) as caught:
         fit(made, target, graph)
     return caught.value
 
 
 def test_a_plan_that_just_fits_passes_and_one_byte_less_does_not():
-    made = plan(residual_net(), make_target())
-    fit(made, make_target(ram=made.arena_bytes))
-    _refusal(made, make_target(ram=made.arena_bytes - 1))
+    graph = residual_net()
+    made = plan(graph, make_target())
+    fit(made, make_target(ram=made.arena_bytes), graph)
+    _refusal(made, make_target(ram=made.arena_bytes - 1), graph)
 
 
 def test_reserved_memory_is_not_available():
-    made = plan(residual_net(), make_target())
-    fit(made, make_target(ram=made.arena_bytes + 100, reserved=100))
-    error = _refusal(made, make_target(ram=made.arena_bytes + 100, reserved=140))
+    graph = residual_net()
+    made = plan(graph, make_target())
+    fit(made, make_target(ram=made.arena_bytes + 100, reserved=100), graph)
+    error = _refusal(made, make_target(ram=made.arena_bytes + 100, reserved=140), graph)
     assert "40 too many" in error.text
     assert "reserved_bytes = 100 or less" in error.hint
 
@@ -54,7 +56,7 @@ def test_settings_that_would_fit_are_proposed_first():
     target = make_target(ram=best.arena_bytes)
     error = _refusal(plan(graph, target, in_place="none"), target, graph)
     assert error.hint.startswith(f"in_place=rows image=overwritable ({best.arena_bytes} bytes);")
-    fit(best, target)
+    fit(best, target, graph)
 
 
 def test_settings_that_still_do_not_fit_say_how_much_is_missing():
@@ -63,9 +65,3 @@ def test_settings_that_still_do_not_fit_say_how_much_is_missing():
     target = make_target(ram=best.arena_bytes - 16)
     error = _refusal(plan(graph, target, in_place="none"), target, graph)
     assert "still 16 too many)" in error.hint
-
-
-def test_without_the_graph_the_operator_is_named_by_position():
-    target = make_target(ram=100)
-    error = _refusal(plan(residual_net(), target), target)
-    assert error.operator == "operator 6 (depthwise_conv_2d_test)"

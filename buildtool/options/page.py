@@ -1,4 +1,4 @@
-"""The reference page of the options, made from their table: `python -m buildtool.report.options`."""
+"""The reference page of the options, made from their table: `python -m buildtool.options.page`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import sys
 from collections.abc import Iterator
 
 from buildtool.modes import Strategy
-from buildtool.options import OPTIONS, Group, Option
+from buildtool.options.table import OPTIONS
+from buildtool.options.types import Group, Option
 
 _HEAD = """\
 # Options
 
-This page is made from `buildtool/options.py` by `python -m buildtool.report.options > docs/options.md`.
+This page is made from the table in `buildtool/options/`:
+`python -m buildtool.options.page > docs/options.md`.
 
 The command line, SCons and requests have the same options. The command line writes `--max-f 1.1`, SCons and
 requests write `max_f=1.1`. A request that an option does not change refuses it, and so does a strategy that

@@ -1,4 +1,4 @@
-"""The command line's arguments, made from the table of options, and how it spells them."""
+"""The command line's arguments, made from the table of options."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from buildtool import __version__
-from buildtool.errors import UsageError, Value, did_you_mean, in_requests
-from buildtool.options import BY_NAME, NESTED, Group, Option, from_text, of
+from buildtool.errors import UsageError, did_you_mean
+from buildtool.options.table import BY_NAME, from_text, of
+from buildtool.options.types import NESTED, Group, Option
 
 _TITLES = {
     Group.PLANNING: "planning",
@@ -141,25 +142,6 @@ def request(args: argparse.Namespace) -> dict[str, Any]:
             place = options if option.group in NESTED else found
             place[option.name] = from_text(option, value)
     return found | ({"options": options} if options else {})
-
-
-def spelled(option: str, value: Value) -> str:
-    """An option with its value as on the command line: --ram 4624."""
-    if option not in BY_NAME:
-        return in_requests(option, value)
-    flag = spelled_name(option)
-    if value is None:
-        return f"without {flag}"
-    return flag if value is True else f"{flag} {value}"
-
-
-def spelled_name(option: str) -> str:
-    """An option's name as on the command line; positional ones have their metavar."""
-    if option not in BY_NAME:
-        return option
-    if option in ("model", "file"):
-        return BY_NAME[option].metavar
-    return BY_NAME[option].flagged
 
 
 def _unknown(command: str, name: str, known: list[str]) -> UsageError:

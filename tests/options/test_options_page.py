@@ -2,15 +2,14 @@
 
 from paths import ROOT
 
-from buildtool import arguments
-from buildtool.options import OPTIONS
-from buildtool.report.options import page
+from buildtool.options import OPTIONS, arguments
+from buildtool.options.page import page
 
 DOCS = ROOT / "docs"
 
 
 def test_the_page_is_current():
-    hint = "run: python -m buildtool.report.options > docs/options.md"
+    hint = "run: python -m buildtool.options.page > docs/options.md"
     assert (DOCS / "options.md").read_text(encoding="utf-8") == page(), hint
 
 

@@ -1,0 +1,90 @@
+"""Puts a network together operator by operator: what everything that makes networks in code shares.
+
+Tensors get numbers in the order in which they are made, `graph` gives the canonical ones. How shapes,
+weights and quantisations come about is up to the classes built on it: the zoo calibrates them, tests draw
+them at random, benchmarks take those of published figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.graph.geometry import dilated, window_outputs
+from buildtool.graph.numbering import graph_of
+from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, Pad, Quantization, Tensor
+
+NO_PAD = Pad()
+
+
+def window_shape(
+    shape: Sequence[int],
+    kernel: tuple[int, int],
+    stride: tuple[int, int],
+    pad: Pad = NO_PAD,
+    dilation: tuple[int, int] = (1, 1),
+) -> tuple[int, int]:
+    """Rows and columns of the output of a window over NHWC `shape`."""
+    extent = [dilated(k, d) for k, d in zip(kernel, dilation, strict=True)]
+    return (
+        window_outputs(shape[1], pad.top + pad.bottom, extent[0], stride[0]),
+        window_outputs(shape[2], pad.left + pad.right, extent[1], stride[1]),
+    )
+
+
+class GraphBuilder:
+    """Collects tensors and operators; methods that add one return the number of the tensor it makes."""
+
+    def __init__(self, name: str = "net") -> None:
+        self.network = name
+        self.tensors: list[Tensor] = []
+        self.ops: list[Op] = []
+        self.inputs: list[int] = []
+
+    def tensor(
+        self,
+        shape: Sequence[int],
+        quant: Quantization | None = None,
+        dtype: DType = DType.INT8,
+        data: npt.NDArray[np.generic] | None = None,
+        name: str = "",
+    ) -> int:
+        """A tensor, constant when it has data; named t0, t1, ... or, with data, w0, w1, ... by default."""
+        number = len(self.tensors)
+        if data is not None:
+            data.setflags(write=False)
+        label = name or f"{'t' if data is None else 'w'}{number}"
+        self.tensors.append(Tensor(label, tuple(int(n) for n in shape), dtype, quant, data))
+        return number
+
+    def feed(
+        self, shape: Sequence[int], quant: Quantization | None, dtype: DType = DType.INT8, name: str = ""
+    ) -> int:
+        """A network input."""
+        self.inputs.append(self.tensor(shape, quant, dtype, name=name))
+        return self.inputs[-1]
+
+    def shape(self, tensor: int) -> tuple[int, ...]:
+        """The shape of a tensor, batch included."""
+        return self.tensors[tensor].shape
+
+    def op(
+        self,
+        kind: OpKind,
+        inputs: Sequence[int],
+        shape: Sequence[int],
+        attrs: Attrs,
+        quant: Quantization | None,
+        dtype: DType = DType.INT8,
+        name: str = "",
+    ) -> int:
+        """An operator with one output."""
+        output = self.tensor(shape, quant, dtype, name=name)
+        self.ops.append(Op(kind, tuple(inputs), (output,), attrs, len(self.ops)))
+        return output
+
+    def graph(self, outputs: Sequence[int]) -> Graph:
+        """The network so far."""
+        return graph_of(self.network, self.tensors, self.ops, self.inputs, outputs)

@@ -1,0 +1,140 @@
+"""The options that a request has under `options`: of planning, and of counting without a board."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from buildtool.modes import Counted, Image, InPlace, Objective, Order, Strategy, WeightsIn
+from buildtool.options.parsers import MOST_BATCH, limit, mode, pixels, sides, size, text, whole, work
+from buildtool.options.types import Group, Option, Parser
+
+MADE = ("plan", "analyze", "emit", "build", "validate", "profile")  # kinds for which one plan is made
+PLANNED = ("front", *MADE)
+LIMITED = (Strategy.BEST, Strategy.MSF_CNN, Strategy.XCORE_STRIPS)  # strategies that may repeat work
+
+
+def _planning(name: str, metavar: str, sentence: str, parse: Parser, **more: Any) -> Option:
+    return Option(name, metavar, sentence, parse, more.pop("requests", PLANNED), Group.PLANNING, **more)
+
+
+def _mode(name: str, sentence: str, modes: type[enum.StrEnum], **more: Any) -> Option:
+    return _planning(name, "MODE", sentence, mode(modes), values=tuple(map(str, modes)), **more)
+
+
+NESTED_OPTIONS: tuple[Option, ...] = (
+    _mode(
+        "strategy",
+        "Who decides how the network runs: best (the best plan within the limits), layerwise (one operator "
+        "after the other), msf-cnn or xcore-strips (as these systems plan).",
+        Strategy,
+        requests=MADE,
+        default="best",
+    ),
+    _mode(
+        "objective",
+        "What to minimise: cost (the target's estimate) or ram (bytes of the arena).",
+        Objective,
+        requests=MADE,
+        default="cost",
+    ),
+    _planning(
+        "ram", "BYTES", "Upper limit for the arena, in bytes: 65536, 64K.", size, default="the board's memory"
+    ),
+    _planning(
+        "max_f",
+        "F",
+        "Upper limit for the work, as a multiple of the network's own: 1.1 allows a tenth more.",
+        work,
+        default="none; 2 for the front and for objective ram",
+        strategies=LIMITED,
+    ),
+    _planning("max_cost", "COST", "Upper limit for the estimated cost.", limit, default="none"),
+    _planning(
+        "max_flash",
+        "BYTES",
+        "Upper limit for the weight image, in bytes.",
+        size,
+        default="the board's memory",
+    ),
+    _mode(
+        "in_place",
+        "Which operators may write over their dying input: rows (those that work row by row), elementwise "
+        "(those that work element by element) or none.",
+        InPlace,
+        default="rows",
+    ),
+    _mode(
+        "image",
+        "What happens to the network's input: overwritable (its memory is used again), resident (it is still "
+        "there after the invoke) or stream (it is delivered row by row and is never whole in RAM).",
+        Image,
+        default="overwritable",
+    ),
+    _planning(
+        "segments",
+        "LIST",
+        "The segments of xcore-strips: operators of the file and numbers of strips, such as 0-6x20,7-14x10.",
+        text,
+        requests=MADE,
+        default="the best ones that are found",
+        strategies=(Strategy.XCORE_STRIPS,),
+    ),
+    _mode(
+        "order",
+        "The order of the operators: given (as the file has them) or best (so that the least is alive, where "
+        "that makes the better plan).",
+        Order,
+        default="given",
+    ),
+    _planning(
+        "hand_off",
+        "PIXELS",
+        "The least number of pixels that go from operator to operator inside a group (more are tried, too), "
+        "or row for whole rows only.",
+        pixels,
+        default="1",
+        strategies=(Strategy.BEST,),
+    ),
+    Option(
+        "weights",
+        "MODE",
+        "Where the weights are: flash (they are not counted as memory) or load (they are in memory from "
+        "their first to their last reader).",
+        mode(WeightsIn),
+        ("analyze",),
+        Group.COUNTING,
+        default="flash",
+        values=tuple(map(str, WeightsIn)),
+    ),
+    Option(
+        "operators",
+        "MODE",
+        "Which operators are counted: separate (all that the file has) or fused (batch normalisation and "
+        "activation are part of the operator before them).",
+        mode(Counted),
+        ("analyze",),
+        Group.COUNTING,
+        default="separate",
+        values=tuple(map(str, Counted)),
+    ),
+    Option(
+        "batch",
+        "N",
+        "The number of images that are computed at a time.",
+        whole(1, MOST_BATCH),
+        ("analyze",),
+        Group.COUNTING,
+        number=True,
+        default="the file's; 1 for Darknet",
+    ),
+    Option(
+        "size",
+        "HxW",
+        "Rows and columns of the image.",
+        sides,
+        ("analyze",),
+        Group.COUNTING,
+        default="the file's",
+    ),
+)

@@ -1,0 +1,158 @@
+"""Parsers: from an option's name and a plain value, or text, to the value; UsageError for a wrong one."""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import Any
+
+from buildtool.errors import UsageError, did_you_mean
+from buildtool.options.types import Parser
+
+MOST_PIXELS = 64  # of a hand-off
+WHOLE_ROW = 1 << 16  # pixels: more than any row has
+MOST_INPUTS = 1000
+MOST_SEED = (1 << 31) - 1
+MOST_SIDE = 65536  # rows or columns of an image
+MOST_BATCH = 65536
+MOST_CAPACITY = 1 << 50  # bytes
+MOST_NODES = 1 << 40
+_UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
+
+
+def refuse(name: str, value: object, wanted: str) -> UsageError:
+    """The error for a value that is not what an option takes."""
+    return UsageError(f"{value!r} is not {wanted}", option=name)
+
+
+def text(name: str, value: object) -> str:
+    """Any text."""
+    if not isinstance(value, str):
+        raise refuse(name, value, "text")
+    return value
+
+
+def flag(name: str, value: object) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise refuse(name, value, "true or false")
+    return value
+
+
+def mode(modes: type[enum.StrEnum]) -> Parser:
+    """One of an enumeration's values."""
+
+    def parse(name: str, value: object) -> enum.StrEnum:
+        known = [str(member) for member in modes]
+        if not isinstance(value, str) or value not in known:
+            error = refuse(name, value, "one of " + ", ".join(known))
+            hint = did_you_mean(str(value), known)
+            raise UsageError(error.text, option=name, hint=hint if hint.startswith("did") else "")
+        return modes(value)
+
+    return parse
+
+
+def whole(least: int, most: int) -> Parser:
+    """A whole number from `least` to `most`."""
+    wanted = f"a whole number from {least} to {most}"
+    if least == 1:
+        wanted = f"a whole number above 0, up to {most}"
+
+    def parse(name: str, value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise refuse(name, value, wanted)
+        return value
+
+    return parse
+
+
+def size(name: str, value: object) -> int:
+    """A number of bytes above 0, or text such as "64K" or "1M"."""
+    words = str(value).strip().upper()
+    unit = words[-1:] if words[-1:] in _UNITS else ""
+    digits = words.removesuffix(unit)
+    good = isinstance(value, int | str) and not isinstance(value, bool)
+    if not good or not (digits.isascii() and digits.isdecimal()) or int(digits) == 0:
+        raise refuse(name, value, "a number of bytes, such as 65536, 64K or 1M")
+    return int(digits) * _UNITS[unit]
+
+
+def limit(name: str, value: object) -> float:
+    """A number above 0."""
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = math.nan
+    if not isinstance(value, int | float | str) or isinstance(value, bool) or not number > 0:
+        raise refuse(name, value, "a number above 0, such as 1.1")
+    return number
+
+
+def work(name: str, value: object) -> float:
+    """A limit on F, 1 or more."""
+    number = limit(name, value)
+    if number < 1:
+        what = f"{value!r} is below 1, and no plan does less than the network's own work"
+        raise UsageError(what, option=name, hint="1 allows no repeated work, 1.1 a tenth more")
+    return number
+
+
+def pixels(name: str, value: object) -> int:
+    """Pixels of a hand-off, or "row"."""
+    if value == "row":
+        return WHOLE_ROW
+    number = _integer(value)
+    if number is None or not (1 <= number <= MOST_PIXELS or number == WHOLE_ROW):
+        raise refuse(name, value, f"a number of pixels from 1 to {MOST_PIXELS}, or row")
+    return number
+
+
+def sides(name: str, value: object) -> tuple[int, int]:
+    """Rows and columns, from text such as "544" or "480x640"."""
+    words = str(value).lower().split("x")
+    good = len(words) <= 2 and all(w.isascii() and w.isdigit() and len(w) < 6 for w in words)
+    found = [int(w) for w in words] if good and isinstance(value, int | str) else [0]
+    if isinstance(value, bool) or not all(1 <= side <= MOST_SIDE for side in found):
+        raise refuse(name, value, "rows and columns, such as 480x640, or one number for both")
+    return found[0], found[-1]
+
+
+def identifier(name: str, value: object) -> str:
+    """A C identifier in lower case."""
+    words = text(name, value)
+    if not (words.isascii() and words.isidentifier() and words[0].islower() and words.lower() == words):
+        raise refuse(name, value, "a C identifier in lower case")
+    return words
+
+
+def listed(one: Parser) -> Parser:
+    """A list, each of whose items `one` parses."""
+
+    def parse(name: str, value: object) -> tuple[Any, ...]:
+        if not isinstance(value, list | tuple):
+            raise refuse(name, value, "a list")
+        return tuple(one(name, item) for item in value)
+
+    return parse
+
+
+def location(name: str, value: object) -> str | dict[str, Any]:
+    """What names a file, or a network or board: text, {"path", "sha256"} or {"name", "data"}."""
+    if isinstance(value, dict):
+        for wanted in ({"path": str, "sha256": str}, {"name": str, "data": bytes}):
+            if value.keys() == wanted.keys() and all(isinstance(value[k], t) for k, t in wanted.items()):
+                return value
+    elif isinstance(value, str) and value:
+        return value
+    raise refuse(name, value, "a name, a path, or a file with its digest or its bytes")
+
+
+def _integer(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
+        return int(value)
+    return None

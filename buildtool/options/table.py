@@ -1,0 +1,70 @@
+"""The whole table, and what a request may say by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from buildtool.errors import UsageError, did_you_mean, suggest
+from buildtool.modes import Strategy
+from buildtool.options.keys import KEYS
+from buildtool.options.nested import NESTED_OPTIONS
+from buildtool.options.types import Group, Option
+
+OPTIONS = (*NESTED_OPTIONS, *KEYS)
+BY_NAME = {option.name: option for option in OPTIONS}
+
+
+def of(kind: str, *groups: Group) -> tuple[Option, ...]:
+    """The options of a kind of request; of some groups only."""
+    return tuple(o for o in OPTIONS if kind in o.requests and (not groups or o.group in groups))
+
+
+def parse(name: str, value: object) -> Any:
+    """The value of the option `name`; UsageError for one that it does not take."""
+    return BY_NAME[name].parse(name, value)
+
+
+def from_text(option: Option, text: object) -> object:
+    """A value that came as text, as a request has it; what is no number is left for `parse` to refuse."""
+    good = isinstance(text, str) and text.isascii() and text.isdecimal() and len(text) < 20
+    return int(str(text)) if option.number and good else text
+
+
+def planning(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Planning options, each parsed; UsageError for those that have no effect together."""
+    known = [option.name for option in OPTIONS if option.group is Group.PLANNING]
+    for name in values:
+        if name not in known:
+            raise refuse_unknown("plan", name, known, "the options of a request")
+    found = {name: parse(name, value) for name, value in values.items()}
+    strategy = found.get("strategy", Strategy.BEST)
+    for name in found:
+        others = BY_NAME[name].strategies
+        if strategy not in others:
+            helps = [suggest(**{name: None}), suggest(strategy=str(others[0]))]
+            raise UsageError(f"it has no effect with strategy {strategy}", option=name, hint=helps)
+    return found
+
+
+def refuse_unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:
+    """The error for a key that a kind of request does not take."""
+    names = list(known)
+    if name in BY_NAME and name not in names:
+        return UsageError(
+            f"it has no effect on a request of kind '{kind}'", option=name, hint=suggest(**{name: None})
+        )
+    what = f"unknown key '{name}' in {where or 'a request'} of kind '{kind}'"
+    return UsageError(what, hint=did_you_mean(name, names))
+
+
+def without_board(name: str) -> UsageError:
+    """The error for an option that means something for a board only."""
+    text = "it has no effect on an ONNX or Darknet file that is counted without a board"
+    return UsageError(text, option=name, hint=suggest(**{name: None}))
+
+
+def is_absolute(path: str) -> bool:
+    """Whether a path depends on no working folder."""
+    return PurePath(path).is_absolute()

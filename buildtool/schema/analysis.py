@@ -1,0 +1,124 @@
+"""What the answers to `analyze` say: a network, whether it fits each board, and what would help."""
+
+from __future__ import annotations
+
+from typing import TypedDict, final
+
+from buildtool.errors import ErrorData, HintData
+
+
+class Interface(TypedDict):
+    """An input or output of a network; scale and zero point are None for what is not quantised."""
+
+    name: str
+    shape: str
+    type: str
+    scale: float | None
+    zero_point: int | None
+
+
+class NetworkFacts(TypedDict):
+    """What a network is, whatever it runs on; `kinds`: how many operators of each.
+
+    `live_bound_bytes`: the largest sum of tensors that are live at once, at `live_bound_operator`.
+    """
+
+    operators: int
+    kinds: dict[str, int]
+    inputs: list[Interface]
+    outputs: list[Interface]
+    macs: int
+    weight_bytes: int
+    activation_bytes: int
+    live_bound_bytes: int
+    live_bound_operator: str | None
+
+
+class NeedAnswer(TypedDict):
+    """A memory of the board against what the plan asks of it; `what`: RAM or flash."""
+
+    what: str
+    memory: str
+    required: int
+    available: int
+    excess: int
+
+
+@final
+class Verdict(TypedDict):
+    """Whether a plan of a network fits a board.
+
+    `binds`: the memory that is fullest, relative to its size. `binding_operator`: where most is live,
+    `binding_bytes` of it. `advice`: what would help where it does not fit.
+    """
+
+    board: str
+    title: str
+    fits: bool
+    needs: list[NeedAnswer]
+    strategy: str
+    f: float
+    arena_bytes: int
+    arena_bound_bytes: int
+    flash_bytes: int
+    cost: float
+    binding_operator: str
+    binding_bytes: int
+    binds: str
+    advice: list[HintData]
+
+
+@final
+class NoPlan(TypedDict):
+    """A board that there is no plan for, and why."""
+
+    board: str
+    title: str
+    fits: bool
+    error: ErrorData
+
+
+@final
+class AnalysisAnswer(TypedDict):
+    """A network, and a verdict for each board."""
+
+    model: str
+    file_bytes: int
+    operators_in_file: int
+    network: NetworkFacts
+    boards: list[Verdict | NoPlan]
+
+
+class ValueOfNetwork(TypedDict):
+    """An input or output of a network that is counted without a board."""
+
+    name: str
+    bytes: int
+
+
+@final
+class NetworkAnswer(TypedDict):
+    """A network that is counted without a board.
+
+    `order_status` is None unless operators were put into another order. `total_bytes`: of all values if
+    none share memory; `live_bound_bytes`: what must be live at once; `planned_bytes`: what a placement takes
+    (None: there are too many values to place). `ratio`: live_bound_bytes over total_bytes.
+    """
+
+    model: str
+    operators: int
+    kinds: dict[str, int]
+    inputs: list[ValueOfNetwork]
+    outputs: list[ValueOfNetwork]
+    batch: int
+    weights: str
+    counted_operators: str
+    order: str
+    order_status: str | None
+    activation_bytes: int
+    weight_bytes: int
+    total_bytes: int
+    live_bound_bytes: int
+    live_bound_operator: str
+    planned_bytes: int | None
+    ratio: float

@@ -1,0 +1,110 @@
+"""What answers say of boards, of operators and of the networks that have a name."""
+
+from __future__ import annotations
+
+from typing import TypedDict, final
+
+
+class Estimate(TypedDict):
+    """How long a board takes where nothing can be measured, in seconds, and the rates behind that.
+
+    `total_seconds` is less than the sum where the flash delivers weights while the core computes. `source`
+    says where the rates come from.
+    """
+
+    compute_seconds: float
+    load_seconds: float
+    total_seconds: float
+    macs_per_second: int
+    bytes_per_second: int
+    source: str
+
+
+class Loading(TypedDict):
+    """How constants come from slow flash into the arena.
+
+    `bytes`: all that is loaded, of so many `operators`; `in_slices`: operators whose constants come in
+    slices of their output channels; `ahead`: operators whose loading begins before their region does.
+    `fullest_without`: bytes live in the fullest step without these buffers; `bind`: whether they make the
+    arena larger; `largest`: bytes of the largest of them.
+    """
+
+    bytes: int
+    operators: int
+    in_slices: int
+    ahead: int
+    fullest_without: int
+    bind: bool
+    largest: int
+
+
+class BoardFacts(TypedDict):
+    """What a user has to know of the board; `note` is "" where there is nothing to say."""
+
+    note: str
+    estimate: Estimate | None
+    loading: Loading | None
+
+
+class BoardMemory(TypedDict):
+    """A memory of a board: its address and its size."""
+
+    name: str
+    kind: str
+    base: int
+    size: int
+
+
+class BoardEntry(TypedDict):
+    """A board, and the sizes of the memories that arena and weights are in; `emulator`: its machine."""
+
+    name: str
+    title: str
+    core: str
+    family: str
+    toolchains: list[str]
+    emulator: str | None
+    arena_memory_bytes: int
+    weights_memory_bytes: int
+    memories: list[BoardMemory]
+
+
+class BoardsAnswer(TypedDict):
+    """The known boards."""
+
+    boards: list[BoardEntry]
+
+
+class OperatorKernels(TypedDict):
+    """An operator; `kernels`: by board, the names of its kernels, or how it runs without one."""
+
+    operator: str
+    kernels: dict[str, str]
+
+
+class OpsAnswer(TypedDict):
+    """The supported operators on the cores of all boards."""
+
+    boards: list[str]
+    operators: list[OperatorKernels]
+
+
+class NamedNetwork(TypedDict):
+    """A network that can be made by name."""
+
+    name: str
+    description: str
+
+
+@final
+class ZooAnswer(TypedDict):
+    """The networks that can be made by name."""
+
+    networks: list[NamedNetwork]
+
+
+@final
+class ZooFile(TypedDict):
+    """One of these networks as a file."""
+
+    files: dict[str, bytes]

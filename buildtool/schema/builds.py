@@ -1,0 +1,178 @@
+"""What is built: the description for build systems, and the answers that carry files."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from buildtool.schema.boards import BoardFacts
+
+
+class Place(TypedDict):
+    """A file or folder: `path` below a root of the answer (POSIX), or an absolute one where `root` is ""."""
+
+    root: str
+    path: str
+
+
+class Source(TypedDict):
+    """A file to compile, and what its object is called below the group's folder.
+
+    `reads`: files that it takes in otherwise than by #include.
+    """
+
+    file: Place
+    object: str
+    reads: list[Place]
+
+
+class SourceGroup(TypedDict):
+    """Sources that are compiled alike; `shared`: once for all networks of a board."""
+
+    name: str
+    shared: bool
+    includes: list[Place]
+    sources: list[Source]
+
+
+class Tools(TypedDict):
+    """Compiler and archiver, each word of a command line by itself.
+
+    compile: cc cflags -I... -c SOURCE -o OBJECT; archive: ar arflags LIBRARY OBJECTS; link: cc cflags
+    OBJECTS LIBRARY ldflags -o IMAGE. `incbin` is the flag before a folder in which the assembler looks
+    for what a source reads.
+    """
+
+    name: str
+    identity: str
+    cc: str
+    ar: str
+    cflags: list[str]
+    arflags: list[str]
+    ldflags: list[str]
+    incbin: str
+
+
+class NetworkFiles(TypedDict):
+    """What is made of a network: `emitted` by the request `emit`, the rest by the build and its commands."""
+
+    net: str
+    emitted: list[str]
+    plan: str
+    library: str
+    image: str
+    binaries: list[str]
+    report: str
+
+
+class Script(TypedDict):
+    """A linker script: its name, its content, and the flag that its path goes behind."""
+
+    name: str
+    data: bytes
+    flag: str
+
+
+class Slot(TypedDict):
+    """A word of a command that the build puts in: the path or name of what the slot is called."""
+
+    slot: str
+
+
+class DescribeAnswer(TypedDict):
+    """What a build system has to know.
+
+    `roots`: folders by name. `library`, `image`: the groups that are archived with a network, and those
+    that are linked with this archive for its test firmware. `network`: None where no model was named.
+    `script`: a file that the build writes, whose path goes behind `ldflags`. `depends`: files that the
+    answer and what is emitted depend on besides the model; `digest` stands for buildtool's own code.
+    """
+
+    board: str
+    roots: dict[str, str]
+    tools: Tools
+    script: Script | None
+    groups: list[SourceGroup]
+    library: list[str]
+    image: list[str]
+    network: NetworkFiles | None
+    commands: dict[str, list[str | Slot]]
+    depends: list[Place]
+    digest: str
+
+
+class EmitAnswer(TypedDict):
+    """The sources of a network, and what has to be compiled with them; paths are absolute.
+
+    `c_files`: which of `files` are to be compiled.
+    """
+
+    net: str
+    files: dict[str, bytes]
+    c_files: list[str]
+    kernel_sources: list[str]
+    include: str
+    kernel_includes: list[str]
+
+
+class SectionSize(TypedDict):
+    """A section of an image."""
+
+    name: str
+    bytes: int
+
+
+class MemorySize(TypedDict):
+    """What an image takes of a memory; `size` 0: it has no limit."""
+
+    memory: str
+    used: int
+    size: int
+    sections: list[SectionSize]
+
+
+class BuildAnswer(BoardFacts):
+    """The test firmware of a network."""
+
+    net: str
+    board: str
+    compiler: str
+    arena_bytes: int
+    sizes: list[MemorySize]
+    files: dict[str, bytes]
+
+
+class SizesAnswer(TypedDict):
+    """What a linked image takes of each memory; `files`: the .bin files to flash."""
+
+    board: str
+    sizes: list[MemorySize]
+    files: dict[str, bytes]
+    note: str
+
+
+class TflmAnswer(TypedDict):
+    """A model with arena offsets for TensorFlow Lite Micro, `placed_tensors` of all its `tensors`."""
+
+    model: str
+    arena_bytes: int
+    arena_bound_bytes: int
+    placed_tensors: int
+    tensors: int
+    files: dict[str, bytes]
+
+
+class ArenaAnswer(TypedDict):
+    """A solved arena problem; height and offsets are None where there is no placement.
+
+    `status` is optimal, feasible, infeasible or unknown; `bound_bytes`: no placement is lower; `nodes`: that
+    the search visited; `files`: the problem's table with the offsets.
+    """
+
+    problem: str
+    status: str
+    height_bytes: int | None
+    bound_bytes: int
+    capacity_bytes: int | None
+    nodes: int
+    offsets: dict[str, int] | None
+    files: dict[str, bytes]

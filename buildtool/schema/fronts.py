@@ -1,0 +1,63 @@
+"""What the answer to `front` says: points, and what other strategies reach."""
+
+from __future__ import annotations
+
+from typing import TypedDict, final
+
+
+class Figures(TypedDict):
+    """What a plan needs and costs; `f`: its work over the network's own.
+
+    `groups`: those of its streamed regions.
+    """
+
+    arena_bytes: int
+    arena_bound_bytes: int
+    f: float
+    macs: int
+    cost: float
+    regions: int
+    streamed_regions: int
+    groups: int
+
+
+class Point(Figures):
+    """A point of the front; `live_bytes`: of its fullest region, before it is placed."""
+
+    strategy: str
+    live_bytes: int
+
+
+@final
+class Peer(Figures):
+    """What another strategy reaches."""
+
+    strategy: str
+
+
+@final
+class Refusal(TypedDict):
+    """Why another strategy makes no plan."""
+
+    strategy: str
+    error: str
+
+
+class FrontAnswer(TypedDict):
+    """The plans that no other beats in memory and work, the least memory first.
+
+    `max_f`: the work up to which they were looked for; `hand_offs`: the pixels that were tried;
+    `available_bytes`: what the board has for the arena; `accounting`: in words, what an arena's size counts.
+    """
+
+    model: str
+    board: str
+    image: str
+    in_place: str
+    hand_offs: list[int]
+    max_f: float
+    available_bytes: int
+    macs: int
+    points: list[Point]
+    beside: list[Peer | Refusal]
+    accounting: list[str]

@@ -1,0 +1,36 @@
+"""Which answer each kind of request has."""
+
+from __future__ import annotations
+
+from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
+from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer, ZooFile
+from buildtool.schema.builds import (
+    ArenaAnswer,
+    BuildAnswer,
+    DescribeAnswer,
+    EmitAnswer,
+    SizesAnswer,
+    TflmAnswer,
+)
+from buildtool.schema.fronts import FrontAnswer
+from buildtool.schema.plans import PlanAnswer
+from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
+
+# Where there are two: `analyze` for boards, and for a file that is counted without one; `zoo` without a
+# model, and with one.
+ANSWERS: dict[str, tuple[type, ...]] = {
+    "analyze": (AnalysisAnswer, NetworkAnswer),
+    "plan": (PlanAnswer,),
+    "front": (FrontAnswer,),
+    "describe": (DescribeAnswer,),
+    "emit": (EmitAnswer,),
+    "build": (BuildAnswer,),
+    "sizes": (SizesAnswer,),
+    "validate": (ValidationAnswer,),
+    "profile": (ProfileAnswer,),
+    "ops": (OpsAnswer,),
+    "boards": (BoardsAnswer,),
+    "zoo": (ZooAnswer, ZooFile),
+    "arena": (ArenaAnswer,),
+    "tflm": (TflmAnswer,),
+}

@@ -1,0 +1,251 @@
+"""What the answer to `plan` says: a plan's buffers, regions, memory and work, and other plans beside it."""
+
+from __future__ import annotations
+
+from typing import TypedDict, final
+
+from buildtool.schema.boards import BoardFacts
+
+
+class BufferView(TypedDict):
+    """A buffer of the arena, live from step `first` to step `last`.
+
+    `rows`, `columns`: how much of its tensor it holds (0: all). `op`: the operator that scratch and
+    accumulators serve, else -1.
+    """
+
+    kind: str
+    name: str
+    tensors: list[int]
+    tensor_names: list[str]
+    size: int
+    first: int
+    last: int
+    offset: int
+    rows: int
+    columns: int
+    op: int
+
+
+class LoadView(TypedDict):
+    """Constants of an operator that are loaded into the buffer with this position.
+
+    `channels`: output channels that come at a time (0: all); `slots`: parts that the buffer holds.
+    """
+
+    op: int
+    buffer: int
+    size: int
+    channels: int
+    slots: int
+
+
+class MoveView(TypedDict):
+    """A tensor that is copied from one place of the arena to another: positions of the two buffers."""
+
+    source: int
+    target: int
+
+
+class OverlapView(TypedDict):
+    """An operator whose output may lie on its input: positions of the buffers, distance in bytes."""
+
+    op: int
+    input: int
+    output: int
+    distance: int
+
+
+class BindingView(TypedDict):
+    """The fullest step, and the operator that runs in it (-1: none, a row of the image is delivered)."""
+
+    operator: int
+    name: str
+    step: int
+    live_bytes: int
+
+
+class PlannedOperator(TypedDict):
+    """An operator and its kernel ("": it needs no code)."""
+
+    position: int
+    kernel: str
+    kind: str
+    place: str
+    name: str
+
+
+class OperatorView(PlannedOperator):
+    """An operator with its form in a few letters, such as `dw 3x3/2`: window and stride."""
+
+    form: str
+
+
+class PlannedGroup(TypedDict):
+    """Operators that run under one scheme; `rows_per_step`, `hand_off` (pixels): 0 for all, a whole row."""
+
+    ops: list[int]
+    scheme: str
+    rows_per_step: int
+    hand_off: int
+
+
+class PlannedRegion(TypedDict):
+    """A chain of groups."""
+
+    groups: list[PlannedGroup]
+
+
+class PlanFigures(TypedDict):
+    """What a plan is for, what it needs and what it costs.
+
+    `topology`, `target`: digests. `f`: its work over the network's own. `cost`: the target's estimate.
+    `accounting`: in words, what the arena's size counts.
+    """
+
+    strategy: str
+    topology: str
+    target: str
+    image: str
+    arena_bytes: int
+    arena_bound_bytes: int
+    alignment: int
+    macs: int
+    macs_layerwise: int
+    f: float
+    cost: float
+    binding: BindingView
+    accounting: list[str]
+    buffers: list[BufferView]
+    loads: list[LoadView]
+    moves: list[MoveView]
+    overlaps: list[OverlapView]
+
+
+class PlanView(PlanFigures):
+    """A plan as plain values."""
+
+    operators: list[PlannedOperator]
+    regions: list[PlannedRegion]
+
+
+class WorkView(TypedDict):
+    """Work that is done: multiply-accumulates, those of doing it once, kernel calls and cost."""
+
+    macs: int
+    macs_once: int
+    f: float
+    calls: int
+    cost: float
+
+
+class GroupView(PlannedGroup, WorkView):
+    """A group with its work."""
+
+
+class LiveBufferView(TypedDict):
+    """A buffer by its position, and what it is to the region that runs."""
+
+    buffer: int
+    use: str
+
+
+class MomentView(TypedDict):
+    """A step: which operator (-1: the delivery of the image) computes which rows and columns."""
+
+    step: int
+    operator: int
+    name: str
+    rows: list[int]
+    columns: list[int]
+
+
+class RegionView(WorkView):
+    """A region with its memory and work.
+
+    `live_bytes` in its fullest step, made of `parts` (bytes by use) less `shared_bytes`. `delivered_rows`
+    of the image; `moved_bytes`: copied before it starts.
+    """
+
+    groups: list[GroupView]
+    operators: list[int]
+    streamed: bool
+    first_step: int
+    last_step: int
+    live_bytes: int
+    fullest: MomentView
+    parts: dict[str, int]
+    shared_bytes: int
+    buffers: list[LiveBufferView]
+    delivered_rows: int
+    moved_bytes: int
+
+
+class Placement(TypedDict):
+    """The arena against what is live in its fullest step, and against what any placement needs."""
+
+    arena_bytes: int
+    live_bytes: int
+    lost_bytes: int
+    bound_bytes: int
+    above_bound_bytes: int
+
+
+class Peak(MomentView):
+    """The fullest step of a plan and what is live in it, the largest buffer first.
+
+    `weights_bind`: whether it would be less full without the buffers of weights.
+    """
+
+    region: int
+    live_bytes: int
+    parts: dict[str, int]
+    shared_bytes: int
+    buffers: list[LiveBufferView]
+    live_bytes_without_weights: int
+    weights_bind: bool
+
+
+@final
+class OtherPlan(TypedDict):
+    """What another strategy reaches within a limit (`setting`); `ratio`: its arena over this plan's."""
+
+    strategy: str
+    setting: str
+    image: str
+    arena_bytes: int
+    arena_bound_bytes: int
+    f: float
+    macs: int
+    cost: float
+    weights_in_arena: bool
+    ratio: float
+
+
+@final
+class NoOtherPlan(TypedDict):
+    """Why another strategy makes no plan."""
+
+    strategy: str
+    setting: str
+    image: str
+    error: str
+
+
+class PlanDetails(PlanFigures):
+    """A plan with every region's memory and work; `peak` is None for a network without operators."""
+
+    operators: list[OperatorView]
+    regions: list[RegionView]
+    placement: Placement
+    peak: Peak | None
+
+
+class PlanAnswer(PlanDetails, BoardFacts):
+    """How a network will run on a board; `plan`: the plan's own bytes."""
+
+    model: str
+    board: str
+    flash_bytes: int
+    beside: list[OtherPlan | NoOtherPlan]
+    plan: bytes

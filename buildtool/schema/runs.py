@@ -1,0 +1,93 @@
+"""What the answers to `validate` and `profile` say of a run."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from buildtool.schema.boards import BoardFacts
+
+
+class Run(BoardFacts):
+    """What was run: `level` is host or emulated, and `compiler` what the image was made by.
+
+    `arena_high_water`, `stack_high_water`: bytes that were really written.
+    """
+
+    model: str
+    board: str
+    level: str
+    compiler: str
+    strategy: str
+    inputs: int
+    exact: bool
+    arena_bytes: int
+    arena_high_water: int
+    stack_high_water: int | None
+
+
+class DifferenceAnswer(TypedDict):
+    """The first tensor that is not as it should be: in which input, where, and by how much."""
+
+    input: int
+    tensor: str
+    operator: str
+    elements: int
+    max_abs_diff: int
+    first_element: int
+
+
+class ValidationAnswer(Run):
+    """A run compared with the reference; `output_values`: different values among the outputs' bytes."""
+
+    reference: str
+    tensors_compared: int
+    output_values: int
+    max_abs_diff: int
+    first_difference: DifferenceAnswer | None
+
+
+class LayerProfile(TypedDict):
+    """An operator in a run; `instructions` is None on the host, where they are not counted.
+
+    `ram_alive`: bytes live while it runs; `macs` and `f` count what is repeated, `macs_once` does not.
+    """
+
+    name: str
+    operator: str
+    kernel: str
+    output_shape: str
+    macs: int
+    macs_once: int
+    f: float
+    calls: int
+    ram_alive: int
+    instructions: int | None
+
+
+class TopValue(TypedDict):
+    """An element of an output by its position in memory, and its quantised value."""
+
+    index: int
+    value: int
+
+
+class OutputTop(TypedDict):
+    """The largest values of an output."""
+
+    name: str
+    shape: str
+    top: list[TopValue]
+    scale: float | None
+    zero_point: int | None
+
+
+class ProfileAnswer(Run):
+    """A run with the executed instructions and the work of every operator, in order of execution."""
+
+    instructions: int | None
+    macs: int
+    macs_layerwise: int
+    f: float
+    flash_bytes: int
+    per_operator: list[LayerProfile]
+    outputs: list[OutputTop]

@@ -1,0 +1,123 @@
+/* What QEMU plugins share that count instructions between the markers of
+ * kernels/include/nn_profile.h.
+ *
+ * A plugin defines `on_marker`, `on_plain` and `on_end`, and is loaded with
+ *
+ *   -plugin NAME.so,isa=arm|riscv,out=FILE
+ *
+ * QEMU's headers are not needed: version 1 of its plugin interface is declared here by hand.
+ */
+#ifndef BUILDTOOL_QEMU_PLUGIN_H
+#define BUILDTOOL_QEMU_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+typedef uint64_t plugin_id;
+typedef struct qemu_info_t qemu_info;
+struct qemu_plugin_tb;
+struct qemu_plugin_insn;
+enum { CB_NO_REGS = 0, INLINE_ADD_U64 = 0 }; /* of two enumerations */
+
+void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id,
+                                           void (*callback)(plugin_id, struct qemu_plugin_tb *));
+void qemu_plugin_register_atexit_cb(plugin_id id, void (*callback)(plugin_id, void *), void *data);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
+                                            void (*callback)(unsigned, void *), int flags,
+                                            void *data);
+void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn, int operation,
+                                                void *counter, uint64_t add);
+
+EXPORT int qemu_plugin_version = 1;
+
+/* Marker codes: 0-63 begin an operator by its low bits, 64-127 add its high bits, then: */
+enum { CODE_END = 128, CODE_INVOKE_BEGIN = 129, CODE_INVOKE_END = 130, CODES };
+
+static void on_marker(unsigned cpu, void *code);     /* a marker is about to run */
+static void on_plain(struct qemu_plugin_insn *insn); /* another instruction is translated */
+static void on_end(FILE *out); /* the run has ended: writes what was counted */
+
+static int is_riscv;
+static char out_path[512];
+
+/* The marker's code, or -1 for every other instruction. */
+static int marker_code(const struct qemu_plugin_insn *insn) {
+    const uint8_t *bytes = qemu_plugin_insn_data(insn);
+    uint32_t word;
+    /* Two bytes too many before a Thumb instruction that straddles pages: QEMU peeked at it. */
+    if (qemu_plugin_insn_size(insn) < 4) {
+        return -1;
+    }
+    int code = -1;
+    if (is_riscv) {
+        word = bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+               (uint32_t)bytes[3] << 24;
+        if ((word & 0xFFFFF) == 0x00013) { /* addi x0, x0, immediate */
+            code = (int)(word >> 20) - 0x100;
+        }
+    } else { /* two half words, each little-endian */
+        word = (uint32_t)bytes[1] << 24 | (uint32_t)bytes[0] << 16 | (uint32_t)bytes[3] << 8 |
+               bytes[2];
+        if ((word & 0xFFFFFF00) == 0xF3AF8000) { /* hint.w */
+            code = (int)(word & 0xFF) - 0x40;
+        }
+    }
+    return code >= 0 && code < CODES ? code : -1;
+}
+
+static void on_block(plugin_id id, struct qemu_plugin_tb *tb) {
+    (void)id;
+    for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
+        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+        const int code = marker_code(insn);
+        if (code < 0) {
+            on_plain(insn);
+        } else {
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, on_marker, CB_NO_REGS,
+                                                   (void *)(uintptr_t)code);
+        }
+    }
+}
+
+static void on_exit_of_qemu(plugin_id id, void *data) {
+    FILE *out = fopen(out_path, "w");
+    (void)id;
+    (void)data;
+    if (out == NULL) {
+        return;
+    }
+    on_end(out);
+    fclose(out);
+}
+
+EXPORT int qemu_plugin_install(plugin_id id, const qemu_info *info, int argc, char **argv) {
+    (void)info;
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "out=", 4) == 0 && strlen(argv[i] + 4) < sizeof out_path) {
+            strcpy(out_path, argv[i] + 4);
+        } else if (strcmp(argv[i], "isa=arm") == 0 || strcmp(argv[i], "isa=riscv") == 0) {
+            is_riscv = argv[i][4] == 'r';
+        } else {
+            fprintf(stderr, "plugin: unknown argument '%s'\n", argv[i]);
+            return 1;
+        }
+    }
+    if (out_path[0] == '\0') {
+        fprintf(stderr, "plugin: out=FILE is missing\n");
+        return 1;
+    }
+    qemu_plugin_register_vcpu_tb_trans_cb(id, on_block);
+    qemu_plugin_register_atexit_cb(id, on_exit_of_qemu, NULL);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,150 @@
+"""Every kind's real answer has the keys of its type, and values of the types that it says."""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from typing import Any
+
+import pytest
+from needs import needs_tool
+from paths import ROOT
+
+from buildtool.errors import ErrorData, UsageError, to_data
+from buildtool.schema import SCHEMA
+from buildtool.schema.kinds import ANSWERS
+from buildtool.schema.page import page
+from buildtool.schema.plans import PlanAnswer
+from buildtool.service import handle
+from buildtool.service.requests import KINDS
+
+NET = {"model": "ds_cnn", "board": "host"}
+CFG = b"[net]\nheight=8\nwidth=8\nchannels=3\n[convolutional]\nfilters=4\nsize=3\nstride=1\npad=1\n"
+CSV = b"id,lower,upper,size\na,0,4,64\nb,2,6,32\n"
+STREAMED = {"image": "stream", "objective": "ram"}
+
+
+def wrong(value: Any, kind: Any, at: str = "answer") -> list[str]:
+    """Where a value is not what a type says; a dictionary has exactly the type's keys."""
+    if typing.is_typeddict(kind):
+        if not isinstance(value, dict):
+            return [f"{at}: {value!r} is no {kind.__name__}"]
+        hints = typing.get_type_hints(kind)
+        found = [f"{at}: {key}" for key in value.keys() ^ hints.keys()]
+        return found + [
+            line
+            for key in value.keys() & hints.keys()
+            for line in wrong(value[key], hints[key], f"{at}.{key}")
+        ]
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        tried = [wrong(value, one, at) for one in inner]
+        return min(tried, key=len)
+    if origin is list:
+        if not isinstance(value, list):
+            return [f"{at}: {value!r} is not a list"]
+        return [line for i, item in enumerate(value) for line in wrong(item, inner[0], f"{at}[{i}]")]
+    if origin is dict:
+        if not isinstance(value, dict):
+            return [f"{at}: {value!r} is no mapping"]
+        keys = [line for key in value for line in wrong(key, inner[0], f"{at} key")]
+        return keys + [line for key in value for line in wrong(value[key], inner[1], f"{at}.{key}")]
+    fits = isinstance(value, (int, float) if kind is float else kind)
+    return [] if fits and (kind is bool or not isinstance(value, bool)) else [f"{at}: {value!r} is no {kind}"]
+
+
+def checked(request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a request, which has the schema's version and is of one of its kind's types."""
+    answer = handle(request)
+    assert answer["schema"] == SCHEMA
+    kinds = ANSWERS[request["kind"]]
+    rest = {key: value for key, value in answer.items() if key != "schema"}
+    assert min((wrong(rest, kind) for kind in kinds), key=len) == []
+    return answer
+
+
+@functools.cache
+def built() -> dict[str, Any]:
+    """The test firmware of a network for this machine."""
+    return checked({"kind": "build", **NET})
+
+
+def image() -> dict[str, Any]:
+    """It as a request has files."""
+    files = built()["files"]
+    return {
+        "elf": {"name": "ds_cnn.elf", "data": files["ds_cnn.elf"]},
+        "plan": {"name": "ds_cnn.plan", "data": files["ds_cnn.plan"]},
+    }
+
+
+def test_every_kind_of_request_has_a_type() -> None:
+    assert sorted(ANSWERS) == sorted(KINDS)
+
+
+def test_a_verdict_without_a_plan_says_why() -> None:
+    options = {"strategy": "xcore-strips", "segments": "0-1x999"}  # more strips than there are rows
+    request = {"kind": "analyze", "model": "ds_cnn", "boards": ["host"], "options": options}
+    assert "error" in checked(request)["boards"][0]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"kind": "ops"},
+        {"kind": "boards"},
+        {"kind": "zoo"},
+        {"kind": "zoo", "model": "ds_cnn"},
+        {"kind": "plan", **NET},
+        {"kind": "plan", **NET, "options": STREAMED, "compare": True},
+        {"kind": "plan", "model": "ds_cnn", "board": "xcore"},
+        {"kind": "front", **NET, "peers": True},
+        {"kind": "analyze", "model": "ds_cnn", "boards": ["host"]},
+        {"kind": "analyze", "model": "ds_cnn", "boards": ["hifive1"], "options": {"strategy": "layerwise"}},
+        {"kind": "analyze", "model": {"name": "a.cfg", "data": CFG}},
+        {"kind": "emit", **NET},
+        {"kind": "arena", "file": {"name": "a.csv", "data": CSV}},
+        {"kind": "arena", "file": {"name": "a.csv", "data": CSV}, "capacity": 8},
+        {"kind": "tflm", "model": "ds_cnn"},
+    ],
+    ids=lambda request: "-".join([request["kind"], *map(str, request.get("options", {}))]),
+)
+def test_an_answer_is_what_its_type_says(request_: dict[str, Any]) -> None:
+    checked(request_)
+
+
+def test_descriptions_are_what_their_type_says() -> None:
+    needs_tool("clang")
+    for more in ({}, {"model": "ds_cnn"}):
+        checked({"kind": "describe", "board": "host", **more})
+    assert checked({"kind": "describe", "board": "hifive1"})["script"] is not None
+
+
+def test_answers_about_what_was_built_are_what_their_types_say() -> None:
+    needs_tool("clang")
+    checked({"kind": "sizes", "board": "host", "elf": image()["elf"]})
+    checked({"kind": "validate", **NET, **image()})
+    checked({"kind": "profile", **NET, **image()})
+
+
+def test_an_error_is_what_its_type_says() -> None:
+    with pytest.raises(UsageError) as caught:
+        handle({"kind": "plan", **NET, "options": {"strategy": "layerwise", "hand_off": 4}})
+    assert wrong(to_data(caught.value), ErrorData) == []
+    assert caught.value.hints
+
+
+def test_what_is_missing_added_or_of_another_type_is_found() -> None:
+    answer = {key: value for key, value in handle({"kind": "plan", **NET}).items() if key != "schema"}
+    assert wrong(answer, PlanAnswer) == []
+    assert wrong({**answer, "arena": 3}, PlanAnswer) == ["answer: arena"]
+    assert wrong({k: v for k, v in answer.items() if k != "f"}, PlanAnswer) == ["answer: f"]
+    assert wrong({**answer, "arena_bytes": "3"}, PlanAnswer)
+    buffers = [{**answer["buffers"][0], "size": None}, *answer["buffers"][1:]]
+    assert wrong({**answer, "buffers": buffers}, PlanAnswer)
+
+
+def test_the_page_is_current() -> None:
+    hint = "run: python -m buildtool.schema.page > docs/answers.md"
+    assert (ROOT / "docs/answers.md").read_text(encoding="utf-8") == page(), hint

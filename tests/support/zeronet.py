@@ -1,0 +1,118 @@
+"""A builder of networks whose weights are zeros: for whoever only asks how a network runs.
+
+net = Net((1, 16, 16, 3))
+graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 10))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from buildtool.graph.builder import NO_PAD, GraphBuilder, window_shape
+from buildtool.graph.types import (
+    Attrs,
+    AxisAttrs,
+    ConvAttrs,
+    DepthwiseAttrs,
+    DType,
+    ElementwiseAttrs,
+    FullyConnectedAttrs,
+    Graph,
+    MeanAttrs,
+    OpKind,
+    Pad,
+    PoolAttrs,
+    Quantization,
+)
+
+SAME_3X3 = Pad(1, 1, 1, 1)
+Pair = tuple[int, int]
+_QUANT = Quantization((0.5,), (0,))
+
+
+class Net(GraphBuilder):
+    """Builds a Graph; every method adds an operator and returns the index of its output tensor."""
+
+    def __init__(self, *input_shapes: Sequence[int], name: str = "net") -> None:
+        super().__init__(name)
+        for shape in input_shapes:
+            self.feed(shape, _QUANT)
+
+    def constant(self, shape: Sequence[int], dtype: DType = DType.INT8) -> int:
+        """A constant of zeros."""
+        return self.tensor(shape, _QUANT, dtype, np.zeros(shape, dtype.value))
+
+    def add_op(self, kind: OpKind, inputs: Sequence[int], shape: Sequence[int], attrs: Attrs) -> int:
+        """An operator whose output has the quantisation that all have."""
+        return self.op(kind, inputs, shape, attrs, _QUANT)
+
+    def conv(
+        self,
+        x: int,
+        cout: int,
+        kernel: Pair = (1, 1),
+        stride: Pair = (1, 1),
+        pad: Pad = NO_PAD,
+        dilation: Pair = (1, 1),
+        groups: int = 1,
+    ) -> int:
+        """CONV_2D without biases."""
+        weights = self.constant((cout, *kernel, self.shape(x)[3] // groups))
+        shape = (self.shape(x)[0], *window_shape(self.shape(x), kernel, stride, pad, dilation), cout)
+        return self.add_op(OpKind.CONV_2D, (x, weights, -1), shape, ConvAttrs(stride, dilation, pad))
+
+    def depthwise(
+        self,
+        x: int,
+        kernel: Pair = (3, 3),
+        stride: Pair = (1, 1),
+        pad: Pad = SAME_3X3,
+        dilation: Pair = (1, 1),
+    ) -> int:
+        """DEPTHWISE_CONV_2D without biases."""
+        n, _, _, channels = self.shape(x)
+        weights = self.constant((1, *kernel, channels))
+        shape = (n, *window_shape(self.shape(x), kernel, stride, pad, dilation), channels)
+        attrs = DepthwiseAttrs(stride, dilation, pad)
+        return self.add_op(OpKind.DEPTHWISE_CONV_2D, (x, weights, -1), shape, attrs)
+
+    def max_pool(self, x: int, kernel: Pair = (2, 2), stride: Pair = (2, 2), pad: Pad = NO_PAD) -> int:
+        """MAX_POOL_2D."""
+        n, _, _, channels = self.shape(x)
+        shape = (n, *window_shape(self.shape(x), kernel, stride, pad), channels)
+        return self.add_op(OpKind.MAX_POOL_2D, (x,), shape, PoolAttrs(kernel, stride, pad))
+
+    def add(self, a: int, b: int) -> int:
+        """ADD, with broadcasting."""
+        shape = np.broadcast_shapes(self.shape(a), self.shape(b))
+        return self.add_op(OpKind.ADD, (a, b), shape, ElementwiseAttrs())
+
+    def relu(self, x: int) -> int:
+        """RELU."""
+        return self.add_op(OpKind.RELU, (x,), self.shape(x), ElementwiseAttrs())
+
+    def mean(self, x: int) -> int:
+        """MEAN over rows and columns."""
+        n, _, _, channels = self.shape(x)
+        return self.add_op(OpKind.MEAN, (x,), (n, channels), MeanAttrs((1, 2)))
+
+    def dense(self, x: int, outputs: int) -> int:
+        """FULLY_CONNECTED without biases."""
+        n, features = self.shape(x)
+        weights = self.constant((outputs, features))
+        return self.add_op(OpKind.FULLY_CONNECTED, (x, weights, -1), (n, outputs), FullyConnectedAttrs())
+
+    def reshape(self, x: int, shape: Sequence[int]) -> int:
+        """RESHAPE."""
+        return self.add_op(OpKind.RESHAPE, (x,), shape, ElementwiseAttrs())
+
+    def concat(self, parts: Sequence[int]) -> int:
+        """CONCATENATION of channels."""
+        shape = (*self.shape(parts[0])[:3], sum(self.shape(p)[3] for p in parts))
+        return self.add_op(OpKind.CONCATENATION, parts, shape, AxisAttrs(3))
+
+    def graph(self, *outputs: int) -> Graph:  # type: ignore[override]
+        """The network that makes these tensors."""
+        return super().graph(outputs)
