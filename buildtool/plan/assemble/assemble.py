@@ -9,20 +9,66 @@ regions, layer by layer or streamed, is answered here; so equal regions give equ
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import total_macs
 from buildtool.plan.assemble.buffers import accumulators, tensor_buffers
-from buildtool.plan.assemble.lives import lives
+from buildtool.plan.assemble.lives import Lives, lives
+from buildtool.plan.assemble.moves import least_between
 from buildtool.plan.assemble.offsets import lay
 from buildtool.plan.assemble.overlaps import overlaps
+from buildtool.plan.assemble.ticks import Ticks
 from buildtool.plan.assemble.totals import accounting, executed_macs
-from buildtool.plan.assemble.workspace import workspaces
+from buildtool.plan.assemble.workspace import Workspace, workspaces
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, Plan
+from buildtool.plan.types import Buffer, Overlap, Plan
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
+
+
+class Contents(NamedTuple):
+    """What lies in the arena: steps 1 to 3 of the five."""
+
+    lives: Lives
+    workspaces: list[Workspace]
+    buffers: list[Buffer]
+    overlaps: list[Overlap]
+
+
+def contents(
+    timeline: Timeline,
+    kernels: Sequence[KernelVariant | None],
+    alignment: int,
+    in_place: str,
+    apart: Collection[int] = (),
+) -> Contents:
+    """Lives, buffers and overlaps of a timeline; the arguments are those of `assemble`."""
+    # 1. When each tensor's and each operator's memory is touched first and last.
+    alive = lives(timeline)
+
+    # 2. What lies in the arena: workspaces of regions, whole tensors and rings, sums of poolings.
+    spaces = workspaces(timeline, kernels, alignment, in_place)
+    inside = {window.tensor for space in spaces for window in space.windows}
+    buffers = [*tensor_buffers(timeline, alive, inside), *accumulators(timeline, alive)]
+
+    # 3. Which of these may lie on each other.
+    return Contents(alive, spaces, buffers, overlaps(timeline, kernels, buffers, in_place, apart))
+
+
+def region_bounds(
+    timeline: Timeline,
+    kernels: Sequence[KernelVariant | None],
+    alignment: int,
+    in_place: str,
+    apart: Collection[int] = (),
+) -> list[int]:
+    """Region -> bytes that the arena has at the least while it runs, wherever tensors are moved to."""
+    _, spaces, buffers, permitted = contents(timeline, kernels, alignment, in_place, apart)
+    ticks = Ticks(timeline, spaces)
+    timed = [*map(ticks.timed, buffers), *ticks.pieces()]
+    return least_between(timed, permitted, alignment, ticks.starts) if timed else []
 
 
 def assemble(
@@ -44,16 +90,7 @@ def assemble(
     """
     graph, alignment = timeline.graph, target.board.alignment
 
-    # 1. When each tensor's and each operator's memory is touched first and last.
-    alive = lives(timeline)
-
-    # 2. What lies in the arena: workspaces of regions, whole tensors and rings, sums of poolings.
-    spaces = workspaces(timeline, kernels, alignment, in_place)
-    inside = {window.tensor for space in spaces for window in space.windows}
-    buffers = [*tensor_buffers(timeline, alive, inside), *accumulators(timeline, alive)]
-
-    # 3. Which of these may lie on each other.
-    permitted = overlaps(timeline, kernels, buffers, in_place, apart)
+    alive, spaces, buffers, permitted = contents(timeline, kernels, alignment, in_place, apart)
 
     # 4. Offsets as low as found; tensors move between regions where that makes the arena lower.
     laid = lay(timeline, alive, buffers, extra, spaces, permitted, alignment, enough)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 from buildtool.errors import TargetError
 from buildtool.graph.types import Graph
-from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.assemble.assemble import assemble, region_bounds
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
@@ -50,6 +52,16 @@ class Constants:
         return round_up(HEAD + self.factors * channels, HEAD) + round_up(self.weights * channels, HEAD)
 
 
+class RegionNeed(NamedTuple):
+    """Bytes of the arena that a region needs at the least, without any constants.
+
+    `apart`: where an operator that runs alone does not write over its input, as one in slices.
+    """
+
+    whole: int
+    apart: int
+
+
 @dataclass(frozen=True)
 class _Way:
     """How one operator's constants come: see Load."""
@@ -57,6 +69,16 @@ class _Way:
     channels: int
     slots: int
     bytes: int  # of the buffer
+
+
+def _rounded(way: _Way) -> int:
+    return round_up(way.bytes, HEAD)
+
+
+def _total(need: RegionNeed, ways: Mapping[int, _Way]) -> int:
+    """Bytes of the arena that a region needs at the least, with its constants."""
+    sliced = any(way.channels for way in ways.values())
+    return (need.apart if sliced else need.whole) + sum(map(_rounded, ways.values()))
 
 
 def with_loads(
@@ -73,57 +95,88 @@ def with_loads(
 ) -> Plan:
     """`plan` with all `constants` (by operator) in the arena, within `limit` bytes if that can be.
 
-    Of what fits, what takes the least time: whole blocks before slices, and as early as possible.
-    `enough`: bytes of the arena below which no tensor is moved (see `assemble`).
+    Of what fits, what takes the least time: whole blocks before slices, and as early as possible. Where
+    nothing fits, the arena is as low as is found. `enough`: bytes of the arena below which no tensor is
+    moved (see `assemble`).
     """
-    if target.board.alignment % HEAD:
-        raise TargetError(
-            f"board '{target.board.name}' aligns buffers to {target.board.alignment} bytes, but constants in "
-            f"the arena have to be aligned to {HEAD}",
-            hint=f"alignment = {HEAD} in the board's file",
-        )
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    asked = limit
-    best: Plan | None = None
-    for _ in range(ATTEMPTS):
-        made = _Loader(plan, timeline, target, tuple(kernels), constants, asked, in_place, enough).plan()
-        if best is None or made.arena_bytes < best.arena_bytes:
-            best = made
-        if made.arena_bytes <= limit:
-            return made
-        asked -= max(target.board.alignment, made.arena_bytes - limit)
-    assert best is not None
-    return best
+    loading = Loading(timeline, target, tuple(kernels), constants, in_place, plan.strategy)
+    return loading.plan(limit, enough)
 
 
 @dataclass(frozen=True)
-class _Loader:
-    plan_without: Plan
+class Loading:
+    """How constants come into the arena of a timeline's regions."""
+
     timeline: Timeline
     target: Target
     kernels: tuple[KernelVariant | None, ...]
     constants: Mapping[int, Constants]
-    limit: int
     in_place: str
-    enough: float
+    strategy: str
 
-    def plan(self) -> Plan:
-        """Chooses, and places everything again."""
+    def __post_init__(self) -> None:
+        board = self.target.board
+        if board.alignment % HEAD:
+            raise TargetError(
+                f"board '{board.name}' aligns buffers to {board.alignment} bytes, but constants in "
+                f"the arena have to be aligned to {HEAD}",
+                hint=f"alignment = {HEAD} in the board's file",
+            )
+
+    @cached_property
+    def needs(self) -> tuple[RegionNeed, ...]:
+        """What each region needs of the arena, without constants."""
+        alone = {region.ops[0] for region in self.timeline.regions if not region.is_streamed}
+        bounds = [self._bounds(apart) for apart in (frozenset[int](), frozenset(alone))]
+        return tuple(RegionNeed(*both) for both in zip(*bounds, strict=True))
+
+    def _bounds(self, apart: frozenset[int]) -> list[int]:
+        alignment = self.target.board.alignment
+        return region_bounds(self.timeline, self.kernels, alignment, self.in_place, apart)
+
+    @cached_property
+    def least(self) -> int:
+        """No arena is lower, however constants come: of each region, what it needs and the least of them."""
+        pairs = zip(self.timeline.regions, self.needs, strict=True)
+        found = (_total(need, self._ways(region, need, 0)) for region, need in pairs)
+        return max(found, default=0)
+
+    def plan(self, limit: int, enough: float) -> Plan:
+        """The plan within `limit` bytes, or the lowest that is found.
+
+        What is chosen needs no more in any region than is asked for. Where the regions' buffers do not fit
+        together within that, less is asked for.
+        """
+        asked = goal = max(limit, self.least)
+        best: Plan | None = None
+        for _ in range(ATTEMPTS):
+            made = self.placed(asked, enough)
+            if best is None or made.arena_bytes < best.arena_bytes:
+                best = made
+            if made.arena_bytes <= goal or asked <= self.least:
+                break
+            asked = max(self.least, asked - max(self.target.board.alignment, made.arena_bytes - goal))
+        assert best is not None
+        return best
+
+    def placed(self, limit: int, enough: float) -> Plan:
+        """The plan whose regions need no more than `limit` bytes each, where they can."""
         regions = self.timeline.regions
         spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
-        live = [self._live(span) for span in spans]
-        ways = [self._ways(region, used) for region, used in zip(regions, live, strict=True)]
-        early = self._early(regions, live, ways)
+        pairs = zip(regions, self.needs, strict=True)
+        ways = [self._ways(region, need, limit) for region, need in pairs]
+        early = self._early(ways, limit)
         extra, loads, apart = self._buffers(regions, spans, ways, early)
         placed = assemble(
             self.timeline,
             self.target,
             self.kernels,
-            strategy=self.plan_without.strategy,
+            strategy=self.strategy,
             in_place=self.in_place,
             extra=extra,
             apart=apart,
-            enough=self.enough,
+            enough=enough,
         )
         base = len(placed.buffers) - len(extra)
         costs = CostModel(self.timeline.graph, self.kernels, self.target.costs)
@@ -134,38 +187,26 @@ class _Loader:
             accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
         )
 
-    def _live(self, span: tuple[int, int]) -> int:
-        """Bytes of the arena that are in use in some step of a region, without any constants."""
-        places = sorted(
-            (b.offset, b.offset + b.size)
-            for b in self.plan_without.buffers
-            if b.first <= span[1] and span[0] <= b.last
-        )
-        total = reached = 0
-        for start, end in places:
-            total += max(0, end - max(start, reached))
-            reached = max(reached, end)
-        return round_up(total, self.target.board.alignment)
-
-    def _ways(self, region: Region, live: int) -> dict[int, _Way]:
-        """Per operator of a region, how its constants come."""
+    def _ways(self, region: Region, need: RegionNeed, limit: int) -> dict[int, _Way]:
+        """Per operator of a region, how its constants come; where nothing fits, as they need least."""
         found = {op: _Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
-        if len(region.ops) > 1 or region.is_streamed or not found:
+        if len(region.ops) > 1 or region.is_streamed or not found or _total(need, found) <= limit:
             return found
         op = region.ops[0]
-        if live + found[op].bytes > self.limit and self.constants[op].channels > 1:
-            found[op] = self._sliced(op, live)
+        if self.constants[op].channels > 1:
+            sliced = {op: self._sliced(op, need.apart, limit)}
+            if _total(need, sliced) < _total(need, found):
+                return sliced
         return found
 
-    def _sliced(self, op: int, live: int) -> _Way:
+    def _sliced(self, op: int, base: int, limit: int) -> _Way:
         """The widest slices that fit, two of them if possible; single channels if nothing does."""
         block = self.constants[op]
         for slots in (2, 1):
             low, high = 0, block.channels - 1
             while low < high:  # the most channels that fit
                 middle = (low + high + 1) // 2
-                way = self._slice(op, middle, slots)
-                if live + way.bytes <= self.limit:
+                if base + self._slice(op, middle, slots).bytes <= limit:
                     low = middle
                 else:
                     high = middle - 1
@@ -176,18 +217,13 @@ class _Loader:
     def _slice(self, op: int, channels: int, slots: int) -> _Way:
         return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
-    def _early(
-        self, regions: Sequence[Region], live: Sequence[int], ways: Sequence[Mapping[int, _Way]]
-    ) -> set[int]:
+    def _early(self, ways: Sequence[Mapping[int, _Way]], limit: int) -> set[int]:
         """Regions whose constants come while the region before computes: all for which there is room."""
-
-        def needs(index: int) -> int:
-            return sum(way.bytes for way in ways[index].values())
-
         found: set[int] = set()
-        for before, index in pairwise(range(len(regions))):
+        for before, index in pairwise(range(len(ways))):
             # a slice comes early as well: the buffer is there then
-            if ways[index] and live[before] + needs(before) + needs(index) <= self.limit:
+            more = sum(_rounded(way) for way in ways[index].values())
+            if ways[index] and _total(self.needs[before], ways[before]) + more <= limit:
                 found.add(index)
         return found
 

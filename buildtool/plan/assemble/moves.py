@@ -99,6 +99,15 @@ def _meet(buffers: dict[int, Buffer], o: Overlap) -> bool:
     return a.first <= b.last and b.first <= a.last
 
 
+def least_between(
+    buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, cuts: Sequence[int]
+) -> list[int]:
+    """For each two neighbouring cuts: no placement of what is alive between them is lower, moves or not."""
+    problem = _Problem(buffers, options, cuts, ())
+    stretches = [problem.stretch(i, i + 1) for i in range(len(problem.times) - 1)]
+    return [stretch.least(alignment) for stretch in stretches]
+
+
 def place_in_parts(
     buffers: Sequence[Buffer],
     options: Sequence[Overlap],

@@ -1,4 +1,4 @@
-"""A graph as the search sees it: elements, the cuts between them, and what is live at each.
+"""A network as the search sees it: elements, the cuts between them, and what is live at each.
 
 Elements are the operators that run (aliases do not), in the graph's order. A cut before element c
 leaves some tensors whole in the arena.
@@ -13,6 +13,7 @@ from itertools import accumulate
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
+from buildtool.graph.topology import Topology
 from buildtool.graph.types import ALIAS_KINDS, Graph, Op
 from buildtool.modes import Image, InPlace
 from buildtool.plan.place.arena import round_up
@@ -25,14 +26,14 @@ from buildtool.target.types import Costs, KernelVariant
 
 @dataclass(frozen=True)
 class Elements:
-    """A graph as the search sees it; everything by element, tensors by their root.
+    """A network's topology as the search sees it; everything by element, tensors by their root.
 
     `image`, `in_place`: as in PlanOptions. `loaded`: by operator, where weights are brought into the
     arena: bytes of its constants in a streamed region, which holds all of them throughout, and the
     least when it runs alone (its output channels in slices); empty where they are read in place.
     """
 
-    graph: Graph
+    topology: Topology
     kernels: tuple[KernelVariant | None, ...]
     alignment: int
     costs: Costs
@@ -41,9 +42,22 @@ class Elements:
     loaded: tuple[tuple[int, int], ...] = ()
 
     @property
-    def settings(self) -> tuple[Hashable, ...]:
-        """All that the search depends on besides the graph's topology."""
-        return (self.kernels, self.alignment, self.costs, self.image, self.in_place, self.loaded)
+    def key(self) -> tuple[Hashable, ...]:
+        """All that the search depends on."""
+        return (
+            self.topology,
+            self.kernels,
+            self.alignment,
+            self.costs,
+            self.image,
+            self.in_place,
+            self.loaded,
+        )
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The network without names, weights and quantisation, its tensors by canonical numbers."""
+        return self.topology.bare_graph()
 
     @cached_property
     def positions(self) -> tuple[int, ...]:

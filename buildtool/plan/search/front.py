@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from buildtool.errors import UsageError, suggest
-from buildtool.graph.digest import topology_digest
+from buildtool.graph.topology import topology
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
@@ -85,7 +85,9 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """What ways are searched in: the same for all boards with the same kernels and alignment."""
+    """What ways are searched in: the same for all networks of a topology, and for all boards with the same
+    kernels and alignment.
+    """
 
     elements: Elements
     hand_offs: tuple[int, ...]
@@ -227,7 +229,7 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
     if settings.image == Image.STREAM:
         refuse_unstreamable(graph, kernels)
     known = Elements(
-        graph,
+        topology(graph),
         kernels,
         target.board.alignment,
         target.costs,
@@ -236,7 +238,7 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
         settings.loaded,
     )
     session = session or Session()
-    key = (topology_digest(graph), *known.settings, settings.hand_offs, blocks.STEPS)
+    key = (*known.key, settings.hand_offs, blocks.STEPS)
     space = session.remember("space", key, lambda: Space(known, settings.hand_offs))
     return Front(graph, target, settings, space, session)
 

@@ -257,8 +257,11 @@ class Tables:
     def _whole(self, element: int) -> int:
         made = [self.e.roots[t] for t in self.e.op(element).outputs]
         held = self.e.live[element] | frozenset(made)
-        beside = self.e.scratch[element] + self.e.constants_alone(element)
-        return sum(self.e.size(t) for t in held) + beside - self._saved(element)
+        whole, least = self.e.constants(element, element), self.e.constants_alone(element)
+        saved = self._saved(element)
+        # an operator whose constants come in slices does not write over its input
+        beside = min(whole - saved, least) if least < whole else whole - saved
+        return sum(self.e.size(t) for t in held) + self.e.scratch[element] + beside
 
     def _saved(self, element: int) -> int:
         """Bytes that a kernel over whole tensors may save by writing over its input."""

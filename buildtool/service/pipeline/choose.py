@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from buildtool.modes import Objective, Strategy
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline import strategies
-from buildtool.service.pipeline.fronts import layerwise, limits, points, settings
+from buildtool.service.pipeline.fronts import layerwise, least_cost, limits, points, settings
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import Prepared
 from buildtool.service.pipeline.slow_weights import loads_weights, with_least_loads, with_loads
@@ -99,16 +100,19 @@ def _best_with_loads(prepared: Prepared) -> Plan:
     """The best plan whose constants are brought into the arena, within the limits together with them.
 
     The least memory is a point of the front. The least cost is looked for without the constants, within
-    ever less memory until they fit as well; where that ends without a plan, the cheapest point is taken.
+    ever less memory until they fit as well; points of the front are taken where they are cheaper.
     """
-    if prepared.options.objective == Objective.COST:
-        made = _cheap_with_loads(prepared)
-        if made is not None:
-            return made
-    found = [point.plan for point in points(prepared, prepared.ram)]
+    by_cost = prepared.options.objective == Objective.COST
+    made = _cheap_with_loads(prepared) if by_cost else None
+    if made is not None and made.cost <= least_cost(prepared):
+        return made
+    below = math.inf if made is None else made.cost
+    found = [point.plan for point in points(prepared, prepared.ram, below)]
+    if made is not None:
+        found.append(made)
     if not found:
         raise _too_large(prepared)
-    if prepared.options.objective == Objective.COST:
+    if by_cost:
         return min(found, key=lambda plan: (plan.cost, plan.arena_bytes))
     return min(found, key=lambda plan: (plan.arena_bytes, plan.cost))
 

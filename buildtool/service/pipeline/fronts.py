@@ -15,7 +15,7 @@ from buildtool.graph.types import Graph
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline.prepare import Prepared
-from buildtool.service.pipeline.slow_weights import loaded, with_least_loads
+from buildtool.service.pipeline.slow_weights import least_loading_cost, loaded, with_least_loads
 
 if TYPE_CHECKING:
     from buildtool.plan.search.choose import Limits
@@ -33,13 +33,14 @@ class Point:
     graph: Graph
 
 
-def points(prepared: Prepared, ram: int | None) -> tuple[Point, ...]:
+def points(prepared: Prepared, ram: int | None, below: float = math.inf) -> tuple[Point, ...]:
     """The plans within the options' limits and `ram` bytes, least memory first.
 
-    Each does less work than the one before it.
+    Each does less work than the one before it. `below`: plans that cannot cost less may be left out.
     """
     allowed = limits(prepared, ram)
-    found = [p for graph in prepared.graphs for p in _of_one_order(graph, prepared) if allowed.allow(p.plan)]
+    looked_at = (p for graph in prepared.graphs for p in _of_one_order(graph, prepared, below))
+    found = [p for p in looked_at if allowed.allow(p.plan)]
     kept: list[Point] = []
     for point in sorted(found, key=lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)):
         if not kept or point.plan.macs < kept[-1].plan.macs:
@@ -47,8 +48,11 @@ def points(prepared: Prepared, ram: int | None) -> tuple[Point, ...]:
     return tuple(kept)
 
 
-def _of_one_order(graph: Graph, prepared: Prepared) -> Iterator[Point]:
-    """All that is looked at: the search's front, and the plan of whole operators."""
+def _of_one_order(graph: Graph, prepared: Prepared, below: float) -> Iterator[Point]:
+    """All that is looked at: the search's front, and the plan of whole operators.
+
+    A point whose calls and loads alone cost as much as `below` is not placed.
+    """
     options, target = prepared.options, prepared.target
 
     def placed(bare: Plan, live: int | None = None) -> Point:
@@ -60,7 +64,10 @@ def _of_one_order(graph: Graph, prepared: Prepared) -> Iterator[Point]:
     if options.strategy != Strategy.BEST:
         return
     found = searched(graph, prepared)
+    loads = 0.0 if math.isinf(below) else least_loading_cost(graph, target)
     for index, point in enumerate(found.points):
+        if not math.isinf(below) and found.calls_cost(point.way) + loads >= below:
+            continue
         yield placed(found.plan(index), point.live_bytes)
     if options.max_cost is not None:
         # Plans of little memory that cost less than the points do: they repeat more work.
@@ -68,6 +75,17 @@ def _of_one_order(graph: Graph, prepared: Prepared) -> Iterator[Point]:
 
         for plan in smallest(found, limits(prepared, NO_LIMIT, Objective.RAM)):
             yield placed(plan)
+
+
+def least_cost(prepared: Prepared) -> float:
+    """A cost that no plan of the network's one order is below; 0 where that is not known without a search."""
+    from buildtool.target.costs import COST_UNITS
+
+    (graph,) = prepared.graphs
+    tables = searched(graph, prepared).cost_tables
+    if not tables.nothing_saves:
+        return 0.0
+    return tables.before[-1] / COST_UNITS + least_loading_cost(graph, prepared.target)
 
 
 def _live(plan: Plan, graph: Graph, prepared: Prepared) -> int:

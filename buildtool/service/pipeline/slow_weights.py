@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.session import Session
 from buildtool.target.types import Board, Target
+
+if TYPE_CHECKING:
+    from buildtool.plan.assemble.loads import Loading
 
 ROUNDS = 8  # of asking for less
 
@@ -41,18 +45,42 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
+def least_loading_cost(graph: Graph, target: Target) -> float:
+    """What bringing all constants into the arena adds to the cost of any plan, at the least."""
+    from buildtool.plan.assemble.loads import constants
+    from buildtool.plan.schedule.costs import CostModel
+    from buildtool.plan.types import Load
+    from buildtool.target import catalogue
+
+    if not loads_weights(target.board):
+        return 0.0
+    kernels = catalogue.select_all(target, graph)
+    model = CostModel(graph, kernels, target.costs)
+
+    def least(op: int, size: int, channels: int) -> float:
+        widths = {0} | {-(-channels // slices) for slices in range(2, channels + 1)}  # 0: all at once
+        return min(model.loading(Load(op, 0, size, width, 1)) for width in widths)
+
+    return sum(least(op, block.size, block.channels) for op, block in constants(graph, kernels).items())
+
+
 def with_least_loads(
     bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session
 ) -> Plan:
     """`bare` with buffers for its constants, in the smallest arena that is found.
 
-    Which constants come in slices depends on the goal, and not always for the better: what came out is
-    asked for again with a little less, as long as that helps.
+    No arena is lower than `Loading.least`, so that is asked for first. Which constants come in slices depends
+    on the goal: where what comes out is larger, it is asked for again with a little less, as long as that
+    helps.
     """
-    best = with_loads(bare, graph, target, options, bare.arena_bytes, session)
-    for _ in range(ROUNDS if best is not bare else 0):
-        goal = best.arena_bytes - target.board.alignment
-        made = with_loads(bare, graph, target, options, goal, session)
+    if not loads_weights(target.board):
+        return bare
+    loading = _loading(bare, graph, target, options, session)
+    best = _within(loading, options, loading.least)
+    for _ in range(ROUNDS):
+        if best.arena_bytes <= loading.least:
+            break
+        made = _within(loading, options, best.arena_bytes - target.board.alignment)
         if made.arena_bytes >= best.arena_bytes:
             break
         best = made
@@ -66,20 +94,25 @@ def with_loads(
 
     It is `bare` itself where nothing is loaded.
     """
-    from buildtool.emit.sources import plan_kernels
-    from buildtool.plan.assemble.loads import constants
-    from buildtool.plan.assemble.loads import with_loads as add_loads
-
     if not loads_weights(target.board):
         return bare
+    return _within(_loading(bare, graph, target, options, session), options, goal, goal)
+
+
+def _loading(bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session) -> Loading:
+    from buildtool.emit.sources import plan_kernels
+    from buildtool.plan.assemble.loads import Loading, constants
+    from buildtool.plan.schedule.timeline import Timeline
+
     kernels = plan_kernels(bare, target)
-    blocks = constants(graph, kernels)
+    timeline = Timeline.of(graph, bare.regions, bare.image, session)
+    return Loading(
+        timeline, target, tuple(kernels), constants(graph, kernels), options.in_place, bare.strategy
+    )
 
-    def made(enough: float) -> Plan:
-        return add_loads(
-            bare, graph, target, kernels, blocks, goal, options.in_place, enough=enough, session=session
-        )
 
-    moved = made(0)
+def _within(loading: Loading, options: PlanOptions, goal: int, enough: float = 0) -> Plan:
+    """Within `goal` bytes if that can be; tensors move where that makes the arena lower than `enough`."""
+    moved = loading.plan(goal, enough)
     too_dear = options.max_cost is not None and moved.cost > options.max_cost
-    return made(math.inf) if moved.moves and too_dear else moved
+    return loading.plan(goal, math.inf) if moved.moves and too_dear else moved

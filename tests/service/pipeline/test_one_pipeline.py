@@ -17,11 +17,11 @@ IMAGES = ["overwritable", "stream"]
 CASES = [
     ("ds_cnn", "host"),
     ("ds_cnn", "cortex-m4"),
-    pytest.param("ds_cnn", "xcore", marks=pytest.mark.slow),
+    ("ds_cnn", "xcore"),
     *(
         pytest.param(model, board, marks=pytest.mark.slow)
         for model in ("resnet8", "mcunet_vww5")
-        for board in ("host", "cortex-m4")
+        for board in BOARDS
     ),
 ]
 OPTIONS: list[dict[str, object]] = [

@@ -6,7 +6,13 @@ import functools
 
 import pytest
 
+from buildtool.modes import Objective
+from buildtool.plan.assemble import loads
+from buildtool.plan.schedule.timeline import Timeline
 from buildtool.service import handle
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import planned
+from buildtool.target import catalogue
 
 
 @functools.cache
@@ -38,3 +44,26 @@ def test_an_image_by_rows_needs_no_more_than_a_whole_one(model):
     by_rows, _, _ = arena(model, objective="ram", image="stream")
     whole, _, _ = arena(model, objective="ram")
     assert by_rows <= whole
+
+
+@pytest.mark.parametrize("model", ["ds_cnn", "resnet8"])
+def test_the_least_memory_is_what_its_fullest_region_needs(model, monkeypatch):
+    """That much is asked for at once, so that few placements are made on the way to it."""
+    placed = []
+
+    def counted(*given, **named):
+        placed.append(assemble(*given, **named))
+        return placed[-1]
+
+    assemble = loads.assemble
+    monkeypatch.setattr(loads, "assemble", counted)
+    made = planned(model, "xcore", PlanOptions(objective=Objective.RAM))
+    timeline = Timeline.of(made.graph, made.plan.regions, made.plan.image)
+    kernels = catalogue.select_all(made.target, made.graph)
+    constants = loads.constants(made.graph, kernels)
+    loading = loads.Loading(timeline, made.target, kernels, constants, "rows", "best")
+    assert made.plan.arena_bytes == loading.least
+    assert min(plan.arena_bytes for plan in placed) == loading.least
+    assert len(placed) <= 4
+    for limit in (0, loading.least - 16, loading.least, loading.least + 512, 2 * loading.least):
+        assert loading.plan(limit, 0).arena_bytes >= loading.least
