@@ -295,13 +295,11 @@ class Blocks:
         key = (block.first, block.last, block.step, group.hand_off, made)
         if key not in self._costs:
             if block.section is not None:
-                total = self._section_cost(block.section, made)
-                asked = block.section.lanes.wanted(made)[-1]
+                self._costs[key] = self._costs_of_section(block.section, made)
             else:
                 costs = self._chain_costs(block.last, block.step, group.hand_off, made)
-                total = costs[block.last - block.first]
-                asked = max(0, min(self.e.input_rows(block.first), block.axis.high(made)))
-            self._costs[key] = total + self.e.delivery(block.first, asked)
+                delivered = self._delivery(block.first, block.last, made)
+                self._costs[key] = costs[block.last - block.first] + delivered
         return self._costs[key]
 
     @cached_property
@@ -329,15 +327,14 @@ class Blocks:
 
         `once`: cut -> weight of cost of all elements before it, one by one; `least_wanted`: cut -> the least
         rows that are ever wanted of the tensor before it. It asks for costs alone: no windows are laid out,
-        and blocks count that repeat too much of their work to be looked at otherwise. So False says little,
-        and no deliveries are counted.
+        and blocks count that repeat too much of their work to be looked at otherwise. So False says little.
         """
         for last, height in enumerate(self.e.heights):
             section = self.sections[last]
             wanted = {height, min(height, least_wanted[last + 1])}
             found: Iterable[tuple[int, float]] = ()
             if section is not None:
-                found = ((section.first, self._section_cost(section, made)) for made in wanted)
+                found = ((section.first, self._costs_of_section(section, made)) for made in wanted)
             if self.e.by_rows(last):
                 found = chain(found, self._costs_of_chains(last, wanted))
             if any(round(cost * COST_UNITS) < once[last + 1] - once[first] for first, cost in found):
@@ -356,13 +353,22 @@ class Blocks:
                     costs = self._chain_costs(last, step, pixels, made)
                     for first, own, cost in zip(firsts, hand_offs, costs, strict=True):
                         if pixels in own and (step == 1 or first < last):
-                            yield first, cost
+                            yield first, cost + self._delivery(first, last, made)
 
-    def _section_cost(self, section: Section, made: int) -> float:
-        """The calls of a section that makes so many rows."""
+    def _costs_of_section(self, section: Section, made: int) -> float:
+        """The calls of a section that makes so many rows, and what is delivered for them."""
         widths = self.e.widths[section.first : section.last + 1]
         calls = branch_calls(section.lanes, widths, made)
-        return sum(self.e.model.operator(position, own, True) for position, own in calls)
+        delivered = self.e.delivery(section.first, section.lanes.wanted(made)[-1])
+        return delivered + sum(self.e.model.operator(position, own, True) for position, own in calls)
+
+    def _delivery(self, first: int, last: int, made: int) -> float:
+        """What the rows cost that are delivered for so many of a chain's."""
+        if not self.e.fed(first):
+            return 0.0
+        axis = self._axis(first, last)
+        rows = self.e.input_rows(first)
+        return self.e.delivery(first, rows if axis is None else max(0, min(rows, axis.high(made))))
 
     def _chain_costs(self, last: int, step: int, pixels: int, made: int) -> list[float]:
         """By how many elements before the last one a chain begins: its cost, deliveries not counted.
