@@ -33,7 +33,7 @@ from buildtool.plan.schedule.receptive import accumulates
 from buildtool.service import handle
 from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, features, select
-from buildtool.target.costs import Pricer, geometry, once, variables
+from buildtool.target.costs import Pricer, geometry, once, terms
 from buildtool.target.expression import compiled
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_target
@@ -238,9 +238,10 @@ def _calls(
     of = geometry(graph, graph.ops[position])
     rows, columns = parts(of, 0, calls.rows), parts(of, 1, calls.columns, calls.rings)
     return tuple(
-        ({**variables(of, row, column), **bits}, times * often)
+        (known | bits, weight * times * often)
         for row, times in rows
         for column, often in columns
+        for known, weight in terms(of, row, column)
     )
 
 

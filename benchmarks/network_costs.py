@@ -10,28 +10,38 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from buildtool.service import handle
+from buildtool.session import Session
 from buildtool.zoo import names
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"
 BOARDS = ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "qemu-virt-rv32v256")
 
 
-def predicted(board: str, model: str) -> float:
-    """Instructions, by the catalogues' formulas."""
-    request = {"kind": "plan", "model": model, "board": board, "options": {"strategy": "layerwise"}}
-    return float(handle(request)["cost"])
+@dataclass(frozen=True)
+class Cell:
+    """A network on a board: instructions by the catalogues' formulas, and executed ones."""
+
+    predicted: float
+    counted: int
+
+    @property
+    def error(self) -> float:
+        """Of the prediction, relative to the count."""
+        return self.predicted / self.counted - 1
 
 
-def counted(board: str, model: str) -> int:
-    """Executed instructions. Stops if the result is not exact."""
-    request = {"kind": "profile", "model": model, "board": board, "options": {"strategy": "layerwise"}}
-    answer = handle(request)
+def cell(board: str, model: str) -> Cell:
+    """Plans and profiles. Stops if the result is not exact."""
+    request = {"model": model, "board": board, "options": {"strategy": "layerwise"}}
+    session = Session()
+    answer = handle({"kind": "profile", **request}, session)
     if not answer["exact"]:
         raise SystemExit(f"{model} on {board}: the result differs from the executor's")
-    return int(answer["instructions"])
+    return Cell(handle({"kind": "plan", **request}, session)["cost"], answer["instructions"])
 
 
 def lines(networks: Sequence[str], boards: Sequence[str]) -> Iterator[str]:
@@ -42,10 +52,9 @@ def lines(networks: Sequence[str], boards: Sequence[str]) -> Iterator[str]:
     for network in networks:
         cells = []
         for board in boards:
-            count = counted(board, network)
-            error = predicted(board, network) / count - 1
-            worst[board] = max(worst[board], abs(error))
-            cells.append(f"{error:+.1%} | {count:,}")
+            found = cell(board, network)
+            worst[board] = max(worst[board], abs(found.error))
+            cells.append(f"{found.error:+.1%} | {found.counted:,}")
         yield f"| {Path(network).stem} | " + " | ".join(cells) + " |"
     yield ""
     yield "largest error: " + ", ".join(f"{board} {error:.1%}" for board, error in worst.items())

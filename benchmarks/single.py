@@ -4,7 +4,8 @@
     rows[0]["instructions"]
 
 As the published figures that they are put beside: int8, per-channel weights, SAME padding, input zero point
--128 (an offset of 128), output zero point -5, no activation unless told otherwise. Values are random with a
+-128 (an offset of 128), output zero point -5, no activation; or a ReLU, whose output has the zero point -128
+as trained networks have it, so that no output needs a clamp. Values are random with a
 fixed seed. Every result is compared with the executor.
 """
 
@@ -76,7 +77,8 @@ class Builder(GraphBuilder):
         self, kind: OpKind, inputs: Sequence[int], shape: Sequence[int], scale: float, attrs: Attrs
     ) -> None:
         """An operator whose output has this scale."""
-        self.op(kind, inputs, shape, attrs, _per_tensor(scale, OUTPUT_ZERO_POINT))
+        relu = getattr(attrs, "activation", Activation.NONE) is Activation.RELU
+        self.op(kind, inputs, shape, attrs, _per_tensor(scale, -128 if relu else OUTPUT_ZERO_POINT))
 
     def whole(self) -> Graph:
         """All of it; every operator's output is one of the network's."""

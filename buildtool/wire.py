@@ -16,7 +16,7 @@ import msgpack
 from buildtool.errors import BuildtoolError, ToolError, from_data, to_data
 
 PROTOCOL = 1
-FRAME_LIMIT = 1 << 28  # bytes; a larger length is a stranger's, and is refused before it is allocated
+FRAME_LIMIT = 1 << 28  # bytes; a larger length is refused before memory is allocated for it
 
 _LENGTH = struct.Struct("<I")
 

@@ -47,7 +47,7 @@ class Call:
         return self.graph.tensors[self.op.outputs[n]]
 
     def invoked(self, arguments: Mapping[Argument, str]) -> str:
-        """The kernel's call, with what it is handed beside `arguments`."""
+        """The kernel's call: `arguments`, and those that every call of the kernel has."""
         own = {Argument.CONSTANTS: self.constants, Argument.SCRATCH: self.scratch}
         return invocation(self.kernel, {**own, **_GEOMETRY, **arguments})
 

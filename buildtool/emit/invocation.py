@@ -19,7 +19,7 @@ def invocation(callee: KernelVariant | Routine, arguments: Mapping[Argument, str
         if argument not in arguments:
             have = ", ".join(sorted(arguments))
             raise TargetError(
-                f"{callee.symbol} wants '{argument}', which {callee.op or 'its call'} has not here",
+                f"{callee.symbol} takes '{argument}', which {callee.op or 'its call'} does not have here",
                 hint=f"`call` in the catalogue may name {have}",
             )
     return f"{callee.symbol}({', '.join(arguments[argument] for argument in callee.call)});"

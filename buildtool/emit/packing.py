@@ -64,7 +64,7 @@ def packings(file: Path) -> Mapping[str, Packing]:
         spec.loader.exec_module(module)
     except BuildtoolError:
         raise
-    except Exception as error:  # whatever a stranger's module raises
+    except Exception as error:  # somebody else's module may raise anything
         raise TargetError(f"it cannot be loaded: {error}", path=str(file)) from error
     known = getattr(module, "PACKINGS", None)
     if not isinstance(known, Mapping):

@@ -132,7 +132,7 @@ def parse_model(data: bytes) -> Proto:
 
 
 def check_names(graph: Proto) -> None:
-    """Protobuf hands out what is no UTF-8 as bytes."""
+    """Refuses names that are not UTF-8, which protobuf returns as bytes."""
     named = (*graph.input, *graph.output, *graph.value_info, *graph.initializer)
     names = [graph.name, *(value.name for value in named)]
     for node in graph.node:

@@ -1,4 +1,4 @@
-"""The one door to everything behind it: `handle(request) -> answer`, plain values both ways."""
+"""Answers requests: `handle(request) -> answer`, with plain values both ways."""
 
 from __future__ import annotations
 

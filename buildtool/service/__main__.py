@@ -28,7 +28,7 @@ def _respond(message: dict[str, Any], session: Session) -> dict[str, Any]:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(last.filename)}:{last.lineno}"  # noqa: PTH119 (a frame's name, no file)
         text = f"internal error: {type(error).__name__}: {error} ({where})"
-        return wire.error_message(ToolError(text, hint="this is a fault of buildtool: report it"))
+        return wire.error_message(ToolError(text, hint="this is an error in buildtool: please report it"))
 
 
 def main() -> int:

@@ -46,9 +46,9 @@ class File:
             raise UsageError(f"cannot read {what}: this is not a path", path=repr(self.path)) from None
         if self.sha256 and hashlib.sha256(data).hexdigest() != self.sha256:
             raise UsageError(
-                f"{what} changed between the request and now: its digest is another one",
+                f"{what} changed after the request was made: its digest differs",
                 path=self.path,
-                hint="ask again",
+                hint="send the request again",
             )
         return data
 

@@ -287,7 +287,7 @@ def resolve(
 ) -> Table:
     """The table of `path` with everything that it extends laid below it.
 
-    `known` gives the file of a board's name, None if there is none such and raises what it likes.
+    `known` gives the file of a board's name, None if there is no such board, and may raise any error.
     `data`: the content of `path`, where it was read already.
     """
     here = path.resolve()

@@ -29,9 +29,8 @@ from buildtool.target.types import Argument, Core, KernelVariant, Target
 
 _GEOMETRY = ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout")
 _MET = ("rows_met", "rows_inside", "columns_met", "columns_inside")
-_RUNS = "runs"
 VARIABLES = frozenset(
-    {*_GEOMETRY, *_MET, _RUNS, "batch", "groups", "multiplier", "inputs", "operands", "macs", "outputs"}
+    {*_GEOMETRY, *_MET, "batch", "groups", "multiplier", "inputs", "operands", "macs", "outputs"}
 )
 VECTOR_BITS = "vector_bits"  # a variable of costs alone
 LEAST_VECTOR_BITS = 128
@@ -59,8 +58,8 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     multiplier; inputs and outputs: elements of the first input and of all outputs; operands: how many
     activations go in; macs: as `op_macs`. rows_met: rows of the window that lie in the input, all output
     rows taken together; rows_inside: output rows whose whole window lies in it; likewise for columns, of
-    which a window inside also lies in memory one after the other; runs: pieces of memory in which the
-    output columns of a call lie. A dense layer's rows are columns of a one-row image.
+    which a window inside also lies in memory one after the other. A dense layer's rows are columns of a
+    one-row image.
     """
     first, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     batch, ih, iw, cin = first.nhwc
@@ -87,7 +86,7 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
         found |= {"batch": 1, "ih": 1, "iw": rows, "cin": inputs, "oh": 1, "ow": rows, "cout": outputs}
     found |= {"pt": pad.top, "pl": pad.left}
     met = (count for axis in AXES for count in _met(*(found[name] for name in axis)))
-    return found | dict(zip(_MET, met, strict=True)) | {_RUNS: 1}
+    return found | dict(zip(_MET, met, strict=True))
 
 
 AXES = (("oh", "ih", "kh", "sh", "dh", "pt"), ("ow", "iw", "kw", "sw", "dw", "pl"))

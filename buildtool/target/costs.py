@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,14 +74,17 @@ class Part(NamedTuple):
 
     `size`: how many; `met`: taps of their windows that lie in the input, all taken together; `inside`:
     outputs whose whole window does, and lies in memory one after the other; `pad`: padded elements before
-    the first one's window; `runs`: pieces of memory in which the outputs lie.
+    the first one's window; `pieces`: the parts that lie in memory one after the other, if there are several.
     """
 
     size: int
     met: int
     inside: int
     pad: int
-    runs: int = 1
+    pieces: tuple[Part, ...] = ()
+
+
+NOTHING = Part(0, 0, 0, 0)
 
 
 class Rings(NamedTuple):
@@ -98,19 +102,29 @@ def geometry(graph: Graph, op: Op) -> Geometry:
 
 def part(of: Geometry, axis: int, low: int, high: int, rings: Rings = Rings()) -> Part:  # noqa: B008
     """Outputs [low, high) along an axis; 0: rows, 1: columns; `rings` count for columns."""
+    _, _, kernel, stride, _, _ = (getattr(of, name) for name in AXES[axis])
+    ends = {x for x in range(low + 1, high) if rings.output and x % rings.output == 0}
+    if rings.input and kernel == stride == 1:
+        ends |= {x for x in range(low + 1, high) if x % rings.input == 0}
+    found = _piece(of, axis, low, high, rings.input)
+    if not ends:
+        return found
+    pieces = (_piece(of, axis, a, b, rings.input) for a, b in pairwise([low, *sorted(ends), high]))
+    return found._replace(pieces=tuple(sorted(pieces)))
+
+
+def _piece(of: Geometry, axis: int, low: int, high: int, ring: int) -> Part:
+    """Outputs [low, high), wherever they lie; `ring`: as `Rings.input`."""
     _, inputs, kernel, stride, dilation, pad = (getattr(of, name) for name in AXES[axis])
     extent = (kernel - 1) * dilation + 1
     met = inside = 0
     for start in range(low * stride - pad, high * stride - pad, stride):
         if start >= 0 and start + extent <= inputs:
             met += kernel
-            inside += not rings.input or start % rings.input + extent <= rings.input
+            inside += not ring or start % ring + extent <= ring
         else:
             met += sum(0 <= start + tap * dilation < inputs for tap in range(kernel))
-    breaks = {x for x in range(low + 1, high) if rings.output and x % rings.output == 0}
-    if rings.input and kernel == stride == 1:
-        breaks |= {x for x in range(low + 1, high) if x % rings.input == 0}
-    return Part(high - low, met, inside, max(0, pad - low * stride), 1 + len(breaks))
+    return Part(high - low, met, inside, max(0, pad - low * stride))
 
 
 def whole(of: Geometry) -> tuple[Part, Part]:
@@ -138,7 +152,9 @@ class Pricer:
         key = (kernel.cost, of, rows, columns)
         found = self._calls.get(key)
         if found is None:
-            found = rounded(self._formula(kernel.cost)(variables(of, rows, columns))) + self.call
+            formula = self._formula(kernel.cost)
+            found = rounded(sum(formula(known) * times for known, times in terms(of, rows, columns)))
+            found += self.call
             self._calls[key] = found
         return found
 
@@ -174,8 +190,20 @@ class Pricer:
         return self._formulas[expression]
 
 
+def terms(of: Geometry, rows: Part, columns: Part) -> list[tuple[dict[str, int], int]]:
+    """The values that a kernel's formula is asked with for one call, and how often each answer counts.
+
+    A call's columns that lie in several pieces of memory are computed piece by piece, in tiles that end where
+    the piece does: each adds what it costs beyond a window without columns.
+    """
+    if not columns.pieces:
+        return [(variables(of, rows, columns), 1)]
+    each = [(variables(of, rows, piece), 1) for piece in columns.pieces]
+    return [*each, (variables(of, rows, NOTHING), 1 - len(each))]
+
+
 def variables(of: Geometry, rows: Part, columns: Part) -> dict[str, int]:
-    """What a kernel's cost sees of a call: see `catalogue.features`, of the window that the call makes."""
+    """What a kernel's formula sees of a window in one piece: see `catalogue.features`."""
     share, pixels = rows.size * columns.size, max(1, of.oh * of.ow)
     known = of._asdict()
     known.update(
@@ -187,7 +215,6 @@ def variables(of: Geometry, rows: Part, columns: Part) -> dict[str, int]:
         rows_inside=rows.inside,
         columns_met=columns.met,
         columns_inside=columns.inside,
-        runs=columns.runs,
     )
     if share != pixels:
         known.update((name, known[name] * share // pixels) for name in ("inputs", "outputs", "macs"))

@@ -27,8 +27,15 @@ _COMPILED = ("op", "name", "sources", "headers")
 
 
 def planning_digest(target: Target) -> str:
-    """Of what a plan depends on: where the arena and the weights lie, what kernels need, may and cost."""
-    return _digest("plan", _planned_board(target.board), target.costs, _kernels(target, _PLANNED))
+    """Of what a plan depends on: where the arena and the weights lie, what kernels need, may and cost.
+
+    Every plan of a search carries it, so it stays with the target, which never changes.
+    """
+    kept: dict[str, str] = target.__dict__.setdefault("_digests", {})
+    if "plan" not in kept:
+        planned = (_planned_board(target.board), target.costs, _kernels(target, _PLANNED))
+        kept["plan"] = _digest("plan", *planned)
+    return kept["plan"]
 
 
 def emitting_digest(target: Target) -> str:

@@ -24,7 +24,7 @@ _HELP = {
 def explain_link_failure(text: str, board: Board) -> ToolError | None:
     """An error that names the memory that is too small; None if `text` speaks of something else.
 
-    `text` is the linker's output. Where several memories overflow, the one by most bytes is told.
+    `text` is the linker's output. Where several memories overflow, the one with the largest excess is named.
     """
     found = {region: int(excess) for region, excess in _GNU.findall(text)}
     for _, region, excess in _LLD.findall(text):

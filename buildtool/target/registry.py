@@ -280,7 +280,7 @@ def _other_plugins() -> dict[str, TargetPlugin]:
             continue
         try:
             loaded = entry.load()
-        except Exception as error:  # whatever a stranger's module raises
+        except Exception as error:  # somebody else's module may raise anything
             raise TargetError(
                 f"the target plugin '{entry.name}' ({entry.value}) cannot be loaded: {error}",
                 hint="update or uninstall the package that has it",

@@ -321,7 +321,9 @@ class Target:
         for found in self.families:
             if found.name == family:
                 return found.folder / file
-        raise TargetError(f"source '{name}' is of a kernel family that board '{self.board.name}' has not")
+        raise TargetError(
+            f"source '{name}' is of a kernel family that board '{self.board.name}' does not have"
+        )
 
     def routine(self, role: Role, kernel: KernelVariant | None = None) -> Routine:
         """What does `role`, for operators that `kernel` computes; TargetError if no family has it."""

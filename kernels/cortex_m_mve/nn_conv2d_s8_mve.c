@@ -23,6 +23,9 @@ typedef struct {
     int32_t segment; /* bytes of a row of taps */
     int32_t size;    /* of a patch */
     int joined;      /* the inputs of a row of taps lie one after the other */
+    int32_t pixel;   /* bytes from pixel to pixel of the input */
+    int32_t next;    /* from a pixel's taps to those of its neighbour */
+    int32_t columns; /* under two neighbours */
 } convolution;
 
 /* The input rows under a row of outputs. */
@@ -85,14 +88,14 @@ static inline void gather_two(const convolution *c, const tap_rows *rows, int32_
                               int8_t *first, int8_t *second) {
     const nn_conv_geometry *g = c->geometry;
     const nn_view *in = c->in;
-    const int32_t apart = g->stride_w, width = apart + g->kernel_w, segment = c->segment;
+    const int32_t width = c->columns, segment = c->segment;
     const int32_t column = left >= 0 ? nn_column(in, left) : in->ring_cols;
     if (!rows->inside || left + width > in->width || column + width > in->ring_cols) {
         gather(c, rows, left, first);
-        gather(c, rows, left + apart, second);
+        gather(c, rows, left + g->stride_w, second);
         return;
     }
-    const int32_t offset = column * in->pixel_stride, next = apart * in->pixel_stride;
+    const int32_t offset = column * c->pixel, next = c->next;
     for (int32_t ky = 0; ky < g->kernel_h; ky++, first += segment, second += segment) {
         const int8_t *x0 = rows->row[ky] + offset, *x1 = x0 + next;
         int8_t *to0 = first, *to1 = second;
@@ -254,7 +257,9 @@ void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, c
         }
     } else {
         const int joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));
-        const convolution c = {g, in, zero_point, segment, size, joined};
+        const int32_t pixel = in->pixel_stride, next = g->stride_w * pixel;
+        const convolution c = {
+            g, in, zero_point, segment, size, joined, pixel, next, g->stride_w + g->kernel_w};
         for (int32_t y = window->y0; y < window->y1; y++) {
             gathered_row(&p, &c, out, y, window, (int8_t *)scratch);
         }

@@ -1,10 +1,16 @@
 /* DEPTHWISE_CONV_2D, depth multiplier 1, kernels of up to 8 rows and 16 words, no dilation along
  * rows, Helium: a channel's taps as dot products of 16 bytes.
  *
- * constants: nn_mve_head; nn_channel[channels]; then, from the next multiple of 16 bytes on, 16
- * zeros and for each channel its taps as words of four rows: with g = ceil(kernel_h / 4), word x *
- * g + i has rows 4 i to 4 i + 3 of column x, zeros below the last row. A channel has n =
- * ceil(kernel_w * g / 4) vectors of four words, filled up with zeros.
+ * constants: nn_mve_head; 16 zeros; then for each channel its taps as words of four rows, and
+ * int32[4]. With g = ceil(kernel_h / 4), word x * g + i has rows 4 i to 4 i + 3 of column x, zeros
+ * below the last row. A channel has n = ceil(kernel_w * g / 4) vectors of four words, filled up
+ * with zeros. Its numbers are its bias, its factor less 1 as a fraction of 2^31, its shift to the
+ * right (0 or less), and 0.
+ *
+ * A sum x is requantised to x + round(x * (factor - 1)), which VQRDMLAH computes: so factors of up
+ * to 2, a shift to the left by one bit, cost what all others do. Layers with greater ones, or whose
+ * sums may be 2^30 or more where there is such a shift, are NN_MVE_GENERAL: their numbers are bias,
+ * multiplier and shift as in nn_channel.
  *
  * The inputs of some output columns and 16 channels are spread over scratch: for each input column
  * and each four rows, 16 words, one a channel, of these rows' bytes. So a channel's words are 64
@@ -17,8 +23,9 @@
 #define FEW 3         /* output columns that are best computed one by one */
 #define WORD_PITCH 64 /* bytes from a channel's word to its next */
 #define MAX_GROUPS 2  /* of four rows */
-#define MAX_ACROSS                                                                                 \
-    (65535 / 7) /* bytes from output to output that offsets of 16 bits hold seven of */
+/* Bytes from output to output that offsets of 16 bits hold seven of; else columns are computed one
+ * by one. */
+#define MAX_ACROSS (65535 / 7)
 
 /* What the tiles of one call share. */
 typedef struct {
@@ -30,7 +37,7 @@ typedef struct {
     int32_t record;          /* bytes of a channel's constants */
     int32_t tile;            /* output columns computed together, at most */
     int small;               /* kernel and stride are the most common ones */
-    int general;             /* some shift is not to the right, or outputs are far apart */
+    int general;             /* some factor is 2 or more */
     int8_t *zeros;           /* scratch: 16 zero points */
     int8_t *words;           /* scratch: the spread inputs */
 } depthwise;
@@ -183,15 +190,15 @@ typedef struct {
     int32_t zero_point;   /* 88 */
     int8_t *out;          /* 92 */
     int32_t down;         /* 96: from the first eight outputs to the others; see also below */
-    int32_t odd;          /* 100: 1 if negative quotients are lessened */
-    int32_t next_place;   /* 104: from a channel's end to the next channel */
+    int32_t next_place;   /* 100: from a channel's end to the next channel */
+    int32_t next_out;     /* 104: likewise, from the second part of two */
     int32_t stored;       /* 108: predicate of the last store */
 } tile_arguments;
 
-/* Kernels of up to four rows and three columns, stride 1 or 2, shifts to the right. By hand:
- * compilers run out of registers and reload what is used most. Two words of weights, the second one
- * column later, make two outputs of one load if the stride is 1. Sums become elements 0, 2, 1, 3 of
- * two vectors in turn, so that four registers do. */
+/* Kernels of up to four rows and three columns, stride 1 or 2. By hand: compilers run out of
+ * registers and reload what is used most. Two words of weights, the second one column later, make
+ * two outputs of one load if the stride is 1: the bytes before a channel's words are 0. Sums become
+ * elements 0, 2, 1, 3 of two vectors in turn, so that four registers do. */
 #define BEGIN(stride_register)                                                                     \
     "push {r4-r11, lr}\n"                                                                          \
     "vpush {d8-d15}\n"                                                                             \
@@ -203,13 +210,12 @@ typedef struct {
     "vmsr p0, r0\n"                                                                                \
     "ldrd r1, lr, [r3, #80]\n"                                                                     \
     "ldrd r5, r7, [r3, #88]\n"                                                                     \
-    "ldr r12, [r3, #100]\n"                                                                        \
     "ldr r11, [r3, #" stride_register "]\n"                                                        \
     "0:\n"                                                                                         \
     "vldrb.u8 q3, [r1, #-4]\n"                                                                     \
     "vldrb.u8 q2, [r1], #16\n"                                                                     \
-    "ldrd r8, r9, [r1], #8\n"                                                                      \
-    "ldr r10, [r1], #8\n"
+    "ldm r1!, {r8-r10, r12}\n"                                                                     \
+    "lsr r12, r10, #31\n"
 #define WORDS "vldrw.u32 q4, [q0, #128]!\n"
 #define PAIR_1(a, b) WORDS "vmladav.s8 " a ", q4, q2\n vmladav.s8 " b ", q4, q3\n"
 #define PAIR_2(a, b) WORDS "vmladav.s8 " a ", q4, q2\n" WORDS "vmladav.s8 " b ", q4, q2\n"
@@ -226,8 +232,8 @@ typedef struct {
     FOUR_SUMS(pair, "3", "1")                                                                      \
     "vadd.i32 q5, q5, r8\n"                                                                        \
     "vadd.i32 q6, q6, r8\n"                                                                        \
-    "vqrdmulh.s32 q5, q5, r9\n"                                                                    \
-    "vqrdmulh.s32 q6, q6, r9\n"                                                                    \
+    "vqrdmlah.s32 q5, q5, r9\n"                                                                    \
+    "vqrdmlah.s32 q6, q6, r9\n"                                                                    \
     "vqdmlah.s32 q5, q5, r12\n"                                                                    \
     "vqdmlah.s32 q6, q6, r12\n"                                                                    \
     "vrshl.s32 q5, r10\n"                                                                          \
@@ -238,7 +244,7 @@ typedef struct {
     pair("r0", "r2") pair("r4", "r6") "vmov q5[2], q5[0], r0, r4\n"                                \
                                       "vmov q5[3], q5[1], r2, r6\n"                                \
                                       "vadd.i32 q5, q5, r8\n"                                      \
-                                      "vqrdmulh.s32 q5, q5, r9\n"                                  \
+                                      "vqrdmlah.s32 q5, q5, r9\n"                                  \
                                       "vqdmlah.s32 q5, q5, r12\n"                                  \
                                       "vrshl.s32 q5, r10\n"                                        \
                                       "vqmovnb.s32 q5, q5\n" CLAMP "vldrw.u32 q4, [r3, #64]\n"     \
@@ -248,7 +254,7 @@ typedef struct {
 #define SOME "vpst\n vstrbt.16 q5, [r7, q1]\n"
 /* r11: next_place if there is one part, down if there are two. */
 #define ONE_PART(part)                                                                             \
-    BEGIN("104")                                                                                   \
+    BEGIN("100")                                                                                   \
     part "vadd.i32 q0, q0, r11\n"                                                                  \
          "add r7, r7, #1\n"                                                                        \
          "le lr, 0b\n"                                                                             \
@@ -256,10 +262,9 @@ typedef struct {
          "pop {r4-r11, pc}\n"
 #define TWO_PARTS(first, last)                                                                     \
     BEGIN("96")                                                                                    \
-    first "add r7, r7, r11\n" last "ldr r0, [r3, #104]\n"                                          \
-          "sub r7, r7, r11\n"                                                                      \
+    first "add r7, r7, r11\n" last "ldrd r0, r2, [r3, #100]\n"                                     \
           "vadd.i32 q0, q0, r0\n"                                                                  \
-          "add r7, r7, #1\n"                                                                       \
+          "add r7, r7, r2\n"                                                                       \
           "le lr, 0b\n"                                                                            \
           "vpop {d8-d15}\n"                                                                        \
           "pop {r4-r11, pc}\n"
@@ -288,8 +293,8 @@ static NN_MVE_NAKED void up_to_8_of_stride_2(NN_MVE_IN_ASM const tile_arguments 
     __asm volatile(ONE_PART(EIGHT(PAIR_2, SOME)));
 }
 
-/* Any other kernel and stride, shifts to the right: up to four columns, of each as many loads as
- * there are vectors. `down` is from one output's last load to the next one's first. */
+/* Any other kernel and stride: up to four columns, of each as many loads as there are vectors.
+ * `down` is from one output's last load to the next one's first. */
 #define NEXT(weights) "vldrw.u32 q4, [q0, #256]!\n vmladava.s8 r6, q4, " weights "\n"
 #define SUM(sum, more)                                                                             \
     "vldrw.u32 q4, [q0]\n"                                                                         \
@@ -304,21 +309,21 @@ static NN_MVE_NAKED void up_to_8_of_stride_2(NN_MVE_IN_ASM const tile_arguments 
     "vmsr p0, r0\n"                                                                                \
     "ldrd r1, lr, [r3, #80]\n"                                                                     \
     "ldrd r5, r7, [r3, #88]\n"                                                                     \
-    "ldrd r11, r12, [r3, #96]\n"                                                                   \
+    "ldr r11, [r3, #96]\n"                                                                         \
     "0:\n"                                                                                         \
-    "vldrb.u8 q1, [r1], #16\n" loads "ldrd r8, r9, [r1], #8\n"                                     \
-    "ldr r10, [r1], #8\n" SUM("r0", more) SUM("r2", more) SUM("r4", more)                          \
+    "vldrb.u8 q1, [r1], #16\n" loads                                                               \
+    "ldm r1!, {r8-r10, r12}\n lsr r12, r10, #31\n" SUM("r0", more) SUM("r2", more) SUM("r4", more) \
         SUM("r6", more) "vmov q5[2], q5[0], r0, r4\n"                                              \
                         "vmov q5[3], q5[1], r2, r6\n"                                              \
                         "vadd.i32 q5, q5, r8\n"                                                    \
-                        "vqrdmulh.s32 q5, q5, r9\n"                                                \
+                        "vqrdmlah.s32 q5, q5, r9\n"                                                \
                         "vqdmlah.s32 q5, q5, r12\n"                                                \
                         "vrshl.s32 q5, r10\n"                                                      \
                         "vqmovnb.s32 q5, q5\n"                                                     \
                         "vldrw.u32 q7, [r3, #32]\n" CLAMP "vldrw.u32 q4, [r3, #64]\n"              \
                         "vpst\n"                                                                   \
                         "vstrbt.16 q5, [r7, q4]\n"                                                 \
-                        "ldr r0, [r3, #104]\n"                                                     \
+                        "ldr r0, [r3, #100]\n"                                                     \
                         "add r7, r7, #1\n"                                                         \
                         "vadd.i32 q0, q0, r0\n"                                                    \
                         "le lr, 0b\n"                                                              \
@@ -370,7 +375,7 @@ static inline void set_tile(prepared_tile *tile, const depthwise *d, uint32x4_t 
     a->zero_point = common->output_zero_point;
     a->out = out;
     a->down = 8 * across;
-    a->odd = d->head->mode;
+    a->next_out = 1 - a->down;
     a->next_place = 4 - 4 * (quarter + 1) * stride * WORD_PITCH;
     if (!d->small) { /* up to four columns */
         const int32_t apart = stride * d->groups * WORD_PITCH;
@@ -400,12 +405,12 @@ typedef struct {
     int32_t count;    /* columns */
 } part;
 
-/* Any kernel and stride: `vectors` loads an output. */
+/* Any kernel, stride and factor: `vectors` loads an output. */
 static inline void compute_any(const depthwise *d, part l, int32_t vectors) {
     const nn_conv_constants *common = &d->head->common;
     const nn_channel *channel = (const nn_channel *)(const void *)(l.constants + 16 * vectors);
     const int32_t shift = channel->shift, multiplier = channel->multiplier, bias = channel->bias;
-    const int32_t odd = d->head->mode != NN_MVE_PLAIN && shift < 0;
+    const int32_t odd = shift < 0;
     const int32_t apart = d->geometry->stride_w * d->groups * WORD_PITCH;
     const int32x4_t low = vdupq_n_s32(common->clamp_min), high = vdupq_n_s32(common->clamp_max);
     const int32_t across = d->out->pixel_stride;
@@ -467,36 +472,42 @@ static NN_NOINLINE void compute_part(const depthwise *d, part p) {
 /* ---- one column -------------------------------------------------------------------------------
  */
 
-/* One output column of some channels, a multiple of four, shifts to the right: where columns are
- * few it is the channels that fill vectors. The assembly knows the order. */
+/* One output column of some channels, a multiple of four: where columns are few it is the channels
+ * that fill vectors. The assembly knows the order. */
 typedef struct {
-    uint32x4_t place;     /* 0: of the words */
-    uint32x4_t numbers;   /* 16: addresses of four channels' biases */
+    uint32x4_t place;     /* 0: of the words, less what the first load adds */
+    uint32x4_t numbers;   /* 16: of four channels' numbers, less what the first load adds */
     int16x8_t low, high;  /* 32, 48: clamps */
     const int8_t *record; /* 64: the first channel's constants */
     int32_t fours;        /* 68: of channels */
     int32_t zero_point;   /* 72 */
     int8_t *out;          /* 76 */
-    int32_t next;         /* 80: from a channel's last words to the next one's first */
-    int32_t odd;          /* 84: as in tile_arguments */
-    int32_t records;      /* 88: bytes of four channels' constants */
 } column_arguments;
 
-#define FIRST(sum, step)                                                                           \
-    "vldrw.u32 q4, [q0]\n"                                                                         \
-    "vldrb.u8 q1, [r1], #" step "\n"                                                               \
+/* A load moves on to its words: from a channel's last ones to the next channel's first, but that of
+ * four vectors every other channel's are read from the last to the first. */
+#define FIRST(sum, words, weights)                                                                 \
+    "vldrw.u32 q4, [q0, #" words "]!\n"                                                            \
+    "vldrb.u8 q1, [r1" weights "\n"                                                                \
     "vmladav.s8 " sum ", q4, q1\n"
-#define THEN(sum, step)                                                                            \
-    "vldrw.u32 q4, [q0, #256]!\n"                                                                  \
-    "vldrb.u8 q1, [r1], #" step "\n"                                                               \
+#define THEN(sum, words, weights)                                                                  \
+    "vldrw.u32 q4, [q0, #" words "]!\n"                                                            \
+    "vldrb.u8 q1, [r1" weights "\n"                                                                \
     "vmladava.s8 " sum ", q4, q1\n"
-#define ACROSS "vadd.i32 q0, q0, r11\n"
-#define OF_1(sum) FIRST(sum, "32") ACROSS
-#define OF_2(sum) FIRST(sum, "16") THEN(sum, "32") ACROSS
-#define OF_3(sum) FIRST(sum, "16") THEN(sum, "16") THEN(sum, "32") ACROSS
-#define OF_4(sum) FIRST(sum, "16") THEN(sum, "16") THEN(sum, "16") THEN(sum, "32") ACROSS
-#define COLUMN(of)                                                                                 \
-    "push {r4-r8, r11, r12, lr}\n"                                                                 \
+#define NEXT_16 "], #16"
+#define NEXT_32 "], #32"
+#define OF_1(sum) FIRST(sum, "4", NEXT_32)
+#define OF_2(sum) FIRST(sum, "-252", NEXT_16) THEN(sum, "256", NEXT_32)
+#define OF_3(sum) FIRST(sum, "-508", NEXT_16) THEN(sum, "256", NEXT_16) THEN(sum, "256", NEXT_32)
+#define OF_4(sum)                                                                                  \
+    FIRST(sum, "4", NEXT_16)                                                                       \
+    THEN(sum, "256", NEXT_16) THEN(sum, "256", NEXT_16) THEN(sum, "256", NEXT_32)
+#define BACK_4(sum)                                                                                \
+    FIRST(sum, "4", ", #48]")                                                                      \
+    THEN(sum, "-256", ", #32]") THEN(sum, "-256", ", #16]") THEN(sum, "-256", "], #80")
+/* `records`: bytes of four channels' constants. */
+#define COLUMN(of, other, records)                                                                 \
+    "push {r4-r8, lr}\n"                                                                           \
     "vpush {d8-d15}\n"                                                                             \
     "vldrw.u32 q0, [r0]\n"                                                                         \
     "vldrw.u32 q3, [r0, #16]\n"                                                                    \
@@ -504,55 +515,52 @@ typedef struct {
     "vldrw.u32 q7, [r0, #48]\n"                                                                    \
     "ldrd r1, lr, [r0, #64]\n"                                                                     \
     "ldrd r5, r7, [r0, #72]\n"                                                                     \
-    "ldrd r11, r12, [r0, #80]\n"                                                                   \
-    "ldr r8, [r0, #88]\n"                                                                          \
-    "0:\n" of("r0") of("r2") of("r4") of("r6") "vmov q5[2], q5[0], r0, r4\n"                       \
-                                               "vmov q5[3], q5[1], r2, r6\n"                       \
-                                               "vldrw.u32 q1, [q3]\n"                              \
-                                               "vldrw.u32 q4, [q3, #4]\n"                          \
-                                               "vldrw.u32 q2, [q3, #8]\n"                          \
-                                               "vadd.i32 q5, q5, q1\n"                             \
-                                               "vqrdmulh.s32 q5, q5, q4\n"                         \
-                                               "vadd.i32 q3, q3, r8\n"                             \
-                                               "vqdmlah.s32 q5, q5, r12\n"                         \
-                                               "vrshl.s32 q5, q5, q2\n"                            \
-                                               "vqmovnb.s32 q5, q5\n"                              \
-                                               "vqadd.s16 q5, q5, r5\n"                            \
-                                               "vmax.s16 q5, q5, q6\n"                             \
-                                               "vmin.s16 q5, q5, q7\n"                             \
-                                               "vstrb.32 q5, [r7], #4\n"                           \
-                                               "le lr, 0b\n"                                       \
-                                               "vpop {d8-d15}\n"                                   \
-                                               "pop {r4-r8, r11, r12, pc}\n"
+    "0:\n" of("r0") other("r2") of("r4") other("r6") "vmov q5[2], q5[0], r0, r4\n"                 \
+                                                     "vmov q5[3], q5[1], r2, r6\n"                 \
+                                                     "vldrw.u32 q1, [q3, #" records "]!\n"         \
+                                                     "vldrw.u32 q4, [q3, #4]\n"                    \
+                                                     "vldrw.u32 q2, [q3, #8]\n"                    \
+                                                     "vadd.i32 q5, q5, q1\n"                       \
+                                                     "vqrdmulh.s32 q4, q5, q4\n"                   \
+                                                     "vadd.i32 q5, q5, q4\n"                       \
+                                                     "vand q1, q5, q2\n"                           \
+                                                     "vshr.s32 q1, q1, #31\n"                      \
+                                                     "vadd.i32 q5, q5, q1\n"                       \
+                                                     "vrshl.s32 q5, q5, q2\n"                      \
+                                                     "vqmovnb.s32 q5, q5\n"                        \
+                                                     "vqadd.s16 q5, q5, r5\n"                      \
+                                                     "vmax.s16 q5, q5, q6\n"                       \
+                                                     "vmin.s16 q5, q5, q7\n"                       \
+                                                     "vstrb.32 q5, [r7], #4\n"                     \
+                                                     "le lr, 0b\n"                                 \
+                                                     "vpop {d8-d15}\n"                             \
+                                                     "pop {r4-r8, pc}\n"
 
 static NN_MVE_NAKED void column_of_1_vector(NN_MVE_IN_ASM const column_arguments *a) {
-    __asm volatile(COLUMN(OF_1));
+    __asm volatile(COLUMN(OF_1, OF_1, "128"));
 }
 
 static NN_MVE_NAKED void column_of_2_vectors(NN_MVE_IN_ASM const column_arguments *a) {
-    __asm volatile(COLUMN(OF_2));
+    __asm volatile(COLUMN(OF_2, OF_2, "192"));
 }
 
 static NN_MVE_NAKED void column_of_3_vectors(NN_MVE_IN_ASM const column_arguments *a) {
-    __asm volatile(COLUMN(OF_3));
+    __asm volatile(COLUMN(OF_3, OF_3, "256"));
 }
 
 static NN_MVE_NAKED void column_of_4_vectors(NN_MVE_IN_ASM const column_arguments *a) {
-    __asm volatile(COLUMN(OF_4));
+    __asm volatile(COLUMN(OF_4, BACK_4, "320"));
 }
 
 static inline void set_column(column_arguments *a, const depthwise *d) {
     const nn_conv_constants *common = &d->head->common;
-    const int8_t *numbers = d->records + 16 * d->vectors;
+    const int8_t *numbers = d->records + 16 * d->vectors - 4 * d->record;
     const uint32x4_t four = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)d->record);
     a->numbers = vaddq_n_u32(four, (uint32_t)(uintptr_t)numbers);
     a->low = vdupq_n_s16((int16_t)common->clamp_min);
     a->high = vdupq_n_s16((int16_t)common->clamp_max);
     a->record = d->records;
     a->zero_point = common->output_zero_point;
-    a->next = 4 - 4 * WORD_PITCH * (d->vectors - 1);
-    a->odd = d->head->mode;
-    a->records = 4 * d->record;
 }
 
 /* The next `channels` channels of `count` output columns, the first of which goes to `out`. */
@@ -586,15 +594,17 @@ typedef struct {
 static NN_NOINLINE void compute_few(const depthwise *d, tile_inputs *in, int32_t count,
                                     int8_t *out) {
     column_arguments a;
+    const int32_t ahead = d->vectors < 4 ? 4 * WORD_PITCH * (d->vectors - 1) - 4 : -4;
+    const uint32x4_t words = vaddq_n_u32(in->words, (uint32_t)ahead);
     set_column(&a, d);
     for (int32_t left = d->in->channels; left > 0; left -= CHANNELS, out += CHANNELS) {
         const int32_t some = nn_min(CHANNELS, left);
         spread(d, in->sources, in->number, vctp8q((uint32_t)some));
-        compute_columns(d, &a, in->words, some, count, out);
+        compute_columns(d, &a, words, some, count, out);
     }
 }
 
-/* Many columns, shifts to the right. */
+/* Many columns. */
 static NN_NOINLINE void compute_many(const depthwise *d, tile_inputs *in, int32_t count,
                                      int8_t *out) {
     prepared_tile tile;
@@ -668,9 +678,9 @@ static inline depthwise open(const nn_conv_geometry *geometry, const void *const
     d.groups = row_groups(geometry);
     d.vectors = tap_vectors(geometry);
     d.record = 16 * d.vectors + 16;
-    d.tile = tile_columns(geometry);
+    d.tile = out->pixel_stride > MAX_ACROSS ? 1 : tile_columns(geometry);
     d.small = is_small(geometry);
-    d.general = d.head->mode == NN_MVE_GENERAL || out->pixel_stride > MAX_ACROSS;
+    d.general = d.head->mode == NN_MVE_GENERAL;
     d.zeros = (int8_t *)scratch;
     d.words = d.zeros + 16;
     return d;

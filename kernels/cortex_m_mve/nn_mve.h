@@ -25,7 +25,8 @@
 /* A parameter that only the function's assembly knows. */
 #define NN_MVE_IN_ASM __attribute__((unused))
 
-/* How a layer's channels are requantised; the packing knows. */
+/* How a layer's channels are requantised; the packing knows. Depthwise layers are plain or general,
+ * which is said at their kernel. */
 enum {
     NN_MVE_PLAIN = 0,   /* all shifts right, and nothing below the zero point is put out */
     NN_MVE_ODD = 1,     /* all shifts right by at least one bit */

@@ -122,14 +122,19 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
     """The constants of nn_depthwise_conv2d_s8_mve."""
     assert isinstance(op.attrs, ConvAttrs)
     channels = _channels(graph, op, op.attrs.activation)
-    numbers = np.column_stack((channels.bias, channels.factors, np.zeros_like(channels.bias))).astype("<i4")
-    vectors = tap_vectors(filter_weights(graph, op)).reshape(len(numbers), -1)
+    vectors = tap_vectors(filter_weights(graph, op)).reshape(len(channels.bias), -1)
+    multiplier, shift = channels.factors.astype(np.int64).T
+    greatest = np.abs(channels.bias.astype(np.int64)) + 128 * np.abs(vectors.astype(np.int64)).sum(axis=1)
+    mode = GENERAL if ((shift > 1) | ((shift == 1) & (greatest >= 1 << 30))).any() else PLAIN
+    if mode == PLAIN:
+        multiplier, shift = (multiplier << np.maximum(shift, 0)) - (1 << 31), np.minimum(shift, 0)
+    numbers = np.column_stack((channels.bias, multiplier, shift, np.zeros_like(shift))).astype("<i4")
     records = np.concatenate((vectors, numbers.view(np.int8)), axis=1)
-    return _head(channels, _conv_mode(channels)) + bytes(VECTOR) + records.tobytes()
+    return _head(channels, mode) + bytes(VECTOR) + records.tobytes()
 
 
 PACKINGS: dict[str, Packing] = {
     "conv_mve": _conv,
-    "depthwise_mve": _depthwise,
+    "depthwise_words_mve": _depthwise,
     "fully_connected_mve": _dense,
 }

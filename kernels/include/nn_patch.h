@@ -37,8 +37,11 @@ typedef struct {
     const int8_t *data; /* and the first of them */
     int32_t row_step, row_bytes;
     int32_t zero_point;
-    int32_t out_step; /* from pixel to pixel of the output */
-    int joined;       /* the taps of a row lie one behind the other */
+    int32_t step;      /* from a pixel's taps to its neighbour's */
+    int32_t out_step;  /* from pixel to pixel of the output */
+    int32_t ring;      /* bytes of the input's ring of rows, */
+    const int8_t *end; /* and where it ends */
+    int joined;        /* the taps of a row lie one behind the other */
 } nn_patch_row;
 
 static inline void nn_patch_copy(int8_t *to, const int8_t *from, int32_t bytes) {
@@ -91,7 +94,7 @@ NN_OUTLINE void nn_patch_edge(const nn_patch_row *r, int8_t *to, const int8_t *r
 NN_OUTLINE void nn_patch_pixel(const nn_patch_row *r, int8_t *to, int32_t left) {
     const nn_conv_geometry *g = r->geometry;
     const nn_view *in = r->in;
-    const int8_t *row = r->data, *end = in->data + in->ring_rows * in->row_stride;
+    const int8_t *row = r->data;
     const int joined = r->joined && left >= 0 && left + g->kernel_w <= in->width &&
                        nn_run(in, left, g->kernel_w) == g->kernel_w;
     const int32_t column = joined ? nn_column(in, left) * in->pixel_stride : 0;
@@ -106,7 +109,7 @@ NN_OUTLINE void nn_patch_pixel(const nn_patch_row *r, int8_t *to, int32_t left) 
             nn_patch_edge(r, to, row, left);
         }
         row += r->row_step;
-        row = row >= end ? row - in->ring_rows * in->row_stride : row;
+        row = row >= r->end ? row - r->ring : row;
     }
 }
 
@@ -123,10 +126,10 @@ static inline nn_runs nn_patch_runs(const nn_patch_row *r, int8_t *patch, int32_
         runs.first = r->data + nn_column(in, left) * in->pixel_stride;
         runs.count = g->kernel_h;
         runs.bytes = r->row_bytes;
-        runs.step = g->stride_w * in->pixel_stride;
+        runs.step = r->step;
         runs.row_step = r->row_step;
-        runs.ring = in->ring_rows * in->row_stride;
-        runs.end = in->data + runs.ring;
+        runs.ring = r->ring;
+        runs.end = r->end;
         return runs;
     }
     runs.first = patch;
@@ -224,6 +227,9 @@ static inline void nn_patch_walk(const nn_conv_geometry *g, const void *constant
     r.geometry = g;
     r.in = in;
     r.row_step = g->dilation_h % in->ring_rows * in->row_stride;
+    r.step = g->stride_w * in->pixel_stride;
+    r.ring = in->ring_rows * in->row_stride;
+    r.end = in->data + r.ring;
     r.row_bytes = g->kernel_w * in->channels;
     r.out_step = out->pixel_stride;
     r.joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));

@@ -48,9 +48,20 @@ static inline __attribute__((always_inline)) vint32m4_t add_row(vint32m4_t sums,
     return sums;
 }
 
+/* Sums of channels [c, c + vl), requantised. */
+static inline __attribute__((always_inline)) vint32m4_t requantise(vint32m4_t sums,
+                                                                   const nn_rvv_block *b, int32_t c,
+                                                                   int general, size_t vl) {
+    const vint32m4_t multiplier = __riscv_vle32_v_i32m4(b->multipliers + c, vl);
+    const vint32m4_t shift = __riscv_vle32_v_i32m4(b->shifts + c, vl);
+    return general
+               ? nn_rvv_general(sums, multiplier, shift, vl)
+               : nn_rvv_requantise(sums, multiplier, __riscv_vneg(shift, vl), b->head->mode, vl);
+}
+
 /* Channels [c, c + vl) of one pixel. */
 static inline void compute(const patch *p, const nn_rvv_block *b, int8_t *out, int32_t c,
-                           size_t vl) {
+                           int general, size_t vl) {
     const nn_conv_geometry *g = p->geometry;
     const int32_t channels = p->in->channels, row_weights = g->kernel_w * channels;
     const int32_t left = p->columns.first, right = p->columns.end;
@@ -69,18 +80,13 @@ static inline void compute(const patch *p, const nn_rvv_block *b, int8_t *out, i
     }
     sums = add_padding(sums, weights, channels, (g->kernel_h - p->rows.end) * g->kernel_w, padding,
                        vl);
-    const vint32m4_t multiplier = __riscv_vle32_v_i32m4(b->multipliers + c, vl);
-    const vint32m4_t shift = __riscv_vle32_v_i32m4(b->shifts + c, vl);
-    const vint32m4_t q =
-        b->head->mode == NN_RVV_GENERAL
-            ? nn_rvv_general(sums, multiplier, shift, vl)
-            : nn_rvv_requantise(sums, multiplier, __riscv_vneg(shift, vl), b->head->mode, vl);
+    const vint32m4_t q = requantise(sums, b, c, general, vl);
     __riscv_vse8(out + c, nn_rvv_output(q, &b->head->common, vl), vl);
 }
 
 /* Channels [c, c + vl) of a pixel of 3 x 3 taps, all inside and joined; `rows`: theirs. */
 static inline void compute_3x3(const int8_t *const rows[3], const nn_rvv_block *b, int32_t channels,
-                               int32_t step, int8_t *out, int32_t c, size_t vl) {
+                               int32_t step, int8_t *out, int32_t c, int general, size_t vl) {
     const int8_t *weights = b->weights + c;
     vint32m4_t sums = __riscv_vle32_v_i32m4(b->biases + c, vl);
     for (int32_t k = 0; k < 3; k++) {
@@ -89,22 +95,20 @@ static inline void compute_3x3(const int8_t *const rows[3], const nn_rvv_block *
             sums = __riscv_vwmacc(sums, nn_rvv_load(at, vl), nn_rvv_load(weights, vl), vl);
         }
     }
-    const vint32m4_t multiplier = __riscv_vle32_v_i32m4(b->multipliers + c, vl);
-    const vint32m4_t right = __riscv_vneg(__riscv_vle32_v_i32m4(b->shifts + c, vl), vl);
-    const vint32m4_t q = nn_rvv_requantise(sums, multiplier, right, b->head->mode, vl);
+    const vint32m4_t q = requantise(sums, b, c, general, vl);
     __riscv_vse8(out + c, nn_rvv_output(q, &b->head->common, vl), vl);
 }
 
-void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
-                                const nn_view *in, const nn_view *out, const nn_window *window,
-                                void *scratch) {
-    const nn_conv_geometry *g = geometry;
+/* All of a call; `general`: whether some factor is 1 or more, which a test in the inner loops would
+ * make everybody pay for. */
+static inline __attribute__((always_inline)) void walk(const nn_conv_geometry *g,
+                                                       const void *constants, const nn_view *in,
+                                                       const nn_view *out, const nn_window *window,
+                                                       const int general) {
     const nn_rvv_block b = nn_rvv_open(constants, in->channels);
-    const int small = g->kernel_h == 3 && g->kernel_w == 3 && g->dilation_w == 1 &&
-                      b.head->mode != NN_RVV_GENERAL;
+    const int small = g->kernel_h == 3 && g->kernel_w == 3 && g->dilation_w == 1;
     const int32_t channels = in->channels, step = in->pixel_stride;
     patch p;
-    (void)scratch;
     p.geometry = g;
     p.in = in;
     p.pixel_step = step;
@@ -135,7 +139,7 @@ void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *co
                                                lines[2] + place};
                 for (int32_t c = 0; c < channels; c += (int32_t)vl) {
                     vl = __riscv_vsetvl_e32m4((size_t)(channels - c));
-                    compute_3x3(rows, &b, channels, step, pixel, c, vl);
+                    compute_3x3(rows, &b, channels, step, pixel, c, general, vl);
                 }
                 continue;
             }
@@ -146,8 +150,25 @@ void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *co
                 count == 0 || nn_run(in, p.left + p.columns.first * g->dilation_w, span) == span;
             for (int32_t c = 0; c < channels; c += (int32_t)vl) {
                 vl = __riscv_vsetvl_e32m4((size_t)(channels - c));
-                compute(&p, &b, pixel, c, vl);
+                compute(&p, &b, pixel, c, general, vl);
             }
         }
+    }
+}
+
+static __attribute__((noinline)) void walk_general(const nn_conv_geometry *g, const void *constants,
+                                                   const nn_view *in, const nn_view *out,
+                                                   const nn_window *window) {
+    walk(g, constants, in, out, window, 1);
+}
+
+void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch) {
+    (void)scratch;
+    if (((const nn_rvv_head *)constants)->mode == NN_RVV_GENERAL) {
+        walk_general(geometry, constants, in, out, window);
+    } else {
+        walk(geometry, constants, in, out, window, 0);
     }
 }

@@ -20,9 +20,10 @@ from ties import expected as fixed_point
 from ties import layer
 from vectorcases import windowed as large
 
+from buildtool.emit.blocks import channel_factors
 from buildtool.emit.packing import pack
 from buildtool.emit.strided import reduction
-from buildtool.graph.types import Activation, ElementwiseAttrs, OpKind
+from buildtool.graph.types import Activation, DepthwiseAttrs, ElementwiseAttrs, OpKind, Pad
 from buildtool.target.catalogue import select
 
 BOARD, FAMILY = "cortex-m55", "cortex_m_mve"
@@ -91,8 +92,48 @@ def test_halves_are_rounded_as_the_reference_rounds_them(toolchain):
                     np.testing.assert_array_equal(run_whole(case).reshape(-1), fixed_point(case))
                     modes.add((kind, mode_of(recorder, case)))
     assert wrong > 150
-    assert len(modes) == 6, "of each kind plain, odd and general"
+    kinds = {kind: {mode for known, mode in modes if known is kind} for kind, _ in modes}
+    assert kinds == {OpKind.CONV_2D: {PLAIN, ODD, GENERAL}, OpKind.DEPTHWISE_CONV_2D: {PLAIN, GENERAL}}
     recorder.check(toolchain)
+
+
+@compilers
+def test_depthwise_factors_below_2_need_no_path_of_their_own(toolchain):
+    with recording(BOARD, FAMILY) as recorder:
+        for seed in range(12):
+            activation = Activation.RELU if seed % 3 == 0 else Activation.NONE
+            case, _ = layer(OpKind.DEPTHWISE_CONV_2D, seed, (-3.0, 2.5), activation, (1 << 30) - 2)
+            assert max(shift for _, shift in channel_factors(case.graph, case.op)) == 1
+            np.testing.assert_array_equal(run_whole(case).reshape(-1), fixed_point(case))
+            assert mode_of(recorder, case) == PLAIN
+    recorder.check(toolchain)
+
+
+@compilers
+@pytest.mark.parametrize(("kernel", "columns"), [(3, 6), (3, 2), (5, 2), (7, 2), (5, 6)])
+def test_depthwise_factors_of_1_to_2_on_every_path(toolchain, kernel, columns):
+    """Tiles of columns and single columns, of one to four vectors a channel."""
+    with recording(BOARD, FAMILY) as recorder:
+        for seed, activation in enumerate((Activation.NONE, Activation.RELU)):
+            case = steep(seed, kernel, columns, activation)
+            run_whole(case)
+            assert mode_of(recorder, case) == PLAIN
+    recorder.check(toolchain)
+
+
+def steep(seed, kernel, columns, activation):
+    """A depthwise layer on small numbers, with factors below and above 1 side by side."""
+    rng, channels = np.random.default_rng(seed), 36
+    scales = tuple(float(np.float32(2.0**e)) for e in rng.uniform(-4, 1, channels))
+    quant = kernelcases.Quantization(scales, (0,) * channels, 3)
+    weights = rng.integers(-3, 4, (1, kernel, kernel, channels)).astype(np.int8)
+    weights = kernelcases.constant("w", weights, quant)
+    biases = kernelcases.constant("b", rng.integers(-30, 30, channels).astype(np.int32), None)
+    shape, around = (1, 5, columns, channels), kernel // 2
+    x, y = (kernelcases.activation_tensor(name, shape, 1.0, zero) for name, zero in (("x", 0), ("y", -7)))
+    attrs = DepthwiseAttrs((1, 1), (1, 1), Pad(around, around, around, around), activation, 1)
+    values = rng.integers(-5, 6, shape).astype(np.int8)
+    return kernelcases.case(OpKind.DEPTHWISE_CONV_2D, attrs, [x], [weights, biases], y, [values])
 
 
 @compilers

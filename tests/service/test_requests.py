@@ -302,7 +302,7 @@ def test_a_file_that_is_not_the_one_that_the_client_saw_is_refused(tmp_path: Pat
     path.write_bytes(zoo.build(NET))
     seen = {"path": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     path.write_bytes(zoo.build(f"{NET}:seed=1"))
-    with pytest.raises(UsageError, match="the model changed between the request and now") as caught:
+    with pytest.raises(UsageError, match="the model changed after the request was made") as caught:
         handle({"kind": "plan", "model": seen, "board": "host"})
     assert caught.value.path == str(path)
     board = tmp_path / "mine.toml"

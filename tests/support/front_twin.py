@@ -13,6 +13,8 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 
+import pytest
+
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
@@ -26,9 +28,11 @@ from buildtool.plan.schedule.schedule import run, schedule
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import SOURCE, BufferKind, Group, Plan, Region, Scheme, Step
 from buildtool.target import catalogue
-from buildtool.target.costs import COST_UNITS, Pricer, Rings, geometry, part
+from buildtool.target.costs import COST_UNITS, Geometry, Pricer, Rings, geometry, part
 from buildtool.target.types import Contract, Target
 
+# How a plan is labelled: the same for thousands of plans of one network, and dear to work out for each.
+LABELS = ("topology_digest", "planning_digest")
 CONTRACTS = {"rows": (Contract.ROW, Contract.PIXEL), "elementwise": (Contract.PIXEL,), "none": ()}
 Front = list[tuple[int, int]]
 
@@ -196,6 +200,7 @@ class Twin:
         timeline = Timeline.of(self.graph, regions, self.image)
         return assemble(timeline, self.target, self.kernels, strategy="twin", in_place=self.in_place)
 
+    @functools.lru_cache(maxsize=4096)  # noqa: B019
     def steps(self, region: Region) -> tuple[Step, ...]:
         return schedule(region, self.graph, self.image)
 
@@ -215,14 +220,14 @@ class Twin:
                 _, _, width, channels = self.graph.tensors[self.graph.inputs[0]].nhwc
                 total += self.pricer.row(width * channels)
                 continue
-            of = geometry(self.graph, self.graph.ops[s.op])
+            of = self.geometries[s.op]
             if s.op in poolings:
                 total += self.pricer.sums(of, s.y1 - s.y0, s.x1 - s.x0)
             else:
                 rows = part(of, 0, s.y0, s.y1)
                 columns = part(of, 1, s.x0, s.x1, self.rings(region, s.op, first))
                 total += self.pricer.cost(self.kernels[s.op], of, rows, columns)
-        total += sum(self.pricer.sums_end(geometry(self.graph, self.graph.ops[p])) for p in poolings)
+        total += sum(self.pricer.sums_end(self.geometries[p]) for p in poolings)
         assert total * COST_UNITS == int(total * COST_UNITS)
         return int(total * COST_UNITS)
 
@@ -240,9 +245,14 @@ class Twin:
         return Rings(max(held.get(t, 0) for t in op.inputs), held.get(op.outputs[0], 0))
 
     @functools.cached_property
+    def geometries(self) -> list[Geometry]:
+        return [geometry(self.graph, op) for op in self.graph.ops]
+
+    @functools.cached_property
     def pricer(self) -> Pricer:
         return Pricer(self.target.costs)
 
+    @functools.lru_cache(maxsize=4096)  # noqa: B019
     def bytes(self, region: Region, first: int) -> int:
         """Aligned live bytes: all that a region holds at any time, less what output and input share."""
         plan, steps = self.plan(region, first), self.steps(region)
@@ -309,6 +319,12 @@ class Twin:
                 found += [(max(a, b), v + w) for a, v in best[first] for b, w in own]
             best.append(undominated(found))
         return best[-1]
+
+
+def without_labels(patch: pytest.MonkeyPatch) -> None:
+    """Plans are assembled without their digests."""
+    for name in LABELS:
+        patch.setattr(f"buildtool.plan.assemble.assemble.{name}", lambda _: "")
 
 
 def undominated(points) -> Front:

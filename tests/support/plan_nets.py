@@ -17,7 +17,7 @@ _CONTRACTS = {
 }
 
 
-COST = "20 + 10 * outputs + macs + 4 * oh * (ow % 4 > 0) + columns_met - columns_inside + runs"
+COST = "20 + 10 * outputs + macs + 4 * oh * (ow % 4 > 0) + columns_met - columns_inside"
 
 
 def make_target(*, scratch="0", ram=1 << 24, reserved=0, alignment=16, cost=COST):

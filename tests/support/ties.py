@@ -55,12 +55,16 @@ def _layer(kind: OpKind, scales: np.ndarray, bias: np.ndarray, activation: Activ
 
 
 def layer(
-    kind: OpKind, seed: int, exponents: tuple[float, float], activation: Activation
+    kind: OpKind,
+    seed: int,
+    exponents: tuple[float, float],
+    activation: Activation,
+    greatest: int = INT32_MAX,
 ) -> tuple[Case, int]:
     """A layer with factors of 2^exponents, and how many of its sums a VRSHL alone would round wrongly.
 
     Half of the sums are the least that make a quotient end in a half, or one beside; the other half are
-    anything.
+    anything, up to the greatest.
     """
     rng = np.random.default_rng(seed)
     scales = (2.0 ** rng.uniform(*exponents, CHANNELS)).astype(np.float32)
@@ -71,7 +75,7 @@ def layer(
     bias = -(-((halves << 31) - (1 << 30)) // np.maximum(multipliers, 1))
     bias = np.clip(bias + rng.choice([0, 0, -1, 1], CHANNELS), INT32_MIN, INT32_MAX)
     anything = rng.integers(INT32_MIN, INT32_MAX, CHANNELS, endpoint=True) >> rng.integers(0, 32, CHANNELS)
-    bias = np.where(rng.random(CHANNELS) < 0.5, bias, anything)
+    bias = np.clip(np.where(rng.random(CHANNELS) < 0.5, bias, anything), ~greatest, greatest)
     made = _layer(kind, scales, bias, activation)
     wrong = 0
     if kind is not OpKind.FULLY_CONNECTED:

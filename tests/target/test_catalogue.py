@@ -166,31 +166,31 @@ PLAIN = one_op(OpKind.TANH, (1, 12), None, (1, 12), Attrs())
             CONV,
             "kh=3 kw=5 sh=2 sw=1 dh=1 dw=2 pt=1 pl=2 ih=9 iw=10 cin=8 oh=5 ow=10 cout=6 batch=2 groups=2"
             " multiplier=1 inputs=1440 operands=1 macs=36000 outputs=600"
-            " rows_met=13 rows_inside=3 columns_met=36 columns_inside=2 runs=1",
+            " rows_met=13 rows_inside=3 columns_met=36 columns_inside=2",
         ),
         (
             DEPTHWISE,
             "kh=3 kw=3 sh=2 sw=2 dh=1 dw=1 pt=0 pl=0 ih=8 iw=8 cin=4 oh=4 ow=4 cout=8 batch=1 groups=4"
             " multiplier=2 inputs=256 operands=1 macs=1152 outputs=128"
-            " rows_met=11 rows_inside=3 columns_met=11 columns_inside=3 runs=1",
+            " rows_met=11 rows_inside=3 columns_met=11 columns_inside=3",
         ),
         (
             DENSE,
             "kh=1 kw=1 sh=1 sw=1 dh=1 dw=1 pt=0 pl=0 ih=1 iw=6 cin=20 oh=1 ow=6 cout=7 batch=1 groups=1"
             " multiplier=1 inputs=120 operands=1 macs=840 outputs=42"
-            " rows_met=1 rows_inside=1 columns_met=6 columns_inside=6 runs=1",
+            " rows_met=1 rows_inside=1 columns_met=6 columns_inside=6",
         ),
         (
             POOL,
             "kh=2 kw=3 sh=2 sw=2 dh=1 dw=1 pt=1 pl=1 ih=7 iw=7 cin=3 oh=4 ow=4 cout=3 batch=1 groups=1"
             " multiplier=1 inputs=147 operands=1 macs=0 outputs=48"
-            " rows_met=7 rows_inside=3 columns_met=10 columns_inside=2 runs=1",
+            " rows_met=7 rows_inside=3 columns_met=10 columns_inside=2",
         ),
         (
             PLAIN,
             "kh=1 kw=1 sh=1 sw=1 dh=1 dw=1 pt=0 pl=0 ih=1 iw=1 cin=12 oh=1 ow=1 cout=12 batch=1 groups=1"
             " multiplier=1 inputs=12 operands=1 macs=0 outputs=12"
-            " rows_met=1 rows_inside=1 columns_met=1 columns_inside=1 runs=1",
+            " rows_met=1 rows_inside=1 columns_met=1 columns_inside=1",
         ),
     ],
     ids=["conv", "depthwise", "dense", "pool", "plain"],
@@ -198,7 +198,7 @@ PLAIN = one_op(OpKind.TANH, (1, 12), None, (1, 12), Attrs())
 def test_features_are_the_operator_s_geometry(graph_op, expected):
     found = features(*graph_op)
     wanted = {name: int(value) for name, value in (pair.split("=") for pair in expected.split())}
-    assert found == {**wanted, "runs": 1}
+    assert found == wanted
     assert found.keys() == VARIABLES
 
 

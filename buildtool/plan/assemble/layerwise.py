@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from buildtool.errors import UsageError, did_you_mean
+from buildtool.errors import UsageError, did_you_mean, suggest
 from buildtool.graph.types import Graph
-from buildtool.modes import Image, InPlace
+from buildtool.modes import Image, InPlace, Strategy
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.plan.schedule.timeline import Timeline
@@ -37,6 +37,10 @@ def plan(
     """
     for name, value, known in (("in_place", in_place, IN_PLACE), ("image", image, IMAGES)):
         if value not in known:
+            if value == Image.STREAM:
+                text = "layer by layer the whole image has to be there, and 'stream' delivers it row by row"
+                helps = [suggest(image=Image.OVERWRITABLE), suggest(strategy=Strategy.BEST)]
+                raise UsageError(text, option="image", hint=helps)
             raise UsageError(f"{name} cannot be '{value}'", hint=did_you_mean(value, known))
     kernels = catalogue.select_all(target, graph)
     regions = tuple(

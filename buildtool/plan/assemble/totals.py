@@ -1,4 +1,4 @@
-"""What a plan comes to: its work, and what the bytes of its arena count, in words."""
+"""Totals of a plan: its work, and, in words, what the bytes of its arena count."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ Edge = tuple[int, int]
 
 @dataclass(frozen=True)
 class Choice:
-    """Blocks in order, each (first layer, one past the last); `ram` in bytes of the dearest, all the MACs."""
+    """Blocks in order, each (first layer, one past the last); `ram` in bytes of the largest; all the MACs."""
 
     ram: int
     macs: int

@@ -54,7 +54,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Chain:
-    """Parts that follow each other from the start: the dearest one's bytes, all the work."""
+    """Parts that follow each other from the start: the bytes of the largest one, all the work."""
 
     ram: int
     macs: int

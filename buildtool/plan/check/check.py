@@ -1,6 +1,6 @@
 """Proves a plan legal for a graph and a target, without trusting who made it.
 
-What the plan says about itself is not believed: lifetimes are told from the steps anew, overlaps are
+Nothing that the plan says about itself is trusted: lifetimes are computed from the steps anew, overlaps are
 replayed row by row, a streamed plan runs on a model of its memory in which every byte knows what it
 holds. The checker makes its own timeline of the plan's regions.
 
@@ -289,7 +289,7 @@ def _check_conflicts(plan: Plan, allowed: set[tuple[int, int]]) -> None:
 
 
 def _check_totals(plan: Plan, graph: Graph, steps: Sequence[Step]) -> None:
-    """Multiply-accumulates are those of the schedule, and the bound is one."""
+    """Multiply-accumulates are those of the schedule, and the stated lower bound is one."""
     macs = sum(pixel_macs(graph, graph.ops[s.op], (s.y1 - s.y0) * (s.x1 - s.x0)) for s in steps)
     if (plan.macs, plan.macs_layerwise) != (macs, total_macs(graph)):
         raise PlanError(f"the plan declares {plan.macs} MACs, its steps execute {macs}")

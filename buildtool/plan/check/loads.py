@@ -1,4 +1,4 @@
-"""Constants that are brought into the arena: each load has a buffer of its own, for as long as it is read."""
+"""Constants that are loaded into the arena: each load has a buffer of its own, for as long as it is read."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Piece:
 
 
 def pieces(graph: Graph, buffer: Buffer, tensor: int, rows: Span, columns: Span) -> Iterator[Piece]:
-    """Where a window of a tensor lies in its buffer, in runs as long as they are."""
+    """Where a window of a tensor lies in its buffer, in the longest contiguous runs."""
     described = graph.tensors[tensor]
     batch, height, width, channels = described.nhwc
     pixel = channels * described.dtype.size

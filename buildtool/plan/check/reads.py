@@ -1,4 +1,4 @@
-"""What an operator reads for a window of its output, told from its attributes and shapes alone.
+"""What an operator reads for a window of its output, from its attributes and shapes alone.
 
 The checker's own: the planner has the same knowledge in `schedule.receptive`, and neither uses the other.
 """

@@ -23,12 +23,12 @@ from buildtool.target.types import Contract, KernelVariant
 # Tags of bytes that are no tensor's; a tensor's bytes have its number and their own, 32 bits each.
 _SCRATCH = -3  # less the operator's position
 _CONSTANTS = 1 << 61  # plus the operator's position
-_SUMS = 1 << 62
+_SUMS = 1 << 62  # plus the position of the accumulating operator
 
 
 @dataclass(frozen=True)
 class _Operator:
-    """What the replay of a step needs to know of its operator, told once."""
+    """What the replay of a step needs to know of its operator, found out once."""
 
     op: Op
     reads: tuple[Read, ...]

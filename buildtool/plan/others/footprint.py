@@ -48,7 +48,7 @@ def footprint(flow: Flow, *, weights: str = "flash", order: str = "given") -> tu
 
 
 def _no_worse(flow: Flow, other: Flow, weights: str) -> Flow:
-    """The order is the best for activations alone; weights that are loaded may turn that round."""
+    """The order is best for activations alone; with weights that are loaded another may be better."""
     with_weights = weights == "load"
     before, after = (peak(lives(f, weights=with_weights)) for f in (flow, other))
     return other if after < before else flow

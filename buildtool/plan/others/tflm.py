@@ -78,7 +78,7 @@ def planned_file(data: bytes, *, path: str = "") -> tuple[bytes, Allocation]:
 
 @contextmanager
 def _names_the_file(path: str) -> Iterator[None]:
-    """Errors get the file's path; what the accessors of the schema raise is the file's fault."""
+    """Errors get the file's path; what the schema's accessors raise means that the file is damaged."""
     try:
         yield
     except BuildtoolError as error:

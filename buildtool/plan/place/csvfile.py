@@ -53,7 +53,7 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
                 raise ModelError(f"the line has {len(row)} values, the table {len(columns)} columns")
             values = {column: value.strip() for column, value in zip(columns, row, strict=True)}
             if values["id"] in seen:
-                raise ModelError(f"the id '{values['id']}' stands for a second buffer")
+                raise ModelError(f"the id '{values['id']}' occurs twice")
             if len(items) == MOST_ITEMS:
                 raise ModelError(f"the table has more than {MOST_ITEMS} buffers")
             names.append(values["id"])
@@ -74,7 +74,7 @@ def _columns(row: Sequence[str]) -> list[str]:
             raise ModelError(f"there is no column '{name}'", hint=hint)
     for name in columns:
         if name not in _KNOWN:
-            raise ModelError(f"the column '{name}' has no meaning here", hint=hint)
+            raise ModelError(f"the column '{name}' is not known", hint=hint)
         if columns.count(name) > 1:
             raise ModelError(f"the column '{name}' occurs twice", hint=hint)
     return columns

@@ -1,4 +1,4 @@
-"""What one run of the search came to."""
+"""The result of one run of the search."""
 
 from __future__ import annotations
 

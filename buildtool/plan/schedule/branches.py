@@ -112,7 +112,7 @@ class Progress:
 def branches(graph: Graph, group: Group, tensor: int) -> Branches:
     """The lanes of a group that is fed through `tensor`.
 
-    Raises PlanError where an operator feeds none of the others, and where ways from one tensor to the
+    Raises PlanError where an operator feeds none of the others, and where paths from one tensor to the
     group's output differ in their strides.
     """
     made = {graph.ops[p].outputs[0]: i for i, p in enumerate(group.ops)}
@@ -131,7 +131,7 @@ def branches(graph: Graph, group: Group, tensor: int) -> Branches:
 
 
 def _stride(graph: Graph, lanes: list[Lane]) -> int:
-    """Rows of the input that one row of the output goes down, the same along every way."""
+    """Rows of the input that one row of the output goes down, the same along every path."""
     strides: dict[int, int] = {len(lanes) - 1: 1}
     for index in range(len(lanes) - 1, -1, -1):
         place = graph.ops[lanes[index].position].place
@@ -140,5 +140,5 @@ def _stride(graph: Graph, lanes: list[Lane]) -> int:
         for read in lanes[index].reads:
             stride = strides[index] * read.axis.stride
             if strides.setdefault(read.lane, stride) != stride:
-                raise PlanError("two ways from one tensor to it have different strides", operator=place)
+                raise PlanError("two paths from one tensor to it have different strides", operator=place)
     return strides.get(INPUT, 1)

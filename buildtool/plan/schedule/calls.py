@@ -38,16 +38,16 @@ class Ranges(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Of all of them together."""
+        """The sum of the ranges' lengths."""
         return int((self.high - self.low).sum())
 
     def without_empty(self) -> Ranges:
-        """Those that are not empty."""
+        """The ranges that are not empty."""
         kept = self.low < self.high
         return self if kept.all() else Ranges(self.low[kept], self.high[kept])
 
     def joined(self, other: Ranges) -> Ranges:
-        """From where either begins to where either ends."""
+        """The ranges from where either begins to where either ends."""
         return Ranges(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
 
@@ -63,12 +63,12 @@ class Calls(NamedTuple):
 
     @property
     def times(self) -> int:
-        """Kernel calls."""
+        """The number of kernel calls."""
         return len(self.rows.low) * len(self.columns.low)
 
     @property
     def pixels(self) -> int:
-        """Pixels that are made in all of them, repetitions included."""
+        """The number of pixels that all calls make, repetitions included."""
         return self.rows.length * self.columns.length
 
 
@@ -85,7 +85,7 @@ def gained(ends: Numbers) -> Ranges:
 
 
 def all_of(size: int) -> Ranges:
-    """The one range of everything."""
+    """The one range that covers everything."""
     return Ranges(np.array([0]), np.array([size]))
 
 

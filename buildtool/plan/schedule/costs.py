@@ -7,8 +7,8 @@ cost, times how often they occur.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,8 +38,8 @@ def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Pa
     found: dict[Part, int] = {}
     for size in np.flatnonzero(np.bincount((high - low)[inside])).tolist():
         begin = low[inside & (high - low == size)]
-        for (joined, runs), times in _in_memory(begin, size, (stride, pad, extent), rings):
-            found[Part(size, size * kernel, joined, 0, runs)] = times
+        for some, times in _in_memory(of, axis, begin, size, rings):
+            found[some] = found.get(some, 0) + times
     for a, b in zip(low[~inside].tolist(), high[~inside].tolist(), strict=True):
         at_border = part(of, axis, a, b, rings)
         found[at_border] = found.get(at_border, 0) + 1
@@ -47,25 +47,19 @@ def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Pa
 
 
 def _in_memory(
-    begin: Numbers, size: int, window: tuple[int, int, int], rings: Rings
-) -> list[tuple[tuple[int, int], int]]:
-    """((outputs whose window is in one piece, pieces of the outputs), how often) of ranges of `size`.
+    of: Geometry, axis: int, begin: Numbers, size: int, rings: Rings
+) -> Iterator[tuple[Part, int]]:
+    """The parts that ranges of `size` are, whose windows lie in the input, and how often each occurs.
 
-    `window`: stride, padding and extent along the axis; all of it lies in the input.
+    How such a range lies in the rings depends on where in them it begins.
     """
     if not any(rings):
-        return [((size, 1), len(begin))]
-    stride, pad, extent = window
-    columns = begin[:, None] + np.arange(size)
-    joined, broken = np.full(len(begin), size), np.zeros(columns.shape, bool)
-    if rings.input:
-        joined = ((columns * stride - pad) % rings.input + extent <= rings.input).sum(axis=1)
-        if stride == extent == 1:
-            broken |= columns % rings.input == 0
-    if rings.output:
-        broken |= columns % rings.output == 0
-    pieces = 1 + broken[:, 1:].sum(axis=1)
-    return list(Counter(zip(joined.tolist(), pieces.tolist(), strict=True)).items())
+        yield part(of, axis, int(begin[0]), int(begin[0]) + size), len(begin)
+        return
+    again = math.lcm(*(ring for ring in rings if ring))
+    _, first, times = np.unique(begin % again, return_index=True, return_counts=True)
+    for low, count in zip(begin[first].tolist(), times.tolist(), strict=True):
+        yield part(of, axis, low, low + size, rings), count
 
 
 def calls_cost(pricer: Pricer, kernel: KernelVariant, of: Geometry, rows: Parts, columns: Parts) -> float:

@@ -52,7 +52,7 @@ def needs(graph: Graph, group: Group) -> dict[int, Axes]:
 
 def _joined(a: Axes, b: Axes, place: str) -> Axes:
     if (a[0].stride, a[1].stride) != (b[0].stride, b[1].stride):
-        raise PlanError("two ways from one tensor to it have different strides", operator=place)
+        raise PlanError("two paths from one tensor to it have different strides", operator=place)
     return union(a[0], b[0]), union(a[1], b[1])
 
 

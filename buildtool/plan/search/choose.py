@@ -256,7 +256,8 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
 def _too_much_work(found: Front, limits: Limits) -> PlanError:
     """Memory would suffice, but for a limit on work or cost."""
     asked = f"F of at most {limits.f}" if limits.cost is None else f"a cost of at most {limits.cost:,.0f}"
-    return PlanError(f"no plan of at most {limits.ram} bytes has {asked}", hint=_ways_out(found, limits))
+    within = "" if limits.ram >= NO_LIMIT else f" of at most {limits.ram} bytes"
+    return PlanError(f"no plan{within} has {asked}", hint=_ways_out(found, limits))
 
 
 def _ways_out(found: Front, limits: Limits) -> list[Hint]:

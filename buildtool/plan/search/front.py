@@ -1,7 +1,7 @@
 """The front as the rest of the product sees it: points, each of which can be made into a plan.
 
-It is exact: every way in the space below, each assembled into a plan and measured, none of them beats a
-point in both numbers (tests/support/front_twin.py does just that for small networks).
+It is exact: no plan in the space below beats a point of the front in both memory and work. For small
+networks tests/support/front_twin.py assembles and measures every plan of the space to check this.
 
 Live bytes are aligned: of a region, all that it holds at any time (whole tensors, rings, accumulators,
 the largest workspace of its groups) counts for all of it, less the bytes of its output that may lie on

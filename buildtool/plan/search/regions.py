@@ -1,9 +1,10 @@
 """The best way to reach a cut within a limit of bytes: best first, backwards from its last region's end.
 
 A label is a partial region, from some boundary to its end: bytes of the rings so far, the largest of
-the blocks' windows, the weight so far. What it asks of what comes before it: rows of the boundary's
-tensor, and which of them, and of what residuals read, it still has to read when each is made. Labels
-that ask the same compete: one that is no better in anything than another is dropped. The next label to
+the blocks' windows, the weight so far. A label also has the rows that it
+still needs from the producer before it: rows of the boundary's tensor, and, when each of them is made, the
+lowest rows of it and of the tensors of residuals that are still to be read. Labels that need the same rows
+compete: one that is no better in anything than another is dropped. The next label to
 be continued is the one whose weight is least, with the least that everything before it can cost (see
 `LowerBounds`) added; so the first region that is no dearer than all labels left is the best.
 """
@@ -70,7 +71,7 @@ class Beside(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A partial region from `boundary` on: what it needs, and what it asks of what comes before it."""
+    """A partial region from `boundary` on: its memory, and the rows it still needs from its producer."""
 
     boundary: int
     weight: int

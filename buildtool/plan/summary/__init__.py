@@ -1,1 +1,1 @@
-"""What a plan comes to: totals, what binds, whether it fits the board."""
+"""Summaries of a plan: totals, what binds, whether it fits the board."""

@@ -1,4 +1,4 @@
-"""What a plan comes to, region by region: bytes live while it runs and what they are, work, calls, cost."""
+"""Summary of a plan, region by region: bytes live while it runs and what they are, work, calls, cost."""
 
 from __future__ import annotations
 

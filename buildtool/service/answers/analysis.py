@@ -112,12 +112,12 @@ def _verdict(prepared: Prepared) -> Verdict | NoPlan:
 
 
 def _binds(found: Sequence[Any]) -> str:
-    """The memory that is fullest, relative to what there is of it."""
+    """The memory that is fullest, relative to its size."""
     return str(max(found, key=lambda need: need.required / max(need.available, 1)).what)
 
 
 def _advice(prepared: Prepared, plan: Plan, graph: Graph, position: int) -> list[Hint]:
-    """What would bring the arena down."""
+    """What would make the arena smaller."""
     advice = []
     if needs(plan, prepared.target, 0, prepared.options)[0].excess:
         for changed in _cheaper(prepared.options):

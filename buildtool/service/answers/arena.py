@@ -10,12 +10,17 @@ from buildtool.plan.place.solver import decide, solve
 from buildtool.schema.builds import ArenaAnswer
 from buildtool.service.files import File
 
-COMMON_NODES = 4_000_000  # the budget unless told otherwise: seconds, for
-COMMON_ITEMS = 256  # that many buffers; a node's cost grows with their square
+# Nodes that the search visits by default: some seconds for COMMON_ITEMS buffers. The time of a node grows
+# with the square of the number of buffers, so that larger problems get fewer nodes.
+COMMON_NODES = 4_000_000
+COMMON_ITEMS = 256
 
 
 def arena(file: File, capacity: int | None, budget: int | None) -> ArenaAnswer:
-    """The lowest placement found, or with a capacity in bytes any that fits; `files`: it as a table."""
+    """The lowest placement that was found; with a capacity in bytes, any placement that fits.
+
+    `files` has the problem's table with the offsets.
+    """
     path, name = file.path, Path(file.path).name
     table = read_problem(file.read("the problem", MOST_BYTES), path=path)
     count = len(table.names)

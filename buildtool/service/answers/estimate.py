@@ -80,7 +80,7 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
 
 
 class _Clock:
-    """When the core and the flash are free, in seconds; the flash brings one thing after the other."""
+    """When the core and the flash are free, in seconds; the flash loads one block after the other."""
 
     def __init__(self, rate: int, bandwidth: int) -> None:
         self.rate, self.bandwidth = rate, bandwidth
@@ -88,7 +88,7 @@ class _Clock:
         self.there: dict[int, float] = {}
 
     def begin(self, load: Load, graph: Graph) -> None:
-        """Begins to bring all of an operator's constants, or the first slice."""
+        """Starts to load all of an operator's constants, or the first slice of them."""
         self._bring(load.op, load.size / _parts(load, graph))
 
     def _bring(self, op: int, size: float) -> None:
@@ -96,11 +96,11 @@ class _Clock:
         self.there[op] = self.flash
 
     def wait(self, loads: Sequence[Load]) -> None:
-        """Until these constants are there."""
+        """Waits until these constants are loaded."""
         self.now = max([self.now, *(self.there[load.op] for load in loads)])
 
     def run(self, macs: int, here: Sequence[Load], later: Sequence[Load], graph: Graph) -> None:
-        """Computes a region; what later ones need comes meanwhile."""
+        """Computes a region; the constants of later regions are loaded meanwhile."""
         cut = next((load for load in here if load.channels), None)
         parts = _parts(cut, graph) if cut else 1
         for part in range(parts):
@@ -118,7 +118,7 @@ class _Clock:
 
 
 def _parts(load: Load, graph: Graph) -> int:
-    """How many times constants come for an operator."""
+    """The number of parts in which an operator's constants are loaded."""
     if not load.channels:
         return 1
     channels = graph.tensors[graph.ops[load.op].inputs[1]].shape[0]

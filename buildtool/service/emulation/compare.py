@@ -108,7 +108,9 @@ def difference(
         want = np.ascontiguousarray(expected[t]).reshape(-1).view(tensor.dtype.value)
         have = np.frombuffer(raw, tensor.dtype.value)
         if have.size != want.size:
-            raise ToolError(f"{have.size} elements came back, {want.size} were expected", tensor=tensor.name)
+            raise ToolError(
+                f"{have.size} elements were returned, {want.size} were expected", tensor=tensor.name
+            )
         unequal = have != want
         if t in partial:
             unequal &= np.frombuffer(partial[t], np.uint8)[:: tensor.dtype.size] != 0

@@ -99,12 +99,14 @@ def execute(
 
 
 def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> Outcome:
-    """The files that the test firmware wrote, taken apart."""
+    """Reads the files that the test firmware wrote."""
     report = _report(result.files["report.txt"].decode("ascii", "replace"))
     if report.get("sets") != sets:
         raise ToolError(f"the firmware ran {report.get('sets')} of {sets} inputs:\n{result.text[-2000:]}")
     if not report.get("guard_ok"):
-        raise ToolError("the network wrote outside its arena", hint="this is a fault of buildtool: report it")
+        raise ToolError(
+            "the network wrote outside its arena", hint="this is an error in buildtool: please report it"
+        )
     traces, computed, partial = _traces(result.files.get("trace.bin", b""), sets, graph)
     return Outcome(
         _outputs(graph, result.files["output.bin"], sets),
@@ -161,10 +163,10 @@ def _traces(
     records = _records(data)
     each, rest = divmod(len(records), sets)
     if rest or any(t >= len(graph.tensors) for t, _, _ in records):
-        raise ToolError("the trace is not whole")
+        raise ToolError("the trace ends in the middle of a record")
     found = [_assembled(records[i * each : (i + 1) * each], graph) for i in range(sets)]
     if any(masks != found[0][1] for _, masks in found):
-        raise ToolError("not every invoke computed the same parts")
+        raise ToolError("the invokes did not all compute the same parts of the tensors")
     computed: dict[int, int] = {}
     for tensor, _, part in records[:each]:
         computed[tensor] = computed.get(tensor, 0) + len(part)
@@ -184,7 +186,9 @@ def _assembled(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes
         if len(made) != len(value):
             raise ToolError("a traced part lies outside its tensor", tensor=graph.tensors[t].name)
         if np.any(mask & (value != made)):
-            raise ToolError("a part that was computed again differs", tensor=graph.tensors[t].name)
+            raise ToolError(
+                "a part that was computed twice differs between the two times", tensor=graph.tensors[t].name
+            )
         value[:] = made
         mask[:] = True
     partial = {t: mask.tobytes() for t, mask in known.items() if not mask.all()}

@@ -1,4 +1,4 @@
-"""What a network is fed with: seeded random inputs, or a user's .npy file."""
+"""The inputs of a network: seeded random values, or a user's .npy file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Compiles C and assembly files to objects, through a per-user cache keyed by content.
 
-A cache entry is the SHA-256 of an object and the object. The cache is never in the way: an entry that
-is damaged is compiled anew, a folder that cannot be read or written is as good as none.
+A cache entry is the SHA-256 of an object and the object. The cache never makes a build fail: an entry that
+is damaged is compiled anew, a folder that cannot be read or written is not used.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from buildtool.service.firmware.includes import reads
 CACHE_BYTES = 256 << 20  # above this the oldest objects go
 _DIGEST_BYTES = 32
 _STALE_SECONDS = 3600  # a half-written entry this old belongs to nobody any more
+_TRIM_SECONDS = 60  # between two looks at the whole cache, which may hold ten thousand objects
+_TRIMMED = "trimmed"  # the empty file whose time says when that was
 _LINES_SHOWN = 20  # of what a tool said
 
 
@@ -59,17 +61,16 @@ def compile_all(compiler: Compiler, units: Sequence[Unit], folder: Path) -> list
     cache = cache_folder()
     folder = folder.absolute()  # compilers run in the folders of their sources
 
-    def one(numbered: tuple[int, Unit]) -> Path:
+    def one(numbered: tuple[int, Unit]) -> tuple[Path, bool]:
         number, unit = numbered
         target = folder / f"{number:03d}_{unit.source.stem}.o"
-        _compile(compiler, unit, target, cache)
-        return target
+        return target, _compile(compiler, unit, target, cache)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        objects = list(pool.map(one, enumerate(units)))
-    if cache is not None:
+        made = list(pool.map(one, enumerate(units)))
+    if cache is not None and any(kept for _, kept in made) and _is_time(cache):
         _trim(cache)
-    return objects
+    return [target for target, _ in made]
 
 
 def _include_folders(compiler: Compiler, unit: Unit) -> Iterator[Path]:
@@ -95,13 +96,14 @@ def _key(compiler: Compiler, unit: Unit) -> str | None:
     return digest.hexdigest()
 
 
-def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path | None) -> None:
+def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path | None) -> bool:
+    """Makes the object, or takes it from the cache; whether the cache has grown."""
     key = _key(compiler, unit)
     kept = cache / f"{key}.o" if key and cache is not None else None
     known = _read(kept) if kept is not None else None
     if known is not None:
         target.write_bytes(known)
-        return
+        return False
     includes = [f"-I{folder.absolute()}" for folder in unit.includes]
     # the source is named relative to its own folder: no path of this machine gets into the object
     command = [
@@ -117,6 +119,7 @@ def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path | None) -
     run(command, f"compiling {unit.source.name}", cwd=unit.source.parent)
     if kept is not None:
         _keep(target.read_bytes(), kept)
+    return kept is not None
 
 
 def _read(kept: Path) -> bytes | None:
@@ -147,19 +150,36 @@ def _keep(data: bytes, kept: Path) -> None:
             raise
 
 
+def _is_time(cache: Path) -> bool:
+    """Whether the cache was last looked through long ago; it is now, if so."""
+    mark = cache / _TRIMMED
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            if 0 <= time.time() - mark.stat().st_mtime < _TRIM_SECONDS:
+                return False
+        mark.touch()
+    except OSError:
+        return False
+    return True
+
+
 def _trim(cache: Path) -> None:
     """Removes the oldest objects once the cache has grown over its size, and what was left half-written."""
     with contextlib.suppress(OSError):
-        for part in cache.glob("*.part"):
-            if time.time() - part.stat().st_mtime > _STALE_SECONDS:
-                part.unlink(missing_ok=True)
-        entries = [(entry.stat(), entry) for entry in cache.glob("*.o")]
-        total = sum(stat.st_size for stat, _ in entries)
+        entries: list[tuple[int, str, int]] = []
+        with os.scandir(cache) as found:
+            for entry in found:
+                stat = entry.stat()
+                if entry.name.endswith(".o"):
+                    entries.append((stat.st_mtime_ns, entry.path, stat.st_size))
+                elif entry.name.endswith(".part") and time.time() - stat.st_mtime > _STALE_SECONDS:
+                    Path(entry.path).unlink(missing_ok=True)
+        total = sum(size for _, _, size in entries)
         if total <= CACHE_BYTES:
             return
-        for stat, entry in sorted(entries, key=lambda pair: (pair[0].st_mtime_ns, pair[1].name)):
-            entry.unlink(missing_ok=True)
-            total -= stat.st_size
+        for _, path, size in sorted(entries):
+            Path(path).unlink(missing_ok=True)
+            total -= size
             if total <= CACHE_BYTES * 8 // 10:
                 return
 

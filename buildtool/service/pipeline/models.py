@@ -98,7 +98,7 @@ def tflite_file(model: Model, source: Graph | None = None) -> bytes:
     try:
         return write_model(source or _read(model))
     except UnsupportedError as error:
-        error.hints = error.hints or (suggest("no .tflite file says the same", reference="numpy"),)
+        error.hints = error.hints or (suggest("no .tflite file can express this", reference="numpy"),)
         raise error.at(path=model.path) from None
 
 

@@ -22,7 +22,7 @@ class Need:
 
     @property
     def excess(self) -> int:
-        """Bytes that are missing; 0 when it fits."""
+        """Bytes by which the requirement exceeds the memory; 0 when it fits."""
         return max(0, self.required - self.available)
 
 

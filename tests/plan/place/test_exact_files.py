@@ -45,10 +45,10 @@ def test_a_solution_reads_back_as_the_problem_with_every_offset() -> None:
     [
         (b"", 1, "no column 'id'"),
         (b"a,b\n", 1, "no column 'id'"),
-        (b"id,lower,upper,size,gaps\n", 1, "the column 'gaps' has no meaning"),
+        (b"id,lower,upper,size,gaps\n", 1, "the column 'gaps' is not known"),
         (b"id,lower,upper,size,size\n", 1, "the column 'size' occurs twice"),
         (HEADER + b"a,0,1,5\nb,0,1\n", 3, "the line has 3 values, the table 4 columns"),
-        (HEADER + b"a,0,1,5\na,0,1,5\n", 3, "the id 'a' stands for a second buffer"),
+        (HEADER + b"a,0,1,5\na,0,1,5\n", 3, "the id 'a' occurs twice"),
         (HEADER + b"a,1,1,5\n", 2, "the buffer ends at 1, but begins only at 1"),
         (HEADER + b"a,0,1,-5\n", 2, "a size of -5"),
         (HEADER + b"a,0,1,5.0\n", 2, "size is '5.0'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from buildtool.plan.search.choose import Limits, best_plan
 from buildtool.plan.search.front import Settings, front
 from buildtool.plan.summary.summary import summarize
 from buildtool.plan.types import SOURCE
-from buildtool.target.costs import Geometry, Rings, part, variables, whole
+from buildtool.target.costs import Geometry, Pricer, Rings, part, variables, whole
 from buildtool.target.registry import load_target
 
 ONE = dict.fromkeys(Geometry._fields, 1) | {"pt": 0, "pl": 0}
@@ -96,6 +97,22 @@ def test_parts_are_the_parts_of_each_range(shape, ranges, rings):
     high = low + np.array([n for _, n in ranges])
     each = Counter(part(of, 1, a, a + n, Rings(*rings)) for a, n in ranges)
     assert dict(parts(of, 1, Ranges(low, high), Rings(*rings))) == dict(each)
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.integers(0, 9), st.integers(1, 12), st.sampled_from([0, 2, 3, 5]), st.sampled_from([1, 3]))
+def test_columns_in_pieces_cost_what_the_pieces_cost(low, size, ring, kernel):
+    """As if each piece were a call of its own, but for what a call without columns costs."""
+    sizes = {"iw": 30, "ow": 30, "kw": kernel, "pl": kernel // 2}
+    of = Geometry(**(ONE | sizes))
+    target = make_target(cost="200 + 7 * oh + 9 * ceil_div(ow, 4) + 5 * (ow % 4 > 0) + 3 * columns_inside")
+    kernel_, pricer = target.kernels[0], Pricer(target.costs)
+    row, found = part(of, 0, 0, 1), part(of, 1, low, low + size, Rings(0, ring))
+    cuts = [low, *(x for x in range(low + 1, low + size) if ring and x % ring == 0), low + size]
+    ends = list(pairwise(cuts))
+    alone = sum(pricer.cost(kernel_, of, row, part(of, 1, a, b)) for a, b in ends)
+    assert pricer.cost(kernel_, of, row, found) == alone - (len(ends) - 1) * (207 + pricer.call)
+    assert sum(piece.size for piece in found.pieces) == size * (len(ends) > 1)
 
 
 def _geometry(op, oh, ow, cin, cout, kernel, stride):

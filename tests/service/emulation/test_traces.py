@@ -34,17 +34,17 @@ def test_parts_make_a_tensor_and_repeated_parts_count_as_work(graph):
 def test_a_part_that_comes_out_otherwise_the_second_time_is_an_error(graph):
     out = graph.outputs[0]
     data = _record(out, 0, range(16)) + _record(out, 4, [4, 5, 7])
-    with pytest.raises(ToolError, match="computed again differs"):
+    with pytest.raises(ToolError, match="computed twice differs"):
         _traces(data, 1, graph)
 
 
 def test_a_trace_that_ends_early_is_an_error(graph):
     out = graph.outputs[0]
-    with pytest.raises(ToolError, match="not whole"):
+    with pytest.raises(ToolError, match="middle of a record"):
         _traces(_record(out, 0, range(16)) * 3, 2, graph)
     with pytest.raises(ToolError, match="same parts"):
         _traces(_record(out, 0, range(16)) + _record(out, 0, range(8)), 2, graph)
-    with pytest.raises(ToolError, match="not whole"):
+    with pytest.raises(ToolError, match="middle of a record"):
         _traces(_record(99, 0, range(8)), 1, graph)
 
 

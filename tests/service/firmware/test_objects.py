@@ -240,6 +240,24 @@ def test_the_oldest_objects_go_when_the_cache_is_full(tree, cache, monkeypatch):
     assert left == list(range(1006 - len(left), 1006))
 
 
+def test_the_cache_is_looked_through_after_it_grew_and_once_in_a_while(tree, cache, monkeypatch):
+    looks = []
+    monkeypatch.setattr(objects, "_trim", looks.append)
+    compiled(tree, flags=("-DX=1",))
+    assert looks == [cache]
+    compiled(tree, flags=("-DX=2",))  # soon after
+    assert looks == [cache]
+    mark = cache / objects._TRIMMED
+    os.utime(mark, (time.time() - 100,) * 2)
+    compiled(tree, flags=("-DX=2",))  # nothing new
+    assert looks == [cache]
+    compiled(tree, flags=("-DX=3",))
+    assert looks == [cache, cache]
+    os.utime(mark, (time.time() + 1000,) * 2)  # by a clock that was wrong
+    compiled(tree, flags=("-DX=4",))
+    assert looks == [cache] * 3
+
+
 def test_entries_left_half_written_are_removed_once_old(cache):
     cache.mkdir(parents=True)
     old, young = cache / "a.part", cache / "b.part"
