@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from buildtool.plan.place.arena import Permission, Problem, Solution, height, round_up
 from buildtool.plan.place.bounds import bound
@@ -29,8 +30,7 @@ class Fit(enum.Enum):
     BEST = "best"  # the tightest; the top of the arena only if there is no other
 
 
-@dataclass(frozen=True)
-class _Neighbour:
+class _Neighbour(NamedTuple):
     """An item live at the same time; at offset o it forbids offsets between o - below and o + above."""
 
     item: int
@@ -187,28 +187,39 @@ def _place(ready: _Ready, order: Sequence[int], fit: Fit) -> list[int]:
     for i, item in enumerate(problem.items):
         if item.offset is not None:
             offsets[i] = item.offset
+    first = fit is Fit.FIRST
     for i in order:
         if offsets[i] < 0:
-            forbidden = sorted(
-                (offsets[n.item] - n.below, offsets[n.item] + n.above)
-                for n in ready.neighbours[i]
-                if offsets[n.item] >= 0
-            )
-            offsets[i] = _gap(forbidden, problem.items[i].alignment, fit)
+            forbidden = [
+                (offset - below, offset + above)
+                for other, below, above in ready.neighbours[i]
+                if (offset := offsets[other]) >= 0
+            ]
+            forbidden.sort()
+            alignment = problem.items[i].alignment
+            offsets[i] = (_first_gap if first else _best_gap)(forbidden, alignment)
     return offsets
 
 
-def _gap(forbidden: Sequence[tuple[int, int]], alignment: int, fit: Fit) -> int:
-    """An offset outside all of the open intervals, which come in ascending order."""
-    offset, tightest, chosen = 0, -1, -1
+def _first_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
+    """The lowest offset outside all of the open intervals, which come in ascending order."""
+    offset = 0
     for low, high in forbidden:
         if offset <= low:
-            if fit is Fit.FIRST:
-                return offset
-            if chosen < 0 or low - offset < tightest:
-                tightest, chosen = low - offset, offset
+            return offset
         if offset < high:
-            offset = round_up(high, alignment)
+            offset = -(-high // alignment) * alignment
+    return offset
+
+
+def _best_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
+    """The same in the tightest gap; above all where there is none."""
+    offset, tightest, chosen = 0, -1, -1
+    for low, high in forbidden:
+        if offset <= low and (chosen < 0 or low - offset < tightest):
+            tightest, chosen = low - offset, offset
+        if offset < high:
+            offset = -(-high // alignment) * alignment
     return offset if chosen < 0 else chosen
 
 

@@ -19,15 +19,15 @@ import numpy.typing as npt
 from buildtool.modes import InPlace
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import round_up
-from buildtool.plan.schedule.calls import branch_calls, gained, in_steps
+from buildtool.plan.schedule.calls import branch_calls
 from buildtool.plan.schedule.inner import union
 from buildtool.plan.schedule.receptive import Axis, accumulates, through
 from buildtool.plan.schedule.rings import accumulator_bytes
-from buildtool.plan.search.call_costs import CallCosts
 from buildtool.plan.search.chain import Elements
+from buildtool.plan.search.chain_costs import ChainCosts
 from buildtool.plan.search.sections import Section, section
 from buildtool.plan.types import Group, Region, Scheme
-from buildtool.target.costs import COST_UNITS, Rings
+from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Contract
 
 MOST_OPERATORS = 10  # in one block
@@ -295,13 +295,11 @@ class Blocks:
         key = (block.first, block.last, block.step, group.hand_off, made)
         if key not in self._costs:
             if block.section is not None:
-                total = self._section_cost(block.section, made)
-                asked = block.section.lanes.wanted(made)[-1]
+                self._costs[key] = self._costs_of_section(block.section, made)
             else:
-                costs = self._chain_costs(block.last, block.step, group.hand_off, made)
-                total = costs[block.last - block.first]
-                asked = max(0, min(self.e.input_rows(block.first), block.axis.high(made)))
-            self._costs[key] = total + self.e.delivery(block.first, asked)
+                costs = self._chain_costs.of(block.last, block.step, group.hand_off, made)
+                delivered = self._delivery(block.first, block.last, made)
+                self._costs[key] = costs[block.last - block.first] + delivered
         return self._costs[key]
 
     @cached_property
@@ -309,35 +307,22 @@ class Blocks:
         return {}
 
     @cached_property
-    def _chains_costs(self) -> dict[tuple[int, int, int, int], list[float]]:
-        return {}
-
-    @cached_property
-    def _calls(self) -> CallCosts:
-        return CallCosts(self.e.model)
-
-    @cached_property
-    def _rows(self) -> dict[tuple[int, int, int], list[int]]:
-        return {}
-
-    @cached_property
-    def _columns(self) -> dict[tuple[int, int], list[tuple[int, int]]]:
-        return {}
+    def _chain_costs(self) -> ChainCosts:
+        return ChainCosts(self.e, tuple(min(self._firsts(last)) for last in range(len(self.e.positions))))
 
     def none_saves(self, once: Sequence[int], least_wanted: Sequence[int]) -> bool:
         """Whether no block costs less than its elements run one by one, whatever form it has.
 
         `once`: cut -> weight of cost of all elements before it, one by one; `least_wanted`: cut -> the least
         rows that are ever wanted of the tensor before it. It asks for costs alone: no windows are laid out,
-        and blocks count that repeat too much of their work to be looked at otherwise. So False says little,
-        and no deliveries are counted.
+        and blocks count that repeat too much of their work to be looked at otherwise. So False says little.
         """
         for last, height in enumerate(self.e.heights):
             section = self.sections[last]
             wanted = {height, min(height, least_wanted[last + 1])}
             found: Iterable[tuple[int, float]] = ()
             if section is not None:
-                found = ((section.first, self._section_cost(section, made)) for made in wanted)
+                found = ((section.first, self._costs_of_section(section, made)) for made in wanted)
             if self.e.by_rows(last):
                 found = chain(found, self._costs_of_chains(last, wanted))
             if any(round(cost * COST_UNITS) < once[last + 1] - once[first] for first, cost in found):
@@ -353,85 +338,22 @@ class Blocks:
                 break
             for made in {min(height, -(-rows // step) * step) for rows in wanted}:
                 for pixels in dict.fromkeys(chain(*hand_offs)):
-                    costs = self._chain_costs(last, step, pixels, made)
+                    costs = self._chain_costs.of(last, step, pixels, made)
                     for first, own, cost in zip(firsts, hand_offs, costs, strict=True):
                         if pixels in own and (step == 1 or first < last):
-                            yield first, cost
+                            yield first, cost + self._delivery(first, last, made)
 
-    def _section_cost(self, section: Section, made: int) -> float:
-        """The calls of a section that makes so many rows."""
+    def _costs_of_section(self, section: Section, made: int) -> float:
+        """The calls of a section that makes so many rows, and what is delivered for them."""
         widths = self.e.widths[section.first : section.last + 1]
         calls = branch_calls(section.lanes, widths, made)
-        return sum(self.e.model.operator(position, own, True) for position, own in calls)
+        delivered = self.e.delivery(section.first, section.lanes.wanted(made)[-1])
+        return delivered + sum(self.e.model.operator(position, own, True) for position, own in calls)
 
-    def _chain_costs(self, last: int, step: int, pixels: int, made: int) -> list[float]:
-        """By how many elements before the last one a chain begins: its cost, deliveries not counted.
-
-        The first element reads whole rows, the others what windows keep of them.
-        """
-        key = (last, step, pixels, made)
-        if key not in self._chains_costs:
-            rows, columns = self._row_parts(last, step, made), self._column_parts(last, pixels)
-            found, after = list[float](), 0.0
-            for i, (own, (first, later)) in enumerate(zip(rows, columns, strict=True)):
-                position = self.e.positions[last - i]
-                found.append(after + self._calls.cost(position, own, first))
-                if i + 1 < len(rows):
-                    after += self._calls.cost(position, own, later)
-            self._chains_costs[key] = found
-        return self._chains_costs[key]
-
-    def _row_parts(self, last: int, step: int, made: int) -> list[int]:
-        """Of a chain's elements, last to first: the rows of their calls (see CallCosts)."""
-        key = (last, step, made)
-        if key not in self._rows:
-            ranges, found = in_steps(made, step), list[int]()
-            for e in range(last, self._lowest(last) - 1, -1):
-                found.append(self._calls.parts(self.e.positions[e], 0, ranges.without_empty()))
-                if e:
-                    ranges = ranges.read(self.e.axes_of[e][0], self.e.heights[e - 1])
-            self._rows[key] = found
-        return self._rows[key]
-
-    def _column_parts(self, last: int, pixels: int) -> list[tuple[int, int]]:
-        """Of a chain's elements, last to first: the columns of their calls, as the first one and as a later.
-
-        The first hand-offs are those of the longest chain: shorter ones do nothing in some of them.
-        """
-        key = (last, pixels)
-        if key not in self._columns:
-            width = self.e.widths[last]
-            ends = np.arange(-self._ahead(last, pixels) * pixels, width, pixels or width) + (pixels or width)
-            ends, found, kept, each = np.minimum(ends, width), list[tuple[int, int]](), 0, pixels
-            for e in range(last, self._lowest(last) - 1, -1):
-                ranges, axis, position = (
-                    gained(ends).without_empty(),
-                    self.e.axes_of[e][1],
-                    self.e.positions[e],
-                )
-                first = later = self._calls.parts(position, 1, ranges, Rings(0, kept))
-                if e:
-                    each *= axis.stride
-                    before = min(self.e.widths[e - 1], each + axis.kernel - axis.stride) if pixels else 0
-                    if before:
-                        later = self._calls.parts(position, 1, ranges, Rings(before, kept))
-                    kept = before
-                    last_read = (ends - 1) * axis.stride - axis.pad + axis.kernel
-                    ends = np.minimum(self.e.widths[e - 1], last_read)
-                found.append((first, later))
-            self._columns[key] = found
-        return self._columns[key]
-
-    def _ahead(self, last: int, pixels: int) -> int:
-        """Hand-offs before the last element's first columns: see schedule.first_column."""
-        ahead, stride, begun = 0, 1, 0  # `begun`: columns made when the last element has made none
-        for e in range(last, self._lowest(last), -1):
-            axis = self.e.axes_of[e][1]
-            stride, begun = stride * axis.stride, axis.high(begun)
-            ahead = max(ahead, -(-begun // (stride * pixels)) if pixels else 0)
-        return ahead
-
-    def _lowest(self, last: int) -> int:
-        """The lowest first element of the chains that end at `last`."""
-        *_, lowest = self._firsts(last)
-        return lowest
+    def _delivery(self, first: int, last: int, made: int) -> float:
+        """What the rows cost that are delivered for so many of a chain's."""
+        if not self.e.fed(first):
+            return 0.0
+        axis = self._axis(first, last)
+        rows = self.e.input_rows(first)
+        return self.e.delivery(first, rows if axis is None else max(0, min(rows, axis.high(made))))

@@ -200,8 +200,11 @@ class Elements:
 
     def delivery(self, first: int, rows: int) -> float:
         """What so many rows of the input of a region that begins here cost, if they are delivered."""
-        fed = self.image == Image.STREAM and self.roots[self.main(first)] == self.graph.inputs[0]
-        return self.model.delivery(rows) if fed else 0.0
+        return self.model.delivery(rows) if self.fed(first) else 0.0
+
+    def fed(self, first: int) -> bool:
+        """Whether a region that begins here reads an image that is delivered row by row."""
+        return self.image == Image.STREAM and self.roots[self.main(first)] == self.graph.inputs[0]
 
     def main(self, element: int) -> int:
         """The tensor that drives an element: what the element before it makes, or its first input."""

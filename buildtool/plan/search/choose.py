@@ -72,18 +72,14 @@ def _choose(
     """The best plan if there is one, the front, and all the plans that were looked at."""
     candidates: list[Plan] = []
     found = front(graph, target, settings, session)
-    if settings.image != Image.STREAM:
-        whole = _layerwise(graph, target, settings, limits, session)
-        if (
-            limits.objective == Objective.COST
-            and limits.allow(whole)
-            and not whole.moves
-            and found.cost_tables.nothing_saves
-        ):
+    by_cost = limits.objective == Objective.COST
+    if by_cost or settings.image != Image.STREAM:  # of a streamed image it is one of the front's ways
+        whole = _operator_by_operator(found, limits)
+        if by_cost and limits.allow(whole) and not whole.moves and found.cost_tables.nothing_saves:
             # No block weighs less than its operators do one by one.
             return whole, found, [whole]
         candidates.append(whole)
-    if limits.objective == Objective.RAM:
+    if not by_cost:
         candidates += smallest(found, limits)
         allowed = [plan for plan in candidates if limits.allow(plan)]
         chosen = min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost), default=None)
@@ -101,19 +97,20 @@ def _cheapest_of(plans: Iterable[Plan], limits: Limits) -> Plan | None:
     return min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
 
 
-def _layerwise(
-    graph: Graph, target: Target, settings: Settings, limits: Limits, session: Session | None
-) -> Plan:
+def _operator_by_operator(found: Front, limits: Limits) -> Plan:
     """The plan of whole operators; tensors move where its arena has to be lower and the cost allows it."""
+    settings = found.settings
 
     def whole(enough: float) -> Plan:
+        if settings.image == Image.STREAM:  # all of the image is delivered before the first operator
+            return found.alone(enough)
         return plan_layerwise(
-            graph,
-            target,
+            found.graph,
+            found.target,
             in_place=settings.in_place,
             image=settings.image,
             enough=enough,
-            session=session,
+            session=found.session,
         )
 
     moved = whole(limits.ram if limits.objective == Objective.COST else 0)

@@ -38,7 +38,7 @@ from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
-from buildtool.plan.types import Plan, Region
+from buildtool.plan.types import Group, Plan, Region
 from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.types import KernelVariant, Target
@@ -180,6 +180,10 @@ class Front:
             in_place=self.settings.in_place,
             enough=enough,
         )
+
+    def alone(self, enough: float = 0) -> Plan:
+        """The placed plan of a region for every operator."""
+        return self.assemble(tuple(Region((Group((p,)),)) for p in self.elements.positions), enough)
 
     def lean(self, way: Way, enough: float = 0) -> Plan:
         """The placed plan of a way, its blocks in the forms that were found."""

@@ -105,8 +105,7 @@ class Tables:
 
         Costs are asked for without the blocks' windows first: mostly that is enough to know it.
         """
-        plain = self.objective is Objective.COST and self.e.image != Image.STREAM
-        if plain and self.blocks.none_saves(self.before, self.least_wanted):
+        if self.objective is Objective.COST and self.blocks.none_saves(self.before, self.least_wanted):
             return True
         return all(form.least_extra >= 0 for ending in self.block_forms for form in ending)
 

@@ -6,23 +6,40 @@ from itertools import pairwise
 
 import pytest
 
+from buildtool.plan.search.choose import Limits, best_plan
 from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.paths import Search
 from buildtool.service.pipeline.prepare import load_network
 from buildtool.session import Session
+from buildtool.target.costs import COST_UNITS
 from buildtool.target.registry import load_board, make_target
 
+CASES = [
+    ("ds_cnn", "host", "overwritable"),
+    ("ds_cnn", "cortex-m4", "overwritable"),
+    ("ds_cnn", "cortex-m4", "stream"),
+    ("resnet8", "cortex-m4", "overwritable"),
+]
 
-def _tables(model, board):
-    graph = load_network(model, Session()).graph
-    return front(graph, make_target(load_board(board)), Settings()).cost_tables
+
+def _network(model, board):
+    return load_network(model, Session()).graph, make_target(load_board(board))
 
 
-@pytest.mark.parametrize(
-    ("model", "board"), [("ds_cnn", "host"), ("ds_cnn", "cortex-m4"), ("resnet8", "cortex-m4")]
-)
-def test_a_block_that_saves_anything_is_seen(model, board):
+@pytest.mark.parametrize(("model", "board", "image"), CASES)
+def test_without_limits_a_plan_is_as_cheap_as_the_search_finds(model, board, image):
+    graph, target = _network(model, board)
+    chosen = Settings(image=image)
+    plan = best_plan(graph, target, chosen, Limits(1 << 40))
+    least = Search(front(graph, target, chosen).cost_tables).least(1 << 40)
+    assert plan.cost * COST_UNITS == least.weight
+
+
+@pytest.mark.parametrize(("model", "board", "image"), CASES)
+def test_a_block_that_saves_anything_is_seen(model, board, image):
     """Each operator's own cost is raised until the first block around it saves; a unit less is too little."""
-    tables = _tables(model, board)
+    graph, target = _network(model, board)
+    tables = front(graph, target, Settings(image=image)).cost_tables
     blocks = tables.blocks
     forms = [form for ending in tables.block_forms for form in ending]
     assert blocks.none_saves(tables.before, tables.least_wanted)
