@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import math
 from typing import Any
@@ -17,12 +18,23 @@ MOST_SIDE = 65536  # rows or columns of an image
 MOST_BATCH = 65536
 MOST_CAPACITY = 1 << 50  # bytes
 MOST_NODES = 1 << 40
+MOST_DIGITS = 19  # of a number that comes as text: more than any size has
+MOST_SHOWN = 60  # characters of a refused value in a message
 _UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
 
 
 def refuse(name: str, value: object, wanted: str) -> UsageError:
     """The error for a value that is not what an option takes."""
-    return UsageError(f"{value!r} is not {wanted}", option=name)
+    return UsageError(f"{shown(value)} is not {wanted}", option=name)
+
+
+def shown(value: object) -> str:
+    """A value as a message has it: as Python writes it, shortened where that is long."""
+    try:
+        words = repr(value)
+    except ValueError:  # Python writes no integer of thousands of digits
+        return "a number of thousands of digits"
+    return words if len(words) <= MOST_SHOWN else f"{words[:MOST_SHOWN]}..."
 
 
 def text(name: str, value: object) -> str:
@@ -46,7 +58,7 @@ def mode(modes: type[enum.StrEnum]) -> Parser:
         known = [str(member) for member in modes]
         if not isinstance(value, str) or value not in known:
             error = refuse(name, value, "one of " + ", ".join(known))
-            hint = did_you_mean(str(value), known)
+            hint = did_you_mean(value if isinstance(value, str) else "", known)
             raise UsageError(error.text, option=name, hint=hint if hint.startswith("did") else "")
         return modes(value)
 
@@ -69,22 +81,33 @@ def whole(least: int, most: int) -> Parser:
 
 def size(name: str, value: object) -> int:
     """A number of bytes above 0, or text such as "64K" or "1M"."""
-    words = str(value).strip().upper()
-    unit = words[-1:] if words[-1:] in _UNITS else ""
-    digits = words.removesuffix(unit)
-    good = isinstance(value, int | str) and not isinstance(value, bool)
-    if not good or not (digits.isascii() and digits.isdecimal()) or int(digits) == 0:
+    found = _bytes(value)
+    if found is None or found <= 0:
         raise refuse(name, value, "a number of bytes, such as 65536, 64K or 1M")
-    return int(digits) * _UNITS[unit]
+    if found > MOST_CAPACITY:
+        raise refuse(name, value, f"a number of bytes up to {MOST_CAPACITY}")
+    return found
+
+
+def _bytes(value: object) -> int | None:
+    """A number of bytes, or text of digits and a unit; None for anything else."""
+    if isinstance(value, int):
+        return None if isinstance(value, bool) else value
+    if not isinstance(value, str):
+        return None
+    words = value.strip().upper()
+    unit = words[-1:] if words[-1:] in _UNITS else ""
+    number = _integer(words.removesuffix(unit))
+    return None if number is None else number * _UNITS[unit]
 
 
 def limit(name: str, value: object) -> float:
     """A number above 0."""
-    try:
-        number = float(str(value))
-    except ValueError:
-        number = math.nan
-    if not isinstance(value, int | float | str) or isinstance(value, bool) or not number > 0:
+    number = math.nan
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        with contextlib.suppress(ValueError, OverflowError):
+            number = float(value)
+    if not 0 < number < math.inf:
         raise refuse(name, value, "a number above 0, such as 1.1")
     return number
 
@@ -93,7 +116,7 @@ def work(name: str, value: object) -> float:
     """A limit on F, 1 or more."""
     number = limit(name, value)
     if number < 1:
-        what = f"{value!r} is below 1, and no plan does less than the network's own work"
+        what = f"{shown(value)} is below 1, and no plan does less than the network's own work"
         raise UsageError(what, option=name, hint="1 allows no repeated work, 1.1 a tenth more")
     return number
 
@@ -110,10 +133,9 @@ def pixels(name: str, value: object) -> int:
 
 def sides(name: str, value: object) -> tuple[int, int]:
     """Rows and columns, from text such as "544" or "480x640"."""
-    words = str(value).lower().split("x")
-    good = len(words) <= 2 and all(w.isascii() and w.isdigit() and len(w) < 6 for w in words)
-    found = [int(w) for w in words] if good and isinstance(value, int | str) else [0]
-    if isinstance(value, bool) or not all(1 <= side <= MOST_SIDE for side in found):
+    words = value.lower().split("x") if isinstance(value, str) else [value]
+    found = [_integer(word) or 0 for word in words]
+    if len(found) > 2 or not all(1 <= side <= MOST_SIDE for side in found):
         raise refuse(name, value, "rows and columns, such as 480x640, or one number for both")
     return found[0], found[-1]
 
@@ -153,6 +175,6 @@ def _integer(value: object) -> int | None:
         return None
     if isinstance(value, int):
         return value
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= MOST_DIGITS:
         return int(value)
     return None

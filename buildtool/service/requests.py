@@ -224,7 +224,8 @@ class _Values:
         self.given = self._parsed(
             {k: v for k, v in request.items() if k not in ("kind", "options")}, known, nested
         )
-        inner = request.get("options") or {}
+        inner = request.get("options")
+        inner = {} if inner is None else inner
         if not isinstance(inner, Mapping):
             raise UsageError("'options' must be a mapping of options to values")
         if "options" in request and not nested and inner:

@@ -159,6 +159,24 @@ def test_a_value_of_a_wrong_type_is_refused_by_name(option: Option) -> None:
         assert caught.value.option == option.name
 
 
+@pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
+def test_a_value_of_any_size_is_refused_in_a_short_message(option: Option) -> None:
+    # Python converts no integer of more than 4,300 digits from or to text.
+    for wrong in (10**5000, -(10**5000), "9" * 5000, "x" * 5000, ["y" * 5000], float("inf"), float("nan")):
+        try:
+            parse(request(option.requests[-1], option, **{option.name: wrong}))
+        except UsageError as error:
+            assert error.option == option.name or error.path
+            assert len(error.message()) < 6000
+
+
+def test_options_that_are_no_mapping_are_refused() -> None:
+    for wrong in ([], "", 0, False, [1], "ram"):
+        with pytest.raises(UsageError, match="'options' must be a mapping"):
+            parse({**request("plan"), "options": wrong})
+    assert parse({**request("plan"), "options": None}) == parse(request("plan"))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_request_cannot_do_without_is_named(kind: str) -> None:
     whole = request(kind)
