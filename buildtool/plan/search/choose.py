@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from buildtool.errors import BuildtoolError, Hint, PlanError, suggest
+from buildtool.errors import BuildtoolError, Hint, PlanError, Value, suggest
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
@@ -26,6 +26,7 @@ from buildtool.target.types import Target
 MOST_PRICES = 12  # of work: each is between two plans of the hull, and rarely more than six are needed
 LAST_WAYS = 3  # of least memory within a cost: moves may make the very last too dear once it is placed
 NO_LIMIT = 1 << 62  # bytes of an arena
+F_SLACK = 1e-9  # a limit that is a plan's own F, rounded, is kept by it
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class Limits:
 
     def allow_work(self, plan: Plan) -> bool:
         """Whether a plan is within the limits on work and cost."""
-        return (self.f is None or plan.f <= self.f + 1e-9) and (self.cost is None or plan.cost <= self.cost)
+        return (self.f is None or plan.f <= self.f + F_SLACK) and (
+            self.cost is None or plan.cost <= self.cost
+        )
 
 
 def best_plan(
@@ -82,6 +85,10 @@ def _choose(
     if not by_cost:
         candidates += smallest(found, limits)
         allowed = [plan for plan in candidates if limits.allow(plan)]
+        if not allowed and limits.cost is not None:
+            # The forms of least memory cost more than others do: those of least cost may keep the limits.
+            candidates += cheapest(found, limits)
+            allowed = [plan for plan in candidates if limits.allow(plan)]
         chosen = min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost), default=None)
     else:
         search = Search(found.cost_tables)
@@ -261,7 +268,7 @@ def _too_much_work(found: Front, limits: Limits) -> PlanError:
 
 
 def _ways_out(found: Front, limits: Limits) -> list[Hint]:
-    """Settings that would do: more work, or an image that is delivered row by row."""
+    """Settings that would do within the memory: more work, more cost, or an image delivered row by row."""
     ways: list[Hint] = []
     for image in dict.fromkeys((found.settings.image, "overwritable", "stream")):
         changed = replace(found.settings, image=image)
@@ -270,9 +277,32 @@ def _ways_out(found: Front, limits: Limits) -> list[Hint]:
             other = found if same else front(found.graph, found.target, changed, found.session)
         except BuildtoolError:
             continue  # this network's image cannot be streamed
-        for plan in _placed(other, Search(other.tables), limits.ram)[-1:]:
-            if plan.arena_bytes <= limits.ram:
-                other_image = () if image == found.settings.image else (("image", image),)
-                settings = (*other_image, ("ram", plan.arena_bytes))
-                ways.append(Hint(f"F {plan.f:.3f}, cost {plan.cost:,.0f}", settings))
+        plan = _within_memory(other, limits)
+        if plan is not None:
+            ways.append(wider(plan, limits, **({} if same else {"image": str(image)})))
     return ways or [Hint("a board with more RAM, a smaller image or fewer channels")]
+
+
+def wider(plan: Plan, limits: Limits, **others: Value) -> Hint:
+    """The hint to take limits that a plan keeps, where the ones at hand are not, besides `others`."""
+    settings = dict(others)
+    if plan.arena_bytes > limits.ram:
+        settings["ram"] = plan.arena_bytes
+    if limits.f is not None and plan.f > limits.f + F_SLACK:
+        settings["max_f"] = math.ceil((plan.f - F_SLACK) * 1000) / 1000
+    if limits.cost is not None and plan.cost > limits.cost:
+        settings["max_cost"] = math.ceil(plan.cost)
+    return suggest(f"{plan.arena_bytes:,} bytes, F {plan.f:.3f}, cost {plan.cost:,.0f}", **settings)
+
+
+def _within_memory(found: Front, limits: Limits) -> Plan | None:
+    """A plan within the memory that misses the limits on work and cost by little; None where none fits.
+
+    With a limit on cost it is the cheapest one that keeps the limit on F, where there is one.
+    """
+    free = replace(limits, cost=None)
+    kept = _cheapest_of(cheapest(found, free), free) if limits.cost is not None else None
+    if kept is not None:
+        return kept
+    plans = _placed(found, Search(found.tables), limits.ram)
+    return plans[-1] if plans and plans[-1].arena_bytes <= limits.ram else None

@@ -148,13 +148,7 @@ def _too_large(prepared: Prepared) -> PlanError:
     """What the plan with the least memory needs; the same as a question about work where memory suffices."""
     free = points(replace(prepared, bounded=False), None)
     if not free:
-        try:
-            _best(prepared)
-        except PlanError as error:
-            return error
-        return PlanError(
-            "no plan keeps the limits on work and cost together with the constants that are loaded"
-        )
+        return _too_much_work(prepared)
     least_plan = free[0].plan
     size, most = least_plan.arena_bytes, prepared.ram or 0
     return PlanError(
@@ -162,6 +156,22 @@ def _too_large(prepared: Prepared) -> PlanError:
         f"{size - most} too many",
         operator=binding(least_plan, free[0].graph, prepared.session).place,
         hint=suggest(f"F {least_plan.f:.3f}", ram=size),
+    )
+
+
+def _too_much_work(prepared: Prepared) -> PlanError:
+    """What the limits on work and cost would have to be, in the memory that is there if that can be."""
+    from buildtool.plan.search.choose import wider
+
+    free = replace(prepared, options=replace(prepared.options, max_f=None, max_cost=None))
+    plans = [p.plan for p in points(free, prepared.ram) or points(replace(free, bounded=False), None)]
+    by_cost = prepared.options.max_cost is not None
+    if by_cost and (cheap := _cheap_with_loads(free)) is not None:
+        plans.append(cheap)
+    plans.sort(key=lambda plan: plan.cost if by_cost else plan.macs)
+    return PlanError(
+        "no plan keeps the limits on work and cost together with the constants that are loaded",
+        hint=[wider(plan, limits(prepared, prepared.ram)) for plan in plans[:1]],
     )
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline.prepare import Prepared
-from buildtool.service.pipeline.slow_weights import least_loading_cost, loaded, with_least_loads
+from buildtool.service.pipeline.slow_weights import least_loading_cost, loaded, with_least_loads, with_loads
 
 if TYPE_CHECKING:
     from buildtool.plan.search.choose import Limits
@@ -41,6 +41,8 @@ def points(prepared: Prepared, ram: int | None, below: float = math.inf) -> tupl
     allowed = limits(prepared, ram)
     looked_at = (p for graph in prepared.graphs for p in _of_one_order(graph, prepared, below))
     found = [p for p in looked_at if allowed.allow(p.plan)]
+    if not found and prepared.options.max_cost is not None:
+        found = [p for graph in prepared.graphs for p in _cheapest(graph, prepared, allowed)]
     kept: list[Point] = []
     for point in sorted(found, key=lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)):
         if not kept or point.plan.macs < kept[-1].plan.macs:
@@ -75,6 +77,21 @@ def _of_one_order(graph: Graph, prepared: Prepared, below: float) -> Iterator[Po
 
         for plan in smallest(found, limits(prepared, NO_LIMIT, Objective.RAM)):
             yield placed(plan)
+
+
+def _cheapest(graph: Graph, prepared: Prepared, allowed: Limits) -> Iterator[Point]:
+    """The plan of least cost of one order, if it keeps the limits: all others may miss that on cost."""
+    from buildtool.plan.search.choose import plan_within
+
+    by_cost = replace(allowed, objective=Objective.COST)
+    options, target = prepared.options, prepared.target
+    if options.strategy != Strategy.BEST:
+        return
+    bare = plan_within(graph, target, settings(graph, prepared), by_cost, prepared.session)
+    if bare is not None:
+        plan = with_loads(bare, graph, target, options, by_cost.ram, prepared.session)
+        if allowed.allow(plan):
+            yield Point(_live(plan, graph, prepared), plan, graph)
 
 
 def least_cost(prepared: Prepared) -> float:

@@ -115,6 +115,40 @@ def test_limits_leave_out_points_of_the_front() -> None:
         ask("front", max_flash=1000)
 
 
+@pytest.mark.parametrize("board", ["cortex-m4", "xcore"])
+@pytest.mark.parametrize("objective", ["cost", "ram"])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_f": 1.0, "ram": 5000},
+        {"max_cost": 1000},
+        {"max_cost": 4e6, "ram": 5000},
+        {"max_f": 1, "max_cost": 9},
+    ],
+)
+def test_every_setting_that_a_refusal_names_does(
+    limits: dict[str, float], objective: str, board: str
+) -> None:
+    ask = Asker("ds_cnn", board)
+    with pytest.raises(PlanError) as caught:
+        ask("plan", **limits, objective=objective)
+    hints = [dict(hint.settings) for hint in caught.value.hints if hint.settings]
+    assert hints
+    for settings in hints:
+        made = ask("plan", **{**limits, "objective": objective, **settings})
+        assert made["arena_bytes"] <= {**limits, **settings}.get("ram", made["arena_bytes"])
+
+
+def test_a_cost_that_a_plan_has_is_kept_whatever_is_minimised() -> None:
+    ask = Asker("ds_cnn", "host")
+    for ram in (None, 9000, 6000):
+        cheap = ask("plan", ram=ram)
+        limits = {"max_cost": cheap["cost"], "ram": cheap["arena_bytes"]}
+        assert ask("plan", objective="ram", **limits)["arena_bytes"] <= cheap["arena_bytes"]
+        points = ask("front", **limits)["points"]
+        assert points and all(point["cost"] <= cheap["cost"] for point in points)
+
+
 def test_the_command_lists_only_points_that_fit(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["front", "resnet8", "--board", "cortex-m4", "--json"]
     assert cli.run(words) == 0
