@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from buildtool import cli, zoo
-from buildtool.errors import BuildtoolError
+from buildtool.errors import BuildtoolError, UsageError
+from buildtool.options import arguments
 
 COMMAND = [sys.executable, "-m", "buildtool.cli"]
 NET = "ds_cnn"
@@ -255,3 +256,10 @@ def test_the_installed_command_is_this_one() -> None:
         [script, "--version"], capture_output=True, text=True, check=True, env={**os.environ}
     )
     assert done.stdout.startswith("buildtool ")
+
+
+def test_what_follows_two_dashes_is_no_option() -> None:
+    args = arguments.parse(["plan", "--board", "host", "--", "--net.tflite"])
+    assert args.model == "--net.tflite"
+    with pytest.raises(UsageError, match="unknown option '--boadr'"):
+        arguments.parse(["plan", "--boadr", "host", "--", "--net.tflite"])

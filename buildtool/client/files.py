@@ -31,6 +31,9 @@ class Located:
 
     def restored(self, error: BuildtoolError) -> BuildtoolError:
         """`error` with the path as the user gave it."""
+        path, colon, line = error.path.rpartition(":")  # a problem's file has the line behind it
+        if colon and line.isdecimal() and path in self._given:
+            error.path = f"{self._given[path]}:{line}"
         error.path = self._given.get(error.path, error.path)
         return error
 
@@ -51,6 +54,8 @@ class Located:
     def _with_digest(self, path: Path, given: str) -> str | dict[str, str]:
         """The file and its digest; of one that cannot be read the path alone: the service says why."""
         absolute = self._absolute(path, given)
+        if not path.is_file():  # a pipe would never end, and its bytes could be read once only
+            return absolute
         digest = hashlib.sha256()
         try:
             with path.open("rb") as file:

@@ -123,7 +123,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Arguments; UsageError with a suggestion for an unknown option."""
     parser, commands = _parser()
     sub = commands.get(argv[0]) if argv else None
-    for word in argv[1:]:
+    for word in argv[1 : argv.index("--") if "--" in argv else None]:
         name = word.partition("=")[0]
         # Before argparse looks: it would rather complain of what is missing than of what is misspelt.
         if sub and name.startswith("--") and name not in sub._option_string_actions:

@@ -29,7 +29,7 @@ class File:
 
     def exists(self) -> bool:
         """Whether there is something to read."""
-        return self.data is not None or Path(self.path).is_file()
+        return self.data is not None or Path(self.path).exists()
 
     def read(self, what: str, most: int) -> bytes:
         """The content of `what` ("the model"), at most `most` bytes; UsageError if it is not what was sent.
@@ -53,6 +53,9 @@ class File:
         return data
 
     def _read(self, most: int) -> bytes:
+        if self.data is None and not Path(self.path).is_file():
+            Path(self.path).stat()  # says why, where there is nothing
+            raise UsageError("it is not a regular file", path=self.path, hint="check the path")
         size = Path(self.path).stat().st_size if self.data is None else len(self.data)
         if size > most:
             raise ModelError(f"the file has more than {most} bytes", path=self.path)

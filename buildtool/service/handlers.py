@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from buildtool.errors import BuildtoolError
 from buildtool.schema import SCHEMA
 from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
 from buildtool.schema.boards import (
@@ -225,12 +226,15 @@ def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
 
     board = load_board(request.board)
     elf = request.elf.read("the image", MOST_IMAGE_BYTES)
-    return {
-        "board": board.name,
-        "sizes": size_report(elf, board),
-        "files": binaries(elf, board, request.elf.stem),
-        "note": board.note,
-    }
+    try:
+        return {
+            "board": board.name,
+            "sizes": size_report(elf, board),
+            "files": binaries(elf, board, request.elf.stem),
+            "note": board.note,
+        }
+    except BuildtoolError as error:
+        raise error.at(path=request.elf.path) from None
 
 
 def validate(request: r.Validate, session: Session) -> ValidationAnswer:

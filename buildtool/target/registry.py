@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from buildtool.errors import TargetError, UsageError, did_you_mean
+from buildtool.errors import TargetError, UsageError, did_you_mean, suggest
 from buildtool.target.board_file import chain, parse_board, resolve
 from buildtool.target.kernels import HOME
 from buildtool.target.plugin import KernelFolder, TargetPlugin
@@ -136,7 +136,8 @@ def _library(board: Board, name: str, path: str) -> Library:
     if name not in known:
         raise UsageError(
             f"board '{board.name}' can use no library '{name}'",
-            hint=did_you_mean(name, known) if known else f"leave {name} out",
+            option=name,
+            hint=did_you_mean(name, known) if known else suggest(**{name: None}),
         )
     made: Library = family.library(board, name, path)  # type: ignore[attr-defined]
     return made

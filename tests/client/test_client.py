@@ -159,3 +159,16 @@ def test_the_codes_digest_changes_with_any_file(tmp_path: Path) -> None:
             file.write("\n")
         seen.append(digest())
     assert len(set(seen)) == len(seen)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+def test_what_is_no_regular_file_is_not_read(kind: str, client: Client, tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    os.mkfifo(path) if kind == "pipe" else path.mkdir()
+    for request in (
+        {"kind": "plan", "model": str(path), "board": "host"},
+        {"kind": "sizes", "elf": str(path), "board": "host"},
+    ):
+        with pytest.raises(UsageError, match="it is not a regular file") as caught:
+            client.request(request)
+        assert caught.value.path == str(path)

@@ -41,9 +41,11 @@ def from_file(graph: Graph, file: File) -> list[list[Array]]:
     tensor = graph.tensors[graph.inputs[0]]
     try:
         array = np.load(io.BytesIO(file.read("the input", MOST_BYTES)), allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError):
         raise UsageError(
-            f"cannot read the input: {error}", path=path, hint="numpy.save makes such a file"
+            "the input is not a .npy file of numbers, or a damaged one",
+            path=path,
+            hint="numpy.save makes such a file",
         ) from None
     if not isinstance(array, np.ndarray) or array.size != tensor.elements or not _same_shape(array, tensor):
         shape = array.shape if isinstance(array, np.ndarray) else "an archive"

@@ -9,18 +9,27 @@ from buildtool.errors import ToolError
 from buildtool.schema.builds import MemorySize
 from buildtool.target.types import Board, Memory, MemoryKind
 
+_LEAST_HEADER = 32  # bytes of a section's or a segment's header: a 32-bit segment's has the least
 FILL = b"\xff"  # of gaps: what erased flash holds
 
 
 def open_elf(data: bytes) -> Any:
     """The image as pyelftools reads it; ToolError for other files."""
     from elftools.common.exceptions import ELFError
+    from elftools.construct import ConstructError
     from elftools.elf.elffile import ELFFile
 
     try:
-        return ELFFile(io.BytesIO(data))
-    except ELFError as error:
-        raise ToolError(f"not an ELF image: {error}") from None
+        elf = ELFFile(io.BytesIO(data))
+        parts = elf.num_sections() + elf.num_segments()
+        if parts > len(data) // _LEAST_HEADER:  # read one after the other, they would never end
+            raise ELFError(f"{parts} headers in {len(data)} bytes")
+        for _ in (*elf.iter_sections(), *elf.iter_segments()):
+            pass  # of a damaged image one of them cannot be read
+    except (ELFError, ConstructError, ValueError, OverflowError) as error:
+        hint = "link it again: it is damaged or cut short" if data.startswith(b"\x7fELF") else ""
+        raise ToolError(f"not an ELF image: {error}", hint=hint) from None
+    return elf
 
 
 def _in(memory: Memory, address: int) -> bool:
