@@ -55,6 +55,7 @@ PARTS = ("loops", "set-up", "scratch", "arithmetic")
 SCRATCH = re.compile(r"(nn_)?(dsp_|mve_)?(fill|widen|gather|spread|take_rests|copy)|.*mem(cpy|set|move)")
 LAYERWISE = PlanOptions(strategy="layerwise")
 ADDRESSES = Path(__file__).resolve().parent / "addresses.c"
+ADDRESSES_SEEN = 1 << 21  # bytes; the plugin gives addresses modulo this
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _functions(elf: Path, addresses: bytes) -> Counter[str]:
     table = ELFFile(io.BytesIO(elf.read_bytes())).get_section_by_name(".symtab")
     assert isinstance(table, SymbolTableSection)
     named = sorted(
-        (symbol["st_value"] & ~1, symbol.name)
+        (symbol["st_value"] % ADDRESSES_SEEN & ~1, symbol.name)
         for symbol in table.iter_symbols()
         if symbol["st_info"]["type"] == "STT_FUNC"
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from buildtool.errors import BuildtoolError, UsageError, to_data
 from buildtool.options import arguments
 from buildtool.options.spelling import spelled, spelled_name
+from buildtool.schema import SCHEMA
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
     from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
-
-JSON_SCHEMA = 1  # of what --json prints
 
 Result = tuple[Mapping[str, object], str, int]  # the answer, its text, the exit status
 
@@ -217,7 +216,7 @@ def run(argv: Sequence[str]) -> int:
         return status
     except BuildtoolError as error:
         if "--json" in argv:
-            print(_as_json({"schema": JSON_SCHEMA, "error": to_data(error)}), flush=True)
+            print(_as_json({"schema": SCHEMA, "error": to_data(error)}), flush=True)
         else:
             print(error.message(spelled, spelled_name), file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1

@@ -34,9 +34,13 @@ def attempt(data: bytes) -> str:
     return "GRAPH"
 
 
-def survive(data: bytes) -> str:
-    """`attempt`, with its time and its memory bounded."""
+def survive(data: bytes, traced: bool = True) -> str:
+    """`attempt`, with its time bounded, and its memory where it is `traced`, which is three times as slow."""
     start = time.process_time()
+    if not traced:
+        result = attempt(data)
+        assert time.process_time() - start < SECONDS
+        return result
     tracemalloc.start()
     try:
         result = attempt(data)
@@ -93,7 +97,8 @@ def fuzz(seed: bytes, rounds: int, rng_seed: int) -> dict[str, int]:
     rng = np.random.default_rng(rng_seed)
     seen: dict[str, int] = {}
     for i in range(rounds):
-        result = survive(MUTATIONS[i % len(MUTATIONS)](seed, rng))
+        # 5 kinds of damage, of which every third file is traced: all kinds come to be
+        result = survive(MUTATIONS[i % len(MUTATIONS)](seed, rng), traced=i % 3 == 0)
         seen[result] = seen.get(result, 0) + 1
     return seen
 
@@ -105,24 +110,23 @@ def test_mutated_files_end_in_a_graph_or_an_error() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rng_seed", range(10, 12))
-def test_thousands_of_mutated_files(rng_seed: int) -> None:
-    fuzz(mixed(), 2000, rng_seed)
+def test_thousands_of_mutated_files() -> None:
+    fuzz(mixed(), 2000, rng_seed=10)
 
 
 @pytest.mark.slow
-def test_thousands_of_mutations_of_a_trained_network() -> None:
-    fuzz(needs_shared("models/mlperf_kws.tflite").read_bytes(), 1000, rng_seed=3)
+def test_many_mutations_of_a_trained_network() -> None:
+    fuzz(needs_shared("models/mlperf_kws.tflite").read_bytes(), 500, rng_seed=3)
 
 
 @pytest.mark.slow
 def test_mutations_pile_up() -> None:
     rng = np.random.default_rng(4)
     data = mixed()
-    for i in range(1500):
+    for i in range(1000):
         mutated = MUTATIONS[rng.integers(0, len(MUTATIONS))](data, rng)
         # Keep what still reads: damage accumulates behind the first checks.
-        data = mutated if survive(mutated) == "GRAPH" else data
+        data = mutated if survive(mutated, traced=i % 3 == 0) == "GRAPH" else data
         data = mixed() if i % 100 == 0 else data
 
 

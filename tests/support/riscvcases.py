@@ -29,18 +29,30 @@ from buildtool.graph.types import (
 @st.composite
 def depthwise_3x3(draw) -> Case:
     """Any size, stride and padding; rows may be dilated."""
-    sh, sw = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    return _depthwise(draw, (3, 3), most_stride=4, most_size=(12, 16))
+
+
+@st.composite
+def depthwise_rows(draw) -> Case:
+    """Kernels of up to seven columns and any height, in rows longer than a tile; rows may be dilated."""
+    kernel = draw(st.integers(1, 7)), draw(st.integers(1, 7))
+    return _depthwise(draw, kernel, most_stride=2, most_size=(9, 40))
+
+
+def _depthwise(draw, kernel: tuple[int, int], most_stride: int, most_size: tuple[int, int]) -> Case:
+    (kh, kw), stride = kernel, st.integers(1, most_stride)
+    sh, sw = draw(stride), draw(stride)
     dh = draw(st.integers(1, 2)) if sh == 1 else 1
-    h, w = draw(st.integers(1, 12)), draw(st.integers(1, 16))
+    h, w = (draw(st.integers(1, most)) for most in most_size)
     pads = draw(st.tuples(*[st.integers(0, 3)] * 4))
-    pads = (pads[0], max(pads[1], 2 * dh + 1 - h - pads[0]), pads[2], max(pads[3], 3 - w - pads[2]))
-    out = ((h + pads[0] + pads[1] - 2 * dh - 1) // sh + 1, (w + pads[2] + pads[3] - 3) // sw + 1)
+    pads = (pads[0], max(pads[1], (kh - 1) * dh + 1 - h - pads[0]), pads[2], max(pads[3], kw - w - pads[2]))
+    out = ((h + pads[0] + pads[1] - (kh - 1) * dh - 1) // sh + 1, (w + pads[2] + pads[3] - kw) // sw + 1)
     c = draw(channels)
     return _weighted(
         np.random.default_rng(draw(seeds)),
         (draw(zero_points), draw(zero_points)),
         *(draw(st.booleans()), True),
-        *((1, h, w, c), (1, 3, 3, c), 3, (1, *out, c)),
+        *((1, h, w, c), (1, kh, kw, c), 3, (1, *out, c)),
         OpKind.DEPTHWISE_CONV_2D,
         DepthwiseAttrs((sh, sw), (dh, 1), Pad(*pads), draw(activations), 1),
     )
@@ -63,27 +75,6 @@ def deep_convolutions(draw) -> Case:
         *((1, h, w, cin), (cout, k, k, cin), 0, (1, *out, cout)),
         OpKind.CONV_2D,
         ConvAttrs((s, s), (1, 1), pad, draw(activations)),
-    )
-
-
-@st.composite
-def depthwise_rows(draw) -> Case:
-    """Kernels of up to seven columns and any height, in rows longer than a tile; rows may be dilated."""
-    kh, kw = draw(st.integers(1, 7)), draw(st.integers(1, 7))
-    sh, sw = draw(st.integers(1, 2)), draw(st.integers(1, 2))
-    dh = draw(st.integers(1, 2)) if sh == 1 else 1
-    h, w = draw(st.integers(1, 9)), draw(st.integers(1, 40))
-    pads = draw(st.tuples(*[st.integers(0, 3)] * 4))
-    pads = (pads[0], max(pads[1], (kh - 1) * dh + 1 - h - pads[0]), pads[2], max(pads[3], kw - w - pads[2]))
-    out = ((h + pads[0] + pads[1] - (kh - 1) * dh - 1) // sh + 1, (w + pads[2] + pads[3] - kw) // sw + 1)
-    c = draw(channels)
-    return _weighted(
-        np.random.default_rng(draw(seeds)),
-        (draw(zero_points), draw(zero_points)),
-        *(draw(st.booleans()), True),
-        *((1, h, w, c), (1, kh, kw, c), 3, (1, *out, c)),
-        OpKind.DEPTHWISE_CONV_2D,
-        DepthwiseAttrs((sh, sw), (dh, 1), Pad(*pads), draw(activations), 1),
     )
 
 

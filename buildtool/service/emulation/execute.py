@@ -163,7 +163,8 @@ def _traces(
     records = _records(data)
     each, rest = divmod(len(records), sets)
     if rest or any(t >= len(graph.tensors) for t, _, _ in records):
-        raise ToolError("the trace ends in the middle of a record")
+        text = f"the trace is incomplete or damaged: it has {len(records)} records for {sets} inputs"
+        raise ToolError(text)
     found = [_assembled(records[i * each : (i + 1) * each], graph) for i in range(sets)]
     if any(masks != found[0][1] for _, masks in found):
         raise ToolError("the invokes did not all compute the same parts of the tensors")
