@@ -53,10 +53,17 @@ class File:
         return data
 
     def _read(self, most: int) -> bytes:
-        size = Path(self.path).stat().st_size if self.data is None else len(self.data)
+        if self.data is not None:
+            size, data = len(self.data), self.data
+        else:
+            size, data = Path(self.path).stat().st_size, b""
+            if size <= most:
+                with Path(self.path).open("rb") as file:
+                    data = file.read(most + 1)  # a device may have more than it says
+                size = len(data)
         if size > most:
             raise ModelError(f"the file has more than {most} bytes", path=self.path)
-        return self.data if self.data is not None else Path(self.path).read_bytes()
+        return data
 
 
 def _reason(error: OSError) -> str:
