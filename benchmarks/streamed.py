@@ -100,7 +100,7 @@ def _run(made: Planned, elf: Path, request: RunRequest, folder: Path) -> tuple[d
     isa = "riscv" if "riscv" in line[0] else "arm"
     loaded = [
         *("-plugin", f"./{plugins[0].name},isa={isa},out={counter.OUTPUT}"),
-        *("-plugin", f"./{plugins[1].name},out=addresses.txt"),
+        *("-plugin", f"./{plugins[1].name},isa={isa},out=addresses.txt"),
     ]
     outputs = replace(request, outputs=(*request.outputs, counter.OUTPUT, "addresses.txt"))
     return run_program([line[0], *loaded, *line[1:]], outputs, what="the firmware", links=plugins)

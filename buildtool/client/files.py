@@ -15,6 +15,7 @@ from typing import Any
 from buildtool.errors import BuildtoolError
 from buildtool.options import BY_NAME, Option
 
+MOST_BYTES = 1 << 30  # no file that the service reads may be larger
 _CHUNK = 1 << 20
 
 
@@ -54,18 +55,24 @@ class Located:
     def _with_digest(self, path: Path, given: str) -> str | dict[str, str]:
         """The file and its digest; of one that cannot be read the path alone: the service says why."""
         absolute = self._absolute(path, given)
-        if not path.is_file():  # a pipe would never end, and its bytes could be read once only
-            return absolute
-        digest = hashlib.sha256()
-        try:
-            with path.open("rb") as file:
-                while chunk := file.read(_CHUNK):
-                    digest.update(chunk)
-        except (OSError, ValueError):
-            return absolute
-        return {"path": absolute, "sha256": digest.hexdigest()}
+        digest = _digest(path)
+        return {"path": absolute, "sha256": digest} if digest else absolute
 
     def _absolute(self, path: Path, given: str) -> str:
         absolute = os.path.normpath(path)
         self._given[absolute] = given
         return absolute
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 (hex) of a file; "" of one that is no file, cannot be read or is larger than any may be."""
+    digest = hashlib.sha256()
+    try:
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            return ""
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except (OSError, ValueError):
+        return ""
+    return digest.hexdigest()

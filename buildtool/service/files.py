@@ -53,13 +53,20 @@ class File:
         return data
 
     def _read(self, most: int) -> bytes:
-        if self.data is None and not Path(self.path).is_file():
-            Path(self.path).stat()  # says why, where there is nothing
-            raise UsageError("it is not a regular file", path=self.path, hint="check the path")
-        size = Path(self.path).stat().st_size if self.data is None else len(self.data)
+        if self.data is not None:
+            size, data = len(self.data), self.data
+        else:
+            path = Path(self.path)
+            size, data = path.stat().st_size, b""
+            if not path.is_file():  # a pipe's bytes could be read once only, a device's without end
+                raise UsageError("it is not a regular file", path=self.path, hint="check the path")
+            if size <= most:
+                with path.open("rb") as file:
+                    data = file.read(most + 1)  # it may have grown
+                size = len(data)
         if size > most:
             raise ModelError(f"the file has more than {most} bytes", path=self.path)
-        return self.data if self.data is not None else Path(self.path).read_bytes()
+        return data
 
 
 def _reason(error: OSError) -> str:

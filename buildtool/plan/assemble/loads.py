@@ -154,9 +154,9 @@ class Loading:
             made = self.placed(asked, enough)
             if best is None or made.arena_bytes < best.arena_bytes:
                 best = made
-            if made.arena_bytes <= goal or asked <= self.least:
+            if made.arena_bytes <= goal or asked <= 0:
                 break
-            asked = max(self.least, asked - max(self.target.board.alignment, made.arena_bytes - goal))
+            asked -= max(self.target.board.alignment, made.arena_bytes - goal)
         assert best is not None
         return best
 

@@ -78,6 +78,8 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path, capsys: pytest.CaptureFix
         file.truncate(1 << 40)
     assert cli.run(["arena", str(path)]) == 1
     assert capsys.readouterr().err.startswith(f"{path}: error: the file has more than")
+    assert cli.run(["arena", "/dev/zero"]) == 2
+    assert capsys.readouterr().err.startswith("/dev/zero: error: it is not a regular file")
 
 
 def test_every_prefix_of_a_table_is_read_or_refused() -> None:
