@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -175,17 +176,35 @@ def _ask(args: argparse.Namespace, kind: str = "") -> Any:
 
 
 def _write(files: Mapping[str, bytes], folder: Path) -> list[str]:
-    """Writes files below `folder`, each one whole or not at all; their names."""
-    for name, data in files.items():
-        path = folder / name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(path.name + ".part")
-            part.write_bytes(data)
-            part.replace(path)
-        except OSError as error:
-            raise UsageError(f"cannot write: {error.strerror}", path=str(path)) from None
+    """Writes files below `folder`, each one whole or not at all; their names.
+
+    They get their names once all of them are there: a full disk leaves what was there before.
+    """
+    parts: dict[Path, Path] = {}
+    try:
+        for name, data in files.items():
+            path = folder / name
+            with _writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                parts[path] = path.with_name(path.name + ".part")
+                parts[path].write_bytes(data)
+        for path, part in parts.items():
+            with _writing(path):
+                part.replace(path)
+    finally:
+        for part in parts.values():
+            with contextlib.suppress(OSError):
+                part.unlink(missing_ok=True)
     return sorted(files)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """What the system refuses is an error about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write: {error.strerror}", path=str(path)) from None
 
 
 # ---- the command ---------------------------------------------------------------------------------

@@ -263,3 +263,27 @@ def test_what_follows_two_dashes_is_no_option() -> None:
     assert args.model == "--net.tflite"
     with pytest.raises(UsageError, match="unknown option '--boadr'"):
         arguments.parse(["plan", "--boadr", "host", "--", "--net.tflite"])
+
+
+def test_a_full_disk_leaves_the_files_that_were_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["build", "ds_cnn", "--board", "host", "--out", str(tmp_path)]
+    (tmp_path / "ds_cnn.c").write_text("old")
+    written: list[Path] = []
+
+    def write(path: Path, data: bytes) -> int:
+        with path.open("wb") as file:
+            written.append(path)
+            if len(written) == 4:
+                file.write(data[:10])
+                raise OSError(28, "No space left on device")
+            return file.write(data)
+
+    answer = {"files": dict.fromkeys(("ds_cnn.c", "a.h", "kernels/b.h", "d.bin", "e.elf"), b"new" * 10)}
+    monkeypatch.setattr(cli, "_ask", lambda _args: answer)
+    monkeypatch.setattr(Path, "write_bytes", write)
+    assert cli.run(words) == 2
+    assert "d.bin: error: cannot write: No space left on device" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["ds_cnn.c"]
+    assert (tmp_path / "ds_cnn.c").read_text() == "old"
