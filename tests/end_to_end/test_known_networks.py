@@ -100,10 +100,9 @@ def test_trained_networks_in_the_least_memory_are_exact(name, board):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", BOARDS)
-def test_the_zoo_s_largest_network_is_exact(board):
-    """The others are the trained ones' topologies (tests/zoo): here is the one that no file has."""
-    validate("mobilenetv2", board, inputs=1, options=STREAMED)
+def test_the_zoo_s_largest_network_is_exact():
+    """Its topology is a trained one's, as those of most others are (tests/zoo)."""
+    validate("mobilenetv2", "host", inputs=1, options=STREAMED)
 
 
 @pytest.mark.slow

@@ -45,6 +45,7 @@ class Front:
         self.answer, self.tools, self.folder = answer, answer["tools"], folder
         self.emitted = folder / "emitted"
         self.emitted.mkdir()
+        self.kernels: dict[str, list[Path]] = {}
 
     def emit(self, request: dict) -> None:
         for name, data in handle({"kind": "emit", **request})["files"].items():
@@ -53,7 +54,9 @@ class Front:
     def objects(self, name: str) -> list[Path]:
         found = group(self.answer, name)
         includes = [f"-I{path(self.answer, place, self.emitted)}" for place in found["includes"]]
-        made = []
+        made: list[Path] = []
+        if name in self.kernels:
+            return self.kernels[name]
         for source in found["sources"]:
             made.append(self.folder / name / source["object"])
             made[-1].parent.mkdir(parents=True, exist_ok=True)
@@ -62,10 +65,14 @@ class Front:
             flags = [f"{self.tools['incbin']}{file.parent}" for file in reads]
             file = path(self.answer, source["file"], self.emitted)
             self.run(self.tools["cc"], *self.tools["cflags"], *includes, *flags, "-c", file, "-o", made[-1])
+        places = [*found["includes"], *(source["file"] for source in found["sources"])]
+        if all(place["root"] != "emitted" for place in places):
+            self.kernels[name] = made  # whatever network and plan
         return made
 
     def image(self) -> Path:
         library = self.folder / self.answer["network"]["library"]
+        library.unlink(missing_ok=True)
         members = [object_ for name in self.answer["library"] for object_ in self.objects(name)]
         self.run(self.tools["ar"], *self.tools["arflags"], library, *members)
         objects = [object_ for name in self.answer["image"] for object_ in self.objects(name)]
@@ -104,14 +111,15 @@ def test_the_files_are_those_that_are_emitted_whatever_the_plan(board: str) -> N
 
 
 @pytest.mark.parametrize("board", ["host", *(pytest.param(b, marks=pytest.mark.slow) for b in FAMILIES[1:])])
-@pytest.mark.parametrize("options", PLANS)
-def test_a_build_made_from_the_answer_alone_is_exact(board: str, options: dict, tmp_path: Path) -> None:
+def test_builds_made_from_the_answer_alone_are_exact(board: str, tmp_path: Path) -> None:
     front = Front(described(board), tmp_path)
-    front.emit({"model": NET, "board": board, "options": options})
-    image = front.image()
-    plan = front.emitted / front.answer["network"]["plan"]
-    said = front.command("validate", model=NET, board=board, image=image, plan=plan)
-    assert said.rstrip().endswith("EQUAL to the bit")
+    for options in PLANS:
+        front.emit({"model": NET, "board": board, "options": options})
+        image = front.image()
+        plan = front.emitted / front.answer["network"]["plan"]
+        said = front.command("validate", model=NET, board=board, image=image, plan=plan)
+        assert said.rstrip().endswith("EQUAL to the bit")
+    assert len(front.kernels) >= 1
     front.command("sizes", image=image, board=board, out=tmp_path)
     names = [*front.answer["network"]["binaries"], front.answer["network"]["report"]]
     assert all((tmp_path / name).is_file() for name in names)

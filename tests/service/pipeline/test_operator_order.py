@@ -69,7 +69,6 @@ def test_the_best_order_of_whole_operators_is_never_worse(name):
         "resnet8",
         pytest.param("squeezenet:size=48,classes=10", marks=pytest.mark.slow),
         pytest.param("mobilenetv3_small:size=32,classes=10", marks=pytest.mark.slow),
-        pytest.param("densenet", marks=pytest.mark.slow),
     ],
 )
 def test_the_least_memory_of_the_best_order_is_never_more(name):
