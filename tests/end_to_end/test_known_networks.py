@@ -84,9 +84,17 @@ def test_a_trained_network_is_exact_on_an_emulated_board():
     assert answer["tensors_compared"] >= 12
 
 
+# Whole tensors: every network on the host and by turns on the emulated boards, which all run them streamed.
+WHOLE = [
+    *((name, "host") for name in FILES),
+    *((name, BOARDS[1 + number % 2]) for number, name in enumerate(FILES)),
+    (DENSE, "cortex-m4"),
+    (DENSE, "cortex-m55"),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("board", BOARDS)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(("name", "board"), sorted(set(WHOLE)))
 def test_trained_networks_are_exact(name, board):
     validate(shared(name), board, inputs=3 if board == "host" else 1)
 

@@ -63,7 +63,10 @@ def test_its_board_is_known_and_its_kernel_replaces_ours(site):
 
 
 @pytest.mark.parametrize("options", [(), STREAMED], ids=["whole", "streamed"])
-@pytest.mark.parametrize("model", ["ds_cnn", SMALL], ids=["ds_cnn", "mobilenetv2"])
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param("ds_cnn", id="ds_cnn"), pytest.param(SMALL, id="mobilenetv2", marks=pytest.mark.slow)],
+)
 def test_every_tensor_equals_the_reference(site, model, options):
     needs_tool("clang")
     words = (model, "--board", "acme-demo", *options)

@@ -216,6 +216,7 @@ def test_a_dry_run_runs_nothing(project: Project) -> None:
     assert not (project.folder / "compile_commands.json").exists()
 
 
+@pytest.mark.slow
 def test_run_runs_the_image_that_was_built_and_no_other(project: Project) -> None:
     words = ["board=host", "model=ds_cnn", "-j2", "run"]
     elf = project.folder / "build/host/ds_cnn/ds_cnn.elf"

@@ -53,7 +53,14 @@ def test_the_front_is_what_plan_gives_at_each_size(model: str, board: str, image
     front_and_plans_agree(Asker(model, board), image=image)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(map(str, options.values())))
+@pytest.mark.parametrize(
+    "options",
+    [
+        *OPTIONS[1:2],
+        *(pytest.param(options, marks=pytest.mark.slow) for options in (*OPTIONS[:1], *OPTIONS[2:])),
+    ],
+    ids=lambda options: " ".join(map(str, options.values())),
+)
 @pytest.mark.parametrize("image", IMAGES)
 @pytest.mark.parametrize("board", ["host", "cortex-m4"])
 def test_the_front_is_what_plan_gives_with_other_options(

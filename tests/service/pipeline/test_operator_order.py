@@ -56,7 +56,10 @@ def test_an_image_of_the_best_order_is_run_by_its_plan(branches, tmp_path):
     assert answer["arena_bytes"] == arena(branches, **options)
 
 
-@pytest.mark.parametrize("name", zoo.names())
+@pytest.mark.parametrize(
+    "name",
+    [n if n in ("resnet8", "ds_cnn") else pytest.param(n, marks=pytest.mark.slow) for n in zoo.names()],
+)
 def test_the_best_order_of_whole_operators_is_never_worse(name):
     made = planned(name, "host", PlanOptions(strategy="layerwise")).plan
     best = planned(name, "host", PlanOptions(strategy="layerwise", order="best")).plan
