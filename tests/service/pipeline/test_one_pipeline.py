@@ -123,7 +123,7 @@ def test_limits_leave_out_points_of_the_front() -> None:
         ask("front", max_flash=1000)
 
 
-@pytest.mark.parametrize("board", ["cortex-m4", "xcore"])
+@pytest.mark.parametrize("board", ["cortex-m4", pytest.param("xcore", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("objective", ["cost", "ram"])
 @pytest.mark.parametrize(
     "limits",
