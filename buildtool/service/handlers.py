@@ -32,8 +32,6 @@ from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
 from buildtool.service import requests as r
 from buildtool.session import Session
 
-MOST_IMAGE_BYTES = 1 << 30
-
 
 def answer(request: r.Request, session: Session) -> dict[str, Any]:
     """The answer to a request: what the types of buildtool.schema say, and their version."""
@@ -221,6 +219,7 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
 
 def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
     """What a linked image takes of each of the board's memories, and its .bin files."""
+    from buildtool.service.emulation.identity import MOST_IMAGE_BYTES
     from buildtool.service.firmware.sizes import binaries, size_report
     from buildtool.service.pipeline.targets import load_board
 
