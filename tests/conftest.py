@@ -1,6 +1,7 @@
 """Settings of every test run, and the switch under which a skip fails."""
 
 import os
+import sys
 from collections.abc import Generator
 
 import pytest
@@ -12,6 +13,10 @@ from buildtool.errors import ToolError
 
 # Workers already fill the cores; a matrix product with threads of its own is several times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Hundreds of short processes would compile every module again, and pytest every test module.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # The same examples in every run, and none judged by the clock: a busy machine fails no test.
 settings.register_profile(

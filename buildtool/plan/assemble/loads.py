@@ -87,7 +87,7 @@ def with_loads(
     target: Target,
     kernels: Sequence[KernelVariant | None],
     constants: Mapping[int, Constants],
-    limit: int,
+    limit: float,
     in_place: str,
     *,
     enough: float = 0,
@@ -142,7 +142,7 @@ class Loading:
         found = (_total(need, self._ways(region, need, 0)) for region, need in pairs)
         return max(found, default=0)
 
-    def plan(self, limit: int, enough: float) -> Plan:
+    def plan(self, limit: float, enough: float) -> Plan:
         """The plan within `limit` bytes, or the lowest that is found.
 
         What is chosen needs no more in any region than is asked for. Where the regions' buffers do not fit
@@ -160,7 +160,7 @@ class Loading:
         assert best is not None
         return best
 
-    def placed(self, limit: int, enough: float) -> Plan:
+    def placed(self, limit: float, enough: float) -> Plan:
         """The plan whose regions need no more than `limit` bytes each, where they can."""
         regions = self.timeline.regions
         spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
@@ -187,7 +187,7 @@ class Loading:
             accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
         )
 
-    def _ways(self, region: Region, need: RegionNeed, limit: int) -> dict[int, _Way]:
+    def _ways(self, region: Region, need: RegionNeed, limit: float) -> dict[int, _Way]:
         """Per operator of a region, how its constants come; where nothing fits, as they need least."""
         found = {op: _Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
         if len(region.ops) > 1 or region.is_streamed or not found or _total(need, found) <= limit:
@@ -199,7 +199,7 @@ class Loading:
                 return sliced
         return found
 
-    def _sliced(self, op: int, base: int, limit: int) -> _Way:
+    def _sliced(self, op: int, base: int, limit: float) -> _Way:
         """The widest slices that fit, two of them if possible; single channels if nothing does."""
         block = self.constants[op]
         for slots in (2, 1):
@@ -217,7 +217,7 @@ class Loading:
     def _slice(self, op: int, channels: int, slots: int) -> _Way:
         return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
-    def _early(self, ways: Sequence[Mapping[int, _Way]], limit: int) -> set[int]:
+    def _early(self, ways: Sequence[Mapping[int, _Way]], limit: float) -> set[int]:
         """Regions whose constants come while the region before computes: all for which there is room."""
         found: set[int] = set()
         for before, index in pairwise(range(len(ways))):

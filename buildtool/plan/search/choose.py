@@ -15,6 +15,7 @@ from buildtool.graph.types import Graph
 from buildtool.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.search.front import Front, Settings, front
+from buildtool.plan.search.lower_bound import INFINITE
 from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.summary.binding import binding
@@ -25,15 +26,14 @@ from buildtool.target.types import Target
 
 MOST_PRICES = 12  # of work: each is between two plans of the hull, and rarely more than six are needed
 LAST_WAYS = 3  # of least memory within a cost: moves may make the very last too dear once it is placed
-NO_LIMIT = 1 << 62  # bytes of an arena
 F_SLACK = 1e-9  # a limit that is a plan's own F, rounded, is kept by it
 
 
 @dataclass(frozen=True)
 class Limits:
-    """`ram`: bytes the arena may have; `f`, `cost`: most of each; `objective`: "cost" or "ram"."""
+    """`ram`: bytes the arena may have, infinite where it may have any; `f`, `cost`: most of each."""
 
-    ram: int
+    ram: float
     f: float | None = None
     cost: float | None = None
     objective: str = Objective.COST
@@ -189,10 +189,10 @@ def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan
     return plans
 
 
-def _placed(found: Front, search: Search, ram: int) -> list[Plan]:
+def _placed(found: Front, search: Search, ram: float) -> list[Plan]:
     """Placed plans of the best ways within ever less live bytes, up to the first that keeps the limit."""
     plans: list[Plan] = []
-    most = ram
+    most = int(min(ram, INFINITE))
     while (way := search.least(most)) is not None:
         plans.append(found.cheap(way, enough=ram))
         if plans[-1].arena_bytes <= ram:
@@ -210,7 +210,7 @@ def smallest(found: Front, limits: Limits) -> list[Plan]:
     for i, point in enumerate(found.points):
         if best is not None and point.live_bytes >= best:
             break
-        if limits.f is None or point.f <= limits.f + 1e-9:
+        if limits.f is None or point.f <= limits.f + F_SLACK:
             plans.append(found.plan(i))
             best = plans[-1].arena_bytes if best is None else min(best, plans[-1].arena_bytes)
     return plans
@@ -249,7 +249,7 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
     if not within or min(plan.arena_bytes for plan in within) <= limits.ram:
         return _too_much_work(found, limits)
     nearest = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
-    least = min([nearest, *smallest(found, replace(limits, ram=NO_LIMIT))], key=lambda plan: plan.arena_bytes)
+    least = min([nearest, *smallest(found, replace(limits, ram=math.inf))], key=lambda plan: plan.arena_bytes)
     at = binding(least, found.graph, found.session)
     hints = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes), *_ways_out(found, limits)]
     return PlanError(
@@ -263,7 +263,7 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
 def _too_much_work(found: Front, limits: Limits) -> PlanError:
     """Memory would suffice, but for a limit on work or cost."""
     asked = f"F of at most {limits.f}" if limits.cost is None else f"a cost of at most {limits.cost:,.0f}"
-    within = "" if limits.ram >= NO_LIMIT else f" of at most {limits.ram} bytes"
+    within = "" if math.isinf(limits.ram) else f" of at most {limits.ram} bytes"
     return PlanError(f"no plan{within} has {asked}", hint=_ways_out(found, limits))
 
 

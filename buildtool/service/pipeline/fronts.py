@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from buildtool.plan.search.choose import Limits
     from buildtool.plan.search.front import Front, Settings
 
-NO_LIMIT = 1 << 62  # bytes, where a number is wanted
-
 
 @dataclass(frozen=True)
 class Point:
@@ -75,7 +73,7 @@ def _of_one_order(graph: Graph, prepared: Prepared, below: float) -> Iterator[Po
         # Plans of little memory that cost less than the points do: they repeat more work.
         from buildtool.plan.search.choose import smallest
 
-        for plan in smallest(found, limits(prepared, NO_LIMIT, Objective.RAM)):
+        for plan in smallest(found, limits(prepared, math.inf, Objective.RAM)):
             yield placed(plan)
 
 
@@ -149,10 +147,10 @@ def settings(graph: Graph, prepared: Prepared) -> Settings:
     return Settings(options.in_place, options.image, options.hand_off, most, constants)
 
 
-def limits(prepared: Prepared, ram: int | None, objective: Objective | None = None) -> Limits:
+def limits(prepared: Prepared, ram: float | None, objective: Objective | None = None) -> Limits:
     """What a plan has to keep to: `ram` bytes, and the options' limits on work and cost."""
     from buildtool.plan.search.choose import Limits
 
     options = prepared.options
-    most = NO_LIMIT if ram is None else ram
+    most = math.inf if ram is None else ram
     return Limits(most, options.max_f, options.max_cost, objective or options.objective)

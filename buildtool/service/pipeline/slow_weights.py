@@ -88,7 +88,7 @@ def with_least_loads(
 
 
 def with_loads(
-    bare: Plan, graph: Graph, target: Target, options: PlanOptions, goal: int, session: Session
+    bare: Plan, graph: Graph, target: Target, options: PlanOptions, goal: float, session: Session
 ) -> Plan:
     """`bare` with buffers for its constants, within `goal` bytes if that can be.
 
@@ -111,7 +111,7 @@ def _loading(bare: Plan, graph: Graph, target: Target, options: PlanOptions, ses
     )
 
 
-def _within(loading: Loading, options: PlanOptions, goal: int, enough: float = 0) -> Plan:
+def _within(loading: Loading, options: PlanOptions, goal: float, enough: float = 0) -> Plan:
     """Within `goal` bytes if that can be; tensors move where that makes the arena lower than `enough`."""
     moved = loading.plan(goal, enough)
     too_dear = options.max_cost is not None and moved.cost > options.max_cost
