@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from buildtool.emit.sources import Sources
 from buildtool.errors import ToolError
@@ -175,22 +174,30 @@ def _traces(
 
 
 def _assembled(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes], dict[int, bytes]]:
-    """Tensors put together; and where a tensor is partial, which bytes were computed."""
-    values: dict[int, NDArray[np.uint8]] = {}
-    known: dict[int, NDArray[np.bool_]] = {}
+    """Tensors put together; and where a tensor is partial, which bytes were computed.
+
+    A streamed plan hands out some hundred thousand parts of a few bytes each: hence no arrays here.
+    """
+    values: dict[int, bytearray] = {}
+    known: dict[int, bytearray] = {}  # 1 where a byte was computed
     for t, offset, part in records:
-        size = graph.tensors[t].size
-        span = slice(offset, offset + len(part))
-        value = values.setdefault(t, np.zeros(size, np.uint8))[span]
-        mask = known.setdefault(t, np.zeros(size, np.bool_))[span]
-        made = np.frombuffer(part, np.uint8)
-        if len(made) != len(value):
+        if t not in values:
+            values[t], known[t] = bytearray(graph.tensors[t].size), bytearray(graph.tensors[t].size)
+        value, mask, end = values[t], known[t], offset + len(part)
+        if end > len(value):
             raise ToolError("a traced part lies outside its tensor", tensor=graph.tensors[t].name)
-        if np.any(mask & (value != made)):
+        if 1 in mask[offset:end] and not _agree(value[offset:end], mask[offset:end], part):
             raise ToolError(
                 "a part that was computed twice differs between the two times", tensor=graph.tensors[t].name
             )
-        value[:] = made
-        mask[:] = True
-    partial = {t: mask.tobytes() for t, mask in known.items() if not mask.all()}
-    return {t: value.tobytes() for t, value in values.items()}, partial
+        value[offset:end] = part
+        mask[offset:end] = b"\1" * len(part)
+    partial = {t: bytes(mask) for t, mask in known.items() if 0 in mask}
+    return {t: bytes(value) for t, value in values.items()}, partial
+
+
+def _agree(value: bytes, mask: bytes, part: bytes) -> bool:
+    """Whether a part has the values that are known already."""
+    if value == part:
+        return True
+    return all(have == made for have, is_known, made in zip(value, mask, part, strict=True) if is_known)

@@ -31,6 +31,19 @@ def test_parts_make_a_tensor_and_repeated_parts_count_as_work(graph):
     assert partial == {}
 
 
+def test_a_part_may_be_known_in_part(graph):
+    out = graph.outputs[0]
+    records = _record(out, 4, range(4, 10)) + _record(out, 0, range(6)) + _record(out, 8, range(8, 16))
+    assert _traces(records, 1, graph)[0] == [{out: bytes(range(16))}]
+    with pytest.raises(ToolError, match="computed twice differs"):
+        _traces(_record(out, 4, range(4, 10)) + _record(out, 8, range(9, 17)), 1, graph)
+
+
+def test_a_part_outside_of_its_tensor_is_an_error(graph):
+    with pytest.raises(ToolError, match="outside its tensor"):
+        _traces(_record(graph.outputs[0], 9, range(8)), 1, graph)
+
+
 def test_a_part_that_comes_out_otherwise_the_second_time_is_an_error(graph):
     out = graph.outputs[0]
     data = _record(out, 0, range(16)) + _record(out, 4, [4, 5, 7])
