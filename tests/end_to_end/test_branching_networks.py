@@ -6,6 +6,7 @@ Random ones run natively under sanitizers, arenas between the sanitizer's red zo
 from __future__ import annotations
 
 import pytest
+from boardruns import exact
 from branchnets import branching_networks
 from graphs import inputs_for
 from hypothesis import HealthCheck, Phase, given, settings
@@ -18,7 +19,6 @@ from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
 from buildtool.plan.check.check import check
 from buildtool.plan.search.front import Settings, front
-from buildtool.service import handle
 from buildtool.target.registry import load_target
 
 _batches = settings(
@@ -72,30 +72,33 @@ def test_many_branching_networks_are_exact(drawn, tmp_path_factory):
     _check(drawn, tmp_path_factory.mktemp("batch"))
 
 
-ZOO = ("squeezenet:size=48,classes=10", "mobilenetv3_small:size=32,classes=10", "densenet", "resnet8")
+SQUEEZENET = "squeezenet:size=48,classes=10"
+MOBILENET = "mobilenetv3_small:size=32,classes=10"
 
 
-def _validate(name, board, image):
-    options = {"strategy": "best", "objective": "ram", "image": image}
-    request = {"model": name, "board": board, "reference": "litert", "tensors": True, "seed": 20}
-    answer = handle({"kind": "validate", **request, "inputs": 1, "options": options})
-    assert answer["exact"], answer["first_difference"]
-    assert answer["arena_high_water"] <= answer["arena_bytes"]
+def _exact(name, board, image):
+    run = exact(name, board, {"objective": "ram", "image": image})
+    streamed = any(region.is_streamed for region in run.plan.regions)
+    assert streamed or name == MOBILENET  # which needs no more memory for its small picture as a whole
 
 
 def test_fire_modules_are_exact_row_by_row():
-    _validate(ZOO[0], "host", "stream")
+    _exact(SQUEEZENET, "host", "stream")
 
 
-# Every network in either image and on either board, every image on every board.
+# Every image on every board; the small networks on both boards, in either image.
 EMULATED = [
-    (name, board, ("stream", "overwritable")[(number + side) % 2])
-    for number, name in enumerate(ZOO)
-    for side, board in enumerate(("cortex-m4", "cortex-m55"))
+    (SQUEEZENET, "cortex-m4", "stream"),
+    (SQUEEZENET, "cortex-m55", "overwritable"),
+    (MOBILENET, "cortex-m4", "overwritable"),
+    (MOBILENET, "cortex-m55", "stream"),
+    ("resnet8", "cortex-m4", "overwritable"),
+    ("resnet8", "cortex-m55", "stream"),
+    ("densenet", "cortex-m4", "stream"),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "board", "image"), EMULATED)
 def test_networks_of_branches_are_exact_on_emulated_boards(name, board, image):
-    _validate(name, board, image)
+    _exact(name, board, image)

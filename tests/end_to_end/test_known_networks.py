@@ -1,6 +1,7 @@
 """Trained and zoo networks on every board: every tensor equals LiteRT's; arenas as published."""
 
 import pytest
+from boardruns import exact
 from needs import needs_shared
 
 from buildtool.errors import UnsupportedError
@@ -16,7 +17,7 @@ FILES = (
     "mlperf_vww96",
     "mobilenetv2_160",
 )
-BOARDS = ("host", "cortex-m4", "cortex-m55")
+EMULATED = ("cortex-m4", "cortex-m55")
 
 # Arena bytes layer by layer without anything in place, as published for these files (PADs folded).
 ARENAS = {
@@ -84,33 +85,42 @@ def test_a_trained_network_is_exact_on_an_emulated_board():
     assert answer["tensors_compared"] >= 12
 
 
-# Whole tensors: every network on the host and by turns on the emulated boards, which all run them streamed.
-WHOLE = [
-    *((name, "host") for name in FILES),
-    *((name, BOARDS[1 + number % 2]) for number, name in enumerate(FILES)),
-    (DENSE, "cortex-m4"),
-    (DENSE, "cortex-m55"),
-]
+# Whole tensors: every network on the host and by turns on the emulated boards, which all run the dense one
+# (it is never streamed).
+WHOLE = {
+    name: ("host", *(EMULATED if name == DENSE else [EMULATED[number % 2]]))
+    for number, name in enumerate(FILES)
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "board"), sorted(set(WHOLE)))
-def test_trained_networks_are_exact(name, board):
-    validate(shared(name), board, inputs=3 if board == "host" else 1)
+@pytest.mark.parametrize("name", FILES)
+def test_trained_networks_are_exact(name):
+    for board in WHOLE[name]:
+        exact(shared(name), board, LAYERWISE, inputs=3 if board == "host" else 1)
+
+
+# Streamed: the small ones on both emulated boards, the large ones on the board that does not run them whole.
+# The host streams random networks (test_random_networks.py) and the zoo's largest one.
+LARGE = {
+    "mbv2_w035_144_random": "cortex-m55",
+    "mcunet_320k_imagenet": "cortex-m4",
+    "mobilenetv2_160": "cortex-m4",
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("name", [name for name in FILES if name != DENSE])
-def test_trained_networks_in_the_least_memory_are_exact(name, board):
-    answer = validate(shared(name), board, inputs=2 if board == "host" else 1, options=STREAMED)
-    assert answer["strategy"] == "best"
+def test_trained_networks_in_the_least_memory_are_exact(name):
+    for board in [LARGE[name]] if name in LARGE else EMULATED:
+        run = exact(shared(name), board, STREAMED)
+        assert any(region.is_streamed for region in run.plan.regions)
 
 
 @pytest.mark.slow
 def test_the_zoo_s_largest_network_is_exact():
     """Its topology is a trained one's, as those of most others are (tests/zoo)."""
-    validate("mobilenetv2", "host", inputs=1, options=STREAMED)
+    exact("mobilenetv2", "host", STREAMED)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from graphs import small_networks
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from nativebatch import differences, prepare, run
+from onecompile import once_compiled
 from onnxexport import NotExpressible, Style, export
 from onnxnets import Qdq, read
 from paths import ROOT
@@ -221,7 +222,7 @@ def test_an_image_with_its_channels_first_is_refused_with_the_remedy(tmp_path):
 
 
 @pytest.mark.slow
-def test_scons_builds_and_plans_again_when_the_file_changes(tmp_path):
+def test_scons_builds_and_plans_again_when_the_file_changes(tmp_path, tmp_path_factory):
     for name in ("SConstruct", "site_scons"):
         (tmp_path / name).symlink_to(ROOT / name)
     onnx.save(export(built("ds_cnn")), tmp_path / "net.onnx")
@@ -231,7 +232,7 @@ def test_scons_builds_and_plans_again_when_the_file_changes(tmp_path):
         done = subprocess.run(
             words,
             cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=os.environ | {"PYTHONPATH": str(ROOT)} | once_compiled(tmp_path_factory),
             capture_output=True,
             text=True,
             timeout=1800,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from boardruns import exact
 
-from buildtool.service import handle
+from buildtool.service.emulation.execute import built
+from buildtool.service.firmware.sizes import size_report
 
 pytestmark = pytest.mark.slow
 
@@ -12,45 +14,25 @@ SMALL = 16 * 1024
 GLOBALS = 256  # bytes of the firmware's other data
 
 
-def validated(model, board, **options):
-    answer = handle(
-        {
-            "kind": "validate",
-            "model": model,
-            "board": board,
-            "tensors": True,
-            "reference": "litert",
-            "options": {"image": "stream", **options},
-        }
-    )
-    assert answer["exact"], answer["first_difference"]
-    assert answer["arena_high_water"] <= answer["arena_bytes"]
-    return answer
-
-
-@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55"])
-@pytest.mark.parametrize("model", ["mbv2_w035_144", "mcunet_vww5"])
+@pytest.mark.parametrize(("model", "board"), [("mbv2_w035_144", "cortex-m55"), ("mcunet_vww5", "cortex-m4")])
 def test_a_network_runs_in_16_kilobytes_beside_the_stack(model, board):
     """The first of them with its global pooling inside of a streamed region."""
-    options = {"image": "stream", "ram": SMALL - GLOBALS}
-    assert validated(model, board, **options)["arena_bytes"] <= SMALL - GLOBALS
-    request = {"kind": "build", "model": model, "board": board, "options": options}
-    memories = handle(request)["sizes"]
+    run = exact(model, board, {"image": "stream", "ram": SMALL - GLOBALS})
+    assert run.plan.arena_bytes <= SMALL - GLOBALS
+    with built(run.made, run.sources) as image:
+        memories = size_report(image.elf.read_bytes(), run.made.target.board)
     used = {part["name"]: part["bytes"] for memory in memories for part in memory["sections"]}
     assert used[".nn_arena"] + used.get(".data", 0) + used.get(".bss", 0) <= SMALL
 
 
-@pytest.mark.parametrize("board", ["host", "cortex-m4"])
-def test_a_network_whose_tensors_move_is_exact(board):
-    options = {"objective": "ram", "max_f": 1.05}
-    plan = handle(
-        {
-            "kind": "plan",
-            "model": "mcunet_320k",
-            "board": board,
-            "options": {"image": "stream", **options},
-        }
-    )
-    assert plan["moves"]
-    answer = validated("mcunet_320k", board, **options)
-    assert answer["arena_bytes"] == plan["arena_bytes"] <= 48_000
+@pytest.mark.parametrize(
+    ("model", "board", "options"),
+    [
+        ("mcunet_320k", "cortex-m4", {"image": "stream", "max_f": 1.05}),
+        ("mobilenetv2:size=32,alpha=0.35,classes=10", "host", {"image": "overwritable", "max_f": 1.05}),
+    ],
+)
+def test_a_network_whose_tensors_move_is_exact(model, board, options):
+    run = exact(model, board, {"objective": "ram", **options})
+    assert run.plan.moves
+    assert run.plan.arena_bytes <= 48_000

@@ -11,18 +11,20 @@ from pathlib import Path
 import pytest
 from elftools.elf.elffile import ELFFile
 from needs import needs_tool
+from onecompile import once_compiled
 from paths import ROOT
 
 from buildtool import zoo
+from buildtool.service import handle
 
 TOOLS = ROOT / "site_scons/site_tools"
 
 
 class Project:
-    """A folder with the SConstruct and its tools."""
+    """A folder with the SConstruct and its tools; `compilers` are variables that name them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, compilers: dict[str, str]) -> None:
+        self.folder, self.compilers = folder, compilers
         shutil.copy(ROOT / "SConstruct", folder)
         shutil.copytree(
             ROOT / "site_scons", folder / "site_scons", ignore=shutil.ignore_patterns("__pycache__")
@@ -33,7 +35,7 @@ class Project:
         done = subprocess.run(
             [sys.executable, "-m", "SCons", "-Q", *words],
             cwd=self.folder,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            env=os.environ | {"PYTHONPATH": str(ROOT)} | self.compilers,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -50,28 +52,30 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
+def project(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path, once_compiled(tmp_path_factory))
 
 
 def steps(said: str, verb: str) -> list[str]:
     return [line.removeprefix(f"{verb} ") for line in said.splitlines() if line.startswith(f"{verb} ")]
 
 
+MISTAKES = [
+    ("bord=host", "unknown variable 'bord': did you mean 'board'?"),
+    ("board=hots", "unknown board 'hots' [USAGE]\n  hint: did you mean 'host'?"),
+    ("model=ds_cn", "no model file and no zoo network is called 'ds_cn' [USAGE]"),
+    ("model=none.tflite", "none.tflite: error: cannot read the model"),
+    ("toolchain=clnag", "has no toolchain 'clnag' [TOOL]\n  hint: did you mean 'clang'?"),
+    ("in_place=row", "error: in_place: 'row' is not one of rows, elementwise, none [USAGE]\n"),
+    ("strategy=layer", "error: strategy: 'layer' is not one of best, "),
+]
+# Each is found by another part: the SConstruct, the service, the tool, the table of options.
+FAST = ("bord=host", "board=hots", "model=none.tflite", "in_place=row")
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
-    [
-        ("bord=host", "unknown variable 'bord': did you mean 'board'?"),
-        ("board=hots", "unknown board 'hots' [USAGE]\n  hint: did you mean 'host'?"),
-        ("model=ds_cn", "no model file and no zoo network is called 'ds_cn' [USAGE]"),
-        ("model=none.tflite", "none.tflite: error: cannot read the model"),
-        ("toolchain=clnag", "has no toolchain 'clnag' [TOOL]\n  hint: did you mean 'clang'?"),
-        (
-            "in_place=row",
-            "error: in_place: 'row' is not one of rows, elementwise, none [USAGE]\n",
-        ),
-        ("strategy=layer", "error: strategy: 'layer' is not one of best, "),
-    ],
+    [pytest.param(*case, marks=() if case[0] in FAST else pytest.mark.slow) for case in MISTAKES],
 )
 def test_mistakes_are_errors_with_suggestions(project: Project, word: str, said: str) -> None:
     assert said in project.scons(word, status=2)
@@ -138,37 +142,24 @@ def _check_compile_commands(project: Project) -> None:
     assert (project.folder / entry["output"]).read_bytes() == before
 
 
-@pytest.mark.slow
-def test_an_option_of_the_planner_plans_anew(project: Project) -> None:
-    target = "build/host/ds_cnn/src/ds_cnn.plan"
-    project.scons("board=host", target)
-    plan = (project.folder / target).read_bytes()
-    assert "up to date" in project.scons("board=host", target)
-    project.scons("board=host", "in_place=none", target)
-    assert (project.folder / target).read_bytes() != plan
-
-
-@pytest.mark.slow
-def test_a_board_of_the_users_is_a_source(project: Project) -> None:
-    board = project.folder / "mine.toml"
-    board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "64K"\n')
-    target = "build/mine/ds_cnn/src/ds_cnn.c"
-    project.scons("board=mine.toml", target)
-    assert (project.folder / target).is_file()
-    board.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "2K"\n')
-    said = project.scons("board=mine.toml", target, status=2)
-    assert "[PLAN]" in said  # the plan does not fit any more
-    assert not (project.folder / target).exists()
-
-
-def test_a_board_that_the_users_board_extends_is_a_source(project: Project) -> None:
-    base, target = project.folder / "base.toml", "build/mine/ds_cnn/src/ds_cnn.c"
+def test_the_options_of_the_planner_and_every_file_of_a_board_are_sources(project: Project) -> None:
+    """One session: each build starts from the one before it."""
+    base, mine = project.folder / "base.toml", project.folder / "mine.toml"
     base.write_text('extends = "cortex-m4"\n')
-    (project.folder / "mine.toml").write_text('extends = "base.toml"\n')
-    project.scons("board=mine.toml", target)
-    assert "up to date" in project.scons("board=mine.toml", target)
-    base.write_text('extends = "cortex-m4"\n[memory.psram]\nsize = "2K"\n')
-    assert "[PLAN]" in project.scons("board=mine.toml", target, status=2)
+    mine.write_text('extends = "base.toml"\n[memory.psram]\nsize = "64K"\n')
+    words = ["board=mine.toml", "build/mine/ds_cnn/src/ds_cnn.c"]
+    plan, emitted = (project.folder / f"build/mine/ds_cnn/src/ds_cnn.{end}" for end in ("plan", "c"))
+    project.scons(*words)
+    before = plan.read_bytes()
+    assert "up to date" in project.scons(*words)
+    project.scons("in_place=none", *words)
+    assert plan.read_bytes() != before
+
+    base.write_text('extends = "cortex-m4"\nstack_bytes = "2K"\n')
+    assert "planning" in project.scons("in_place=none", *words)
+    mine.write_text('extends = "base.toml"\n[memory.psram]\nsize = "2K"\n')
+    assert "[PLAN]" in project.scons("in_place=none", *words, status=2)  # the plan does not fit any more
+    assert not emitted.exists()
 
 
 OWN = """
@@ -232,13 +223,14 @@ def test_run_runs_the_image_that_was_built_and_no_other(project: Project) -> Non
     assert weights in before[0]
     elf.write_bytes(before[0].replace(weights, weights[:-50] + bytes([weights[-50] ^ 1]) + weights[-49:]))
     assert "weights are damaged" in project.scons(*words, status=2)
-    project.scons("board=host", "model=resnet8", "-j2")
-    elf.write_bytes((project.folder / "build/host/resnet8/resnet8.elf").read_bytes())
+    other = handle({"kind": "build", "model": "resnet8", "board": "host"})
+    elf.write_bytes(other["files"]["resnet8.elf"])
     said = project.scons(*words, status=2)
     assert "build/host/ds_cnn/ds_cnn.elf: error: the image was not built from this plan" in said
     assert "found 'resnet8' (plan " in said
 
 
+@pytest.mark.slow
 def test_a_name_with_a_dollar_sign_is_a_name(project: Project) -> None:
     (project.folder / "the$nets").mkdir()
     (project.folder / "the$nets/net$1.tflite").write_bytes(zoo.build("ds_cnn"))
@@ -279,8 +271,8 @@ def test_the_tools_import_nothing_of_buildtool_but_the_client() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55"])
-def test_run_prints_the_layers_and_that_the_output_is_right(project: Project, board: str) -> None:
+def test_run_prints_the_layers_and_that_the_output_is_right(project: Project) -> None:
+    board = "cortex-m55"
     said = project.scons(f"board={board}", "model=ds_cnn", "-j2", "run", "seed=5", "inputs=2")
     made = f"build/{board}/ds_cnn"
     built = f"--elf {made}/ds_cnn.elf --plan {made}/src/ds_cnn.plan"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgpack
 import pytest
 from needs import needs_tool
+from onecompile import once_compiled
 from paths import ROOT
 
 from buildtool.errors import ToolError, UsageError
@@ -20,6 +22,14 @@ from buildtool.target.registry import board_names, load_target
 NET = "ds_cnn"
 FAMILIES = ["host", "cortex-m4", "cortex-m55", "hifive1", "qemu-virt-rv32v", "xcore"]
 PLANS = [{}, {"image": "stream", "objective": "ram"}]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compilers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in once_compiled(tmp_path_factory).items():
+            patch.setenv(name, value)
+        yield
 
 
 @functools.cache
@@ -48,7 +58,10 @@ class Front:
         self.kernels: dict[str, list[Path]] = {}
 
     def emit(self, request: dict) -> None:
-        for name, data in handle({"kind": "emit", **request})["files"].items():
+        answer = handle({"kind": "emit", **request})
+        assert sorted(answer["files"]) == sorted(self.answer["network"]["emitted"])
+        assert answer["net"] == self.answer["network"]["net"]
+        for name, data in answer["files"].items():
             (self.emitted / name).write_bytes(data)
 
     def objects(self, name: str) -> list[Path]:
@@ -102,15 +115,18 @@ class Front:
         return done.stdout
 
 
-@pytest.mark.parametrize("board", FAMILIES)
-def test_the_files_are_those_that_are_emitted_whatever_the_plan(board: str) -> None:
+@pytest.mark.parametrize("board", ["hifive1", "xcore"])  # the others: where they are built, below
+def test_the_files_are_those_that_are_emitted_whatever_the_plan(board: str, tmp_path: Path) -> None:
+    front = Front(described(board), tmp_path)
     for options in PLANS:
-        answer = handle({"kind": "emit", "model": NET, "board": board, "options": options})
-        assert sorted(answer["files"]) == sorted(described(board)["network"]["emitted"])
-        assert answer["net"] == described(board)["network"]["net"]
+        front.emit({"model": NET, "board": board, "options": options})
 
 
-@pytest.mark.parametrize("board", ["host", *(pytest.param(b, marks=pytest.mark.slow) for b in FAMILIES[1:])])
+# The archive of "qemu-virt-rv32v" holds that of "hifive1".
+BUILT = ("cortex-m4", "cortex-m55", "qemu-virt-rv32v", "xcore")
+
+
+@pytest.mark.parametrize("board", ["host", *(pytest.param(b, marks=pytest.mark.slow) for b in BUILT)])
 def test_builds_made_from_the_answer_alone_are_exact(board: str, tmp_path: Path) -> None:
     front = Front(described(board), tmp_path)
     for options in PLANS:

@@ -1,0 +1,100 @@
+"""Networks on boards, every tensor compared with LiteRT's: what several boards share is made once.
+
+    run = exact("ds_cnn", "cortex-m4", {"strategy": "layerwise"})     # fails if any tensor differs
+    run.plan.arena_bytes, run.outcome.stack_high_water
+
+As `validate --tensors --reference litert` does it, with two differences: only the image that hands out its
+tensors is built and run, not the one without traces beside it (`validate` itself is asked where that one is
+the subject); and the reference's answer and the network's graph are those of the last board.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from buildtool.emit.sources import Sources, emit
+from buildtool.modes import Reference
+from buildtool.plan.types import Plan
+from buildtool.service.emulation.compare import Array, difference, reference
+from buildtool.service.emulation.execute import Outcome, built, execute
+from buildtool.service.emulation.inputs import seeded
+from buildtool.service.emulation.validation import level
+from buildtool.service.pipeline.models import tflite_file
+from buildtool.service.pipeline.needs import refuse_unless_fits
+from buildtool.service.pipeline.pipeline import Planned, planned
+from buildtool.service.pipeline.prepare import load_network
+from buildtool.service.requests import parse
+from buildtool.session import Session
+
+SEED = 20
+
+
+@dataclass(frozen=True)
+class Run:
+    """A network that ran on a board and was exact."""
+
+    made: Planned
+    sources: Sources
+    outcome: Outcome
+    level: str  # "host" or "emulated"
+
+    @property
+    def plan(self) -> Plan:
+        return self.made.plan
+
+
+@functools.lru_cache(maxsize=2)
+def _session(model: str) -> Session:
+    return Session()
+
+
+@functools.lru_cache(maxsize=2)
+def _expected(model: str, inputs: int, seed: int) -> list[tuple[list[Array], dict[int, Array]]]:
+    """Sets of inputs, and what LiteRT makes of each: every tensor, by its index in the rewritten graph."""
+    network = load_network(model, _session(model))
+    file = tflite_file(network.model, network.source)
+    return [
+        (given, reference(Reference.LITERT, file, network.source, network.graph, given))
+        for given in seeded(network.graph, inputs, seed)
+    ]
+
+
+def _computed(made: Planned) -> set[int]:
+    """The tensors that a kernel makes."""
+    kernels = zip(made.graph.ops, made.plan.kernels, strict=True)
+    return {t for op, kernel in kernels if kernel for t in op.outputs}
+
+
+def exact(
+    model: str,
+    board: str,
+    options: Mapping[str, Any],
+    *,
+    toolchain: str = "",
+    inputs: int = 1,
+    seed: int = SEED,
+) -> Run:
+    """Plans, builds and runs a network (a file's path, or one of the zoo); fails if any tensor differs."""
+    asked = {"model": model, "board": board, "toolchain": toolchain, "options": dict(options)}
+    request = parse({"kind": "build", **asked})
+    made = planned(request.model, request.target, request.options, _session(model))
+    sources = emit(made.graph, made.plan, made.target, made.model.name, made.session)
+    refuse_unless_fits(made, len(sources.image.data))
+    sets = _expected(model, inputs, seed)
+    with built(made, sources, trace=True) as image:
+        outcome = execute(made, image, [given for given, _ in sets], trace=True)
+    for number, (_, want) in enumerate(sets):
+        got = {**outcome.traces[number], **outcome.outputs[number]}
+        assert set(got) <= set(want) and set(made.graph.outputs) <= set(got)
+        assert set(outcome.traces[number]) >= _computed(made)
+        found = difference(made.graph, number, got, want, outcome.partial)
+        assert not found, (board, found[0].json())
+    answers = outcome.outputs[0].values()
+    assert sum(np.unique(np.frombuffer(raw, np.uint8)).size for raw in answers) >= 2
+    assert outcome.arena_high_water <= made.plan.arena_bytes
+    return Run(made, sources, outcome, level(made.target.board))
