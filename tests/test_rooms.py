@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from importlines import import_statements
 from paths import ROOT
 
 from buildtool.service.requests import KINDS
@@ -77,10 +79,10 @@ def modules(package: str, folder: Path) -> dict[str, Path]:
 def mentions(name: str, path: Path) -> Iterator[tuple[str, str]]:
     """(module, name taken from it or "") of every import statement, wherever it stands in the file."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             yield from ((alias.name, "") for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             above = package[: len(package) - node.level + 1] if node.level else []
             base = ".".join([*above, *([node.module] if node.module else [])])
             yield from ((base, alias.name) for alias in node.names)
@@ -99,7 +101,12 @@ def imported(known: dict[str, Path]) -> dict[str, set[str]]:
 
 
 MODULES = modules("buildtool", ROOT)
-IMPORTS = imported(MODULES)
+
+
+@functools.cache
+def imports() -> dict[str, set[str]]:
+    """Of every module of buildtool those that it imports; read when a test asks."""
+    return imported(MODULES)
 
 
 def room(module: str) -> str:
@@ -123,7 +130,7 @@ def test_a_room_imports_only_rooms_before_it() -> None:
     level = {"": -1} | {name: i for i, name in enumerate(ORDER)}
     wrong = [
         f"{module} ({room(module)}) imports {target} ({room(target)})"
-        for module, targets in IMPORTS.items()
+        for module, targets in imports().items()
         for target in sorted(targets)
         if level[room(target)] > level[room(module)]
     ]
@@ -144,7 +151,7 @@ def test_no_room_inside_a_room_is_called_as_another_or_as_a_request() -> None:
 
 
 def test_no_modules_are_in_a_circle() -> None:
-    assert circle(IMPORTS) == []
+    assert circle(imports()) == []
 
 
 def test_a_circle_is_found_and_typing_imports_count(tmp_path: Path) -> None:
@@ -165,7 +172,7 @@ def closure(start: str) -> set[str]:
         module = queue.pop()
         if module not in found:
             found.add(module)
-            queue += IMPORTS[module]
+            queue += imports()[module]
     return found
 
 

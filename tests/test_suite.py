@@ -1,15 +1,18 @@
 """The suite's own rules: no test vanishes, none is judged by the clock, nothing is declared in vain."""
 
 import ast
+import functools
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import allowedskips
 import needs
 import pytest
 from hypothesis import HealthCheck, settings
+from importlines import import_statements
 from paths import ROOT, SHARED, TESTS
 
 SKIPS = """
@@ -176,21 +179,26 @@ def declared() -> tuple[set[str], dict[str, set[str]]]:
     return names(project["dependencies"]), extras
 
 
+@functools.cache
+def distributions() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
 def imported(*folders: str) -> set[str]:
     """The distributions that the Python files below `folders` import something of."""
     names: set[str] = set()
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*.py")):
-            names.update(_imports(ast.parse(path.read_text())))
-    owners = packages_distributions()
+            names.update(_imports(path))
+    owners = distributions()
     return {normal(owner) for name in names for owner in owners.get(name, [])}
 
 
-def _imports(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imports(path: Path) -> Iterator[str]:
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif node.module and not node.level:
             yield node.module.partition(".")[0]
 
 

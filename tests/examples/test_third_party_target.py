@@ -62,10 +62,13 @@ def test_its_board_is_known_and_its_kernel_replaces_ours(site):
     assert "acme" not in operators["CONV_2D"]["host"]
 
 
-@pytest.mark.parametrize("options", [(), STREAMED], ids=["whole", "streamed"])
 @pytest.mark.parametrize(
-    "model",
-    [pytest.param("ds_cnn", id="ds_cnn"), pytest.param(SMALL, id="mobilenetv2", marks=pytest.mark.slow)],
+    ("model", "options"),
+    [
+        pytest.param("ds_cnn", STREAMED, id="ds_cnn-streamed"),
+        pytest.param("ds_cnn", (), id="ds_cnn-whole", marks=pytest.mark.slow),
+        pytest.param(SMALL, STREAMED, id="mobilenetv2-streamed", marks=pytest.mark.slow),
+    ],
 )
 def test_every_tensor_equals_the_reference(site, model, options):
     needs_tool("clang")

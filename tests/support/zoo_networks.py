@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from buildtool import zoo
+from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
 from buildtool.zoo.topologies import calibration_input
 
@@ -25,7 +26,7 @@ LARGE = (
     "mbv2_w035_144",
     "mcunet_320k",
     "mobilenetv2",
-    "mobilenetv3_small:size=128,classes=10",
+    "mobilenetv3_small:size=64,classes=10",
 )
 ALL = (*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE))
 
@@ -34,6 +35,12 @@ ALL = (*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE))
 def built(name: str) -> Graph:
     """A network's graph."""
     return zoo.graph(name)
+
+
+@functools.cache
+def file(name: str) -> bytes:
+    """Its file, as `zoo.build` makes it (tests/zoo/test_zoo_determinism.py)."""
+    return write_model(built(name))
 
 
 def fresh_inputs(name: str) -> list[np.ndarray]:

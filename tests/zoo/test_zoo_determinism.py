@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 from paths import ROOT
-from zoo_networks import LARGE, SMALL
+from zoo_networks import file
 
 from buildtool import zoo
 
@@ -34,12 +34,19 @@ def digests(names, hash_seed, threads):
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("names", [SMALL, pytest.param(LARGE, marks=pytest.mark.slow)])
+# Every kind of layer; large enough, in the slow tier, for a matrix product to use its threads.
+FAST = ("autoencoder", "ds_cnn", "resnet8")
+SLOW = ("mcunet_vww5", "densenet", "squeezenet:size=48,classes=10", "mobilenetv3_small:size=64,classes=10")
+LARGE = ("mobilenetv2:size=96",)
+
+
+@pytest.mark.parametrize("names", [FAST, pytest.param(SLOW + LARGE, marks=pytest.mark.slow)])
 def test_bytes_do_not_depend_on_hash_seed_or_threads(names):
     first = digests(names, "1", "1")
     assert len(set(first)) == len(names)
     assert digests(names, "4242", "2") == first
     assert hashlib.sha256(zoo.build(names[0])).hexdigest() == first[0]
+    assert zoo.build(names[0]) == file(names[0])
 
 
 def test_another_seed_gives_other_weights_in_the_same_topology():

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from litert import run
-from zoo_networks import ALL, built, fresh_inputs
+from zoo_networks import ALL, built, file, fresh_inputs
 
-from buildtool import zoo
 from buildtool.graph.reference import execute
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.types import ALIAS_KINDS, OpKind
@@ -16,7 +15,7 @@ from buildtool.zoo.builder import SOFTMAX_QUANT
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_tensor_equals_litert(name):
-    graph, data = built(name), zoo.build(name)
+    graph, data = built(name), file(name)
     for x in fresh_inputs(name):
         expected = run(data, [x])
         made = execute(graph, [x])
@@ -26,7 +25,7 @@ def test_every_tensor_equals_litert(name):
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_file_reads_back_with_the_same_weights(name):
-    graph, again = built(name), read_model(zoo.build(name))
+    graph, again = built(name), read_model(file(name))
     assert [op.kind for op in again.ops] == [op.kind for op in graph.ops]
     for ours, theirs in zip(graph.ops, again.ops, strict=True):
         assert ours.attrs == theirs.attrs, ours.place

@@ -196,7 +196,7 @@ def _assembled(records: Sequence[Record], graph: Graph) -> tuple[dict[int, bytes
     return {t: bytes(value) for t, value in values.items()}, partial
 
 
-def _agree(value: bytes, mask: bytes, part: bytes) -> bool:
+def _agree(value: bytearray, mask: bytearray, part: bytes) -> bool:
     """Whether a part has the values that are known already."""
     if value == part:
         return True
