@@ -160,6 +160,7 @@ def test_a_plan_layer_by_layer_has_operators_and_buffers_and_no_regions():
     assert answer["beside"] == []
 
 
+@pytest.mark.slow
 def test_weights_that_bind_are_named():
     answer = planned(board="xcore", objective="ram", max_f=1.1)
     text = plan.text(answer)
