@@ -95,6 +95,7 @@ def test_a_path_in_an_error_is_as_the_user_gave_it(
     assert capsys.readouterr().err.startswith("bad.tflite: error: ")
 
 
+@pytest.mark.slow
 def test_json_has_hints_as_data_and_text_has_them_as_options(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["plan", NET, "-b", "cortex-m4", "--ram", "1K"]
     assert cli.run([*words, "--json"]) == 1
@@ -119,7 +120,7 @@ def test_errors_below_the_surface_exit_1(
 
 @pytest.mark.parametrize(
     "words",
-    [["boards"], ["ops"], ["zoo"], ["analyze", NET], ["plan", NET, "-b", "cortex-m4"]],
+    [["boards"], ["ops"], ["zoo"], ["analyze", NET, "-b", "host"], ["plan", NET, "-b", "cortex-m4"]],
     ids=lambda words: words[0],
 )
 def test_json_is_all_that_is_printed_and_carries_a_schema(
@@ -140,6 +141,7 @@ def test_analyze_names_every_board_by_default_and_those_asked_for(capsys: pytest
     assert [b["board"] for b in json.loads(capsys.readouterr().out)["boards"]] == ["host", "cortex-m4"]
 
 
+@pytest.mark.slow
 def test_analyze_says_what_is_missing_where_a_network_does_not_fit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,8 @@ PLAIN = {"str", "int", "float", "bool", "type", "Path", "Path | None"}  # what a
 
 def remembering(path):
     """Functions under functools.cache or lru_cache, with how each of their arguments is annotated."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)) if "cache" in text else ():
         for decorator in getattr(node, "decorator_list", ()):
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             if ast.unparse(called).rpartition(".")[2] in ("cache", "lru_cache"):

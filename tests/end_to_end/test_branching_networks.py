@@ -82,6 +82,7 @@ def _exact(name, board, image):
     assert streamed or name == MOBILENET  # which needs no more memory for its small picture as a whole
 
 
+@pytest.mark.slow
 def test_fire_modules_are_exact_row_by_row():
     _exact(SQUEEZENET, "host", "stream")
 

@@ -63,7 +63,7 @@ def _every(style):
 @pytest.mark.parametrize(
     ("board", "style", "strategy"),
     [
-        ("host", Style(), "layerwise"),
+        pytest.param("host", Style(), "layerwise", marks=pytest.mark.slow),
         *(pytest.param(b, UNSIGNED, "layerwise", marks=pytest.mark.slow) for b in EMULATED),
         *(pytest.param(b, Style(), "best", marks=pytest.mark.slow) for b in EMULATED),
     ],

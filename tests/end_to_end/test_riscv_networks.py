@@ -18,10 +18,10 @@ def shared(name):
     ("name", "board"),
     [
         ("mlperf_kws", "qemu-virt-rv32"),
-        ("mlperf_kws", "qemu-virt-rv32v"),
         *(
             pytest.param(*run, marks=pytest.mark.slow)
             for run in [
+                ("mlperf_kws", "qemu-virt-rv32v"),
                 ("mlperf_vww96", "qemu-virt-rv32"),
                 ("mlperf_vww96", "qemu-virt-rv32v256"),
                 ("mlperf_resnet8", "qemu-virt-rv32"),
@@ -54,6 +54,7 @@ def test_the_command_line_shows_that_it_runs_there(capsys):
     assert arena + stack < RAM
 
 
+@pytest.mark.slow
 def test_a_network_that_does_not_fit_there_is_told_what_binds_and_what_would_help(tmp_path, capsys):
     out = tmp_path / "built"
     assert cli.run(["build", "mcunet_vww5", "--board", "hifive1", "--out", str(out)]) == 1
@@ -64,6 +65,7 @@ def test_a_network_that_does_not_fit_there_is_told_what_binds_and_what_would_hel
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_firmware_for_the_esp32_c3_is_built(tmp_path, capsys):
     assert cli.run(["build", "ds_cnn", "--board", "esp32-c3", "--out", str(tmp_path / "built")]) == 0
     assert "flash" in capsys.readouterr().out

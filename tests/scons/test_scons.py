@@ -142,6 +142,7 @@ def _check_compile_commands(project: Project) -> None:
     assert (project.folder / entry["output"]).read_bytes() == before
 
 
+@pytest.mark.slow
 def test_the_options_of_the_planner_and_every_file_of_a_board_are_sources(project: Project) -> None:
     """One session: each build starts from the one before it."""
     base, mine = project.folder / "base.toml", project.folder / "mine.toml"
@@ -170,6 +171,7 @@ env.Program("app.elf", ["main.c", *env["BOARD_STARTUP"]])
 """
 
 
+@pytest.mark.slow
 def test_a_program_of_the_users_is_linked_again_when_the_boards_stack_changes(project: Project) -> None:
     """Nothing in his SConstruct says so; the size stands in a board that his own extends."""
     (project.folder / "SConstruct").write_text(OWN)

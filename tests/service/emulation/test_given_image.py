@@ -56,6 +56,7 @@ def no_compilers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *programs: str
     monkeypatch.delenv("BUILDTOOL_CLANG", raising=False)
 
 
+@pytest.mark.slow
 def test_the_answers_are_those_of_an_image_built_here(subject: Subject) -> None:
     plain = {"model": NET, "board": "host"}
     assert subject.ask() == handle({"kind": "profile", **plain})
