@@ -45,6 +45,7 @@ EMITTED = (*WARNINGS, "-O0")
 TARGET = "host"
 LAYERWISE = PlanOptions(strategy="layerwise")
 TRACE, OUTPUT, INPUT, ARENA = 0, 1, 2, 3  # kinds of record
+LONGEST = 600.0  # seconds, for a loop that never ends
 JUNK = (0xA5, 0x5A)  # what an arena is full of before a run, by turns
 
 _HEAD = """\
@@ -227,7 +228,10 @@ def run(jobs: Sequence[Job], folder: Path, flags: Sequence[str] = FLAGS) -> list
 
 def execute(program: Path) -> str:
     """What a program prints; it must not fail."""
-    done = subprocess.run([str(program)], cwd=program.parent, capture_output=True, text=True, check=False)
+    command = [str(program)]
+    done = subprocess.run(
+        command, cwd=program.parent, capture_output=True, text=True, check=False, timeout=LONGEST
+    )
     assert done.returncode == 0, f"exit {done.returncode}\n{done.stderr[-4000:]}"
     return done.stdout
 
