@@ -5,12 +5,12 @@ import pytest
 from extremecases import extreme_sums, squares, unchanging_channels, weighted
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loaded import load_target
 from riscvcases import depthwise_rows
 from test_packing_dsp import with_first_channel
 
 from buildtool.emit.packing import pack
 from buildtool.target.catalogue import select
-from buildtool.target.registry import load_target
 
 EXAMPLES = settings(max_examples=20, derandomize=True, deadline=None, database=None)
 HEAD, CHANNEL = 32, 16  # bytes of nn_riscv_head and nn_riscv_channel

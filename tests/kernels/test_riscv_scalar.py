@@ -7,7 +7,7 @@ import ckernels
 import numpy as np
 import placement
 import pytest
-from ckernels import KERNELS, compile_library, constants, geometry
+from ckernels import KERNELS, compile_library, geometry, of_an_operator, packed
 from extremecases import unchanging_channels
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -16,7 +16,6 @@ from litert import run_graph
 from placement import run_over, run_parts, run_pieces, run_whole
 from riscvcases import depthwise_3x3, depthwise_rows, wide
 
-from buildtool.emit.packing import pack
 from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import features, scratch_bytes
 from buildtool.target.expression import evaluate
@@ -30,6 +29,7 @@ EXAMPLES = settings(
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 FAMILY = "riscv"
+wanted_scratch = of_an_operator(scratch_bytes)
 
 
 @functools.cache
@@ -43,6 +43,7 @@ def library():
     return compile_library(sorted({KERNELS / s for v in variants() for s in v.sources}))
 
 
+@of_an_operator
 def variant_for(graph, op):
     known = features(graph, op)
     return next((v for v in variants() if v.op == op.kind and evaluate(v.when, known)), None)
@@ -51,11 +52,11 @@ def variant_for(graph, op):
 def compute(graph, op, inputs, out, window):
     """As ckernels.compute, with this family's kernel; its scratch is full of noise."""
     variant = variant_for(graph, op)
-    block = constants(pack(graph, op, variant))
-    shape = geometry(graph, op)
-    scratch = np.random.default_rng(3).integers(-128, 128, scratch_bytes(variant, graph, op) + 128, np.int8)
+    block, shape = packed(graph, op, variant), geometry(graph, op)
+    size = wanted_scratch(variant, graph, op)
+    scratch = np.random.default_rng(3).integers(-128, 128, size + 128, np.int8)
     start = -scratch.ctypes.data % 16 + 48
-    end = start + scratch_bytes(variant, graph, op)
+    end = start + size
     before = scratch.copy()
     arguments = [] if shape is None else [byref(shape)]
     arguments += [c_void_p(block.ctypes.data), *(byref(view) for view in (*inputs, out))]

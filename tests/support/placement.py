@@ -47,7 +47,7 @@ class Margin:
     @classmethod
     def draw(cls, rng: np.random.Generator, wide: bool) -> Margin:
         """Any; none unless `wide`."""
-        before, behind = (int(n) for n in rng.choice(MARGINS, 2))
+        before, behind = (MARGINS[n] for n in rng.integers(0, len(MARGINS), 2))
         return cls(before, behind) if wide else cls(0, 0)
 
 
