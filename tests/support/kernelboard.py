@@ -23,10 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from cbuilds import kernel_units
 from loaded import load_target
 
 from buildtool.service.firmware.firmware import link
-from buildtool.service.firmware.objects import Compiler, Unit, compile_all
+from buildtool.service.firmware.objects import Compiler, compile_all
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest
@@ -197,7 +198,7 @@ def _image(
     includes = (kernels_root() / "include", *map(Path, tools.includes), *harness.includes)
     files = [DRIVER, table, *sources, *needed, *map(Path, tools.objects)]
     compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
-    objects = compile_all(compiler, [Unit(path, includes) for path in files], work)
+    objects = compile_all(compiler, kernel_units(files, includes), work)
     elf = work / "kernels.elf"
     link(tools, objects, elf, load_target(board_name), flags)
     return elf
