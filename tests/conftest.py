@@ -1,5 +1,6 @@
 """Settings of every test run, and the switch under which a skip fails."""
 
+import functools
 import os
 import sys
 from collections.abc import Generator
@@ -9,6 +10,7 @@ from allowedskips import refusal
 from hypothesis import HealthCheck, settings
 from needs import skip_without_tool
 
+from buildtool import zoo
 from buildtool.errors import ToolError
 
 # Workers already fill the cores; a matrix product with threads of its own is several times slower.
@@ -17,6 +19,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Hundreds of short processes would compile every module again, and pytest every test module.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Hundreds of tests name networks of the zoo: a process builds each once. (What building gives is tested in
+# processes of their own.)
+zoo.build = functools.cache(zoo.build)
 
 # The same examples in every run, and none judged by the clock: a busy machine fails no test.
 settings.register_profile(

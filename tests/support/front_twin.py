@@ -12,27 +12,26 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator
-
-import pytest
+from typing import NamedTuple
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import ALIAS_KINDS, Graph
-from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.assemble.buffers import accumulators, tensor_buffers
+from buildtool.plan.assemble.lives import lives
 from buildtool.plan.assemble.overlaps import region_distance
+from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import accumulates, axes, streams, through
-from buildtool.plan.schedule.schedule import run, schedule
+from buildtool.plan.schedule.schedule import Run, run
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import SOURCE, BufferKind, Group, Plan, Region, Scheme, Step
+from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Region, Scheme, Step
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS, Geometry, Pricer, Rings, geometry, part
 from buildtool.target.types import Contract, Target
 
-# How a plan is labelled: the same for thousands of plans of one network, and dear to work out for each.
-LABELS = ("topology_digest", "planning_digest")
 CONTRACTS = {"rows": (Contract.ROW, Contract.PIXEL), "elementwise": (Contract.PIXEL,), "none": ()}
 Front = list[tuple[int, int]]
 
@@ -45,6 +44,15 @@ class Space:
     hand_offs: tuple[int, ...] = (1, 4, 8)
     most_operators: int = 10
     most_repetition: float = 6.0
+
+
+class Held(NamedTuple):
+    """Whole tensors, rings and sums of a plan; columns of one region's windows; its steps."""
+
+    buffers: tuple[Buffer, ...]
+    windows: dict[int, int]
+    begin: int
+    end: int
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -192,22 +200,30 @@ class Twin:
             for op in self.graph.ops
         )
 
-    @functools.lru_cache(maxsize=4096)  # noqa: B019
-    def plan(self, region: Region, first: int) -> Plan:
-        """The plan with this region, everything else alone."""
-        alone = [Region((Group((p,)),)) for p in self.running]
-        regions = (*alone[:first], region, *alone[first + len(region.ops) :])
-        timeline = Timeline.of(self.graph, regions, self.image)
-        return assemble(timeline, self.target, self.kernels, strategy="twin", in_place=self.in_place)
+    @functools.cache  # noqa: B019
+    def run(self, region: Region) -> Run:
+        return run(region, self.graph, self.image)
 
-    @functools.lru_cache(maxsize=4096)  # noqa: B019
-    def steps(self, region: Region) -> tuple[Step, ...]:
-        return schedule(region, self.graph, self.image)
+    @functools.cached_property
+    def alone(self) -> list[Run]:
+        """Each element as a region of its own."""
+        return [self.run(Region((Group((p,)),))) for p in self.running]
+
+    @functools.cache  # noqa: B019
+    def held(self, region: Region, first: int) -> Held:
+        """What lies in the arena besides scratch with this region, everything else alone."""
+        runs = (*self.alone[:first], self.run(region), *self.alone[first + len(region.ops) :])
+        timeline = Timeline(self.graph, self.image, runs)
+        alive, alignment = lives(timeline), self.target.board.alignment
+        space = workspace(self.graph, region, self.kernels, alignment, self.in_place, timeline.columns)
+        windows = {window.tensor: window.columns for window in space.windows}
+        buffers = [*tensor_buffers(timeline, alive, set(windows)), *accumulators(timeline, alive)]
+        begin = timeline.starts[first]
+        return Held(tuple(buffers), windows, begin, begin + len(self.run(region).steps))
 
     def work(self, region: Region, first: int) -> int:
-        """Multiply-accumulates of the plan beyond those of the other operators."""
-        others = [p for p in self.running if p not in region.ops]
-        return self.plan(region, first).macs - sum(op_macs(self.graph, self.graph.ops[p]) for p in others)
+        """Multiply-accumulates of the region's steps."""
+        return sum(executed_macs(self.graph, self.run(region).steps).values())
 
     def cost(self, region: Region, first: int) -> int:
         """The target's estimate in sixteenths: every step by itself, at the price of its own window."""
@@ -215,7 +231,7 @@ class Twin:
         poolings = {
             p for p in region.ops if region.is_streamed and accumulates(self.graph, self.graph.ops[p])
         }
-        for s in self.steps(region):
+        for s in (Step(*line) for line in self.run(region).steps.tolist()):
             if s.op == SOURCE:
                 _, _, width, channels = self.graph.tensors[self.graph.inputs[0]].nhwc
                 total += self.pricer.row(width * channels)
@@ -232,16 +248,11 @@ class Twin:
         return int(total * COST_UNITS)
 
     def rings(self, region: Region, position: int, first: int) -> Rings:
-        """The columns that are kept of what an operator reads and writes, as its plan's buffers have them."""
-        held = {
-            b.tensors[0]: b.columns
-            for b in self.plan(region, first).buffers
-            if b.kind is BufferKind.RING and b.name.endswith("window")
-        }
+        """The columns that are kept of what an operator reads and writes, as its windows have them."""
         handed_on = {p for g in region.groups if g.hand_off for p in g.ops}
         if position not in handed_on:
             return Rings()
-        op = self.graph.ops[position]
+        op, held = self.graph.ops[position], self.held(region, first).windows
         return Rings(max(held.get(t, 0) for t in op.inputs), held.get(op.outputs[0], 0))
 
     @functools.cached_property
@@ -252,18 +263,13 @@ class Twin:
     def pricer(self) -> Pricer:
         return Pricer(self.target.costs)
 
-    @functools.lru_cache(maxsize=4096)  # noqa: B019
+    @functools.cache  # noqa: B019
     def bytes(self, region: Region, first: int) -> int:
         """Aligned live bytes: all that a region holds at any time, less what output and input share."""
-        plan, steps = self.plan(region, first), self.steps(region)
-        begin = sum(len(schedule(r, self.graph, self.image)) for r in plan.regions[:first])
-        chains = [g for g in region.groups if g.scheme is not Scheme.BRANCHES]
-        windows = {self.graph.ops[p].outputs[0] for g in chains for p in g.ops[:-1]}
+        held = self.held(region, first)
         whole, total = set(), 0
-        for b in plan.buffers:
-            if b.last < begin or b.first >= begin + len(steps) or b.kind is BufferKind.SCRATCH:
-                continue
-            if b.kind is BufferKind.RING and b.tensors[0] in windows:
+        for b in held.buffers:
+            if b.last < held.begin or b.first >= held.end:
                 continue
             total += self._aligned(b.size)
             if b.kind is BufferKind.TENSOR:
@@ -286,9 +292,7 @@ class Twin:
             if root not in whole or self.dies[root] >= end:
                 continue
             if region.is_streamed and self.in_place == "rows":
-                apart = region_distance(
-                    self.graph, run(region, self.graph, self.image).steps, root, op.outputs[0]
-                )
+                apart = region_distance(self.graph, self.run(region).steps, root, op.outputs[0])
             else:
                 apart = None if region.is_streamed else self._apart(op, t, self.kernels[region.ops[0]])
             if apart is not None:
@@ -319,12 +323,6 @@ class Twin:
                 found += [(max(a, b), v + w) for a, v in best[first] for b, w in own]
             best.append(undominated(found))
         return best[-1]
-
-
-def without_labels(patch: pytest.MonkeyPatch) -> None:
-    """Plans are assembled without their digests."""
-    for name in LABELS:
-        patch.setattr(f"buildtool.plan.assemble.assemble.{name}", lambda _: "")
 
 
 def undominated(points) -> Front:

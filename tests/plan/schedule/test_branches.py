@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from branch_twin import BranchTwin
 from branchnets import branching_networks
-from front_twin import Space, Twin, without_labels
+from front_twin import Space, Twin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from netbuilder import NetBuilder
@@ -168,7 +168,6 @@ def _modules(draw):
 def _compare(graph, image, in_place, space):
     target = make_target(scratch="3 * cin")
     with pytest.MonkeyPatch.context() as patch:
-        without_labels(patch)
         patch.setattr(blocks, "STEPS", space.steps)
         patch.setattr(fronts, "HAND_OFFS", space.hand_offs)
         found = front(graph, target, Settings(image=image, in_place=in_place, max_f=1e9))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from front_twin import Space, Twin, without_labels
+from front_twin import Space, Twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import make_target
@@ -68,7 +68,6 @@ targets = st.builds(
 
 def _compare(graph, target, image, in_place, space):
     with pytest.MonkeyPatch.context() as patch:
-        without_labels(patch)
         patch.setattr(blocks, "STEPS", space.steps)
         patch.setattr(fronts, "HAND_OFFS", space.hand_offs)
         try:
