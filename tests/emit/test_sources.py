@@ -175,6 +175,7 @@ def test_nothing_of_this_machine_is_in_a_file():
             assert not re.search(r"(^|[\s\"])/(home|root|tmp|usr|work)/", text), name
 
 
+@pytest.mark.slow
 def test_no_set_or_hash_order_gets_into_a_file():
     script = (
         "import hashlib, sys\n"

@@ -50,8 +50,9 @@ def validate(model, board, library, options=(), **fields):
     return handle({**request, "cmsis_nn": library, "tensors": True, "options": dict(options)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("board", [BOARDS[0], pytest.param(BOARDS[1], marks=pytest.mark.slow)])
+@pytest.mark.parametrize("board", BOARDS)
 def test_every_operator_equals_the_reference(library, board, tmp_path):
     model = tmp_path / "every.tflite"
     model.write_bytes(write_model(every_operator()))
@@ -125,7 +126,7 @@ def formulas(board):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("board", [BOARDS[0], pytest.param(BOARDS[1], marks=pytest.mark.slow)])
 def test_the_catalogues_scratch_is_what_the_library_asks_for(library, board):
     names = ("kh", "kw", "sw", "pt", "pl", "dh", "ih", "cin", "multiplier")
     calls, wanted = [], []

@@ -18,7 +18,9 @@ BUILDS = {
 }
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize(
+    "build", [pytest.param(b, marks=[pytest.mark.slow] if b == "clang M55" else []) for b in BUILDS]
+)
 def test_every_kernel_compiles_without_a_warning(build):
     compiler, *flags = BUILDS[build]
     command = [needs_tool(compiler), *flags, *WARNINGS, "-O2", "-ffp-contract=off", "-fsyntax-only"]
@@ -31,7 +33,7 @@ def test_every_kernel_compiles_without_a_warning(build):
     assert made.returncode == 0, made.stderr
 
 
-@pytest.mark.parametrize("tool", ["gcc", "clang"])
+@pytest.mark.parametrize("tool", [pytest.param("gcc", marks=pytest.mark.slow), "clang"])
 def test_on_a_core_none_warns_or_needs_more_than_the_runtime(tool, tmp_path):
     """No libm, no allocator, no 64-bit division, no static data."""
     for source, made in zip(sources(), kernel_objects("cortex-m4", tool, sources(), tmp_path), strict=True):

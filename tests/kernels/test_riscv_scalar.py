@@ -86,7 +86,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("kind", CASES)
+FAST = {"convolution", "depthwise", "dense", "pool", "unchanging channels"}
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=[] if k in FAST else [pytest.mark.slow]) for k in CASES]
+)
 def test_every_placement_gives_litert_s_bytes(kind):
     ways = Counter()
 

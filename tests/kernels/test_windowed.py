@@ -18,7 +18,12 @@ EXAMPLES = settings(max_examples=60, derandomize=True, deadline=None)
 OVERLAPPING = {"convolution", "depthwise", "elementwise", "pool", "prelu", "softmax", "table"}
 
 
-@pytest.mark.parametrize("kind", sorted(windowed))
+SLOW = {"resize", "transpose_convolution", "prelu"}
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=[pytest.mark.slow] if k in SLOW else []) for k in sorted(windowed)]
+)
 def test_every_placement_gives_litert_s_bytes(kind):
     """Whatever lies around in memory; nothing is written but the output."""
     ways = Counter()

@@ -49,7 +49,7 @@ def test_the_board_is_one_tile_with_its_weights_in_slow_flash():
     ("model", "options"),
     [
         (NETWORK, {"strategy": "layerwise"}),
-        (NETWORK, {"strategy": "xcore-strips", "segments": "0-6x8,7-14x4"}),
+        pytest.param(NETWORK, {"strategy": "xcore-strips", "segments": "0-6x8,7-14x4"}, marks=slow),
         pytest.param(SHORT, {"strategy": "layerwise", "objective": "ram"}, marks=slow),
         pytest.param(SHORT, {"strategy": "xcore-strips", "image": "stream"}, marks=slow),
         pytest.param(SHORT, {"strategy": "msf-cnn", "max_f": 1.3, "objective": "ram"}, marks=slow),
@@ -63,7 +63,8 @@ def test_constants_that_come_early_or_late_give_the_same_bytes(model, options):
     assert answer["arena_high_water"] <= answer["arena_bytes"]
 
 
-@pytest.mark.parametrize("slack", [0, pytest.param(20000, marks=slow)])
+@slow
+@pytest.mark.parametrize("slack", [0, 20000])
 def test_slices_give_the_same_bytes_in_any_arena(slack):
     options = {"strategy": "layerwise", "ram": least() + slack}
     assert ask("plan", options=options)["loading"]["in_slices"] > 1
@@ -94,6 +95,7 @@ def test_the_answer_says_what_was_estimated_and_that_nothing_was_compiled_for_th
     assert longer <= estimate["total_seconds"] <= both * 1.0001
 
 
+@slow
 def test_more_memory_is_faster():
     times = [
         ask("plan", options={"strategy": "layerwise", "ram": least() + slack})["estimate"]["total_seconds"]
@@ -109,6 +111,7 @@ def test_other_boards_say_nothing_of_the_kind():
     assert (answer["estimate"], answer["loading"], answer["note"], answer["loads"]) == (None, None, "", [])
 
 
+@slow
 def test_a_plan_says_when_weight_buffers_bind():
     free = ask("plan", options={"strategy": "layerwise", "objective": "ram"})["loading"]
     assert not free["bind"] or free["fullest_without"] < least()
@@ -145,7 +148,9 @@ def test_build_writes_all_that_the_vendors_tools_need(tmp_path, capsys):
     assert (tmp_path / f"lib{net}.a").exists()
 
 
-@pytest.mark.parametrize("segments", XCORE_OPT)
+@pytest.mark.parametrize(
+    "segments", [pytest.param(s, marks=[] if s.startswith("0-14") else [slow]) for s in XCORE_OPT]
+)
 def test_no_more_memory_than_xcore_opt_with_the_weights_in_it(segments):
     options = {"strategy": "xcore-strips", "segments": segments, "objective": "ram"}
     answer = ask("plan", model=str(needs_shared(MODEL)), options=options)
