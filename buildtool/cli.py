@@ -60,6 +60,8 @@ def _emit_plan(args: argparse.Namespace) -> Result:
 
     if not args.out:
         raise UsageError("--emit needs --out FILE.tflite", hint="see 'buildtool plan --help'")
+    if args.buffers:
+        raise UsageError("--buffers has no effect with --emit", hint="leave --buffers out")
     answer: TflmAnswer = _ask(args, "tflm")
     out = Path(args.out)
     (data,) = answer["files"].values()

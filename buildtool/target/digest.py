@@ -31,11 +31,10 @@ def planning_digest(target: Target) -> str:
 
     Every plan of a search carries it, so it stays with the target, which never changes.
     """
-    kept: dict[str, str] = target.__dict__.setdefault("_digests", {})
-    if "plan" not in kept:
+    if "plan" not in target.digests:
         planned = (_planned_board(target.board), target.costs, _kernels(target, _PLANNED))
-        kept["plan"] = _digest("plan", *planned)
-    return kept["plan"]
+        target.digests["plan"] = _digest("plan", *planned)
+    return target.digests["plan"]
 
 
 def emitting_digest(target: Target) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from buildtool.errors import TargetError
@@ -314,6 +315,11 @@ class Target:
     routines: tuple[Routine, ...] = ()
     families: tuple[KernelFamily, ...] = ()
     libraries: tuple[Library, ...] = ()
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """What `target.digest` worked out of it, by step."""
+        return {}
 
     def source(self, name: str) -> Path:
         """The file of a source "family/file"."""

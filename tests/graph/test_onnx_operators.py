@@ -127,7 +127,7 @@ def test_a_network_is_read_as_it_was(graph, style, seed):
 
 
 @pytest.mark.slow
-@fixed(200)
+@fixed(100)
 @given(graph=small_networks(max_blocks=8).filter(is_int8), style=styles, seed=seeds)
 def test_many_networks_are_read_as_they_were(graph, style, seed):
     check_same_bytes(as_read(graph), style, seed)
@@ -136,7 +136,7 @@ def test_many_networks_are_read_as_they_were(graph, style, seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_operator_in_many_shapes_is_read_as_it_was(kind):
-    @fixed(60)
+    @fixed(40)
     @given(graph=one_operator_graphs(kind).filter(is_int8), style=styles, seed=seeds)
     def check(graph, style, seed):
         check_same_bytes(as_read(graph), style, seed)

@@ -141,6 +141,7 @@ def test_the_order_found_depends_on_nothing_but_the_network():
     assert least_peak_order(flow).order == least_peak_order(renamed).order
 
 
+@pytest.mark.slow
 def test_thousands_of_operators_take_bounded_effort():
     draw = random.Random(7)
     values, ops = [Value("in", 8)], []

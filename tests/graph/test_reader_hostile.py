@@ -104,26 +104,26 @@ def fuzz(seed: bytes, rounds: int, rng_seed: int) -> dict[str, int]:
 
 
 def test_mutated_files_end_in_a_graph_or_an_error() -> None:
-    seen = fuzz(mixed(), 250, rng_seed=1)
+    seen = fuzz(mixed(), 120, rng_seed=1)
     # All three ends are met, so the mutations neither always break the root nor never do harm.
-    assert min(seen["GRAPH"], seen["MODEL"], seen["UNSUPPORTED"]) > 8
+    assert min(seen["GRAPH"], seen["MODEL"], seen["UNSUPPORTED"]) > 4
 
 
 @pytest.mark.slow
-def test_thousands_of_mutated_files() -> None:
-    fuzz(mixed(), 2000, rng_seed=10)
+def test_hundreds_of_mutated_files() -> None:
+    fuzz(mixed(), 800, rng_seed=10)
 
 
 @pytest.mark.slow
 def test_many_mutations_of_a_trained_network() -> None:
-    fuzz(needs_shared("models/mlperf_kws.tflite").read_bytes(), 500, rng_seed=3)
+    fuzz(needs_shared("models/mlperf_kws.tflite").read_bytes(), 250, rng_seed=3)
 
 
 @pytest.mark.slow
 def test_mutations_pile_up() -> None:
     rng = np.random.default_rng(4)
     data = mixed()
-    for i in range(1000):
+    for i in range(500):
         mutated = MUTATIONS[rng.integers(0, len(MUTATIONS))](data, rng)
         # Keep what still reads: damage accumulates behind the first checks.
         data = mutated if survive(mutated, traced=i % 3 == 0) == "GRAPH" else data
@@ -234,6 +234,7 @@ def test_a_folded_constant_is_never_much_larger_than_the_file() -> None:
     assert survive(data) == "UNSUPPORTED"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["RELU", "RESHAPE", "TRANSPOSE", "MEAN"])
 def test_a_chain_of_thousands_of_operators_takes_linear_time(kind: str) -> None:
     count = 3000

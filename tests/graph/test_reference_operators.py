@@ -28,6 +28,7 @@ def test_an_operator_alone_equals_litert(kind):
     compare()
 
 
+@pytest.mark.slow
 @settings(SETTINGS, max_examples=150)
 @given(graph=small_networks(), seed=seeds, pattern=patterns)
 def test_every_tensor_of_a_network_equals_litert(graph, seed, pattern):

@@ -25,6 +25,7 @@ def test_a_plan_survives_its_bytes(graph):
     assert to_bytes(from_bytes(data)) == data == to_bytes(plan(graph, make_target(scratch="7")))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(st.data())
 def test_damaged_bytes_are_refused_or_another_plan_in_canonical_form(data):

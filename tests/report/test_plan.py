@@ -14,15 +14,17 @@ from buildtool.errors import UsageError
 from buildtool.report import arenamap, plan, profile
 from buildtool.report.regions import runs
 from buildtool.service import handle
+from buildtool.session import Session
 
 WIDTH = 110
+ASKED = Session()  # one search for all questions about a network
 STREAMED = {"image": "stream", "objective": "ram", "max_f": 1.1}
 
 
 @cache
 def answer_json(model="mcunet_vww5", board="cortex-m4", compare=False, **options):
     asked = {"kind": "plan", "model": model, "board": board, "compare": compare, "options": options}
-    answer = handle(asked)
+    answer = handle(asked, ASKED)
     return json.dumps({key: value for key, value in answer.items() if key != "plan"})
 
 
@@ -160,6 +162,7 @@ def test_a_plan_layer_by_layer_has_operators_and_buffers_and_no_regions():
     assert answer["beside"] == []
 
 
+@pytest.mark.slow
 def test_weights_that_bind_are_named():
     answer = planned(board="xcore", objective="ram", max_f=1.1)
     text = plan.text(answer)

@@ -17,6 +17,7 @@ from buildtool.modes import Strategy
 from buildtool.options import NESTED, OPTIONS, Group, Option
 from buildtool.service import handle
 from buildtool.service.requests import KINDS, parse
+from buildtool.session import Session
 
 NET = "ds_cnn"
 LIBRARY = str(TESTS / "support/cmsis_nn")
@@ -232,6 +233,7 @@ def branches(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+ASKED = Session()  # one search for all questions about a network
 LEAST = {"objective": "ram"}
 EFFECTS = {
     "strategy": ({"ram": 8192}, "layerwise"),
@@ -254,7 +256,7 @@ def told(kind: str, model: str, options: dict[str, object]) -> object:
     if kind == "front":
         options = {name: value for name, value in options.items() if name != "objective"}
     try:
-        answer = handle({"kind": kind, "model": model, **boards, "options": options})
+        answer = handle({"kind": kind, "model": model, **boards, "options": options}, ASKED)
     except BuildtoolError as error:
         return error.text
     if kind == "front":

@@ -42,6 +42,7 @@ def test_equal_regions_give_equal_plans_whoever_asks(graph, in_place, image, scr
     assert replace(alone, strategy="") == replace(searched, strategy="") == replace(in_strips, strategy="")
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(graphs(), st.sampled_from(["overwritable", "resident"]))
 def test_tensors_move_only_where_that_lowers_the_arena(graph, image):

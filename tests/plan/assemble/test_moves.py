@@ -140,6 +140,7 @@ def assert_apart(parted, time):
                 assert parts[o.input].offset >= parts[o.output].offset + o.distance
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(problems())
 def test_parts_are_whole_and_apart_and_moves_lose_no_byte(problem):

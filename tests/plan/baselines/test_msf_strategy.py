@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 import pytest
 from plan_nets import make_target
@@ -11,15 +11,18 @@ from zeronet import Net
 from buildtool.errors import PlanError, UsageError
 from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
+from buildtool.plan.baselines import msf_strategy
 from buildtool.plan.baselines.msf_layers import chain, layer
-from buildtool.plan.baselines.msf_strategy import plan_msf
 from buildtool.plan.check.check import check
 from buildtool.plan.types import Scheme
 from buildtool.service import handle
 from buildtool.service.pipeline.models import load_model, read_graph
+from buildtool.session import Session
 from buildtool.target.registry import load_target
 
 NETWORK = "mcunet_vww5"
+
+plan_msf = partial(msf_strategy.plan_msf, session=Session())  # one search for all questions about a network
 
 
 @cache
@@ -54,6 +57,7 @@ def test_the_first_problem_takes_the_least_arena_within_f():
     assert smallest.arena_bytes < limited.arena_bytes < plan_layerwise(graph(), host()).arena_bytes / 2
 
 
+@pytest.mark.slow
 def test_the_second_problem_takes_the_least_work_within_ram():
     smallest = plan_msf(graph(), host())
     tight = plan_msf(graph(), host(), ram=smallest.arena_bytes)
@@ -70,6 +74,7 @@ def test_a_block_is_one_group_of_single_pixels():
     assert {(g.rows_per_step, g.hand_off) for g in groups} == {(1, 1)}
 
 
+@pytest.mark.slow
 def test_limits_that_cannot_be_kept_name_the_nearest():
     smallest = plan_msf(graph(), host())
     with pytest.raises(PlanError) as caught:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
 import pytest
@@ -13,12 +13,14 @@ from needs import needs_shared
 from buildtool import zoo
 from buildtool.errors import PlanError, UsageError
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.baselines.strip_search import best_strips, promising
+from buildtool.plan.baselines import strip_search
+from buildtool.plan.baselines.strip_search import promising
 from buildtool.plan.baselines.strips import Segment, parse_segments, plan_strips
 from buildtool.plan.check.check import check
 from buildtool.plan.types import Scheme
 from buildtool.service import handle
 from buildtool.service.pipeline.models import load_model, read_graph
+from buildtool.session import Session
 from buildtool.target.registry import load_target
 
 MODEL = "models/mobilenetv2_160.tflite"  # in ../shared
@@ -32,6 +34,9 @@ XCORE_OPT = {
     "0-6x20,7-14x10,15-22x4": (192872, 1.132),
 }
 UNSPLIT = 792624
+
+# One search for all questions about a network.
+best_strips = partial(strip_search.best_strips, session=Session())
 
 
 @cache
@@ -71,6 +76,7 @@ def test_the_search_beats_the_tools_suggestion_and_the_best_found_by_hand():
     assert found.f < XCORE_OPT["0-6x20,7-14x10,15-22x4"][1]
 
 
+@pytest.mark.slow
 def test_the_search_takes_the_least_work_that_fits():
     layerwise = plan_layerwise(small(), host())
     least = best_strips(small(), host(), max_f=2.0)
@@ -81,6 +87,7 @@ def test_the_search_takes_the_least_work_that_fits():
     assert between.arena_bytes <= (layerwise.arena_bytes + least.arena_bytes) // 2
 
 
+@pytest.mark.slow
 def test_limits_that_cannot_be_kept_name_the_nearest():
     least = best_strips(small(), host(), max_f=4.0).arena_bytes
     with pytest.raises(PlanError) as caught:

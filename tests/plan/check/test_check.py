@@ -56,6 +56,7 @@ def test_every_shift_of_a_buffer_in_a_tight_arena_is_refused(by):
         _refused(replace(made, buffers=tuple(buffers)), graph)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=250)
 @given(st.data())
 def test_a_damaged_plan_is_refused_or_still_runs(data):

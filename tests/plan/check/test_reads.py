@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import plan_nets
+import pytest
 from branchnets import branching_networks
 from groupnets import residual_nets
 from hypothesis import HealthCheck, given, settings
@@ -14,6 +15,7 @@ from buildtool.plan.check.reads import alias_groups, reads, sums_up
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.one_of(residual_nets(), plan_nets.graphs(), branching_networks()))
 def test_checker_and_planner_agree_on_every_window(data, graph):

@@ -154,6 +154,7 @@ def test_the_same_problem_gives_the_same_offsets():
         assert solve(problem) == solve(Problem(problem.items, problem.permissions))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["A", "C", "F", "input.12"])
 def test_hard_problems_are_placed_legally_above_their_bound(name):
     path = needs_shared(f"minimalloc/{name}.csv" if "." in name else f"minimalloc/{name}.1048576.csv")

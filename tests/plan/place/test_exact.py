@@ -58,6 +58,7 @@ ANY = (
 )
 
 
+@pytest.mark.slow
 @deterministic
 @given(ANY)
 def test_decides_like_brute_force_at_the_least_height_and_just_below(problem: Problem) -> None:

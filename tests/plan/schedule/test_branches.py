@@ -177,14 +177,14 @@ def _compare(graph, image, in_place, space):
             assert ways == twin.front(weight), weight.__name__
 
 
-@settings(_many, max_examples=5)
+@settings(_many, max_examples=2)
 @given(_modules(), st.sampled_from(["overwritable", "stream"]), st.sampled_from(["rows", "none"]))
 def test_the_front_of_small_networks_of_branches_is_exact(graph, image, in_place):
     _compare(graph, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))
 
 
 @pytest.mark.slow
-@settings(_many, max_examples=20)
+@settings(_many, max_examples=12)
 @given(_modules(), st.sampled_from(["overwritable", "resident", "stream"]), st.sampled_from(IN_PLACE))
 def test_the_front_of_networks_of_branches_is_exact(graph, image, in_place):
     _compare(graph, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))

@@ -19,6 +19,7 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Group, Scheme
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.data(), residual_nets(), st.sampled_from(["rows", "elementwise", "none"]), st.booleans())
 def test_groups_of_bottlenecks_read_only_what_is_there(data, graph, in_place, scratch):
@@ -35,6 +36,7 @@ def test_groups_of_random_networks_read_only_what_is_there(data, graph):
     check(plan, graph, target)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.data(), residual_nets())
 def test_a_streamed_image_is_delivered_in_time(data, graph):

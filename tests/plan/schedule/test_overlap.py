@@ -76,6 +76,7 @@ def windowed(draw):
     return net.graph(out)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=400)
 @given(windowed())
 def test_the_row_distance_is_safe_and_replay_agrees_with_the_bytes(graph):

@@ -69,6 +69,7 @@ def copies(graph, operand):
     return np.concatenate(goals), mine
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=150)
 @given(concatenations())
 def test_the_distance_is_safe_and_the_check_agrees_with_the_bytes(graph):

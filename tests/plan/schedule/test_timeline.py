@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import plan_nets
+import pytest
 import schedule_twin
 from branchnets import branching_networks
 from groupnets import any_groups, assembled, residual_nets
@@ -65,6 +66,7 @@ def _describes(timeline, steps):
         assert timeline.starts[index] <= number < timeline.starts[index + 1]
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.data(), residual_nets())
 def test_a_regions_output_may_cover_what_no_later_step_reads(data, graph):

@@ -92,6 +92,7 @@ def test_the_least_cost_under_limits_on_memory_and_work(case):
     assert limited  # else the limits on work decided nothing
 
 
+@pytest.mark.slow
 def test_the_least_memory_under_limits_on_cost_and_work(case):
     graph, target, found, sequences = case
     total = found.tables.before[-1]

@@ -12,12 +12,15 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.service import handle
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import planned
+from buildtool.session import Session
 from buildtool.target import catalogue
+
+ASKED = Session()  # one search for all questions about a network
 
 
 @functools.cache
 def arena(model="ds_cnn", **options):
-    answer = handle({"kind": "plan", "model": model, "board": "xcore", "options": options})
+    answer = handle({"kind": "plan", "model": model, "board": "xcore", "options": options}, ASKED)
     return answer["arena_bytes"], answer["f"], answer["cost"]
 
 
