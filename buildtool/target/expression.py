@@ -65,9 +65,9 @@ def evaluate(expression: str, variables: Mapping[str, int]) -> Value:
     functions min, max, abs, ceil_div(a, b), align(a, to). Raises TargetError for anything else, a
     name that is not in `variables`, a division by zero, or a result that is not finite.
     """
-    tree = _parse(expression)
+    formula = compiled(expression)
     try:
-        value = _closure(tree, expression)(variables)
+        value = formula(variables)
         finite = not isinstance(value, float) or math.isfinite(value)
     except (ZeroDivisionError, OverflowError) as error:
         _refuse(expression, str(error))
@@ -88,9 +88,8 @@ def _refuse(expression: str, why: str, hint: str = "") -> NoReturn:
     raise TargetError(f"expression '{shown}': {why}", hint=hint)
 
 
-@lru_cache(maxsize=1024)
 def _parse(expression: str) -> ast.expr:
-    """The checked tree; cached, because a planner asks for the same few costs very often."""
+    """The checked tree."""
     if len(expression) > MAX_LENGTH:
         _refuse(expression, f"longer than {MAX_LENGTH} characters")
     try:
@@ -138,11 +137,13 @@ def _check_node(node: ast.AST, expression: str, depth: int) -> None:
 Formula = Callable[[Mapping[str, int]], Value]
 
 
+@lru_cache(maxsize=1024)
 def compiled(expression: str) -> Formula:
     """A function of the variables that is worth what `evaluate` gives, but is many times faster.
 
     It is made of closures over the checked tree, and checks neither divisions nor results: it is for
-    expressions that the catalogue's reader has accepted, on variables that are in their range.
+    expressions that the catalogue's reader has accepted, on variables that are in their range. Cached,
+    because a planner asks for the same few costs very often.
     """
     return _closure(_parse(expression), expression)
 

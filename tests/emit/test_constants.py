@@ -14,7 +14,7 @@ from buildtool.target.expression import evaluate
 from buildtool.target.family import load_family, resolved
 from buildtool.target.kernels import kernels_root
 
-EXAMPLES = settings(max_examples=60, derandomize=True, deadline=None, database=None)
+EXAMPLES = settings(max_examples=30, derandomize=True, deadline=None, database=None)
 FOLDERS = sorted(path.parent for path in kernels_root().glob("*/catalogue.toml"))
 CATALOGUES = {folder.name: load_family(folder) for folder in FOLDERS}
 KERNELS = [kernel for each in CATALOGUES.values() for kernel in resolved(each, list(CATALOGUES.values()))]

@@ -3,7 +3,6 @@
 import dataclasses
 
 import numpy as np
-import pytest
 from extremecases import extreme_sums, squares, unchanging_channels, weighted
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,19 +66,19 @@ def with_first_channel(case, *, scale, bias):
     return dataclasses.replace(case, graph=dataclasses.replace(case.graph, tensors=tuple(tensors)))
 
 
-@EXAMPLES
-@given(case=squares().filter(lambda case: len(case.op.inputs) > 2 and case.op.inputs[2] >= 0))
-@pytest.mark.parametrize(
-    ("scale", "bias", "plain"),
-    [
-        (2.0**-9, 0, False),
-        (2.0**-38, (1 << 30) + 1, False),  # as training leaves a channel that is of no use
-        (2.0**-38, -(1 << 30) - 1, False),
-        (2.0**-9, (1 << 30) + 1, False),  # saturated whatever comes in
-        (1.5, 0, True),  # a factor above 1/2
-    ],
+# Scale and bias of a channel whose output cannot change, or not outside what is computed fast.
+TAME = (
+    (2.0**-9, 0),
+    (2.0**-38, (1 << 30) + 1),  # as training leaves a channel that is of no use
+    (2.0**-38, -(1 << 30) - 1),
+    (2.0**-9, (1 << 30) + 1),  # saturated whatever comes in
 )
-def test_a_channel_whose_output_cannot_change_needs_no_plain_arithmetic(case, scale, bias, plain):
-    first, end = general(with_first_channel(case, scale=scale, bias=bias))
-    assert (first < end) == plain
-    assert first == 0
+
+
+@EXAMPLES
+@given(case=squares(bias=True))
+def test_a_channel_whose_output_cannot_change_needs_no_plain_arithmetic(case):
+    for scale, bias in TAME:
+        assert general(with_first_channel(case, scale=scale, bias=bias)) == (0, 0), (scale, bias)
+    first, end = general(with_first_channel(case, scale=1.5, bias=0))  # a factor above 1/2
+    assert first == 0 < end

@@ -1,10 +1,10 @@
 """The C arithmetic equals TFLite's at every sign, shift and extreme, not only where networks go."""
 
+from ctypes import POINTER, c_int32, c_size_t
+
 import numpy as np
 import pytest
 from ckernels import compile_library
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from buildtool.graph.fixedpoint import (
     dense_multiplier,
@@ -12,72 +12,102 @@ from buildtool.graph.fixedpoint import (
     quantize_multiplier,
 )
 
+# Whole arrays in one call: a million calls from Python would take minutes.
 SHIM = """
+#include <stddef.h>
 #include "nn_conv.h"
-int32_t requantise(int32_t value, int32_t multiplier, int32_t shift);
-int32_t dense(int32_t sum, int32_t multiplier, int32_t shift, int32_t low);
-int32_t requantise(int32_t value, int32_t multiplier, int32_t shift) {
-    return nn_requantise(value, multiplier, shift);
+void requantise(size_t count, const int32_t *value, const int32_t *multiplier, const int32_t *shift,
+                int32_t *result);
+void dense(size_t count, const int32_t *sum, const int32_t *multiplier, const int32_t *shift,
+           const int32_t *low, int32_t *result);
+void requantise(size_t count, const int32_t *value, const int32_t *multiplier, const int32_t *shift,
+                int32_t *result) {
+    for (size_t i = 0; i < count; i++) {
+        result[i] = nn_requantise(value[i], multiplier[i], shift[i]);
+    }
 }
-int32_t dense(int32_t sum, int32_t multiplier, int32_t shift, int32_t low) {
-    const nn_dense_channel channel = {0, multiplier, shift, low};
+void dense(size_t count, const int32_t *sum, const int32_t *multiplier, const int32_t *shift,
+           const int32_t *low, int32_t *result) {
     const nn_conv_constants common = {0, 0, -128, 127};
-    return nn_dense_output(sum, &channel, &common);
+    for (size_t i = 0; i < count; i++) {
+        const nn_dense_channel channel = {0, multiplier[i], shift[i], low[i]};
+        result[i] = nn_dense_output(sum[i], &channel, &common);
+    }
 }
 """
-EXAMPLES = settings(max_examples=1500, derandomize=True, deadline=None)
-INT32 = st.one_of(
-    st.integers(-(2**31), 2**31 - 1),
-    st.integers(-2000, 2000),
-    st.sampled_from([-(2**31), 1 - 2**31, -(2**30), 2**30 - 1, 2**30, 2**31 - 1]),
-)
+EDGES = (-(2**31), 1 - 2**31, -(2**30), -1, 0, 1, 2**30 - 1, 2**30, 2**31 - 1)
 # Converters that fold batch norm late give channels negative scales: their multipliers are negative.
-MULTIPLIER = st.one_of(
-    st.integers(2**30, 2**31 - 1),
-    st.integers(0, 2**31 - 1),
-    st.integers(1 - 2**31, -(2**30)),
-    st.sampled_from([0, 1, 2**30, 2**31 - 1, -1, -(2**30), 1 - 2**31]),
-)
+MULTIPLIERS = (0, 1, 2**30, 2**30 + 1, 2**31 - 1, -1, -(2**30), 1 - 2**31)
+
+
+def sums(rng, count):
+    """int32 of any size, small ones, and the ends of the range."""
+    wild, small = rng.integers(-(2**31), 2**31, count), rng.integers(-2000, 2001, count)
+    return np.choose(rng.integers(0, 5, count), [wild, wild, small, small, rng.choice(EDGES, count)])
 
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory):
+    """Functions of arrays of the same length."""
     source = tmp_path_factory.mktemp("shim") / "shim.c"
     source.write_text(SHIM)
-    return compile_library([source])
+    library = compile_library([source])
+
+    def function(name):
+        def call(*arrays):
+            given = [np.ascontiguousarray(array, np.int32) for array in np.broadcast_arrays(*arrays)]
+            result = np.empty_like(given[0])
+            pointers = [array.ctypes.data_as(POINTER(c_int32)) for array in (*given, result)]
+            getattr(library, name)(c_size_t(result.size), *pointers)
+            return result
+
+        return call
+
+    return {name: function(name) for name in ("requantise", "dense")}
 
 
-@EXAMPLES
-@given(value=INT32, multiplier=MULTIPLIER, shift=st.integers(-31, 30))
-def test_requantisation(shim, value, multiplier, shift):
-    wanted = int(multiply_by_quantized_multiplier(value, multiplier, shift))
-    assert shim.requantise(value, multiplier, shift) == wanted
+def test_requantisation(shim):
+    """Extremes with each other at every shift, and a hundred thousand random triples."""
+    rng, count = np.random.default_rng(1), 100_000
+    grid = np.meshgrid(EDGES, MULTIPLIERS, np.arange(-31, 31))
+    multipliers = rng.integers(2**30, 2**31, count) * rng.choice([-1, 1], count)
+    multipliers = np.where(rng.random(count) < 0.2, rng.integers(0, 2**31, count), multipliers)
+    random = (sums(rng, count), multipliers, rng.integers(-31, 31, count))
+    value, multiplier, shift = (np.append(a, b) for a, b in zip(grid, random, strict=True))
+    wanted = multiply_by_quantized_multiplier(value, multiplier, shift)
+    np.testing.assert_array_equal(shim["requantise"](value, multiplier, shift), wanted)
 
 
-@EXAMPLES
-@given(sum_=INT32, real=st.floats(2.0**-31, 2.0**8, exclude_max=True))
-def test_a_dense_layer_rounds_as_doubles_do(shim, sum_, real):
-    multiplier, low, shift = dense_multiplier(real)
-    product = np.float64(sum_) * np.float64(real)
+def rounded(product):
+    """To the nearest integers, halves away from zero."""
     whole = np.floor(abs(product))
-    wanted = int(np.copysign(whole + (abs(product) - whole >= 0.5), product))
-    assert shim.dense(sum_, multiplier, shift, low) == max(-128, min(127, wanted))
+    return np.copysign(whole + (abs(product) - whole >= 0.5), product)
+
+
+def test_a_dense_layer_rounds_as_doubles_do(shim):
+    """Random sums at random factors; for each factor also those on either side of a step."""
+    rng = np.random.default_rng(2)
+    for real in 2.0 ** rng.uniform(-31, 8, 400):
+        multiplier, low, shift = dense_multiplier(float(real))
+        edges = np.round((np.arange(-256, 256) + 0.5) / real)
+        near = np.clip(np.concatenate((edges - 1, edges, edges + 1)), -(2**31), 2**31 - 1)
+        value = np.concatenate((near, sums(rng, 500))).astype(np.int64)
+        wanted = np.clip(rounded(value.astype(np.float64) * real), -128, 127)
+        np.testing.assert_array_equal(shim["dense"](value, multiplier, shift, low), wanted, err_msg=str(real))
 
 
 @pytest.mark.parametrize("scale", [1 / 6, 1 / 3, 0.5, 0.25, 1.0, 2.0, 1 / 96, 0.1, 1 / 1536])
 def test_a_dense_layer_at_its_ties(shim, scale):
     """Sums that fall on a half, or a rounding error away from one."""
     multiplier, low, shift = dense_multiplier(scale)
-    for step in range(-128, 127):
-        near = round((step + 0.5) / scale)
-        for total in range(near - 2, near + 3):
-            product = abs(total * scale)
-            wanted = int(np.floor(product) + (product - np.floor(product) >= 0.5)) * (1 if total > 0 else -1)
-            assert shim.dense(total, multiplier, shift, low) == max(-128, min(127, wanted)), (total, scale)
+    near = np.round((np.arange(-128, 127) + 0.5) / scale)
+    total = (near[:, None] + np.arange(-2, 3)).reshape(-1)
+    wanted = np.clip(rounded(total * scale), -128, 127)
+    np.testing.assert_array_equal(shim["dense"](total, multiplier, shift, low), wanted)
 
 
 def test_multipliers_of_real_factors_survive_the_way_to_c(shim):
-    for real in np.geomspace(2.0**-31, 2.0**20, 400):
-        multiplier, shift = quantize_multiplier(float(real))
-        value = int(min(2.0**30, 100 / real))
-        assert abs(shim.requantise(value, multiplier, shift) - value * real) <= 1.0
+    reals = np.geomspace(2.0**-31, 2.0**20, 400)
+    factors = np.array([quantize_multiplier(float(real)) for real in reals])
+    value = np.minimum(2.0**30, 100 / reals).astype(np.int64)
+    assert (abs(shim["requantise"](value, *factors.T) - value * reals) <= 1.0).all()

@@ -7,7 +7,7 @@ from boardcalls import recording
 from extremecases import windowed as extreme
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernelboard import Call, Firmware, Memory
+from kernelboard import Call, Memory
 from kernelcases import means
 from kernelcases import windowed as small
 from placement import WAYS, run_placed
@@ -23,6 +23,7 @@ KINDS = {
     **{f"large {kind}": strategy for kind, strategy in large.items() if kind != "depthwise"},
     **extreme,
 }
+IMAGES = (("cortex-m4", "clang"), ("cortex-m4", "gcc"), ("mps2-an500", "gcc"), ("mps2-an505", "clang"))
 slow = pytest.mark.slow
 
 
@@ -56,10 +57,10 @@ def test_every_placement_leaves_the_same_bytes():
 @slow
 @pytest.mark.parametrize("part", range(3))
 def test_many_cases_on_every_emulated_core_from_either_compiler(part):
+    """Every core and every compiler; one core from both, because the cores' instructions are the same."""
     recorder = recorded(sorted(KINDS)[part::3], 60)
-    for board in ("cortex-m4", "mps2-an500", "mps2-an505"):
-        for toolchain in ("clang", "gcc"):
-            recorder.check(toolchain, board)
+    for board, toolchain in IMAGES:
+        recorder.check(toolchain, board)
 
 
 def mean_geometry(case):
@@ -91,9 +92,8 @@ def test_means_over_any_axes(toolchain):
         calls.append(Call("nn_mean_s8_dsp", (*arguments, places[-1]), memory))
 
     collect()
-    sources = ("cortex_m_dsp/nn_mean_s8_dsp.c", "reference/nn_mean_s8.c")
-    files = tuple(ckernels.KERNELS / source for source in sources)
-    done = Firmware("cortex-m4", toolchain, files, ("nn_mean_s8_dsp",)).run(calls)
+    with recording("cortex-m4", "cortex_m_dsp") as recorder:
+        done = recorder.firmware(toolchain).run(calls)
     for one, place, result in zip(done, places, wanted, strict=True):
         np.testing.assert_array_equal(one.array(place, result.shape), result)
         assert set(one.changed()) <= set(range(place.offset, place.offset + result.size))

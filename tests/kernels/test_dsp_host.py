@@ -27,7 +27,17 @@ KINDS = {
     **{f"large {kind}": strategy for kind, strategy in large.items() if kind != "depthwise"},
     **extreme,
 }
-kinds = pytest.mark.parametrize("kind", sorted(KINDS))
+FAST = {
+    "small convolution",
+    "large dense",
+    "large elementwise",
+    "large pool",
+    "square depthwise",
+    "extreme sums",
+}
+kinds = pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=[] if k in FAST else [pytest.mark.slow]) for k in sorted(KINDS)]
+)
 
 
 def examples(count):

@@ -1,27 +1,25 @@
 """The scalar RISC-V kernels equal LiteRT to the bit: whole, in pieces from rings, and over their input."""
 
 import functools
+from collections import Counter
 from ctypes import byref, c_int32, c_void_p
 
 import ckernels
 import numpy as np
 import placement
 import pytest
-from ckernels import KERNELS, compile_library, constants, geometry
+from ckernels import KERNELS, compile_library, geometry, of_an_operator, packed
 from extremecases import unchanging_channels
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from kernelcases import convolutions, dense, elementwise, pools, tables
 from litert import run_graph
-from placement import run_over, run_parts, run_pieces, run_whole
+from placement import WAYS, check_placements
 from riscvcases import depthwise_3x3, depthwise_rows, wide
 
-from buildtool.emit.packing import pack
-from buildtool.plan.schedule.overlap import distance
 from buildtool.target.catalogue import features, scratch_bytes
 from buildtool.target.expression import evaluate
 from buildtool.target.family import load_family, resolved
-from buildtool.target.types import Contract
 
 EXAMPLES = settings(
     max_examples=60,
@@ -30,6 +28,7 @@ EXAMPLES = settings(
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 FAMILY = "riscv"
+wanted_scratch = of_an_operator(scratch_bytes)
 
 
 @functools.cache
@@ -43,6 +42,7 @@ def library():
     return compile_library(sorted({KERNELS / s for v in variants() for s in v.sources}))
 
 
+@of_an_operator
 def variant_for(graph, op):
     known = features(graph, op)
     return next((v for v in variants() if v.op == op.kind and evaluate(v.when, known)), None)
@@ -51,11 +51,11 @@ def variant_for(graph, op):
 def compute(graph, op, inputs, out, window):
     """As ckernels.compute, with this family's kernel; its scratch is full of noise."""
     variant = variant_for(graph, op)
-    block = constants(pack(graph, op, variant))
-    shape = geometry(graph, op)
-    scratch = np.random.default_rng(3).integers(-128, 128, scratch_bytes(variant, graph, op) + 128, np.int8)
+    block, shape = packed(graph, op, variant), geometry(graph, op)
+    size = wanted_scratch(variant, graph, op)
+    scratch = np.random.default_rng(3).integers(-128, 128, size + 128, np.int8)
     start = -scratch.ctypes.data % 16 + 48
-    end = start + scratch_bytes(variant, graph, op)
+    end = start + size
     before = scratch.copy()
     arguments = [] if shape is None else [byref(shape)]
     arguments += [c_void_p(block.ctypes.data), *(byref(view) for view in (*inputs, out))]
@@ -84,53 +84,24 @@ CASES = {
     "wide": wide(),
     "unchanging channels": unchanging_channels(),
 }
-kinds = pytest.mark.parametrize("cases", CASES.values(), ids=CASES)
 
 
-def served(data, cases):
-    case = data.draw(cases)
-    assume(variant_for(case.graph, case.op) is not None)
-    return case
+FAST = {"convolution", "depthwise", "dense", "pool", "unchanging channels"}
 
 
-@kinds
-@EXAMPLES
-@given(data=st.data())
-def test_a_whole_tensor_in_one_call(cases, data):
-    case = served(data, cases)
-    np.testing.assert_array_equal(run_whole(case), run_graph(case.graph, case.inputs)[case.op.outputs[0]])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=[] if k in FAST else [pytest.mark.slow]) for k in CASES]
+)
+def test_every_placement_gives_litert_s_bytes(kind):
+    ways = Counter()
 
+    @EXAMPLES
+    @given(case=CASES[kind], seed=st.integers(0, 999))
+    def run(case, seed):
+        variant = variant_for(case.graph, case.op)
+        assume(variant is not None)
+        expected = run_graph(case.graph, case.inputs)[case.op.outputs[0]]
+        ways.update(check_placements(case, seed, variant.overlap, expected))
 
-@kinds
-@EXAMPLES
-@given(data=st.data())
-def test_windows_from_rings_in_both_directions(cases, data):
-    case = served(data, cases)
-    whole = run_whole(case)
-    for columns in (False, True):
-        pieces = run_pieces(case, data.draw(st.integers(0, 999)), columns=columns)
-        np.testing.assert_array_equal(pieces, whole)
-
-
-@kinds
-@EXAMPLES
-@given(data=st.data())
-def test_parts_of_the_channels_of_wider_tensors(cases, data):
-    case, seed = served(data, cases), data.draw(st.integers(0, 999))
-    whole = run_whole(case)
-    for filler in range(2):
-        np.testing.assert_array_equal(run_parts(case, seed, filler=filler), whole)
-        pieces = run_pieces(case, seed, columns=bool(seed % 2), wide=True, filler=filler)
-        np.testing.assert_array_equal(pieces, whole)
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name not in ("dense", "unchanging channels")])
-@EXAMPLES
-@given(data=st.data())
-def test_the_output_over_the_input_at_the_promised_distance(name, data):
-    case = served(data, CASES[name])
-    promised = variant_for(case.graph, case.op).overlap
-    assert promised is not Contract.NONE
-    apart = distance(case.graph, case.op, case.op.inputs[0], promised)
-    assume(apart is not None)
-    np.testing.assert_array_equal(run_over(case, 0, apart), run_whole(case))
+    run()
+    assert set(ways) == set(WAYS) - ({"over"} if kind == "dense" else set())

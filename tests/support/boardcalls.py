@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,20 +21,20 @@ from dataclasses import dataclass
 import ckernels
 import numpy as np
 import placement
-from ckernels import View
+from ckernels import View, of_an_operator
 from kernelboard import Address, Call, Done, Firmware, Memory
+from loaded import load_target
 
-from buildtool.emit.packing import pack
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import scratch_bytes, select
 from buildtool.target.kernels import kernels_root
-from buildtool.target.registry import load_target
 from buildtool.target.types import KernelVariant, Target
 
 TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 TWIN = "_scratch_bytes"
 _FIELDS = [name for name, _ in View._fields_ if name != "data"]
 _GEOMETRY_WORDS = 16
+_scratch_bytes = of_an_operator(scratch_bytes)
 
 
 def extent(view: View) -> tuple[int, int]:
@@ -61,6 +62,7 @@ class Recorder:
     def __init__(self, board: str, family: str) -> None:
         self.board, self.family = board, family
         self.target: Target = load_target(board)
+        self.select = of_an_operator(functools.partial(select, self.target))
         self.recorded: list[Recorded] = []
         self.kernels: Counter[str] = Counter()
 
@@ -68,7 +70,7 @@ class Recorder:
         self, graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]
     ) -> None:
         """As ckernels.compute; takes the call down as well."""
-        variant = select(self.target, graph, op)
+        variant = self.select(graph, op)
         if not variant.sources[0].startswith(self.family + "/"):
             ckernels.compute(graph, op, inputs, out, window)
             return
@@ -78,7 +80,7 @@ class Recorder:
         first, end = extent(out)
         base = max(block for block in places if block <= first)
         arguments = self._arguments(graph, op, variant, memory, [*inputs, out], places, window)
-        size = scratch_bytes(variant, graph, op, window[3] - window[2])
+        size = _scratch_bytes(variant, graph, op, window[3] - window[2])
         scratch = memory.room(size)
         if op.kind in TAKES_SCRATCH:
             arguments.append(scratch)
@@ -92,7 +94,7 @@ class Recorder:
                 (scratch.offset, scratch.offset + size),
                 f"{variant.name} window {window} {op.attrs} {[t.shape for t in graph.tensors]}",
                 _twin(variant, arguments, memory) if variant.scratch != "0" else None,
-                scratch_bytes(variant, graph, op),
+                _scratch_bytes(variant, graph, op),
             )
         )
 
@@ -110,8 +112,8 @@ class Recorder:
         shape = ckernels.geometry(graph, op)
         if shape is not None:
             arguments.append(memory.words(*list(shape.values)[:_GEOMETRY_WORDS]))
-        constants = pack(graph, op, variant)
-        if constants:
+        constants = ckernels.packed(graph, op, variant)
+        if len(constants):
             arguments.append(memory.put(constants))
         for view in views:
             base = max(block for block in places if block <= view.data)

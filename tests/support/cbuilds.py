@@ -1,12 +1,24 @@
-"""Compilers and flags with which all C of the project must compile without a warning; what objects hold."""
+"""Compilers and flags with which all C of the project must compile without a warning; what objects hold.
+
+    objects = kernel_objects("cortex-m4", "gcc", sources, folder)   # ToolError if there is a warning
+    assert symbols(objects[0]).needed <= {"memcpy"}
+
+Units are those that `kernelboard` puts into its images, so that each is compiled once for all tests.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import ckernels
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
+
+from buildtool.service.firmware.objects import Compiler, Unit, compile_all
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_board, plugin
 
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
 _M4 = ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard", "-ffreestanding")
@@ -19,6 +31,27 @@ BUILDS = {
     "clang cortex-m4": ("clang", "--target=thumbv7em-none-eabihf", *_M4),
     "clang cortex-m55": ("clang", "--target=thumbv8.1m.main-none-eabihf", *_M55),
 }
+
+
+ASSEMBLY = ("riscv", "riscv_v")  # families that say `asm`, which C99 does not know
+
+
+def kernel_units(files: Iterable[Path], includes: tuple[Path, ...]) -> list[Unit]:
+    """Files to compile; our kernels among them with warnings as errors."""
+    ours = [path for path in kernels_root().iterdir() if path.name != "runtime"]
+    units = []
+    for path in files:
+        standard = ("-std=gnu99",) if path.parent.name in ASSEMBLY else ()
+        units.append(Unit(path, includes, (*ckernels.WARNINGS, *standard) if path.parent in ours else ()))
+    return units
+
+
+def kernel_objects(board: str, tool: str, files: Sequence[Path], folder: Path) -> list[Path]:
+    """Kernels as they are compiled for a board, in order; ToolError with the compiler's words."""
+    found = load_board(board)
+    tools = plugin(found).toolchain(found, tool)
+    compiler = Compiler(tools.cc, tools.identity, tools.cflags)
+    return compile_all(compiler, kernel_units(files, (kernels_root() / "include",)), folder)
 
 
 @dataclass(frozen=True)

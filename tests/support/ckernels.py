@@ -115,6 +115,17 @@ def constants(block: bytes) -> np.ndarray:
     return aligned
 
 
+# A case is run window by window, dozens of times: what stays the same for all of them is made once.
+of_an_operator = functools.lru_cache(maxsize=64)
+
+
+@of_an_operator
+def packed(graph: Graph, op: Op, variant: KernelVariant) -> np.ndarray:
+    """The kernel's constants, aligned."""
+    return constants(pack(graph, op, variant))
+
+
+@of_an_operator
 def geometry(graph: Graph, op: Op) -> Geometry | None:
     """What the emitted C tells the kernel about `op`'s geometry; None: nothing."""
     attrs = op.attrs
@@ -141,8 +152,7 @@ def compute(
 ) -> None:
     """Runs the plain kernel of `op` for rows [y0, y1) and columns [x0, x1): (y0, y1, x0, x1)."""
     variant = catalogue()[op.kind]
-    block = constants(pack(graph, op, variant))
-    shape = geometry(graph, op)
+    block, shape = packed(graph, op, variant), geometry(graph, op)
     area = (c_int32 * 4)(*window)
     arguments: list[object] = [] if shape is None else [byref(shape)]
     if len(block):

@@ -18,8 +18,11 @@ from buildtool.graph.types import Activation, DepthwiseAttrs, OpKind, Pad, Quant
 
 
 @st.composite
-def squares(draw) -> Case:
-    """DEPTHWISE_CONV_2D of 3 x 3, 5 x 5 and 7 x 7, with any padding, over widths that need several runs."""
+def squares(draw, bias: bool | None = None) -> Case:
+    """DEPTHWISE_CONV_2D of 3 x 3, 5 x 5 and 7 x 7, with any padding, over widths that need several runs.
+
+    `bias`: whether there is one; None: now and then.
+    """
     size, stride = draw(st.sampled_from([3, 3, 5, 7])), draw(st.sampled_from([1, 1, 2, 3]))
     pads = [draw(st.integers(0, size)) for _ in range(4)]
     height, width = (
@@ -31,7 +34,7 @@ def squares(draw) -> Case:
         np.random.default_rng(draw(seeds)),
         (draw(zero_points), draw(zero_points)),
         draw(st.booleans()),
-        draw(st.booleans()),
+        draw(st.booleans()) if bias is None else bias,
         (1, height, width, channels),
         (1, size, size, channels),
         3,

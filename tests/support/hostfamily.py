@@ -18,15 +18,15 @@ from ctypes import CDLL, byref, c_int32, c_void_p
 import ckernels
 import numpy as np
 import placement
-from ckernels import KERNELS, View
+from ckernels import KERNELS, View, of_an_operator
+from loaded import load_target
 
-from buildtool.emit.packing import pack
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import scratch_bytes, select
-from buildtool.target.registry import load_target
 
 TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 ALIGNMENT = 16
+_scratch_bytes = of_an_operator(scratch_bytes)
 
 
 @functools.cache
@@ -41,24 +41,24 @@ class Family:
 
     def __init__(self, board: str, family: str) -> None:
         self.target, self.family = load_target(board), family
+        self.select = of_an_operator(functools.partial(select, self.target))
         self.used: Counter[str] = Counter()
 
     def compute(
         self, graph: Graph, op: Op, inputs: Sequence[View], out: View, window: tuple[int, int, int, int]
     ) -> None:
         """As ckernels.compute."""
-        variant = select(self.target, graph, op)
+        variant = self.select(graph, op)
         if not variant.sources[0].startswith(self.family + "/"):
             ckernels.compute(graph, op, inputs, out, window)
             return
         self.used[variant.name] += 1
-        block = ckernels.constants(pack(graph, op, variant))
-        shape = ckernels.geometry(graph, op)
+        block, shape = ckernels.packed(graph, op, variant), ckernels.geometry(graph, op)
         arguments: list[object] = [] if shape is None else [byref(shape)]
         if len(block):
             arguments.append(c_void_p(block.ctypes.data))
         arguments += [byref(view) for view in (*inputs, out)] + [byref((c_int32 * 4)(*window))]
-        size = scratch_bytes(variant, graph, op, window[3] - window[2])
+        size = _scratch_bytes(variant, graph, op, window[3] - window[2])
         room = placement.Room(np.random.default_rng(len(self.used)), size + ALIGNMENT)
         start = -room.middle.ctypes.data % ALIGNMENT
         scratch, rest = room.middle[start : start + size], room.middle[start + size :]

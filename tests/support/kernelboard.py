@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import random
 import struct
 import tempfile
 from collections.abc import Sequence
@@ -22,11 +23,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from cbuilds import kernel_units
+from loaded import load_target
 
 from buildtool.service.firmware.firmware import link
-from buildtool.service.firmware.objects import Compiler, Unit, compile_all
+from buildtool.service.firmware.objects import Compiler, compile_all
 from buildtool.target.kernels import kernels_root
-from buildtool.target.registry import load_board, load_target, plugin
+from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import RunRequest
 
 DRIVER = Path(__file__).resolve().parent / "kernelboard_c" / "driver.c"
@@ -46,7 +49,7 @@ class Memory:
     """The bytes that a call sees, filled piece by piece; all that is not given is noise."""
 
     def __init__(self, seed: int = 0) -> None:
-        self._rng = np.random.default_rng(seed)
+        self._rng = random.Random(seed)
         self._pieces: list[bytes] = []
         self._size = 0
         self.relocations: list[int] = []
@@ -62,7 +65,7 @@ class Memory:
 
     def room(self, size: int, *, align: int = ALIGNMENT) -> Address:
         """`size` bytes of noise to write to."""
-        return self.put(self._rng.bytes(size), align=align)
+        return self.put(self._rng.randbytes(size), align=align)
 
     def words(self, *values: int | Address) -> Address:
         """A struct of 32-bit words; an Address becomes a pointer."""
@@ -80,7 +83,7 @@ class Memory:
         return b"".join(self._pieces)
 
     def _noise(self, count: int) -> None:
-        self._append(self._rng.bytes(count))
+        self._append(self._rng.randbytes(count))
 
     def _append(self, raw: bytes) -> None:
         self._pieces.append(raw)
@@ -195,7 +198,7 @@ def _image(
     includes = (kernels_root() / "include", *map(Path, tools.includes), *harness.includes)
     files = [DRIVER, table, *sources, *needed, *map(Path, tools.objects)]
     compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *flags))
-    objects = compile_all(compiler, [Unit(path, includes) for path in files], work)
+    objects = compile_all(compiler, kernel_units(files, includes), work)
     elf = work / "kernels.elf"
     link(tools, objects, elf, load_target(board_name), flags)
     return elf

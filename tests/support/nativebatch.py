@@ -10,7 +10,6 @@ live side by side. Arenas come from the allocator, so the sanitizer sees every b
 
 from __future__ import annotations
 
-import functools
 import struct
 import subprocess
 from collections.abc import Callable, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from graphs import inputs_for
+from loaded import load_target
 
 from buildtool.emit.sources import Sources, emit
 from buildtool.graph.rewrite import rewrite
@@ -34,7 +34,6 @@ from buildtool.service.firmware.library import kernel_includes
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import make_plan
-from buildtool.target import registry
 from buildtool.target.registry import plugin
 from buildtool.target.types import Target
 
@@ -143,12 +142,6 @@ int main(void) {
     return fclose(in) != 0 || fclose(out) != 0;
 }
 """
-
-
-@functools.cache
-def load_target(board: str) -> Target:
-    """The target; its catalogues are read once a test process."""
-    return registry.load_target(board)
 
 
 Planner = Callable[[Graph, Target], Plan]

@@ -2,7 +2,7 @@
 
 Memory that a kernel may not read is filled with random bytes, memory that it may not write is compared
 with a copy taken before. With `wide`, views are parts of the channels of wider tensors: their pixels have
-some bytes of other channels before and behind them. `filler` changes all random bytes and nothing else.
+some bytes of other channels before and behind them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Margin:
     @classmethod
     def draw(cls, rng: np.random.Generator, wide: bool) -> Margin:
         """Any; none unless `wide`."""
-        before, behind = (int(n) for n in rng.choice(MARGINS, 2))
+        before, behind = (MARGINS[n] for n in rng.integers(0, len(MARGINS), 2))
         return cls(before, behind) if wide else cls(0, 0)
 
 
@@ -136,6 +136,11 @@ def cuts(rng: np.random.Generator, size: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(edges))
 
 
+def _in_ring(span: tuple[int, int], first: int, size: int) -> np.ndarray:
+    """Where in a ring of `size` places, of which `first` is the first, [begin, end) lie: a column."""
+    return ((np.arange(*span) - first) % size)[:, None]
+
+
 def _ring(
     rngs: tuple[np.random.Generator, np.random.Generator],
     array: np.ndarray,
@@ -152,19 +157,19 @@ def _ring(
     stride = margin.before + depth + margin.behind
     memory = noise.integers(-128, 128, (ring_rows, ring_cols, stride), dtype=np.int8)
     view, part = part_view(memory, margin, x0, height, width)
-    for y in range(*rows):
-        for x in range(*columns):
-            part[y % ring_rows, (x - x0) % ring_cols] = array[y, x]
+    part[_in_ring(rows, 0, ring_rows), _in_ring(columns, x0, ring_cols).T] = array[
+        slice(*rows), slice(*columns)
+    ]
     view.keep = memory  # the view holds an address only
     return view
 
 
-def run_pieces(case: Case, seed: int, *, columns: bool, wide: bool = False, filler: int = 0) -> np.ndarray:
+def run_pieces(case: Case, seed: int, *, columns: bool, wide: bool = False) -> np.ndarray:
     """The output computed window by window, each from rings that hold no more than it needs.
 
     Without `columns`, windows are whole rows. The output goes to a ring of its own.
     """
-    rng, noise = np.random.default_rng(seed), np.random.default_rng((seed, filler))
+    rng, noise = np.random.default_rng(seed), np.random.default_rng((seed, 0))
     arrays, shape = images(case)
     result = np.zeros(shape, np.int8)
     for y0, y1, x0, x1 in _windows(rng, shape, columns):
@@ -214,9 +219,8 @@ def _compute_window(
     compute(case.graph, case.op, views, out, window)
     room.check_guards()
     check_margins(pixels, left, margin)
-    for y in range(y0, y1):
-        for x in range(x0, x1):
-            result[y, x] = ring[y % ring_rows, (x - start) % ring_cols]
+    made = ring[_in_ring((y0, y1), 0, ring_rows), _in_ring((x0, x1), start, ring_cols).T]
+    result[y0:y1, x0:x1] = made
 
 
 def check_margins(pixels: np.ndarray, before: np.ndarray, margin: Margin) -> None:
@@ -226,12 +230,12 @@ def check_margins(pixels: np.ndarray, before: np.ndarray, margin: Margin) -> Non
         assert np.array_equal(pixels[:, :, part], before[:, :, part]), f"wrote {name} its channels"
 
 
-def run_parts(case: Case, seed: int, *, filler: int = 0) -> np.ndarray:
+def run_parts(case: Case, seed: int) -> np.ndarray:
     """The whole output in one call, inputs and output being parts of the channels of wider tensors.
 
     Where shapes let it, the only input and the output are now and then parts of the same tensor.
     """
-    rng, noise = np.random.default_rng(seed), np.random.default_rng((seed, filler))
+    rng, noise = np.random.default_rng(seed), np.random.default_rng((seed, 0))
     arrays, shape = images(case)
     rows, columns, depth = shape
     views = [_ring((rng, noise), a, (0, a.shape[0]), (0, a.shape[1]), (0, 0), True) for a in arrays]
@@ -282,8 +286,7 @@ WAYS = ("whole", "over", "rows", "windows", "parts", "rows of parts", "windows o
 
 def run_placed(case: Case, how: str, seed: int, contract: Contract) -> np.ndarray:
     """The whole output, computed in one of `WAYS`; over an input only where the contract lets it."""
-    operand = seed % len(case.inputs)
-    apart = distance(case.graph, case.op, case.op.inputs[operand], contract) if how == "over" else None
+    operand, apart = _over(case, seed, contract) if how == "over" else (0, None)
     if apart is not None:
         return run_over(case, operand, apart)
     if how in ("whole", "over"):
@@ -291,3 +294,18 @@ def run_placed(case: Case, how: str, seed: int, contract: Contract) -> np.ndarra
     if how == "parts":
         return run_parts(case, seed)
     return run_pieces(case, seed, columns=how.startswith("windows"), wide=how.endswith("parts"))
+
+
+def _over(case: Case, seed: int, contract: Contract) -> tuple[int, int | None]:
+    """An input, and how far above the output's start it may start; None: not over it."""
+    operand = seed % len(case.inputs)
+    return operand, distance(case.graph, case.op, case.op.inputs[operand], contract)
+
+
+def check_placements(case: Case, seed: int, contract: Contract, wanted: np.ndarray) -> list[str]:
+    """Asserts that the output is `wanted` in each of the `WAYS` that the contract lets it be; these ways."""
+    over = _over(case, seed, contract)[1] is not None
+    ways = [how for how in WAYS if how != "over" or over]
+    for how in ways:
+        np.testing.assert_array_equal(run_placed(case, how, seed, contract), wanted, err_msg=how)
+    return ways

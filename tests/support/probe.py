@@ -13,6 +13,7 @@ import pytest
 from paths import TESTS
 
 from buildtool.service.firmware.firmware import link_flags
+from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, plugin
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
@@ -53,16 +54,19 @@ def toolchain(board: Board, name: str) -> Toolchain:
 
 
 def link(board: Board, name: str, sources: Sequence[Path], flags: Sequence[str], work: Path) -> Path:
-    """Compiles and links, with the harness and start-up code; BuildError with the words."""
+    """Compiles and links, with the harness and start-up code; BuildError with the linker's words.
+
+    Warnings are errors. Objects come from the cache: boards of other sizes compile nothing.
+    """
     tools = toolchain(board, name)
     harness = plugin(board).harness(board)
-    includes = [
-        f"-I{folder}" for folder in (ROOT, kernels_root() / "include", *tools.includes, *harness.includes)
-    ]
+    includes = (ROOT, kernels_root() / "include", *map(Path, tools.includes), *harness.includes)
+    files = [*sources, *harness.sources, *map(Path, tools.objects)]
+    compiler = Compiler(tools.cc, tools.identity, (*tools.cflags, *WARNINGS, *flags))
+    objects = compile_all(compiler, [Unit(path, includes) for path in files], work)
     elf = work / "probe.elf"
-    files = [*map(str, sources), *map(str, harness.sources), *tools.objects]
     linking = link_flags(tools, work)
-    command = [tools.cc, *tools.cflags, *WARNINGS, *flags, *includes, *files, *linking, "-o", str(elf)]
+    command = [tools.cc, *tools.cflags, *flags, *map(str, objects), *linking, "-o", str(elf)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=work)
     if done.returncode:
         raise BuildError(done.stderr)
