@@ -76,7 +76,7 @@ def test_without_a_fault_all_is_exact():
     assert answer["exact"] and answer["first_difference"] is None and answer["max_abs_diff"] == 0
 
 
-@pytest.mark.parametrize("nth", [0, 4, -1])
+@pytest.mark.parametrize("nth", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in (4, -1))])
 def test_one_weight_s_sign_is_seen(monkeypatch, made, nth):
     position = _positions(made, OpKind.CONV_2D)[nth]
     op = made.graph.ops[position]
@@ -94,6 +94,7 @@ def test_one_weight_s_sign_is_seen(monkeypatch, made, nth):
     assert first["first_element"] % filters.shape[0] == 0
 
 
+@pytest.mark.slow
 def test_one_multiplier_s_highest_bit_is_seen(monkeypatch, made):
     position = _positions(made, OpKind.CONV_2D)[2]
     channel = 5
@@ -138,6 +139,7 @@ def test_a_kernel_that_is_off_by_one_is_seen(monkeypatch, made, tmp_path):
     assert first["elements"] == 1 and first["max_abs_diff"] == 1
 
 
+@pytest.mark.slow
 def test_two_buffers_in_one_place_are_seen(monkeypatch):
     """The highest buffer moved to the arena's start, behind the plan checker's back."""
 

@@ -26,7 +26,7 @@ LARGE = (
     "mbv2_w035_144",
     "mcunet_320k",
     "mobilenetv2",
-    "mobilenetv3_small:size=64,classes=10",
+    "mobilenetv3_small:size=128,classes=10",
 )
 ALL = (*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE))
 
