@@ -23,10 +23,11 @@ class Session:
         self._most = most_entries
         self._kinds: dict[str, OrderedDict[Hashable, Any]] = {}
 
-    def remember(self, kind: str, key: Hashable, make: Callable[[], T]) -> T:
+    def remember(self, kind: str, key: Hashable, make: Callable[[], T], most_entries: int = 0) -> T:
         """The value kept under `kind` and `key`; made, and kept, where there is none.
 
-        An exception of `make` reaches the caller and nothing is kept.
+        `most_entries`: of this kind, if not the session's. An exception of `make` reaches the caller and
+        nothing is kept.
         """
         kept = self._kinds.setdefault(kind, OrderedDict())
         if key in kept:
@@ -35,6 +36,6 @@ class Session:
             return value
         value = make()
         kept[key] = value
-        while len(kept) > self._most:
+        while len(kept) > (most_entries or self._most):
             kept.popitem(last=False)
         return value

@@ -24,6 +24,7 @@ from buildtool.plan.assemble.workspace import Workspace, workspaces
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, Overlap, Plan
+from buildtool.session import Session
 from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
@@ -81,6 +82,7 @@ def assemble(
     extra: Sequence[Buffer] = (),
     apart: Collection[int] = (),
     enough: float = 0,
+    session: Session | None = None,
 ) -> Plan:
     """The plan that runs a timeline's regions with `kernels` (one an operator, None for aliases), laid.
 
@@ -93,7 +95,7 @@ def assemble(
     alive, spaces, buffers, permitted = contents(timeline, kernels, alignment, in_place, apart)
 
     # 4. Offsets as low as found; tensors move between regions where that makes the arena lower.
-    laid = lay(timeline, alive, buffers, extra, spaces, permitted, alignment, enough)
+    laid = lay(timeline, alive, buffers, extra, spaces, permitted, alignment, enough, session or Session())
 
     # 5. What it comes to.
     moved = [laid.buffers[move.source].size for move in laid.moves]

@@ -47,4 +47,6 @@ def plan(
         Region((Group((position,)),)) for position, kernel in enumerate(kernels) if kernel is not None
     )
     timeline = Timeline.of(graph, regions, image, session)
-    return assemble(timeline, target, kernels, strategy="layerwise", in_place=in_place, enough=enough)
+    return assemble(
+        timeline, target, kernels, strategy="layerwise", in_place=in_place, enough=enough, session=session
+    )

@@ -100,7 +100,7 @@ def with_loads(
     moved (see `assemble`).
     """
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
-    loading = Loading(timeline, target, tuple(kernels), constants, in_place, plan.strategy)
+    loading = Loading(timeline, target, tuple(kernels), constants, in_place, plan.strategy, session)
     return loading.plan(limit, enough)
 
 
@@ -114,6 +114,7 @@ class Loading:
     constants: Mapping[int, Constants]
     in_place: str
     strategy: str
+    session: Session | None = None
 
     def __post_init__(self) -> None:
         board = self.target.board
@@ -177,6 +178,7 @@ class Loading:
             extra=extra,
             apart=apart,
             enough=enough,
+            session=self.session,
         )
         base = len(placed.buffers) - len(extra)
         costs = CostModel(self.timeline.graph, self.kernels, self.target.costs)

@@ -179,6 +179,7 @@ class Front:
             strategy=STRATEGY,
             in_place=self.settings.in_place,
             enough=enough,
+            session=self.session,
         )
 
     def alone(self, enough: float = 0) -> Plan:

@@ -107,7 +107,7 @@ def _loading(bare: Plan, graph: Graph, target: Target, options: PlanOptions, ses
     kernels = plan_kernels(bare, target)
     timeline = Timeline.of(graph, bare.regions, bare.image, session)
     return Loading(
-        timeline, target, tuple(kernels), constants(graph, kernels), options.in_place, bare.strategy
+        timeline, target, tuple(kernels), constants(graph, kernels), options.in_place, bare.strategy, session
     )
 
 
