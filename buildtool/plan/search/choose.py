@@ -14,6 +14,7 @@ from buildtool.errors import BuildtoolError, Hint, PlanError, Value, suggest
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, Objective
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
+from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.front import Front, Settings, front
 from buildtool.plan.search.lower_bound import INFINITE
 from buildtool.plan.search.paths import Search, Way
@@ -91,7 +92,7 @@ def _choose(
             allowed = [plan for plan in candidates if limits.allow(plan)]
         chosen = min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost), default=None)
     else:
-        search = Search(found.cost_tables)
+        search = Search(found.cost_cuts)
         candidates += cheapest(found, limits, search)
         candidates += cheaper_points(found, limits, candidates, search.first)
         chosen = _cheapest_of(candidates, limits)
@@ -132,12 +133,12 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
     The least cost is exact over live bytes. With a limit on work that it breaks, what is found is
     exact on the lower convex hull of cost over work, and never dearer than the plan of least work.
     """
-    plans = _placed(found, search or Search(found.cost_tables), limits.ram)
+    plans = _placed(found, search or Search(found.cost_cuts), limits.ram)
     if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
         return plans
     dear = plans[-1]  # with too much work, but cheap
     extra = int(found.tables.before[-1] * (limits.f - 1.0))
-    least = _placed(found, Search(found.tables, extra), limits.ram)
+    least = _placed(found, Search(found.cuts, extra), limits.ram)
     plans += least
     if least and least[-1].arena_bytes <= limits.ram:
         plans += _between(found, limits, dear, least[-1])
@@ -177,7 +178,7 @@ def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan
         if dearer <= 0 or more <= 0:
             break
         tables = priced(found.cost_tables, math.ceil(SCALE * dearer / more))
-        plans += (made := _placed(found, Search(tables), limits.ram))
+        plans += (made := _placed(found, Search(Cuts(tables)), limits.ram))
         if not made or made[-1].arena_bytes > limits.ram:
             break
         if limits.allow_work(made[-1]) and made[-1].cost < under.cost:
@@ -223,7 +224,7 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     """
     assert limits.cost is not None
     extra = int(limits.cost * COST_UNITS) - found.cost_tables.before[-1]
-    ways = list(Search(found.cost_tables, extra).falling()) if extra >= 0 else []
+    ways = list(Search(found.cost_cuts, extra).falling()) if extra >= 0 else []
     if limits.f is None:
         return [found.lean(way) for way in ways[-LAST_WAYS:]]
     sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
@@ -304,5 +305,5 @@ def _within_memory(found: Front, limits: Limits) -> Plan | None:
     kept = _cheapest_of(cheapest(found, free), free) if limits.cost is not None else None
     if kept is not None:
         return kept
-    plans = _placed(found, Search(found.tables), limits.ram)
+    plans = _placed(found, Search(found.cuts), limits.ram)
     return plans[-1] if plans and plans[-1].arena_bytes <= limits.ram else None

@@ -35,6 +35,7 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
+from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
@@ -108,6 +109,16 @@ class Space:
         return Tables(self.elements, self.blocks, Objective.COST)
 
     @cached_property
+    def cuts(self) -> Cuts:
+        """What searches for the least work share."""
+        return Cuts(self.tables)
+
+    @cached_property
+    def cost_cuts(self) -> Cuts:
+        """What searches for the least cost share."""
+        return Cuts(self.cost_tables)
+
+    @cached_property
     def _ways(self) -> dict[float, tuple[Way, ...]]:
         return {}
 
@@ -115,7 +126,7 @@ class Space:
         """The undominated ways with at most this F, least memory first."""
         if max_f not in self._ways:
             extra = int(self.tables.before[-1] * (max_f - 1.0))
-            self._ways[max_f] = tuple(Search(self.tables, extra).falling())[::-1]
+            self._ways[max_f] = tuple(Search(self.cuts, extra).falling())[::-1]
         return self._ways[max_f]
 
 
@@ -148,6 +159,16 @@ class Front:
     def cost_tables(self) -> Tables:
         """What the search for the least cost adds up."""
         return self.space.cost_tables
+
+    @property
+    def cuts(self) -> Cuts:
+        """What searches for the least work share."""
+        return self.space.cuts
+
+    @property
+    def cost_cuts(self) -> Cuts:
+        """What searches for the least cost share."""
+        return self.space.cost_cuts
 
     @cached_property
     def points(self) -> tuple[Point, ...]:

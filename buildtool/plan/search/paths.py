@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.lower_bound import INFINITE, LowerBounds
 from buildtool.plan.search.regions import Candidate, RegionSearch
-from buildtool.plan.search.tables import Tables
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,15 @@ class Way:
 class Search:
     """Ways of least weight for limits of bytes that never rise."""
 
-    def __init__(self, tables: Tables, most_extra: int | None = None) -> None:
+    def __init__(self, cuts: Cuts, most_extra: int | None = None) -> None:
         """`most_extra`: ways whose weight is further beyond the elements' own are left out."""
-        self.t = tables
+        self.t = tables = cuts.t
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
         # what may be won back later by blocks that leave rows out
         spare = -sum(
             min([0, *(block_form.least_extra for block_form in ending)]) for ending in tables.block_forms
         )
-        self.lower_bounds = LowerBounds(tables, most_extra + spare)
+        self.lower_bounds = LowerBounds(cuts, most_extra + spare)
         self._last: list[Candidate | None] = [None] * (tables.count + 1)
         self._rounds = 0
         self.searched = self.expanded = 0

@@ -176,8 +176,8 @@ class RegionSearch:
     def _delivered(self, block_form: BlockForm, after: Label) -> int:
         """Rows held of a streamed image, which comes row by row, by a region that begins with this block."""
         made = self.profiles.profiles[self.profiles.made(after.asked, block_form)][-1]
-        low = self.profiles.place(self.lower_bounds.progress.of(block_form).low)
-        return self.profiles.held(low, 1, self.lower_bounds.progress.asked(block_form, made))
+        low = self.profiles.place(self.lower_bounds.cuts.progress.of(block_form).low)
+        return self.profiles.held(low, 1, self.lower_bounds.cuts.progress.asked(block_form, made))
 
     def _overlap(self, block_form: BlockForm, after: Label) -> int:
         """Bytes of the region's output that may lie on its input, if the region begins with this block."""
@@ -206,7 +206,7 @@ class RegionSearch:
             return
         asked = self.profiles.asked(made, block_form)
         wanted = self.profiles.profiles[asked][-1]
-        low = self.profiles.place(self.lower_bounds.progress.of(block_form).low)
+        low = self.profiles.place(self.lower_bounds.cuts.progress.of(block_form).low)
         grown = grown._replace(low=low, wanted=wanted, asked=asked, beside=beside)
         if self._keep(grown):
             self._serial += 1
@@ -218,7 +218,7 @@ class RegionSearch:
         if not block_form.lags and not after.beside:
             return ()
         tensor, strided = self.t.e.makes[block_form.block.last], block_form.axis.stride != 1
-        progress = self.lower_bounds.progress.of(block_form)
+        progress = self.lower_bounds.cuts.progress.of(block_form)
         found = {
             b.tensor: b._replace(whole=b.whole or strided, at=self.profiles.moved(b.at, block_form, progress))
             for b in after.beside
