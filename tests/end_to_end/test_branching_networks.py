@@ -66,7 +66,7 @@ def test_branching_networks_are_exact(drawn, tmp_path_factory):
 
 
 @pytest.mark.slow
-@settings(_batches, max_examples=4)
+@settings(_batches, max_examples=3)
 @given(drawn=st.lists(_chosen(), min_size=12, max_size=12))
 def test_many_branching_networks_are_exact(drawn, tmp_path_factory):
     _check(drawn, tmp_path_factory.mktemp("batch"))

@@ -111,23 +111,23 @@ def test_mutated_files_end_in_a_graph_or_an_error() -> None:
 
 @pytest.mark.slow
 def test_hundreds_of_mutated_files() -> None:
-    fuzz(mixed(), 800, rng_seed=10)
+    fuzz(mixed(), 400, rng_seed=10)
 
 
 @pytest.mark.slow
 def test_many_mutations_of_a_trained_network() -> None:
-    fuzz(needs_shared("models/mlperf_kws.tflite").read_bytes(), 250, rng_seed=3)
+    fuzz(needs_shared("models/mlperf_kws.tflite").read_bytes(), 120, rng_seed=3)
 
 
 @pytest.mark.slow
 def test_mutations_pile_up() -> None:
     rng = np.random.default_rng(4)
     data = mixed()
-    for i in range(500):
+    for i in range(250):
         mutated = MUTATIONS[rng.integers(0, len(MUTATIONS))](data, rng)
         # Keep what still reads: damage accumulates behind the first checks.
         data = mutated if survive(mutated, traced=i % 3 == 0) == "GRAPH" else data
-        data = mixed() if i % 100 == 0 else data
+        data = mixed() if i % 50 == 0 else data
 
 
 NO_MODELS = (

@@ -90,7 +90,7 @@ def test_random_networks_keep_every_byte(data: bytes) -> None:
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=800)
+@settings(derandomize=True, deadline=None, max_examples=400)
 @given(networks())
 def test_many_random_networks_keep_every_byte(data: bytes) -> None:
     before = read_model(data)

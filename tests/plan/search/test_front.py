@@ -88,14 +88,14 @@ def test_the_front_of_small_networks_is_exact(graph, target, image, in_place):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(derandomize=True, deadline=None, max_examples=30)
 @given(networks(3, 5), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
 def test_the_front_of_networks_is_exact(graph, target, image, in_place):
     _compare(graph, target, image, in_place, FEWER)
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=8)
+@settings(derandomize=True, deadline=None, max_examples=6)
 @given(networks(6, 7), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
 def test_the_front_of_longer_networks_is_exact(graph, target, image, in_place):
     _compare(graph, target, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))
