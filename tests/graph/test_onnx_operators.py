@@ -120,14 +120,14 @@ def test_an_operator_is_within_a_step_of_onnx_s_floats(kind):
     assert counted["equal"] >= LEAST_EQUAL.get(kind, 0.95) * counted["all"] > 0
 
 
-@fixed(40)
+@fixed(25)
 @given(graph=small_networks().filter(is_int8), style=styles, seed=seeds)
 def test_a_network_is_read_as_it_was(graph, style, seed):
     check_same_bytes(as_read(graph), style, seed)
 
 
 @pytest.mark.slow
-@fixed(100)
+@fixed(60)
 @given(graph=small_networks(max_blocks=8).filter(is_int8), style=styles, seed=seeds)
 def test_many_networks_are_read_as_they_were(graph, style, seed):
     check_same_bytes(as_read(graph), style, seed)

@@ -36,7 +36,7 @@ def digests(names, hash_seed, threads):
 
 # Every kind of layer; large enough, in the slow tier, for a matrix product to use its threads.
 FAST = ("autoencoder", "ds_cnn", "resnet8")
-SLOW = ("mcunet_vww5", "densenet", "squeezenet:size=48,classes=10", "mobilenetv3_small:size=64,classes=10")
+SLOW = ("mcunet_vww5", "squeezenet:size=48,classes=10", "mobilenetv3_small:size=64,classes=10")
 LARGE = ("mobilenetv2:size=96",)
 
 
