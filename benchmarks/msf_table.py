@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from buildtool.emit.sources import plan_kernels
 from buildtool.plan.baselines.msf_strategy import plan_msf
 from buildtool.plan.check.check import check
 from buildtool.plan.search.front import Front, Settings, front
@@ -105,7 +104,7 @@ def rows(network: str, board: str, image: str) -> Iterator[list[Cell]]:
             continue
         if id(plan) not in checked:
             check(plan, graph, target)
-            found_at = summarize(plan, graph, plan_kernels(plan, target), target.costs)
+            found_at = summarize(plan, graph, target.named(plan.kernels), target.costs)
             peak = found_at.regions[found_at.fullest].fullest.step.op
             checked[id(plan)] = layer(graph.op_name(peak), 28) if peak >= 0 else "the image's rows"
         won = plan.arena_bytes <= cell.bytes

@@ -34,15 +34,9 @@ class Sources:
     image: WeightImage
 
 
-def plan_kernels(plan: Plan, target: Target) -> tuple[KernelVariant | None, ...]:
-    """The kernel variant of every operator, None for aliases."""
-    by_name = {kernel.name: kernel for kernel in target.kernels}
-    return tuple(by_name[name] if name else None for name in plan.kernels)
-
-
 def plan_routines(plan: Plan, target: Target) -> list[Routine]:
     """What the emitted code of a plan calls beside its kernels."""
-    chosen = plan_kernels(plan, target)
+    chosen = target.named(plan.kernels)
     found = [target.routine(role, k) for k in chosen if k for role, op in _BESIDE if op == k.op]
     fed = (chosen[b.op] for b in plan.buffers if b.kind is BufferKind.ACCUMULATOR)
     return found + [target.routine(role, k) for k in fed if k for role in (Role.ACCUMULATE, Role.FINISH)]
@@ -56,7 +50,7 @@ def emit(graph: Graph, plan: Plan, target: Target, name: str, session: Session |
 
     `session`: what may know the plan's timeline already.
     """
-    kernels = plan_kernels(plan, target)
+    kernels = target.named(plan.kernels)
     image = weight_image(graph, kernels)
     targets = {move.target for move in plan.moves}
     holders = {t: b for i, b in enumerate(plan.buffers) if i not in targets for t in b.tensors}

@@ -101,7 +101,6 @@ def zoo(request: r.Zoo, _session: Session) -> ZooAnswer | ZooFile:
 def plan(request: r.Plan, session: Session) -> PlanAnswer:
     """How a model will run on a board; refuses a plan that does not fit."""
     from buildtool.emit.image import image_layout
-    from buildtool.emit.sources import plan_kernels
     from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
     from buildtool.service.answers.planreport import beside, described
@@ -109,7 +108,7 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
     from buildtool.service.pipeline.pipeline import planned
 
     made = planned(request.model, request.target, request.options, session)
-    kernels = plan_kernels(made.plan, made.target)
+    kernels = made.target.named(made.plan.kernels)
     image_bytes = image_layout(made.graph, kernels).size
     refuse_unless_fits(made, image_bytes)
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -320,6 +321,11 @@ class Target:
     def digests(self) -> dict[str, str]:
         """What `target.digest` worked out of it, by step."""
         return {}
+
+    def named(self, names: Sequence[str]) -> tuple[KernelVariant | None, ...]:
+        """The kernels of these names, as a plan lists them by operator; None for an empty name."""
+        by_name = {kernel.name: kernel for kernel in self.kernels}
+        return tuple(by_name[name] if name else None for name in names)
 
     def source(self, name: str) -> Path:
         """The file of a source "family/file"."""

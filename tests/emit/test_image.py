@@ -12,7 +12,7 @@ from netbuilder import NetBuilder
 
 from buildtool.emit import packing
 from buildtool.emit.image import HEADER_BYTES, image_layout, weight_image
-from buildtool.emit.sources import emit, plan_kernels
+from buildtool.emit.sources import emit
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.layerwise import plan
@@ -23,7 +23,7 @@ TARGET = load_target("cortex-m4")
 
 def image_of(graph, **options):
     graph = rewrite(graph)
-    return weight_image(graph, plan_kernels(plan(graph, TARGET, **options), TARGET))
+    return weight_image(graph, TARGET.named(plan(graph, TARGET, **options).kernels))
 
 
 def small(seed=0, *, stride=1, channels=5):
@@ -34,7 +34,7 @@ def small(seed=0, *, stride=1, channels=5):
 
 def test_the_header_says_what_follows():
     graph = rewrite(every_operator())
-    image = weight_image(graph, plan_kernels(plan(graph, TARGET), TARGET))
+    image = weight_image(graph, TARGET.named(plan(graph, TARGET).kernels))
     magic, version, header, payload, crc, inputs, outputs, reserved = struct.unpack_from("<4s7I", image.data)
     assert (magic, version, header, reserved) == (b"NTWI", 1, HEADER_BYTES, 0)
     assert payload == len(image.data) - HEADER_BYTES == image.payload_bytes
@@ -47,7 +47,7 @@ def test_the_header_says_what_follows():
 
 def test_the_payload_starts_with_the_interface_s_quantisation():
     graph = rewrite(every_operator(3))
-    image = weight_image(graph, plan_kernels(plan(graph, TARGET), TARGET))
+    image = weight_image(graph, TARGET.named(plan(graph, TARGET).kernels))
     tensors = [graph.tensors[t] for t in (*graph.inputs, *graph.outputs)]
     for number, tensor in enumerate(tensors):
         scale, zero_point = struct.unpack_from("<fi", image.data, HEADER_BYTES + 8 * number)
@@ -65,7 +65,7 @@ def test_the_layout_is_known_without_the_weights(monkeypatch):
     """What a plan needs to know of sizes: nothing is packed for it."""
     for board in ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "host"):
         target, graph = load_target(board), rewrite(every_operator())
-        kernels = plan_kernels(plan(graph, target), target)
+        kernels = target.named(plan(graph, target).kernels)
         image = weight_image(graph, kernels)
         with monkeypatch.context() as patched:
             patched.setattr(packing, "packings", None)
@@ -76,7 +76,7 @@ def test_the_layout_is_known_without_the_weights(monkeypatch):
 
 def test_constant_operands_are_stored_as_they_are():
     graph = rewrite(every_operator())
-    image = weight_image(graph, plan_kernels(plan(graph, TARGET), TARGET))
+    image = weight_image(graph, TARGET.named(plan(graph, TARGET).kernels))
     assert image.tensors
     for tensor, place in image.tensors.items():
         raw = graph.tensors[tensor].data.tobytes()
@@ -130,7 +130,7 @@ def test_a_topology_is_told_apart_even_where_every_block_lies_alike():
 
 def test_another_packing_has_another_layout():
     graph, target = rewrite(small()), load_target("host")
-    kernels = plan_kernels(plan(graph, target), target)
+    kernels = target.named(plan(graph, target).kernels)
     first = next(i for i, kernel in enumerate(kernels) if kernel and kernel.op == "CONV_2D")
     # the same sizes under two names: only the layout may tell
     one, two = (

@@ -16,7 +16,7 @@ from zeronet import SAME_3X3, Net
 
 from buildtool import zoo
 from buildtool.emit.image import weight_image
-from buildtool.emit.sources import emit, plan_kernels
+from buildtool.emit.sources import emit
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.graph.numbering import numbered
 from buildtool.graph.onnxqdq.reader import read_qdq
@@ -114,7 +114,7 @@ def test_the_emitted_c_is_the_same_but_for_names(graph, seed):
     assert {n: without_comments(t) for n, t in foreign.items()} == {
         n: without_comments(t) for n, t in one.items()
     }
-    kernels = plan_kernels(plan, target)
+    kernels = target.named(plan.kernels)
     assert weight_image(same_names, kernels).layout == weight_image(graph, kernels).layout
 
 

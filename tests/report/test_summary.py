@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from plan_nets import graphs, make_target, residual_net
 from zeronet import Net
 
-from buildtool.emit.sources import plan_kernels
 from buildtool.graph.macs import op_macs
 from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
@@ -83,7 +82,7 @@ CASES = {
 def made(name):
     """Of each plan of a case: graph, plan, summary."""
     found = CASES[name]()
-    return [(graph, plan, summarize(plan, graph, plan_kernels(plan, t), t.costs)) for graph, t, plan in found]
+    return [(graph, plan, summarize(plan, graph, t.named(plan.kernels), t.costs)) for graph, t, plan in found]
 
 
 def each_plan(test):
@@ -181,7 +180,7 @@ def test_work_calls_and_cost_add_up_to_the_plans(graph, plan, summary):
 def test_what_a_buffer_is_depends_on_the_region():
     net = residual_net()
     plan = plan_layerwise(net, make_target())
-    summary = summarize(plan, net, plan_kernels(plan, make_target()), make_target().costs)
+    summary = summarize(plan, net, make_target().named(plan.kernels), make_target().costs)
     residual = next(i for i, b in enumerate(plan.buffers) if net.ops[0].outputs[0] in b.tensors)
     uses = [next((h.use for h in found.buffers if h.buffer == residual), None) for found in summary.regions]
     # made, read by the expansion, kept while the depthwise and the projection run, read by the addition
@@ -209,7 +208,7 @@ def test_weights_count_and_what_all_else_takes_is_told():
 def test_any_layer_by_layer_plan_adds_up(graph):
     target = make_target()
     plan = plan_layerwise(graph, target)
-    summary = summarize(plan, graph, plan_kernels(plan, target), target.costs)
+    summary = summarize(plan, graph, target.named(plan.kernels), target.costs)
     for region, found in zip(plan.regions, summary.regions, strict=True):
         (position,) = region.ops
         assert found.work.macs == found.work.once == op_macs(graph, graph.ops[position])

@@ -115,7 +115,9 @@ class Front:
         return done.stdout
 
 
-@pytest.mark.parametrize("board", ["cortex-m4", "hifive1", "xcore"])  # the others: where they are built, below
+@pytest.mark.parametrize(
+    "board", ["cortex-m4", "hifive1", "xcore"]
+)  # the others: where they are built, below
 def test_the_files_are_those_that_are_emitted_whatever_the_plan(board: str, tmp_path: Path) -> None:
     front = Front(described(board), tmp_path)
     for options in PLANS:

@@ -9,7 +9,6 @@ from typing import Any
 
 from buildtool.emit.image import image_layout
 from buildtool.emit.names import shape
-from buildtool.emit.sources import plan_kernels
 from buildtool.errors import BuildtoolError, Hint, Value, to_data
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
@@ -76,7 +75,7 @@ def _verdict(prepared: Prepared) -> Verdict | NoPlan:
     board, title = target.board.name, target.board.title
     try:
         graph, plan = nearest(prepared)
-        flash = image_layout(graph, plan_kernels(plan, target)).size
+        flash = image_layout(graph, target.named(plan.kernels)).size
     except BuildtoolError as error:
         return {"board": board, "title": title, "fits": False, "error": to_data(error)}
     found = needs(plan, target, flash, prepared.options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from buildtool.emit.names import shape
-from buildtool.emit.sources import plan_kernels
 from buildtool.modes import Reference
 from buildtool.plan.summary.summary import Summary, summarize
 from buildtool.schema.runs import LayerProfile, OutputTop, ProfileAnswer
@@ -36,7 +35,7 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         for n, got in [*enumerate(plain.outputs), (0, run.outputs[0])]
     )
     summary = summarize(
-        made.plan, made.graph, plan_kernels(made.plan, made.target), made.target.costs, made.session
+        made.plan, made.graph, made.target.named(made.plan.kernels), made.target.costs, made.session
     )
     return {
         "model": made.model.name,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from buildtool.emit.sources import Sources, plan_kernels, plan_routines
+from buildtool.emit.sources import Sources, plan_routines
 from buildtool.errors import ToolError
 from buildtool.graph.types import Graph
 from buildtool.plan.summary.view import to_json
@@ -30,7 +30,7 @@ class Firmware:
 
 def kernel_sources(plan: Plan, target: Target) -> list[Path]:
     """The kernels' C files that the plan needs, the runtime's first, sorted by name."""
-    kernels = [kernel for kernel in plan_kernels(plan, target) if kernel]
+    kernels = [kernel for kernel in target.named(plan.kernels) if kernel]
     return source_files(target, [*kernels, *plan_routines(plan, target)])
 
 

@@ -100,11 +100,10 @@ def with_loads(
 
 
 def _loading(bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session) -> Loading:
-    from buildtool.emit.sources import plan_kernels
     from buildtool.plan.assemble.loads import Loading, constants
     from buildtool.plan.schedule.timeline import Timeline
 
-    kernels = plan_kernels(bare, target)
+    kernels = target.named(bare.kernels)
     timeline = Timeline.of(graph, bare.regions, bare.image, session)
     return Loading(
         timeline, target, tuple(kernels), constants(graph, kernels), options.in_place, bare.strategy, session

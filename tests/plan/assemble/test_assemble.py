@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from plan_nets import graphs, make_target, residual_net
 from zeronet import Net
 
-from buildtool.emit.sources import plan_kernels
 from buildtool.errors import PlanError
 from buildtool.plan.assemble import layerwise
 from buildtool.plan.baselines.strips import plan_strips
@@ -71,7 +70,7 @@ def test_each_schedule_is_made_once_for_a_plan_and_once_for_its_check(monkeypatc
     plan = found.assemble(found.plan(0).regions)
     made.clear()
     plan = found.assemble(plan.regions)
-    summarize(plan, graph, plan_kernels(plan, target), target.costs, session)
+    summarize(plan, graph, target.named(plan.kernels), target.costs, session)
     peak(plan, graph, session=session)
     binding(plan, graph, session)
     assert not made  # all of it went by the timeline that was there

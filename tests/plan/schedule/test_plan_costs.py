@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from plan_nets import graphs, make_target
 from zeronet import Net
 
-from buildtool.emit.sources import plan_kernels
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.schedule.calls import Calls, Ranges, region_calls
 from buildtool.plan.schedule.costs import CostModel, parts
@@ -71,7 +70,7 @@ def test_search_plan_and_summary_have_the_same_cost(graph):
         if all(_all_rows(found, region) for region in point.way.regions):
             assert lean.cost == searched + alone + copies
         plan = found.plan(index)
-        summary = summarize(plan, graph, plan_kernels(plan, target), target.costs)
+        summary = summarize(plan, graph, target.named(plan.kernels), target.costs)
         assert plan.cost == sum(region.work.cost for region in summary.regions)
         for region in summary.regions:
             assert sum(work.cost for work in region.groups) == sum(
