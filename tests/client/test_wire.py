@@ -39,6 +39,7 @@ class Trickle(io.RawIOBase):
         return self.data.read(min(size, 1))
 
 
+@pytest.mark.slow
 @given(st.lists(st.dictionaries(st.text(), VALUES, max_size=4), max_size=4))
 @settings(derandomize=True, deadline=None)
 def test_messages_arrive_one_by_one_as_they_were_sent(messages: list[dict[str, object]]) -> None:

@@ -180,6 +180,7 @@ def file(tmp_path):
     return str(path)
 
 
+@pytest.mark.slow
 def test_every_command_takes_such_a_file(file, tmp_path, capsys):
     tflm = str(tmp_path / "planned.tflite")
     assert cli.run(["plan", file, "--board", "cortex-m4"]) == 0

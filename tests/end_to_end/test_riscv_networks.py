@@ -17,10 +17,10 @@ def shared(name):
 @pytest.mark.parametrize(
     ("name", "board"),
     [
-        ("mlperf_kws", "qemu-virt-rv32"),
         *(
             pytest.param(*run, marks=pytest.mark.slow)
             for run in [
+                ("mlperf_kws", "qemu-virt-rv32"),
                 ("mlperf_kws", "qemu-virt-rv32v"),
                 ("mlperf_vww96", "qemu-virt-rv32"),
                 ("mlperf_vww96", "qemu-virt-rv32v256"),

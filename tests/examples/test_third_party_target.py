@@ -65,7 +65,7 @@ def test_its_board_is_known_and_its_kernel_replaces_ours(site):
 @pytest.mark.parametrize(
     ("model", "options"),
     [
-        pytest.param("ds_cnn", (), id="ds_cnn-whole"),
+        pytest.param("ds_cnn", (), id="ds_cnn-whole", marks=pytest.mark.slow),
         pytest.param("ds_cnn", STREAMED, id="ds_cnn-streamed", marks=pytest.mark.slow),
         pytest.param(SMALL, STREAMED, id="mobilenetv2-streamed", marks=pytest.mark.slow),
     ],

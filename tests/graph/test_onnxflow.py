@@ -61,6 +61,7 @@ def test_activations_and_weights_have_their_sizes():
     assert peak(lives(fused(flow))) == 4 * 4 * 64 * 2
 
 
+@pytest.mark.slow
 def test_batch_and_image_size_are_the_callers():
     assert sizes(read(small(), batch=3)) == [3 * n for n in sizes(read(small()))]
     assert sizes(read(small(), size=(16, 12)))[:2] == [4 * 3 * 16 * 12, 4 * 4 * 16 * 12]

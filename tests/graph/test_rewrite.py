@@ -79,6 +79,7 @@ def assert_same_results(before: Graph, after: Graph, seed: int = 0) -> int:
     return compared
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=250)
 @given(networks())
 def test_random_networks_keep_every_byte(data: bytes) -> None:

@@ -203,6 +203,7 @@ def test_the_target_s_kernels_come_before_all_others_and_its_digest_tells_it_apa
     assert planning_digest(target) != planning_digest(plain)
 
 
+@pytest.mark.slow
 def test_what_computes_whole_tensors_only_is_in_no_streamed_region(tmp_path):
     """The others may be: here a depthwise convolution of one channel, a table and a mean."""
     net = NetBuilder(3)

@@ -33,7 +33,6 @@ FAST = {
     "large elementwise",
     "large pool",
     "square depthwise",
-    "extreme sums",
 }
 kinds = pytest.mark.parametrize(
     "kind", [pytest.param(k, marks=[] if k in FAST else [pytest.mark.slow]) for k in sorted(KINDS)]

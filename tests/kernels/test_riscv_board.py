@@ -40,7 +40,9 @@ STRATEGIES = {
 # The vector kernels run on vector registers of either size.
 BOARDS = {"riscv": ["qemu-virt-rv32"], "riscv_v": ["qemu-virt-rv32v", "qemu-virt-rv32v256"]}
 slow = pytest.mark.slow
-families = pytest.mark.parametrize("family", BOARDS)
+families = pytest.mark.parametrize(
+    "family", [pytest.param(f, marks=[] if f == "riscv_v" else [pytest.mark.slow]) for f in BOARDS]
+)
 
 
 def collect(strategy, count, use):

@@ -45,6 +45,7 @@ def test_the_board_is_one_tile_with_its_weights_in_slow_flash():
     assert board.estimate is not None and board.estimate.macs_per_second == 2_150_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "options"),
     [

@@ -175,6 +175,7 @@ def test_strips_run_equal_to_the_bit(board):
     assert answer["arena_high_water"] <= answer["arena_bytes"]
 
 
+@pytest.mark.slow
 def test_searched_strips_run_equal_to_the_bit():
     answer = validated("host", "xcore-strips", max_f=1.5)
     assert answer["arena_bytes"] < plan_layerwise(small(), host()).arena_bytes

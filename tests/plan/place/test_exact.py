@@ -75,6 +75,7 @@ def test_decides_like_brute_force_at_the_least_height_and_just_below(problem: Pr
         assert result == decide(problem, capacity, BUDGET, native=False)
 
 
+@pytest.mark.slow
 @deterministic
 @given(ANY)
 def test_minimises_to_the_least_height(problem: Problem) -> None:

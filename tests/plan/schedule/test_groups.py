@@ -28,6 +28,7 @@ def test_groups_of_bottlenecks_read_only_what_is_there(data, graph, in_place, sc
     check(plan, graph, target)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.data(), plan_nets.graphs())
 def test_groups_of_random_networks_read_only_what_is_there(data, graph):

@@ -44,8 +44,8 @@ def _rewritten(model):
     [
         ("ds_cnn", "overwritable", 8880),
         ("ds_cnn", "overwritable", 11840),
-        ("mcunet_vww5", "stream", 11712),
-        ("mcunet_vww5", "stream", 28544),
+        pytest.param("mcunet_vww5", "stream", 11712, marks=pytest.mark.slow),
+        pytest.param("mcunet_vww5", "stream", 28544, marks=pytest.mark.slow),
     ],
 )
 def test_tensors_move_only_where_the_limit_asks_for_it(model, image, ram):

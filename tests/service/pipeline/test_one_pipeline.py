@@ -102,6 +102,7 @@ def test_the_analysis_is_of_the_plan_that_is_made(board: str) -> None:
             assert verdict[key] == plan[key]
 
 
+@pytest.mark.slow
 def test_the_analysis_keeps_limits_and_says_by_how_much_they_are_missed() -> None:
     about = {"kind": "analyze", "model": "ds_cnn", "boards": ["cortex-m4"]}
     least = Asker("ds_cnn", "cortex-m4")("plan", objective="ram")["arena_bytes"]
