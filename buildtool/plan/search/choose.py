@@ -32,7 +32,9 @@ F_SLACK = 1e-9  # a limit that is a plan's own F, rounded, is kept by it
 
 @dataclass(frozen=True)
 class Limits:
-    """`ram`: bytes the arena may have, infinite where it may have any; `f`, `cost`: most of each."""
+    """`ram`: bytes the arena may have, infinite where it may have any; `f`, `cost`: most of each;
+    `objective`: "cost" or "ram".
+    """
 
     ram: float
     f: float | None = None

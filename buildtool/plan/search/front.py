@@ -138,7 +138,7 @@ class Front:
     target: Target
     settings: Settings
     space: Space
-    session: Session | None = None  # what may know a timeline already
+    session: Session | None = None  # what may know timelines and placements already
 
     @property
     def elements(self) -> Elements:

@@ -81,9 +81,8 @@ def _section(section: Section, tall: int) -> BlockProgress:
 def held(low: tuple[int, ...], step: int, asked: int) -> int:
     """Rows of a ring of which `asked` are asked for, `step` at a time; `low`: the lowest still read."""
     most, height = 0, len(low)
-    for x, lowest in zip(
-        range(0, asked, step), low[:asked:step], strict=True
-    ):  # `max` takes four times as long
+    # A plain loop: `max` over a generator takes four times as long, and searches ask this most.
+    for x, lowest in zip(range(0, asked, step), low[:asked:step], strict=True):
         rows = (x + step if x + step < height else height) - (lowest if lowest < x else x)
         most = rows if rows > most else most
     return most
