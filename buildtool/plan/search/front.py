@@ -60,7 +60,7 @@ class Settings:
     in_place: str = InPlace.ROWS
     image: str = Image.OVERWRITABLE
     hand_off: int | None = None
-    max_f: float = 2.0
+    max_f: float = blocks.MOST_REPETITION  # no way of the space does more
     loaded: tuple[tuple[int, int], ...] = ()
 
     @property
