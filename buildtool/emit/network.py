@@ -78,6 +78,11 @@ class Network:
         """C expression of an operator's scratch."""
         return self._served(position, BufferKind.SCRATCH)
 
+    def scratch_bytes(self, position: int) -> str:
+        """C expression of how much scratch an operator has."""
+        served = (b.size for b in self.plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position)
+        return str(next(served, 0))
+
     def accumulators(self, position: int) -> str:
         """C expression of the sums of a global pooling in a streamed region."""
         return f"(int32_t *)(void *)({self._served(position, BufferKind.ACCUMULATOR)})"
