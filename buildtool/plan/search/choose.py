@@ -248,8 +248,9 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     With a limit on work besides, as exact as `cheapest` is.
     """
     assert limits.cost is not None
-    extra = int(limits.cost * COST_UNITS) - found.cost_tables.before[-1]
-    ways = list(Search(found.cost_cuts, extra).falling()) if extra >= 0 else []
+    rounded = found.cost_tables.count  # weights of blocks are rounded to units
+    extra = int(limits.cost * COST_UNITS) + rounded - found.cost_tables.before[-1]
+    ways = list(Search(found.cost_cuts, extra).falling())
     if limits.f is None:
         return _last_of(found, limits, ways)
     sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
