@@ -170,7 +170,10 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
         dearest = math.inf if limits.cost is None else math.nextafter(limits.cost, math.inf)
         return dearest if best is None else min(best.cost, dearest)
 
-    for index in found.cheaper(limits.ram, Search(found.cost_cuts), below):
+    inside = [p.live_bytes for f, p in zip(found.floors, found.points, strict=True) if f <= limits.ram]
+    if search.lower_bounds.most_bytes < max(inside, default=0):  # limits of a search never rise
+        search = Search(found.cost_cuts)
+    for index in found.cheaper(limits.ram, search, below):
         made.append(found.within(index, limits.ram))
         if not limits.allow(made[-1]):
             made.append(found.plan(index))  # as the front has it, in the least arena that was found

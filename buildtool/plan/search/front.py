@@ -283,7 +283,7 @@ class Front:
         less than `below()`.
 
         No plan of a point costs less than the cheapest way within its bytes, which costs the more the fewer
-        bytes there are. `search`: one for the least cost that was not asked for anything yet.
+        bytes there are. `search`: one for the least cost that was not asked for fewer bytes yet.
         """
         for index in reversed(range(len(self.points))):
             if self.floors[index] > most_bytes:
