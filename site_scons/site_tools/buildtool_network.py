@@ -39,6 +39,7 @@ _clients: dict[str, Client] = {}
 
 def generate(env):
     """Adds the methods UseBoard, NeuralNetwork, NetworkFirmware and RunNetwork."""
+    env.Tool("recorded_targets", toolpath=[_literal(Path(__file__).parent)])
     env["NETWORK_PLANNING"] = PLANNING
     env.AddMethod(use_board, "UseBoard")
     env.AddMethod(neural_network, "NeuralNetwork")
@@ -146,6 +147,7 @@ def neural_network(env, model, directory=None, name=None, **planning):
     emitted = _emit(own, directory.Dir("src"), request, source)
     objects = _objects(own, "network", directory.Dir("obj"), emitted)
     library = own.StaticLibrary(directory.File(files["library"]), [*objects, *_kernels(env)])
+    env.OnlyAsRecorded(library)
     include = [_node(own, answer, place, env.Dir, emitted) for place in _group(answer, "network")["includes"]]
     slots = {key: asked[key] for key in ("model", "board", "cmsis_nn") if key in asked}
     return Network(answer, directory, slots, library, include, emitted)
@@ -165,6 +167,7 @@ def network_firmware(env, network: Network, directory=None):
     network.slots |= {"image": elf[0].path, "plan": network.files[files["plan"]].path, "out": directory.path}
     made = [directory.File(name) for name in (files["report"], *files["binaries"])]
     report = env.Command(made, elf, _action(_filled(network, "sizes")))
+    env.OnlyAsRecorded([elf, report])
     return [*elf, *report]
 
 
@@ -220,7 +223,7 @@ def _objects(env, name, directory, emitted=None):
         node = _node(env, answer, source["file"], env.File, emitted)
         made = own.Object(directory.File(_literal(source["object"])), node, **flags)
         own.Depends(made, reads)
-        objects += made
+        objects += own.OnlyAsRecorded(made)
     return objects
 
 
@@ -236,7 +239,8 @@ def _linker_script(env, script: answers.Script | None, work):
     if script is None:
         return []
     content = env.Value(script["data"].decode())
-    return env.Command(work.File(_literal(script["name"])), content, Action(_write_text, "writing $TARGET"))
+    target = work.File(_literal(script["name"]))
+    return env.OnlyAsRecorded(env.Command(target, content, Action(_write_text, "writing $TARGET")))
 
 
 def _needs_script(target, source, env):
@@ -264,6 +268,7 @@ def _emit(env, directory, request, model):
         sources,
         Action(_write_sources, f"planning {_literal(request['model'])}"),
     )
+    env.OnlyAsRecorded(targets)
     return {target.name: target for target in targets}
 
 

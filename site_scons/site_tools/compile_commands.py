@@ -19,6 +19,7 @@ COMMANDS = {".c": "$CCCOM", ".cpp": "$CXXCOM", ".cc": "$CXXCOM", ".S": "$ASPPCOM
 
 def generate(env):
     """Records every object made from now on, and adds the method CompileCommands."""
+    env.Tool("recorded_targets", toolpath=[str(Path(__file__).parent).replace("$", "$$")])
     entries: list[tuple] = []
     static_objects, _ = createObjBuilders(env)
     for suffix, command in COMMANDS.items():
@@ -55,7 +56,7 @@ def _compile_commands(env, target, entries):
         for target, source, entry_env, action in sorted(entries, key=lambda entry: str(entry[0]))
     ]
     text = json.dumps(commands, indent=2, sort_keys=True) + "\n"
-    return env.Command(target, env.Value(text), Action(_write, "writing $TARGET"))
+    return env.OnlyAsRecorded(env.Command(target, env.Value(text), Action(_write, "writing $TARGET")))
 
 
 def _write(target, source, env):
