@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -141,7 +142,7 @@ def neural_network(env, model, directory=None, name=None, **planning):
     answer = _described(env, asked)
     files = answer["network"]
     assert files is not None  # it was asked for with a model
-    own = env.Clone(BOARD_ANSWER=answer)
+    own = _own(env, BOARD_ANSWER=answer)
     directory = env.Dir(directory) if directory else env["BOARD_WORK"].Dir(_literal(files["net"]))
     request = {key: value for key, value in asked.items() if key != "toolchain"} | {"options": planning}
     emitted = _emit(own, directory.Dir("src"), request, source)
@@ -157,7 +158,7 @@ def network_firmware(env, network: Network, directory=None):
     """The test firmware of a network: .elf, its .bin files (none on the host) and sizes.txt."""
     answer, files = network.answer, network.made
     directory = env.Dir(directory) if directory else network.directory
-    own = env.Clone(BOARD_ANSWER=answer)
+    own = _own(env, BOARD_ANSWER=answer)
     parts = {
         "harness": _objects(own, "harness", directory.Dir("harness"), network.files),
         "startup": env["BOARD_STARTUP"],
@@ -166,7 +167,7 @@ def network_firmware(env, network: Network, directory=None):
     elf = own.Program(directory.File(files["image"]), [*objects, network.library])
     network.slots |= {"image": elf[0].path, "plan": network.files[files["plan"]].path, "out": directory.path}
     made = [directory.File(name) for name in (files["report"], *files["binaries"])]
-    report = env.Command(made, elf, _action(_filled(network, "sizes")))
+    report = own.Command(made, elf, _action(_filled(network, "sizes")))
     env.OnlyAsRecorded([elf, report])
     return [*elf, *report]
 
@@ -209,11 +210,19 @@ def _node(env, answer: answers.DescribeAnswer, place: answers.Place, kind, emitt
     return kind(_literal(Path(root, place["path"])))
 
 
+def _own(env, **variables):
+    """An environment for what buildtool itself builds: however the user decides, content decides here."""
+    own = env.Clone(**variables)
+    tools = env["BOARD_ANSWER"]["tools"]
+    own.DecideByContent({shutil.which(tools[program]) for program in ("cc", "ar")})
+    return own
+
+
 def _objects(env, name, directory, emitted=None):
     """The objects of a group of the environment's answer, in `directory`."""
     answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
     group = _group(answer, name)
-    own = env.Clone()
+    own = _own(env)
     own.Append(CPPPATH=[_node(env, answer, place, env.Dir, emitted) for place in group["includes"]])
     objects = []
     for source in group["sources"]:
@@ -222,7 +231,7 @@ def _objects(env, name, directory, emitted=None):
         flags = {"ASPPFLAGS": [*own["ASPPFLAGS"], *folders]} if folders else {}
         node = _node(env, answer, source["file"], env.File, emitted)
         made = own.Object(directory.File(_literal(source["object"])), node, **flags)
-        own.Depends(made, reads)
+        own.Depends(made, [*reads, own.Value(answer["tools"]["identity"])])
         objects += own.OnlyAsRecorded(made)
     return objects
 

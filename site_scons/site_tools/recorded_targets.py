@@ -6,8 +6,10 @@ the record. So:
 
     env.OnlyAsRecorded(nodes)       these are made anew where they are not the files that were recorded
 
-The same holds for every target of the environment that was written while a build ran that was killed.
-A second build in the same folder waits for the first one's end.
+    env.DecideByContent(programs)   # sources of its targets are read, whatever their times say
+
+The first also holds for every target of the environment that was written while a build ran that was
+killed. A second build in the same folder waits for the first one's end.
 """
 
 from __future__ import annotations
@@ -27,11 +29,12 @@ _turns: dict[str, turns.Turn] = {}
 
 
 def generate(env):
-    """Takes the turn in the top folder, and adds the method OnlyAsRecorded."""
+    """Takes the turn in the top folder, and adds the methods OnlyAsRecorded and DecideByContent."""
     if hasattr(env, "OnlyAsRecorded"):
         return
     turn = _turn(env)
     env.AddMethod(only_as_recorded, "OnlyAsRecorded")
+    env.AddMethod(decide_by_content, "DecideByContent")
     env.decide_source = _with_doubt(env.decide_source, turn)
     env.decide_target = _with_doubt(env.decide_target, turn)
 
@@ -47,6 +50,32 @@ def only_as_recorded(env, nodes):
     check.Decider(_is_another)
     env.Depends(nodes, check)
     return nodes
+
+
+def decide_by_content(env, programs=()):
+    """What the environment's targets are made from counts by its content, old files too.
+
+    SCons takes a file that is older than two days for unchanged where its time is, which is the case
+    for files from an archive. `programs`, the paths of compilers, are left to SCons: they are large.
+    """
+    known = {}
+
+    def decided(dependency, target, prev_ni, repo_node=None):
+        by_time = not dependency.has_builder() and dependency.get_max_drift_csig()
+        if by_time and dependency.get_abspath() not in programs:
+            dependency.get_ninfo().csig = _content(dependency.rfile().get_abspath(), known)
+        return dependency.changed_content(target, prev_ni, repo_node)
+
+    env.Decider(decided)
+
+
+def _content(path, known):
+    """The signature of a file's content, read once in a build."""
+    there = Path(path).stat()
+    key = (path, there.st_mtime_ns, there.st_size)
+    if key not in known:
+        known[key] = hash_file_signature(path)
+    return known[key]
 
 
 # ---- what is believed ----------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Builds of another model that are killed: nothing that they leave is taken for the model's own."""
 
-
 import pytest
 from killedbuilds import OTHERS, Kill, Project
 from onecompile import once_compiled
