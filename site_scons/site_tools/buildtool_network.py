@@ -197,7 +197,7 @@ def _literal(text):
     return str(text).replace("$", "$$")
 
 
-class _Word(Literal):
+class _Word(Literal):  # type: ignore[misc]
     """A word of a command line, as it is: neither SCons nor the shell finds anything in it."""
 
     def for_signature(self):

@@ -58,7 +58,7 @@ def decide_by_content(env, programs=()):
     SCons takes a file that is older than two days for unchanged where its time is, which is the case
     for files from an archive. `programs`, the paths of compilers, are left to SCons: they are large.
     """
-    known = {}
+    known: dict[tuple[str, int, int], str] = {}
 
     def decided(dependency, target, prev_ni, repo_node=None):
         by_time = not dependency.has_builder() and dependency.get_max_drift_csig()
