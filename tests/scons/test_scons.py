@@ -267,18 +267,6 @@ def test_run_runs_the_image_that_was_built_and_no_other(project: Project) -> Non
     assert elf.read_bytes() == before[0]
 
 
-@pytest.mark.slow
-def test_a_name_with_a_dollar_sign_is_a_name(project: Project) -> None:
-    (project.folder / "the$nets").mkdir()
-    (project.folder / "the$nets/net$1.tflite").write_bytes(zoo.build("ds_cnn"))
-    (project.folder / "my$board.toml").write_text('extends = "host"\n')
-    words = ["board=my$board.toml", "model=the$nets/net$1.tflite", "-j2"]
-    said = project.scons(*words, "run")
-    assert "buildtool profile 'the$nets/net$1.tflite' --board 'my$board.toml' --elf " in said
-    assert said.rstrip().endswith("EQUAL to the reference, to the bit")
-    assert "up to date" in project.scons(*words)
-
-
 def test_a_model_that_the_build_makes_is_no_mistake(project: Project) -> None:
     """Its file is not there when the SConstruct is read."""
     (project.folder / "trained.bin").write_bytes(zoo.build("ds_cnn"))
