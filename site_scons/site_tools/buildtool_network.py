@@ -148,7 +148,7 @@ def neural_network(env, model, directory=None, name=None, **planning):
     files = answer["network"]
     assert files is not None  # it was asked for with a model
     own = _own(env, BOARD_ANSWER=answer)
-    directory = _folder(env, directory) if directory else env["BOARD_WORK"].Dir(files["net"])
+    directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
     request = {key: value for key, value in asked.items() if key != "toolchain"} | {"options": planning}
     emitted = _emit(own, directory.Dir("src"), request, source)
     objects = _objects(own, "network", directory.Dir("obj"), emitted)
@@ -218,9 +218,12 @@ def _plain(name):
     return f"{re.sub(r'[^a-zA-Z0-9]+', '_', name).strip('_')}_{digest}"
 
 
-def _folder(env, directory):
-    """A folder for what is built; UserError for one whose path programs would take for an option."""
-    node = env.Dir(directory)
+def _folder(env, directory, name="."):
+    """A folder for what is built; UserError for a file, and for what programs would take for an option."""
+    try:
+        node = env.Dir(directory).Dir(name)
+    except TypeError:
+        raise UserError(f"cannot build in {directory}: it is a file, or lies below one") from None
     if node.path.startswith("-"):
         raise UserError(f"cannot build in a folder whose name begins with a dash: {node.path}")
     return node
