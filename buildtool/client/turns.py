@@ -70,9 +70,9 @@ def take(folder: str, waits: Callable[[int], None]) -> Turn:
     locked (a read-only folder, a file system without locks), nothing waits.
     """
     path = Path(folder, NAME)
-    while True:
+    while fcntl is not None:
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError:
             return Turn(None)
         if not _locked(handle, wait=False):
@@ -85,12 +85,13 @@ def take(folder: str, waits: Callable[[int], None]) -> Turn:
         if _is(path, handle):
             return _begun(handle)
         os.close(handle)  # somebody removed it meanwhile: others lock another file of this name
+    return Turn(None)
 
 
 def look(folder: str) -> Turn:
     """What is known of builds that were cut off, for one that writes nothing: it waits for nobody."""
     try:
-        handle = os.open(Path(folder, NAME), os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(Path(folder, NAME), os.O_RDONLY)
     except OSError:
         return Turn(None)
     try:
@@ -157,8 +158,6 @@ def _write(handle: int, lines: list[str]) -> None:
 
 def _locked(handle: int, *, wait: bool) -> bool:
     """Whether no other process holds the lock now; also where the file cannot be locked at all."""
-    if fcntl is None:
-        return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -212,7 +212,7 @@ def _words(words):
 
 def _plain(name):
     """A name for a file in the build folder; one that programs might take for more has another instead."""
-    if re.fullmatch(r"[^\W_][\w.+-]*", name):
+    if re.fullmatch(r"\w[\w.+-]*", name):
         return name
     digest = hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:8]
     return f"{re.sub(r'[^a-zA-Z0-9]+', '_', name).strip('_')}_{digest}"
@@ -294,7 +294,7 @@ def _linker_script(env, script: answers.Script | None, work):
     if script is None:
         return []
     content = env.Value(script["data"].decode())
-    target = work.File(f"{_plain(Path(script['name']).stem)}.ld")
+    target = work.File(_plain(script["name"]))
     return env.OnlyAsRecorded(env.Command(target, content, Action(_write_text, "writing $TARGET")))
 
 

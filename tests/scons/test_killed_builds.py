@@ -1,7 +1,7 @@
 """Builds of another model that are killed: nothing that they leave is taken for the model's own."""
 
 import pytest
-from killedbuilds import OTHERS, Kill, Project
+from killedbuilds import OTHERS, Kill, Project, model
 from onecompile import once_compiled
 
 # Some of what `python tests/support/killedbuilds.py` kills: half of a file, all objects, all but the record.
@@ -17,6 +17,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 @pytest.mark.parametrize("kill", KILLS, ids=str)
 def test_what_a_killed_build_leaves_is_made_anew(project: Project, kill: Kill) -> None:
     assert project.killed(kill)
+    project.put(model(1))
+    assert not project.is_current()
     assert project.differences() == []
 
 

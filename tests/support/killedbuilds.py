@@ -161,6 +161,10 @@ class Project:
         shutil.rmtree(self.folder)
         shutil.copytree(self.kept, self.folder)
 
+    def is_current(self) -> bool:
+        """What `scons -q` says, which builds nothing."""
+        return not self.build("-q")
+
     def killed(self, kill: Kill) -> bool:
         """Builds model B on top of A's build; whether it was killed."""
         self.restore()
