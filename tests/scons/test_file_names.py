@@ -15,6 +15,7 @@ from buildtool import zoo
 from buildtool.client import turns
 
 SHELL = 'we\'ird "q" $x $(id>ran) `id>ran`; a,b [c]{d} (e)\n*?~#!&|<\u00e9\u65e5> \\t'
+NOT_UTF8 = os.fsdecode(b"\xff")
 PYTHON = '${__import__("os").system("touch ran")}'
 CUSTOM = """
 env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network", "compile_commands"])
@@ -57,6 +58,7 @@ def scons(folder: Path, *words: str, status: int = 0, home: Path = ROOT, **varia
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        errors="surrogateescape",
         timeout=1800,
         check=False,
     )
@@ -84,9 +86,10 @@ def test_any_name_of_project_model_and_board_is_built_and_run(
     tmp_path: Path, compilers: dict[str, str]
 ) -> None:
     folder = project(tmp_path / SHELL)
-    (folder / f"-m{SHELL}.tflite").write_bytes(zoo.build("ds_cnn"))
-    (folder / f"-b{SHELL}.toml").write_text('extends = "cortex-m4"\n')
-    words = [f"board=-b{SHELL}.toml", f"model=-m{SHELL}.tflite"]
+    model, board = (f"{name}{SHELL}{NOT_UTF8}{end}" for name, end in (("-m", ".tflite"), ("-b", ".toml")))
+    (folder / model).write_bytes(zoo.build("ds_cnn"))
+    (folder / board).write_text('extends = "cortex-m4"\n')
+    words = [f"board={board}", f"model={model}"]
     said = scons(folder, *words, "run", **compilers)
     assert said.rstrip().endswith("EQUAL to the reference, to the bit")
     assert "up to date" in scons(folder, *words, **compilers)
