@@ -88,6 +88,7 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
     request |= {"toolchain": toolchain} if toolchain else {}
     request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
     answer = _described(env, request)
+    Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     work = _folder(env, work or "#build/" + _plain(answer["board"]))
     tools = answer["tools"]
     env.Replace(

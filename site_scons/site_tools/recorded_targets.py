@@ -4,12 +4,12 @@ SCons writes its record (.sconsign) when it ends, and compares a target's source
 itself. After a build that was killed, a file may be another model's although all its sources are those of
 the record. So:
 
-    env.OnlyAsRecorded(nodes)       these are made anew where they are not the files that were recorded
-
+    env.OnlyAsRecorded(nodes)       # made anew where they are not the files that were recorded
     env.DecideByContent(programs)   # sources of its targets are read, whatever their times say
 
 The first also holds for every target of the environment that was written while a build ran that was
-killed. A second build in the same folder waits for the first one's end.
+killed, and for what was made from such a file. A second build in the same folder waits for the first
+one's end. Load the tool once more after a Decider of your own.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from SCons.Util import hash_file_signature
 from buildtool.client import turns
 
 _turns: dict[str, turns.Turn] = {}
+_others: set[SCons.Node.Node] = set()  # targets whose files are not those that were recorded
 
 
 def generate(env):
     """Takes the turn in the top folder, and adds the methods OnlyAsRecorded and DecideByContent."""
-    if hasattr(env, "OnlyAsRecorded"):
-        return
     turn = _turn(env)
     env.AddMethod(only_as_recorded, "OnlyAsRecorded")
     env.AddMethod(decide_by_content, "DecideByContent")
-    env.decide_source = _with_doubt(env.decide_source, turn)
-    env.decide_target = _with_doubt(env.decide_target, turn)
+    if not hasattr(env.decide_source, "doubts"):
+        env.decide_source = _with_doubt(env.decide_source, turn)
+        env.decide_target = _with_doubt(env.decide_target, turn)
 
 
 def exists(env):
@@ -64,7 +64,7 @@ def decide_by_content(env, programs=()):
         by_time = not dependency.has_builder() and dependency.get_max_drift_csig()
         if by_time and dependency.get_abspath() not in programs:
             dependency.get_ninfo().csig = _content(dependency.rfile().get_abspath(), known)
-        return dependency.changed_content(target, prev_ni, repo_node)
+        return dependency.changed_content(target, prev_ni, repo_node) or _is_of_others(dependency, target)
 
     env.Decider(decided)
 
@@ -82,11 +82,23 @@ def _content(path, known):
 
 
 def _is_another(dependency, target, prev_ni, repo_node=None):
-    return not _is_recorded(target, repo_node)
+    """Whether the target's file, if there is one, is not the one that the record is about."""
+    path = (repo_node or target).get_abspath()
+    if not Path(path).exists() or _is_recorded(target, path):
+        return False
+    _others.add(target)  # what was made from it may have been made from this file
+    return True
 
 
-def _is_recorded(target, repo_node):
-    """Whether the target's file is the one that the record is about.
+def _is_of_others(dependency, target):
+    """Whether the target may have been made from another file than the one that was recorded."""
+    if dependency in _others:
+        _others.add(target)
+    return target in _others
+
+
+def _is_recorded(target, path):
+    """Whether the file at `path` is the one that the target's record is about.
 
     A time without a fraction comes from a file system or an archive that keeps whole seconds: then
     the content decides, as it does where the time differs.
@@ -97,7 +109,6 @@ def _is_recorded(target, repo_node):
         recorded = target.get_stored_info().ninfo
     except AttributeError:
         return True  # of a configure check, about which SCons decides otherwise
-    path = (repo_node or target).get_abspath()
     try:
         there = Path(path).stat()
         if there.st_size != recorded.size:
@@ -113,9 +124,11 @@ def _with_doubt(decide, turn):
     """A decider that does not believe what was written while a build ran that was killed."""
 
     def decided(dependency, target, prev_ni, repo_node=None):
-        changed = decide(dependency, target, prev_ni, repo_node)
-        return changed or (_is_doubtful(target, turn) and not _is_recorded(target, repo_node))
+        if decide(dependency, target, prev_ni, repo_node) or _is_of_others(dependency, target):
+            return True
+        return _is_doubtful(target, turn) and _is_another(dependency, target, prev_ni, repo_node)
 
+    decided.doubts = True  # type: ignore[attr-defined]
     return decided
 
 

@@ -303,7 +303,7 @@ def test_run_prints_the_layers_and_that_the_output_is_right(project: Project) ->
     said = project.scons(*words)
     made = "build/cortex-m4/ds_cnn"
     built = f"--elf {made}/ds_cnn.elf --plan {made}/src/ds_cnn.plan"
-    assert f"buildtool profile ds_cnn --board cortex-m4 {built} --inputs 2 --seed 5" in said
+    assert f"buildtool profile ds_cnn --board cortex-m4 {built} --inputs=2 --seed=5" in said
     assert "(emulated, gcc " in said  # as the image itself says
     assert "instructions  per MAC" in said
     assert said.rstrip().endswith("output of 2 inputs: EQUAL to the reference, to the bit")
