@@ -20,15 +20,21 @@ def code_digest() -> str:
     """SHA-256 (hex) over buildtool, its target plugins and its kernel catalogues.
 
     The C of kernels and start-up code has no part in it: it decides no plan, and a build system knows
-    it as sources.
+    it as sources. C that planning runs on this machine has: it lies beside a module of its name, or is
+    called NAME_ask.h.
     """
     digest = hashlib.sha256()
     for folder, suffixes in _folders():
-        for path in sorted(p for p in folder.rglob("*") if p.suffix in suffixes):
+        for path in sorted(p for p in folder.rglob("*") if p.suffix in suffixes or _is_asked(p)):
             name = path.relative_to(folder).as_posix().encode()
             digest.update(b"%d %s\0" % (path.stat().st_size, name))
             digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _is_asked(path: Path) -> bool:
+    """Whether planning asks what is in this C file."""
+    return path.name.endswith("_ask.h") or (path.suffix == ".c" and path.with_suffix(".py").is_file())
 
 
 def _folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
