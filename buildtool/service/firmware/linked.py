@@ -1,0 +1,144 @@
+"""The exact footprint of a network's test firmware: it is compiled and linked, whether it fits or not."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from buildtool.emit.sources import Sources
+from buildtool.errors import ToolError
+from buildtool.plan.types import Plan
+from buildtool.service.firmware.firmware import Objects, compile_firmware, link
+from buildtool.service.firmware.linkmap import contributions
+from buildtool.service.firmware.sizes import Placed, open_elf, placed_sections
+from buildtool.service.pipeline.footprint import (
+    ARENA,
+    AROUND,
+    CODE,
+    FIRMWARE,
+    GUARD,
+    INITIAL,
+    KERNELS,
+    NETWORK,
+    STACK,
+    VARIABLES,
+    WEIGHTS,
+    Footprint,
+    MemoryUse,
+    parts_of,
+)
+from buildtool.target.plugin import TargetPlugin
+from buildtool.target.types import Board, LinkerScript, Memory, Target, Toolchain
+
+_LENGTH = re.compile(rb"LENGTH = 0x[0-9a-fA-F]+")
+_ROOMY = b"LENGTH = 0x10000000"  # 256 MB: whatever is linked fits
+
+
+@dataclass(frozen=True)
+class Image:
+    """A linked image: its sections, and (output section, object's file name) -> bytes from that object."""
+
+    compiler: str
+    sections: tuple[Placed, ...]
+    shares: Mapping[tuple[str, str], int]
+    objects: Objects
+
+
+def linked(
+    sources: Sources, plan: Plan, target: Target, plugin: TargetPlugin, toolchain: Toolchain
+) -> Footprint:
+    """The exact footprint of a network's test firmware; ToolError where it cannot be compiled or linked."""
+    image = link_anyway(sources, plan, target, plugin, toolchain)
+    uses = _uses(image.sections, target.board, _by_category(image), plan.arena_bytes)
+    return Footprint(image.compiler, True, uses)
+
+
+def link_anyway(
+    sources: Sources, plan: Plan, target: Target, plugin: TargetPlugin, toolchain: Toolchain
+) -> Image:
+    """Compiles and links a network's test firmware, also where a memory of the board is too small."""
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        folder = Path(name)
+        objects = compile_firmware(sources, plan, target, plugin, toolchain, folder)
+        elf, table = folder / "image.elf", folder / "image.map"
+        flags = ("-Xlinker", f"-Map={table}", "-Xlinker", "--no-check-sections")
+        try:
+            link(toolchain, objects.all, elf, target, flags)
+        except ToolError:
+            roomy = _roomy(toolchain)
+            if roomy is None:
+                raise
+            link(roomy, objects.all, elf, target, flags)
+        found = contributions(table.read_text(encoding="utf-8", errors="replace"))
+        sections = tuple(placed_sections(open_elf(elf.read_bytes())))
+    shares = {(section, Path(file).name): size for (section, file), size in found.items()}
+    return Image(toolchain.identity, sections, shares, objects)
+
+
+def _roomy(toolchain: Toolchain) -> Toolchain | None:
+    """The toolchain with a linker script whose memories have no end; None for a script of another form."""
+    script = toolchain.script
+    if script is None or not _LENGTH.search(script.data):
+        return None
+    return replace(toolchain, script=LinkerScript(script.name, _LENGTH.sub(_ROOMY, script.data), script.flag))
+
+
+def _by_category(image: Image) -> dict[str, dict[str, int]]:
+    """Output section -> bytes by who brings them: the network, its kernels, all else."""
+    owners = {path.name: NETWORK for path in image.objects.network}
+    owners |= {path.name: KERNELS for path in image.objects.kernels}
+    found: dict[str, dict[str, int]] = {}
+    for (section, file), size in image.shares.items():
+        owner = owners.get(file, FIRMWARE)
+        of_section = found.setdefault(section, {})
+        of_section[owner] = of_section.get(owner, 0) + size
+    return found
+
+
+def _uses(
+    sections: Sequence[Placed],
+    board: Board,
+    shares: Mapping[str, Mapping[str, int]],
+    arena_bytes: int,
+) -> tuple[MemoryUse, ...]:
+    ends: dict[str, int] = {}
+    parts: dict[str, dict[str, int]] = {}
+
+    def add(address: int, size: int, named: Mapping[str, int]) -> None:
+        memory = _memory_of(board, address)
+        if memory is None:
+            return
+        ends[memory.name] = max(ends.get(memory.name, 0), address + size - memory.base)
+        own = parts.setdefault(memory.name, {})
+        for name, part in named.items():
+            own[name] = own.get(name, 0) + part
+
+    for section in sections:
+        add(section.address, section.size, _named(section, board, shares, arena_bytes))
+        if section.load_address not in (-1, section.address):
+            add(section.load_address, section.size, {INITIAL: section.size})
+    order = [memory.name for memory in board.memories if memory.name in ends]
+    return tuple(MemoryUse(name, ends[name], parts_of(parts[name], ends[name])) for name in order)
+
+
+def _named(
+    section: Placed, board: Board, shares: Mapping[str, Mapping[str, int]], arena_bytes: int
+) -> dict[str, int]:
+    """The parts of a section by name."""
+    if section.name == ".stack":
+        return {STACK: board.stack_bytes, GUARD: section.size - board.stack_bytes}
+    if section.name == ".nn_arena":
+        return {ARENA: arena_bytes, AROUND: section.size - arena_bytes}
+    if section.name == ".nn_weights":
+        return {WEIGHTS: section.size}
+    kind = CODE if section.is_stored and not section.is_writable else VARIABLES
+    return {f"{kind} of the {owner}": size for owner, size in shares.get(section.name, {}).items()}
+
+
+def _memory_of(board: Board, address: int) -> Memory | None:
+    """The memory that begins last before an address: what overflows a memory belongs to it."""
+    before = [memory for memory in board.memories if memory.base <= address]
+    return max(before, key=lambda memory: memory.base, default=None)
