@@ -39,8 +39,9 @@ _ROOMY = b"LENGTH = 0x10000000"  # 256 MB: whatever is linked fits
 
 @dataclass(frozen=True)
 class Image:
-    """A linked image: its sections, and (output section, object's file name) -> bytes from that object."""
+    """A linked image: its bytes, its sections, and (output section, object's file name) -> bytes of it."""
 
+    elf: bytes
     compiler: str
     sections: tuple[Placed, ...]
     shares: Mapping[tuple[str, str], int]
@@ -68,21 +69,19 @@ def link_anyway(
         try:
             link(toolchain, objects.all, elf, target, flags)
         except ToolError:
-            roomy = _roomy(toolchain)
-            if roomy is None:
-                raise
-            link(roomy, objects.all, elf, target, flags)
+            link(roomy(toolchain), objects.all, elf, target, flags)
         found = contributions(table.read_text(encoding="utf-8", errors="replace"))
-        sections = tuple(placed_sections(open_elf(elf.read_bytes())))
+        data = elf.read_bytes()
     shares = {(section, Path(file).name): size for (section, file), size in found.items()}
-    return Image(toolchain.identity, sections, shares, objects)
+    sections = tuple(placed_sections(open_elf(data)))
+    return Image(data, toolchain.identity, sections, shares, objects)
 
 
-def _roomy(toolchain: Toolchain) -> Toolchain | None:
-    """The toolchain with a linker script whose memories have no end; None for a script of another form."""
+def roomy(toolchain: Toolchain) -> Toolchain:
+    """The toolchain with a linker script whose memories have no end; unchanged for one of another form."""
     script = toolchain.script
-    if script is None or not _LENGTH.search(script.data):
-        return None
+    if script is None:
+        return toolchain
     return replace(toolchain, script=LinkerScript(script.name, _LENGTH.sub(_ROOMY, script.data), script.flag))
 
 
