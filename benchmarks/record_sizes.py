@@ -79,7 +79,7 @@ class Sample:
 
 def kernels(target: Target, tools: Toolchain) -> Kernels:
     """All of them, from one link of all."""
-    sources = all_kernel_sources(target)
+    _, *sources = all_kernel_sources(target)  # the first one is the runtime: part of the firmware
     wanted = sorted({callee.symbol for callee in (*target.kernels, *target.routines)})
     includes = kernel_includes(target)
     own = (*map(Path, tools.includes), *includes)
@@ -145,7 +145,9 @@ def samples(target: Target, tools: Toolchain, known: Kernels) -> Iterator[Sample
         sources = emit(graph, plan, target, network.model.name, session)
         image = link_anyway(sources, plan, target, plugin(target.board), tools)
         own = {path.name for path in image.objects.network}
-        others = {path.name for path in image.objects.others}
+        _, *kernel_objects = image.objects.kernels
+        kept = {path.name for path in (*image.objects.network, *kernel_objects)}
+        others = {file for _, file in image.shares} - kept
 
         def taken(files: set[str], sections: tuple[str, ...], image=image) -> int:  # type: ignore[no-untyped-def]
             return sum(

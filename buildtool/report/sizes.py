@@ -30,6 +30,5 @@ def _stack(stack: StackSize) -> str:
     text = f"stack: {stack['function']} takes at most {count(needed, 'byte')} of {reserved} reserved"
     if needed <= stack["reserved"]:
         return text
-    return (
-        f"{text}: too few; warning: raise stack_bytes in the board's file by {needed - stack['reserved']:,}"
-    )
+    more = needed - stack["reserved"]
+    return f"{text}; warning: raise stack_bytes in the board's file by {count(more, 'byte')}"

@@ -25,7 +25,7 @@ class Recorded:
     `code`: source of a kernel ("family/file") -> its code and constants, at most. `stack`: symbol of a kernel
     or routine -> the stack that a call takes. `support`: function of the run-time support -> its code;
     `helpers`: symbol -> which of them it calls, "" for the firmware around a network. `firmware`: code and
-    constants of start-up and test firmware; `variables`: theirs, and a network's.
+    constants of start-up, runtime and test firmware; `variables`: theirs, and a network's.
 
     `network`: feature of emitted code -> bytes each, which together bound a network's own code and constants;
     `frame`: the same for what its own functions take of the stack.

@@ -85,7 +85,8 @@ def _default(target: Target) -> str:
 
 def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict[str, int] | None:
     """Code and constants by who brings them; None for a kernel that is not recorded."""
-    names = [f"{path.parent.name}/{path.name}" for path in kernel_sources(plan, target)]
+    _, *kernels = kernel_sources(plan, target)  # the first one is the runtime: it is part of the firmware
+    names = [f"{path.parent.name}/{path.name}" for path in kernels]
     if any(name not in entry.code for name in names):
         return None
     called = ["", *(c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c)]

@@ -9,6 +9,7 @@ from buildtool.emit.sources import emit
 from buildtool.errors import ToolError
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
+from buildtool.service.firmware.bound import bound
 from buildtool.service.firmware.linked import linked
 from buildtool.service.firmware.sizes import is_native
 from buildtool.service.pipeline.footprint import Footprint
@@ -51,12 +52,22 @@ def counted(
         return Count(
             None, "images for this board run on this machine: their code says nothing about the board's"
         )
-    sources = emit(graph, plan, target, name, session)
+    sources, family = emit(graph, plan, target, name, session), plugin(target.board)
+    tools, note = _tools(target)
+    above = bound(sources, plan, target, family, tools.identity if tools else "")
+    if above is not None and suffices(above):
+        return Count(above, note)
+    if tools is not None:
+        try:
+            return Count(linked(sources, plan, target, family, tools))
+        except ToolError as error:
+            note = error.text
+    return Count(above, note)
+
+
+def _tools(target: Target) -> tuple[Toolchain | None, str]:
+    """The board's compiler, or why there is none."""
     try:
-        tools: Toolchain | None = toolchain(target, "")
-        missing = ""
+        return toolchain(target, ""), ""
     except ToolError as error:
-        tools, missing = None, error.text
-    if tools is None:
-        return Count(None, missing)
-    return Count(linked(sources, plan, target, plugin(target.board), tools))
+        return None, error.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from buildtool.service.pipeline.footprint import (
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.types import Board, LinkerScript, Memory, Target, Toolchain
 
+_DATA_LOAD = "__data_load"  # the linker scripts' own: where initial values are stored
 _LENGTH = re.compile(rb"LENGTH = 0x[0-9a-fA-F]+")
 _ROOMY = b"LENGTH = 0x10000000"  # 256 MB: whatever is linked fits
 
@@ -53,7 +54,7 @@ def linked(
 ) -> Footprint:
     """The exact footprint of a network's test firmware; ToolError where it cannot be compiled or linked."""
     image = link_anyway(sources, plan, target, plugin, toolchain)
-    uses = _uses(image.sections, target.board, _by_category(image), plan.arena_bytes)
+    uses = _uses(image, target.board, _by_category(image), plan.arena_bytes)
     return Footprint(image.compiler, True, uses)
 
 
@@ -98,7 +99,7 @@ def _by_category(image: Image) -> dict[str, dict[str, int]]:
 
 
 def _uses(
-    sections: Sequence[Placed],
+    image: Image,
     board: Board,
     shares: Mapping[str, Mapping[str, int]],
     arena_bytes: int,
@@ -115,12 +116,22 @@ def _uses(
         for name, part in named.items():
             own[name] = own.get(name, 0) + part
 
-    for section in sections:
+    for section in image.sections:
         add(section.address, section.size, _named(section, board, shares, arena_bytes))
         if section.load_address not in (-1, section.address):
             add(section.load_address, section.size, {INITIAL: section.size})
+    # ld.lld aligns the end of the code for the initial values of variables even where there are none.
+    if (start := _symbol(image.elf, _DATA_LOAD)) is not None:
+        add(start, 0, {})
     order = [memory.name for memory in board.memories if memory.name in ends]
     return tuple(MemoryUse(name, ends[name], parts_of(parts[name], ends[name])) for name in order)
+
+
+def _symbol(elf: bytes, name: str) -> int | None:
+    """The value of a symbol of an image."""
+    table = open_elf(elf).get_section_by_name(".symtab")
+    found = table.get_symbol_by_name(name) if table is not None else None
+    return int(found[0]["st_value"]) if found else None
 
 
 def _named(
