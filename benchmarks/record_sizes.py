@@ -11,6 +11,7 @@ in another image. Networks: the zoo as the board plans it, some in the least mem
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,14 +20,15 @@ from pathlib import Path
 import numpy as np
 
 from buildtool import zoo
-from buildtool.emit.sources import emit, plan_routines
+from buildtool.emit.sources import Sources, emit, plan_routines
 from buildtool.emit.stack import FRAME_FEATURES, frame_features
 from buildtool.errors import BuildtoolError
 from buildtool.modes import Image, Objective
+from buildtool.plan.types import Plan
 from buildtool.service.firmware.bound import FEATURES, features
 from buildtool.service.firmware.firmware import link
 from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
-from buildtool.service.firmware.linked import link_anyway, roomy
+from buildtool.service.firmware.linked import LinkedImage, link_anyway, roomy
 from buildtool.service.firmware.linkmap import contributions
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.service.firmware.sizes import open_elf
@@ -99,11 +101,12 @@ def kernels(target: Target, tools: Toolchain) -> Kernels:
         shares = contributions(table.read_text())
         stacks = Stacks(open_elf(elf.read_bytes()), target.board.core.vector_bits // 8)
         supported = _defined(objects[len(sources) + 1 :])
+        merged_ = {str(path): _merged(path) for path in objects}
     names = {str(path): f"{s.parent.name}/{s.name}" for path, s in zip(objects, sources, strict=False)}
-    code = dict.fromkeys(names.values(), 0)
-    for (section, file), size in shares.items():
-        if file in names and section in CODE:
-            code[names[file]] += size
+    code = {name: merged_[file] for file, name in names.items()}
+    for share in shares:
+        if share.file in names and share.output in CODE and not share.is_merged:
+            code[names[share.file]] += share.bytes
     return Kernels(
         code,
         {symbol: _known(stacks.need(symbol), symbol) for symbol in wanted},
@@ -115,6 +118,12 @@ def kernels(target: Target, tools: Toolchain) -> Kernels:
         },
         {symbol: tuple(sorted(supported & set(stacks.reached(symbol)))) for symbol in wanted},
     )
+
+
+def _merged(path: Path) -> int:
+    """Bytes of constants of an object that the linker may merge with equal ones of others."""
+    sections = open_elf(path.read_bytes()).iter_sections()
+    return sum(int(s["sh_size"]) for s in sections if re.match(r"\.rodata.*\.cst\d+$", s.name))
 
 
 def _known(need: int | None, symbol: str) -> int:
@@ -143,33 +152,41 @@ def samples(target: Target, tools: Toolchain, known: Kernels) -> Iterator[Sample
             print(f"{name} on {target.board.name}: {error}")
             continue
         sources = emit(graph, plan, target, network.model.name, session)
-        image = link_anyway(sources, plan, target, plugin(target.board), tools)
-        own = {path.name for path in image.objects.network}
-        _, *kernel_objects = image.objects.kernels
-        kept = {path.name for path in (*image.objects.network, *kernel_objects)}
-        others = {file for _, file in image.shares} - kept
+        with tempfile.TemporaryDirectory() as folder:
+            image = link_anyway(sources, plan, target, plugin(target.board), tools, Path(folder))
+            yield _sample(sources, plan, target, image, known)
 
-        def taken(files: set[str], sections: tuple[str, ...], image=image) -> int:  # type: ignore[no-untyped-def]
-            return sum(
-                n for (section, file), n in image.shares.items() if file in files and section in sections
-            )
 
-        text = sources.files[f"{sources.net}.c"].decode()
-        stacks = Stacks(open_elf(image.elf), target.board.core.vector_bits // 8)
-        called = {c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c}
-        helped = {name for symbol in called for name in known.helpers[symbol]}
-        present = {name: stacks.size(name) for name in known.support if name in stacks.functions}
-        moving = {"memmove"} if plan.moves else set()
-        yield Sample(
-            features(text),
-            frame_features(text),
-            taken(own, CODE),
-            taken(own, VARIABLES),
-            taken(others, CODE) - sum(present.values()),
-            frozenset(set(present) - helped - moving),
-            taken(others, VARIABLES),
-            _known(stacks.need(f"{sources.net}_invoke"), sources.net) - max(known.stack[s] for s in called),
-        )
+def _sample(sources: Sources, plan: Plan, target: Target, image: LinkedImage, known: Kernels) -> Sample:
+    _, *kernel_objects = image.objects.kernels  # the first one is the runtime
+    kept = {path.name for path in (*image.objects.network, *kernel_objects)}
+    rest = [path for path in image.objects.all if path.name not in kept]
+    own = {path.name for path in image.objects.network}
+    others = {share.file for share in image.shares} - kept
+    called = {c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c}
+    helped = {name for symbol in called for name in known.helpers[symbol]} | (
+        {"memmove"} if plan.moves else set()
+    )
+    stacks = Stacks(open_elf(image.elf), target.board.core.vector_bits // 8)
+    present = {name: stacks.size(name) for name in known.support if name in stacks.functions}
+    text = sources.files[f"{sources.net}.c"].decode()
+    need = _known(stacks.need(f"{sources.net}_invoke"), sources.net)
+    return Sample(
+        features(text),
+        frame_features(text),
+        _taken(image, own, CODE) + sum(map(_merged, image.objects.network)),
+        _taken(image, own, VARIABLES),
+        _taken(image, others, CODE) + sum(map(_merged, rest)) - sum(present.values()),
+        frozenset(set(present) - helped),
+        _taken(image, others, VARIABLES),
+        need - max(known.stack[symbol] for symbol in called),
+    )
+
+
+def _taken(image: LinkedImage, files: set[str], sections: Sequence[str]) -> int:
+    """Bytes that objects bring to sections, without constants that may be merged."""
+    found = (s for s in image.shares if s.file in files and s.output in sections)
+    return sum(share.bytes for share in found if not share.is_merged)
 
 
 def bound(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[float, ...]:

@@ -25,7 +25,7 @@ from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
 from buildtool.service.pipeline.targets import TargetChoice, load_target
 from buildtool.service.requests import Analyze
 from buildtool.session import Session
-from buildtool.target.registry import board_names
+from buildtool.target.registry import board_names, load_board
 
 
 def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
@@ -176,7 +176,7 @@ def _elsewhere(plan: Plan, flash: int, found: Sequence[Need]) -> list[Hint]:
     variables = sum(size for name, size in brought.items() if name.startswith(VARIABLES))
     fitting = []
     for name in board_names():
-        board = load_target(TargetChoice(name)).board
+        board = load_board(name)
         taken = Counter({board.arena: plan.arena_bytes + board.reserved_bytes + brought[AROUND]})
         taken.update({board.weights: flash})
         taken.update({board.data: board.stack_bytes + brought[GUARD] + variables})

@@ -61,7 +61,7 @@ def counted(
         try:
             return Count(linked(sources, plan, target, family, tools))
         except ToolError as error:
-            note = error.text
+            note = error.text.partition("\n")[0]
     return Count(above, note)
 
 

@@ -12,7 +12,7 @@ from buildtool.emit.sources import Sources
 from buildtool.errors import ToolError
 from buildtool.plan.types import Plan
 from buildtool.service.firmware.firmware import Objects, compile_firmware, link
-from buildtool.service.firmware.linkmap import contributions
+from buildtool.service.firmware.linkmap import Share, contributions
 from buildtool.service.firmware.sizes import Placed, open_elf, placed_sections
 from buildtool.service.pipeline.footprint import (
     ARENA,
@@ -39,13 +39,13 @@ _ROOMY = b"LENGTH = 0x10000000"  # 256 MB: whatever is linked fits
 
 
 @dataclass(frozen=True)
-class Image:
-    """A linked image: its bytes, its sections, and (output section, object's file name) -> bytes of it."""
+class LinkedImage:
+    """A linked image: its bytes, its sections, and what each object brings to them, by its file name."""
 
     elf: bytes
     compiler: str
     sections: tuple[Placed, ...]
-    shares: Mapping[tuple[str, str], int]
+    shares: tuple[Share, ...]
     objects: Objects
 
 
@@ -53,29 +53,27 @@ def linked(
     sources: Sources, plan: Plan, target: Target, plugin: TargetPlugin, toolchain: Toolchain
 ) -> Footprint:
     """The exact footprint of a network's test firmware; ToolError where it cannot be compiled or linked."""
-    image = link_anyway(sources, plan, target, plugin, toolchain)
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as folder:
+        image = link_anyway(sources, plan, target, plugin, toolchain, Path(folder))
     uses = _uses(image, target.board, _by_category(image), plan.arena_bytes)
     return Footprint(image.compiler, True, uses)
 
 
 def link_anyway(
-    sources: Sources, plan: Plan, target: Target, plugin: TargetPlugin, toolchain: Toolchain
-) -> Image:
-    """Compiles and links a network's test firmware, also where a memory of the board is too small."""
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
-        folder = Path(name)
-        objects = compile_firmware(sources, plan, target, plugin, toolchain, folder)
-        elf, table = folder / "image.elf", folder / "image.map"
-        flags = ("-Xlinker", f"-Map={table}", "-Xlinker", "--no-check-sections")
-        try:
-            link(toolchain, objects.all, elf, target, flags)
-        except ToolError:
-            link(roomy(toolchain), objects.all, elf, target, flags)
-        found = contributions(table.read_text(encoding="utf-8", errors="replace"))
-        data = elf.read_bytes()
-    shares = {(section, Path(file).name): size for (section, file), size in found.items()}
-    sections = tuple(placed_sections(open_elf(data)))
-    return Image(data, toolchain.identity, sections, shares, objects)
+    sources: Sources, plan: Plan, target: Target, plugin: TargetPlugin, toolchain: Toolchain, folder: Path
+) -> LinkedImage:
+    """Compiles and links a network's test firmware in `folder`, also where a memory is too small for it."""
+    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder)
+    elf, table = folder / "image.elf", folder / "image.map"
+    flags = ("-Xlinker", f"-Map={table}", "-Xlinker", "--no-check-sections")
+    try:
+        link(toolchain, objects.all, elf, target, flags)
+    except ToolError:
+        link(roomy(toolchain), objects.all, elf, target, flags)
+    found = contributions(table.read_text(encoding="utf-8", errors="replace"))
+    shares = tuple(share._replace(file=Path(share.file).name) for share in found)
+    data = elf.read_bytes()
+    return LinkedImage(data, toolchain.identity, tuple(placed_sections(open_elf(data))), shares, objects)
 
 
 def roomy(toolchain: Toolchain) -> Toolchain:
@@ -86,20 +84,20 @@ def roomy(toolchain: Toolchain) -> Toolchain:
     return replace(toolchain, script=LinkerScript(script.name, _LENGTH.sub(_ROOMY, script.data), script.flag))
 
 
-def _by_category(image: Image) -> dict[str, dict[str, int]]:
+def _by_category(image: LinkedImage) -> dict[str, dict[str, int]]:
     """Output section -> bytes by who brings them: the network, its kernels, all else."""
     owners = {path.name: NETWORK for path in image.objects.network}
     owners |= {path.name: KERNELS for path in image.objects.kernels}
     found: dict[str, dict[str, int]] = {}
-    for (section, file), size in image.shares.items():
-        owner = owners.get(file, FIRMWARE)
-        of_section = found.setdefault(section, {})
-        of_section[owner] = of_section.get(owner, 0) + size
+    for share in image.shares:
+        owner = owners.get(share.file, FIRMWARE)
+        of_section = found.setdefault(share.output, {})
+        of_section[owner] = of_section.get(owner, 0) + share.bytes
     return found
 
 
 def _uses(
-    image: Image,
+    image: LinkedImage,
     board: Board,
     shares: Mapping[str, Mapping[str, int]],
     arena_bytes: int,

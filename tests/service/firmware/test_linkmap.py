@@ -11,9 +11,9 @@ LLD = """\
        0        0       40     1                 vectors
       40       40       4e     4         /a b/(c)/000_net.o:(.text.net_init)
       41       41       4e     1                 net_init
-      90       90       12     4 .rodata
+      90       90       14     4 .rodata
       90       90       10     1         /a b/(c)/000_net.o:(.rodata.layout)
-      a0       a0        2     1         <internal>:(.rodata.str1.1)
+      a0       a0        4     4         <internal>:(.rodata.cst4)
 """
 GNU = """\
 Discarded input sections
@@ -38,22 +38,26 @@ OUTPUT(x.elf elf32-littlearm)
 
 
 def test_the_map_of_lld() -> None:
-    assert contributions(LLD) == {
-        (".text", "obj/019_startup.o"): 0x40,
-        (".text", "/a b/(c)/000_net.o"): 0x4E,
-        (".rodata", "/a b/(c)/000_net.o"): 0x10,
-        (".rodata", "<internal>"): 2,
-    }
+    assert contributions(LLD) == [
+        (".text", ".vectors", "obj/019_startup.o", 0x40),
+        (".text", ".text.net_init", "/a b/(c)/000_net.o", 0x4E),
+        (".rodata", ".rodata.layout", "/a b/(c)/000_net.o", 0x10),
+        (".rodata", ".rodata.cst4", "<internal>", 4),
+    ]
 
 
 def test_the_map_of_gnu_ld() -> None:
-    assert contributions(GNU) == {
-        (".text", "obj/019_startup.o"): 0x40,
-        (".text", "obj/000_net.o"): 0x4E,
-        (".bss_of_a_long_name", "obj/000_net.o"): 0x10,
-    }
+    assert contributions(GNU) == [
+        (".text", ".vectors", "obj/019_startup.o", 0x40),
+        (".text", ".text.a_function_with_a_long_name", "obj/000_net.o", 0x4E),
+        (".bss_of_a_long_name", ".bss", "obj/000_net.o", 0x10),
+    ]
+
+
+def test_constants_that_several_objects_share_are_told_apart() -> None:
+    assert [share.is_merged for share in contributions(LLD)] == [False, False, False, True]
 
 
 def test_a_text_that_is_no_map_has_nothing_in_it() -> None:
-    assert contributions("") == {}
-    assert contributions("what\never .text 0x1 0x2 a.o\n") == {}
+    assert contributions("") == []
+    assert contributions("what\never .text 0x1 0x2 a.o\n") == []

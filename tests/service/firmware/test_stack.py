@@ -93,15 +93,14 @@ def test_the_size_report_warns_of_a_stack_that_is_too_small(needed: int | None, 
     assert ("warning" in text) == (needed == 2056)
 
 
-def _image(board: str, model: str, name: str = "") -> tuple[bytes, str]:
-    """A linked image, and the network's header."""
+def _image(board: str, model: str, folder: Path) -> bytes:
+    """A linked image."""
     session, target = Session(), load_target(board)
     network = load_network(model, session)
     graph, plan = nearest(prepare(network, target, PlanOptions(), session))
     sources = emit(graph, plan, target, network.model.name, session)
-    tools = toolchain(target, name)
-    image = link_anyway(sources, plan, target, plugin(target.board), tools)
-    return image.elf, sources.files[f"{sources.net}.h"].decode()
+    family, tools = plugin(target.board), toolchain(target, "")
+    return link_anyway(sources, plan, target, family, tools, folder).elf
 
 
 def _stated(header: str) -> int:
@@ -145,7 +144,7 @@ def test_what_ran_stays_within_the_stack_that_was_counted(model: str, board: str
 @pytest.mark.parametrize("board", ["cortex-m4", "qemu-virt-rv32"])
 def test_frames_are_those_that_the_compiler_states(tmp_path: Path, board: str) -> None:
     """-fstack-usage has each function's own frame, from the compiler itself."""
-    elf, _ = _image(board, "resnet8")
+    elf = _image(board, "resnet8", tmp_path)
     target = load_target(board)
     tools, stacks = toolchain(target, ""), Stacks(open_elf(elf))
     includes = [f"-I{folder}" for folder in kernel_includes(target)]
