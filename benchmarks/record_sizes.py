@@ -216,7 +216,7 @@ def record(board: str, name: str) -> Recorded:
     known = kernels(target, tools)
     found = list(samples(target, tools, known))
     network = bound([s.features for s in found], [s.code for s in found])
-    frame = line([s.frames[1] for s in found], [s.stack for s in found])
+    frame = line([s.frames[1] - 1 for s in found], [s.stack for s in found])  # without the spare view
     base = sorted({name for s in found for name in s.pulled})
     return Recorded(
         compiler=tools.identity,

@@ -10,6 +10,7 @@ from buildtool.target.types import Routine
 
 _ALIGNMENT = 8  # of a stack pointer, on every core
 FRAME_FEATURES = ("functions", "views")
+_SPARE = 1  # views more than there are: room for what compilers keep beside them
 _REGION = re.compile(r"^static void region_\d+", re.MULTILINE)
 _VIEW = re.compile(r"^ +(?:const )?nn_view ", re.MULTILINE)
 
@@ -21,7 +22,7 @@ def frame_features(source: str) -> tuple[int, ...]:
     those of different regions share the same bytes.
     """
     regions = _REGION.split(source)[1:]
-    return 1, max((len(_VIEW.findall(region)) for region in regions), default=0)
+    return 1, _SPARE + max((len(_VIEW.findall(region)) for region in regions), default=0)
 
 
 def stack_bytes(network: Network, source: str, routines: list[Routine]) -> int | None:

@@ -113,7 +113,7 @@ def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_
     (stack,) = answer["stacks"]
     stated = _stated(answer["files"]["autoencoder.h"].decode())
     assert stack["function"] == "autoencoder_invoke"
-    assert 0 < stack["needed"] <= stated <= 1.5 * stack["needed"]
+    assert 0 < stack["needed"] <= stated <= 2 * stack["needed"]
     assert stack["reserved"] == 16 << 10
     elf = {"name": "app.elf", "data": answer["files"]["autoencoder.elf"]}
     assert handle({"kind": "sizes", "board": "cortex-m4", "elf": elf})["stacks"] == [stack]
