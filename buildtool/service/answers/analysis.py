@@ -27,6 +27,8 @@ from buildtool.service.requests import Analyze
 from buildtool.session import Session
 from buildtool.target.registry import board_names, load_board
 
+SPARE_CODE = 0.05  # of the code that is bounded: where less is left, the firmware is linked
+
 
 def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
     """The answer to an `analyze` request: the network, then a verdict for each board."""
@@ -87,7 +89,7 @@ def _verdict(prepared: Prepared, name: str, is_named: bool) -> Verdict | NoPlan:
 
         def suffices(bound: Footprint) -> bool:
             above = needs_of(bound, plan, target, flash, options)
-            return not is_named and (_fits(above) or not _fits(least_needs))
+            return not is_named and (_fits_surely(above) or not _fits(least_needs))
 
         count = counted(graph, plan, target, name, suffices, prepared.session)
     except BuildtoolError as error:
@@ -127,6 +129,15 @@ def _verdict(prepared: Prepared, name: str, is_named: bool) -> Verdict | NoPlan:
 
 def _fits(found: Sequence[Need]) -> bool:
     return not any(need.excess for need in found)
+
+
+def _fits_surely(found: Sequence[Need]) -> bool:
+    """Whether a bound fits with room for code that the recorded sizes do not foresee."""
+    for need in found:
+        code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))
+        if need.required + code * SPARE_CODE > need.available:
+            return False
+    return True
 
 
 def _need(need: Need) -> NeedAnswer:

@@ -33,6 +33,11 @@ FEATURES = ("files", "numbers", "operators", "calls", "arguments", "loops", "bra
 _COMMENT = re.compile(r"/\*.*?\*/|^#.*?$|NN_TRACE\w*\(.*?\);", re.DOTALL | re.MULTILINE)
 _TABLE = re.compile(r"static const \w+ \w+(?:\[\d*\])* = \{(.*?)\};", re.DOTALL)
 _AROUND_ARENA = 128  # bytes that the test firmware watches, before and behind
+_LEAST_NETWORK = 512  # code and constants of a network of one operator
+_TINY_ARENA, _UNROLLED = (
+    512,
+    1024,
+)  # an arena that the test firmware paints without a loop, and what that takes
 _GAPS = 64 + 16  # at most, where arena and variables share a memory; the arena is aligned to 64
 
 
@@ -94,10 +99,11 @@ def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict
     helpers |= {"memmove"} & set(entry.support) if plan.moves else set()
     numbers = features("\n".join(sources.files[name].decode() for name in sources.c_files))
     own = sum(entry.network[name] * n for name, n in zip(FEATURES, numbers, strict=True))
+    firmware = entry.firmware + (_UNROLLED if plan.arena_bytes <= _TINY_ARENA else 0)
     return {
         f"{CODE} of the {KERNELS}": sum(entry.code[name] for name in names),
-        f"{CODE} of the {FIRMWARE}": entry.firmware + sum(entry.support[name] for name in helpers),
-        f"{CODE} of the {NETWORK}": int(own) + 1,
+        f"{CODE} of the {FIRMWARE}": firmware + sum(entry.support[name] for name in helpers),
+        f"{CODE} of the {NETWORK}": max(int(own) + 1, _LEAST_NETWORK),
         ALIGNMENT: 2 * (len(names) + 16),  # a function begins at a multiple of 4 or less
     }
 
