@@ -12,7 +12,6 @@ from buildtool.emit.names import comment, shape
 from buildtool.emit.network import Network
 from buildtool.graph.types import Tensor
 from buildtool.modes import Image
-from buildtool.plan.types import Plan
 
 
 def banner(network: Network, what: str) -> str:
@@ -79,11 +78,8 @@ extern const uint8_t {net}_weights[];
  * first invoke, and again after something else has used the arena's memory. */
 nn_status {net}_init(void *arena, size_t arena_bytes, const void *weights);
 
-/* Where to write input `index` before an invoke, which {_input_note(plan)}.
- * NULL before init, and where there is no such input. */
-int8_t *{net}_input(int index);
-
-/* Where output `index` is after an invoke, until the next one; NULL as above. */
+{_input_prototype(network)}/* Where output `index` is after an invoke, until the next one.
+ * NULL before init, and where there is no such output. */
 const int8_t *{net}_output(int index);
 
 /* Runs the network once. */
@@ -105,15 +101,30 @@ void {net}_set_yield(void (*hook)(void *context), void *context);
     return "\n".join([banner(network, "the interface"), *continued(body)])
 
 
-def _input_note(plan: Plan) -> str:
-    return "leaves it there" if plan.image == Image.RESIDENT else "overwrites it"
+def _input_prototype(network: Network) -> str:
+    """Of a streamed image there is no place to write to, so nothing that would give one."""
+    if not network.held_inputs:
+        return ""
+    kept = "leaves it there" if network.plan.image == Image.RESIDENT else "overwrites it"
+    return f"""\
+/* Where to write input `index` before an invoke, which {kept}.
+ * NULL before init, and where there is no such input. */
+int8_t *{network.net}_input(int index);
+
+"""
 
 
 def _row_source_prototype(network: Network) -> str:
+    macro = network.macro
+    _, height, width, channels = network.graph.tensors[network.graph.inputs[0]].nhwc
     return f"""
+/* Input 0 is an image of so many rows, which is never whole in the arena. */
+#define {macro}_ROWS {height}
+#define {macro}_ROW_BYTES {width * channels}
+
 /* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input 0, each once,
- * in order, and as late as possible; it writes the row to `data`. Rows at the bottom that the
- * network does not look at are not asked for. Set it before the first invoke. */
+ * in order, and as late as possible; it writes {macro}_ROW_BYTES to `data`. Rows at the bottom that
+ * the network does not look at are not asked for. Set it before the first invoke. */
 void {network.net}_set_row_source(void (*deliver)(void *context, int32_t row, int8_t *data), void *context);
 """
 

@@ -41,6 +41,11 @@ class Network:
         """Whether the image comes row by row through a call-back."""
         return self.plan.image == Image.STREAM
 
+    @property
+    def held_inputs(self) -> tuple[int, ...]:
+        """The inputs that the application writes to as a whole: none where the image comes by rows."""
+        return () if self.is_streamed else tuple(self.graph.inputs)
+
     def after(self, moves: Iterable[Move]) -> Network:
         """The network as it is once some tensors have moved."""
         moved = {t: self.plan.buffers[m.target] for m in moves for t in self.plan.buffers[m.target].tensors}
@@ -72,6 +77,11 @@ class Network:
     def scratch(self, position: int) -> str:
         """C expression of an operator's scratch."""
         return self._served(position, BufferKind.SCRATCH)
+
+    def scratch_bytes(self, position: int) -> str:
+        """C expression of how much scratch an operator has."""
+        served = (b.size for b in self.plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position)
+        return str(next(served, 0))
 
     def accumulators(self, position: int) -> str:
         """C expression of the sums of a global pooling in a streamed region."""

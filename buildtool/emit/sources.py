@@ -100,6 +100,7 @@ def _operator(network: Network, step: Step, loads: loading.Loading, index: int) 
         lambda t: network.address(t, step.op),
         network.constants(step.op),
         network.scratch(step.op),
+        network.scratch_bytes(step.op),
         step,
     )
     traces = [
