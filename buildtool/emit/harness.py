@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from buildtool.emit import loading
+from buildtool.emit.header import plan_check
 from buildtool.emit.network import Network
 
 
@@ -12,12 +13,14 @@ def harness(network: Network) -> str:
     inputs = [f"i == {i} ? {graph.tensors[t].size} :" for i, t in enumerate(graph.inputs)]
     outputs = [f"i == {i} ? {graph.tensors[t].size} :" for i, t in enumerate(graph.outputs)]
     return f"""\
-/* What the test firmware calls {net}. */
+/* What the test firmware calls {net}.
+ * Of plan {network.plan_digest}. */
 #ifndef HARNESS_NET_H
 #define HARNESS_NET_H
 
 #include "{net}.h"
 
+{chr(10).join(plan_check(network))}
 #define HARNESS_INIT(arena, bytes, weights) {net}_init((arena), (bytes), (weights))
 #define HARNESS_INVOKE() {net}_invoke()
 #define HARNESS_INPUTS {macro}_INPUTS

@@ -9,6 +9,7 @@ from functools import cached_property
 from buildtool.emit.image import WeightImage, pieces
 from buildtool.graph.types import Graph
 from buildtool.modes import Image
+from buildtool.plan.codec import digest
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan
 from buildtool.target.types import KernelVariant, Target
@@ -35,6 +36,11 @@ class Network:
     def macro(self) -> str:
         """The prefix of the network's macros."""
         return self.net.upper()
+
+    @cached_property
+    def plan_digest(self) -> str:
+        """What tells the plan from every other one; retrained weights leave it as it is."""
+        return digest(self.plan)
 
     @property
     def is_streamed(self) -> bool:

@@ -202,7 +202,7 @@ def _tools(tools: Toolchain) -> Tools:
         "cflags": list(tools.cflags),
         "arflags": ["rcsD"],  # D: no times, no owners
         "ldflags": list(tools.ldflags),
-        "incbin": "-Wa,-I",
+        "incbin": "-I",
     }
 
 

@@ -230,11 +230,15 @@ class Board:
 
 @dataclass(frozen=True)
 class LinkerScript:
-    """A file that the link reads: its name, its content, and the flag that its path goes behind."""
+    """A file that the link reads: its name, its content, and the flag that its path goes behind.
+
+    The path has to begin with a slash or "./": -Ttext and its like are other flags. -Wl would take a
+    path with a comma for several words.
+    """
 
     name: str
     data: bytes
-    flag: str = "-Wl,-T,"
+    flag: str = "-T"
 
 
 @dataclass(frozen=True)
@@ -261,7 +265,7 @@ class Toolchain:
         return (
             self.ldflags
             if self.script is None
-            else (*self.ldflags, f"{self.script.flag}{folder / self.script.name}")
+            else (*self.ldflags, f"{self.script.flag}{folder.absolute() / self.script.name}")
         )
 
 
