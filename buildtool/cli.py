@@ -92,7 +92,7 @@ def sizes(args: argparse.Namespace) -> Result:
     from buildtool.report import sizes as report
 
     answer: SizesAnswer = _ask(args)
-    text = "\n".join([report.text(answer["sizes"]), *estimate.note_lines(answer["note"])])
+    text = "\n".join([report.text(answer["sizes"], answer["stacks"]), *estimate.note_lines(answer["note"])])
     files = {**answer["files"], "sizes.txt": (text + "\n").encode()}
     written = _write(files, Path(args.out)) if args.out else []
     return {**answer, "files": written}, text, 0

@@ -45,8 +45,8 @@ def interface_tensors(network: Network) -> list[tuple[str, int, Tensor]]:
     return found + [(f"OUTPUT{i}", t, graph.tensors[t]) for i, t in enumerate(graph.outputs)]
 
 
-def header(network: Network) -> str:
-    """<net>.h: sizes, and the functions that the application calls."""
+def header(network: Network, stack: str = "") -> str:
+    """<net>.h: sizes, and the functions that the application calls; `stack`: lines about the stack."""
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
     sizes = []
     for name, _, tensor in interface_tensors(network):
@@ -74,7 +74,7 @@ extern "C" {{
  * and networks that do not run at the same time may share one. */
 #define {macro}_ARENA_BYTES {plan.arena_bytes}
 #define {macro}_ARENA_ALIGNMENT {max(plan.alignment, ALIGNMENT)}
-
+{stack}
 /* Defines a static array for the arena, at file scope; the second one in a section of the linker
  * script. An array made otherwise can be checked with {macro}_CHECK_ARENA(array). */
 #define {macro}_DEFINE_ARENA(name)

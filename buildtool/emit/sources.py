@@ -14,6 +14,7 @@ from buildtool.emit.interface import NO_SOURCE, interface, state
 from buildtool.emit.layout import COLUMNS, continued, indented
 from buildtool.emit.names import identifier, operator_name, shape
 from buildtool.emit.network import Network
+from buildtool.emit.stack import stack_bytes, stack_macro
 from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph, Op, OpKind
@@ -55,11 +56,12 @@ def emit(graph: Graph, plan: Plan, target: Target, name: str, session: Session |
     holders = {t: b for i, b in enumerate(plan.buffers) if i not in targets for t in b.tensors}
     timeline = Timeline.of(graph, plan.regions, plan.image, session)
     network = Network(identifier(name), graph, plan, target, kernels, image, holders, timeline)
-    net = network.net
+    net, source = network.net, _source(network)
+    stack = stack_macro(network.macro, stack_bytes(network, source, plan_routines(plan, target)))
     files = {
-        f"{net}.h": header(network),
+        f"{net}.h": header(network, stack),
         f"{net}_quantization.h": quantization(network),
-        f"{net}.c": _source(network),
+        f"{net}.c": source,
         f"{net}_weights.S": _weights_assembly(net, image),
         "harness_net.h": harness(network),
     }

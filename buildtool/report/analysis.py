@@ -9,6 +9,7 @@ from buildtool.report.table import Cell, count, layer, table
 from buildtool.schema.analysis import AnalysisAnswer, Interface, NoPlan, Verdict
 
 PLACE_WIDTH = 64
+DETAILED = 2  # boards at most whose memories are listed part by part
 
 
 def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
@@ -50,16 +51,50 @@ def _interface(tensor: Interface) -> str:
 
 
 def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
-    titles = ["board", "fits", "RAM needed", "of", "flash needed", "of", "binds", "most RAM at"]
+    titles = ["board", "fits", "RAM needed", "of", "flash needed", "of", "binds", "counted", "most RAM at"]
     rows: list[list[Cell]] = []
     for board in boards:
         if "error" in board:
-            rows.append([board["board"], "no: see below", *[None] * 6])
+            rows.append([board["board"], "no: see below", *[None] * 7])
             continue
-        sizes = [size for need in board["needs"] for size in (need["required"], need["available"])]
+        sizes = [size for need in board["needs"][:2] for size in (need["required"], need["available"])]
         place = layer(board["binding_operator"], PLACE_WIDTH)
-        rows.append([board["board"], _fits(board), *sizes, board["binds"], place])
-    return table(titles, rows) + "\nRAM and flash in bytes; flash is the weight image, the code comes on top."
+        rows.append([board["board"], _fits(board), *sizes, board["binds"], _counted(board), place])
+    known = [board for board in boards if "error" not in board]
+    details = [line for board in known if len(boards) <= DETAILED for line in _parts(board)]
+    return "\n".join([table(titles, rows), *_legend(known), *details])
+
+
+def _counted(board: Verdict) -> str:
+    return {"linked": "exactly", "bound": "at most"}.get(board["counted"]["how"], "without code")
+
+
+def _legend(boards: Sequence[Verdict]) -> list[str]:
+    """What the table's figures are."""
+    lines = ["Bytes of the memory that holds the arena (RAM), and of the one that holds the weights (flash)."]
+    exact = sorted({b["counted"]["compiler"] for b in boards if b["counted"]["how"] == "linked"})
+    if exact:
+        lines.append(f"exactly: of the linked test firmware ({', '.join(exact)}).")
+    bounds = sorted({b["counted"]["compiler"] for b in boards if b["counted"]["how"] == "bound"})
+    if bounds:
+        lines.append(
+            f"at most: an upper bound, from the sizes recorded for {', '.join(bounds)}; the linked firmware"
+            " takes up to a tenth less. Name a board, and its firmware is linked and counted exactly."
+        )
+    without = [b for b in boards if b["counted"]["how"] == "uncounted"]
+    if without:
+        lines.append("without code: arena, stack and weights only.")
+        lines += [f"  {b['board']}: {b['counted']['note']}" for b in without if b["counted"]["note"]]
+    return lines
+
+
+def _parts(board: Verdict) -> list[str]:
+    """What lies in each memory of a board."""
+    rows: list[list[Cell]] = []
+    for need in board["needs"]:
+        rows.append([f"{need['what']} ({need['memory']})", need["required"], need["available"]])
+        rows += [[f"  {part['name']}", part["bytes"], None] for part in need["parts"]]
+    return ["", table([f"on {board['board']}", "bytes needed", "of"], rows)]
 
 
 def _fits(board: Verdict) -> str:

@@ -15,7 +15,7 @@ def text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
         f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}",
         f"arena: {count(answer['arena_bytes'], 'byte')}",
         "",
-        sizes.text(answer["sizes"]),
+        sizes.text(answer["sizes"], answer["stacks"]),
         *estimate.lines(answer),
         "",
         f"written to {folder}: {', '.join(files)}",

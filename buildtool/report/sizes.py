@@ -1,15 +1,15 @@
-"""What firmware takes of each memory."""
+"""What firmware takes of each memory, and its networks of the stack."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from buildtool.report.table import Cell, table
-from buildtool.schema.builds import MemorySize
+from buildtool.report.table import Cell, count, table
+from buildtool.schema.builds import MemorySize, StackSize
 
 
-def text(sizes: Sequence[MemorySize]) -> str:
-    """Each memory against its size, its sections below it; empty memories are left out."""
+def text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) -> str:
+    """Each memory against its size, its sections below it; empty memories are left out. Then the stack."""
     rows: list[list[Cell]] = []
     for memory in sizes:
         if not memory["used"]:
@@ -18,4 +18,17 @@ def text(sizes: Sequence[MemorySize]) -> str:
         share = f"{100 * memory['used'] / size:.1f} %" if size else None
         rows.append([memory["memory"], memory["used"], size, share])
         rows += [[f"  {section['name']}", section["bytes"], None, None] for section in memory["sections"]]
-    return table(["memory", "bytes used", "bytes there", "share"], rows)
+    lines = [table(["memory", "bytes used", "bytes there", "share"], rows)]
+    return "\n".join([*lines, *([""] if stacks else []), *map(_stack, stacks)])
+
+
+def _stack(stack: StackSize) -> str:
+    """One network's stack, and what to do where it may be more than there is."""
+    needed, reserved = stack["needed"], count(stack["reserved"], "byte")
+    if needed is None:
+        return f"stack: what {stack['function']} takes cannot be told; {reserved} are reserved"
+    text = f"stack: {stack['function']} takes at most {count(needed, 'byte')} of {reserved} reserved"
+    if needed <= stack["reserved"]:
+        return text
+    more = needed - stack["reserved"]
+    return f"{text}; warning: raise stack_bytes in the board's file by {count(more, 'byte')}"

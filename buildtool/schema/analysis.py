@@ -34,19 +34,43 @@ class NetworkFacts(TypedDict):
     live_bound_operator: str | None
 
 
+class PartAnswer(TypedDict):
+    """A part of what lies in a memory; `alignment`: the gaps between the others."""
+
+    name: str
+    bytes: int
+
+
 class NeedAnswer(TypedDict):
-    """A memory of the board against what the plan asks of it; `what`: RAM or flash."""
+    """A memory of the board against what the firmware takes of it; `what`: RAM or flash.
+
+    Of a limit that an option sets `what` is "arena limit" or "weights limit", and there are no parts.
+    """
 
     what: str
     memory: str
     required: int
     available: int
     excess: int
+    parts: list[PartAnswer]
+
+
+class Counted(TypedDict):
+    """How a verdict's needs were counted.
+
+    `how`: linked (the test firmware was compiled and linked: each byte is exact); bound (from recorded sizes:
+    the linked image takes no more); uncounted (arena, stack and weights only). `compiler` is the one that
+    the code is of; `note` says why nothing was linked.
+    """
+
+    how: str
+    compiler: str
+    note: str
 
 
 @final
 class Verdict(TypedDict):
-    """Whether a plan of a network fits a board.
+    """Whether the test firmware of a network, with the plan that is made for it, fits a board.
 
     `binds`: the memory that is fullest, relative to its size. `binding_operator`: where most is live,
     `binding_bytes` of it. `advice`: what would help where it does not fit.
@@ -56,6 +80,7 @@ class Verdict(TypedDict):
     title: str
     fits: bool
     needs: list[NeedAnswer]
+    counted: Counted
     strategy: str
     f: float
     arena_bytes: int

@@ -130,6 +130,18 @@ class MemorySize(TypedDict):
     sections: list[SectionSize]
 
 
+class StackSize(TypedDict):
+    """The stack of a network's invoke, in bytes, against what the linker script keeps for all firmware.
+
+    `needed`: at most, whatever the input; None: its code moves the stack pointer by what cannot be told. The
+    frames of interrupts and of what the network calls back are not in it.
+    """
+
+    function: str
+    needed: int | None
+    reserved: int
+
+
 class BuildAnswer(BoardFacts):
     """The test firmware of a network."""
 
@@ -138,14 +150,16 @@ class BuildAnswer(BoardFacts):
     compiler: str
     arena_bytes: int
     sizes: list[MemorySize]
+    stacks: list[StackSize]
     files: dict[str, bytes]
 
 
 class SizesAnswer(TypedDict):
-    """What a linked image takes of each memory; `files`: the .bin files to flash."""
+    """What a linked image takes of each memory, and its networks of the stack; `files`: the .bin files."""
 
     board: str
     sizes: list[MemorySize]
+    stacks: list[StackSize]
     files: dict[str, bytes]
     note: str
 

@@ -183,6 +183,7 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     from buildtool.service.answers.estimate import facts
     from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools
     from buildtool.service.firmware.sizes import binaries, size_report
+    from buildtool.service.firmware.stack.report import stack_report
     from buildtool.service.pipeline.needs import refuse_unless_fits
     from buildtool.service.pipeline.pipeline import planned
     from buildtool.target.registry import plugin
@@ -211,6 +212,7 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
         "compiler": firmware.compiler,
         "arena_bytes": made.plan.arena_bytes,
         "sizes": report,
+        "stacks": stack_report(elf, board, [sources.net]),
         "files": files,
         **facts(made),
     }
@@ -218,8 +220,9 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
 
 def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
     """What a linked image takes of each of the board's memories, and its .bin files."""
-    from buildtool.service.emulation.identity import MOST_IMAGE_BYTES
+    from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, networks
     from buildtool.service.firmware.sizes import binaries, size_report
+    from buildtool.service.firmware.stack.report import stack_report
     from buildtool.service.pipeline.targets import load_board
 
     board = load_board(request.board)
@@ -228,6 +231,7 @@ def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
         return {
             "board": board.name,
             "sizes": size_report(elf, board),
+            "stacks": stack_report(elf, board, [found.net for found in networks(elf)]),
             "files": binaries(elf, board, request.elf.stem),
             "note": board.note,
         }

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import msgpack
 
+from buildtool.target.recorded import recorded
 from buildtool.target.types import Board, KernelVariant, Routine, Target
 
 SCHEMA = 2
@@ -39,10 +40,10 @@ def planning_digest(target: Target) -> str:
 
 
 def emitting_digest(target: Target) -> str:
-    """Of what the emitted C depends on beside the plan: symbols, their arguments, their headers."""
-    return _digest(
-        "emit", _kernels(target, _EMITTED), _routines(target, ("role", "op", "packing", *_EMITTED[2:]))
-    )
+    """Of what the emitted C depends on beside the plan: symbols, arguments, headers, and recorded stacks."""
+    stacks = [_plain(entry) for entry in recorded(target.board.core)]
+    routines = _routines(target, ("role", "op", "packing", *_EMITTED[2:]))
+    return _digest("emit", _kernels(target, _EMITTED), routines, stacks)
 
 
 def packing_digest(target: Target) -> str:

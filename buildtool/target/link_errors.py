@@ -9,9 +9,9 @@ from buildtool.target.board_file import show_size
 from buildtool.target.types import Board
 
 # ld.lld: "section '.text' will not fit in region 'flash': overflowed by 12 bytes"
-_LLD = re.compile(r"section '([^']+)' will not fit in region '([^']+)': overflowed by (\d+) bytes")
+_LLD = re.compile(r"section '([^']+)' will not fit in region '([^']+)': overflowed by (\d+) bytes?")
 # GNU ld: "region `flash' overflowed by 12 bytes"; it names the sections in lines of their own.
-_GNU = re.compile(r"region [`']([^']+)' overflowed by (\d+) bytes")
+_GNU = re.compile(r"region [`']([^']+)' overflowed by (\d+) bytes?")
 
 _HELP = {
     "code": "fewer operators, or a board with more room for code",

@@ -58,7 +58,7 @@ CHANGES = {
     "name": (board(name="another"), ""),
     "emulator": (board(emulator=None), ""),
     "toolchains": (board(toolchains=("gcc",)), ""),
-    "flags": (core(cflags=("-mcpu=cortex-m7",)), "compile"),
+    "flags": (core(cflags=("-mcpu=cortex-m7",)), "emit compile"),  # the header states recorded stacks
     "defines": (core(defines=("X",)), "compile"),
     "cost": (kernel(cost="1"), "plan"),
     "costs": (dataclasses.replace(TARGET, costs=dataclasses.replace(TARGET.costs, move="7")), "plan"),

@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
-from typing import Any
 
 from buildtool.emit.image import image_layout
 from buildtool.emit.names import shape
-from buildtool.errors import BuildtoolError, Hint, Value, to_data
+from buildtool.errors import BuildtoolError, Hint, Value, suggest, to_data
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace, Objective, Strategy
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
-from buildtool.schema.analysis import AnalysisAnswer, Interface, NetworkFacts, NoPlan, Verdict
+from buildtool.schema.analysis import AnalysisAnswer, Interface, NeedAnswer, NetworkFacts, NoPlan, Verdict
+from buildtool.service.firmware.counting import counted
 from buildtool.service.pipeline.choose import least, nearest
-from buildtool.service.pipeline.needs import needs
+from buildtool.service.pipeline.footprint import AROUND, CODE, GUARD, VARIABLES, Footprint
+from buildtool.service.pipeline.needs import Need, needs, needs_of
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
 from buildtool.service.pipeline.targets import TargetChoice, load_target
 from buildtool.service.requests import Analyze
 from buildtool.session import Session
-from buildtool.target.registry import board_names
+from buildtool.target.registry import board_names, load_board
+
+SPARE_CODE = 0.05  # of the code that is bounded: where less is left, the firmware is linked
 
 
 def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
@@ -37,7 +40,12 @@ def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
         "file_bytes": len(network.model.data),
         "operators_in_file": len(network.source.ops),
         "network": _network(network.graph),
-        "boards": [_verdict(prepare(network, target, request.options, session)) for target in targets],
+        "boards": [
+            _verdict(
+                prepare(network, target, request.options, session), network.model.name, request.boards != ()
+            )
+            for target in targets
+        ],
     }
 
 
@@ -70,31 +78,37 @@ def _interface(graph: Graph, index: int) -> Interface:
     }
 
 
-def _verdict(prepared: Prepared) -> Verdict | NoPlan:
-    target = prepared.target
+def _verdict(prepared: Prepared, name: str, is_named: bool) -> Verdict | NoPlan:
+    """`is_named`: exact figures are wanted; otherwise an upper bound does that leaves no doubt."""
+    target, options = prepared.target, prepared.options
     board, title = target.board.name, target.board.title
     try:
         graph, plan = nearest(prepared)
         flash = image_layout(graph, target.named(plan.kernels)).size
+        least_needs = needs(plan, target, flash, options)
+
+        def suffices(bound: Footprint) -> bool:
+            above = needs_of(bound, plan, target, flash, options)
+            return not is_named and (_fits_surely(above) or not _fits(least_needs))
+
+        count = counted(graph, plan, target, name, suffices, prepared.session)
     except BuildtoolError as error:
         return {"board": board, "title": title, "fits": False, "error": to_data(error)}
-    found = needs(plan, target, flash, prepared.options)
+    found = least_needs
+    if count.footprint is not None:
+        found = needs_of(count.footprint, plan, target, flash, options)
     at = binding(plan, graph, prepared.session)
-    fits = not any(need.excess for need in found)
+    fits = _fits(found)
     return {
         "board": board,
         "title": title,
         "fits": fits,
-        "needs": [
-            {
-                "what": need.what,
-                "memory": need.memory,
-                "required": need.required,
-                "available": need.available,
-                "excess": need.excess,
-            }
-            for need in found
-        ],
+        "needs": [_need(need) for need in found],
+        "counted": {
+            "how": count.how,
+            "compiler": count.footprint.compiler if count.footprint else "",
+            "note": count.note,
+        },
         "strategy": plan.strategy,
         "f": plan.f,
         "arena_bytes": plan.arena_bytes,
@@ -106,19 +120,51 @@ def _verdict(prepared: Prepared) -> Verdict | NoPlan:
         "binds": _binds(found),
         "advice": []
         if fits
-        else [hint.data() for hint in (*_advice(prepared, plan, graph, at.op), *_elsewhere(plan, flash))],
+        else [
+            hint.data()
+            for hint in (*_advice(prepared, plan, graph, at.op, found), *_elsewhere(plan, flash, found))
+        ],
     }
 
 
-def _binds(found: Sequence[Any]) -> str:
-    """The memory that is fullest, relative to its size."""
-    return str(max(found, key=lambda need: need.required / max(need.available, 1)).what)
+def _fits(found: Sequence[Need]) -> bool:
+    return not any(need.excess for need in found)
 
 
-def _advice(prepared: Prepared, plan: Plan, graph: Graph, position: int) -> list[Hint]:
-    """What would make the arena smaller."""
+def _fits_surely(found: Sequence[Need]) -> bool:
+    """Whether a bound fits with room for code that the recorded sizes do not foresee."""
+    for need in found:
+        code = sum(part.bytes for part in need.parts if part.name.startswith(CODE))
+        if need.required + code * SPARE_CODE > need.available:
+            return False
+    return True
+
+
+def _need(need: Need) -> NeedAnswer:
+    return {
+        "what": need.what,
+        "memory": need.memory,
+        "required": need.required,
+        "available": need.available,
+        "excess": need.excess,
+        "parts": [{"name": part.name, "bytes": part.bytes} for part in need.parts],
+    }
+
+
+def _binds(found: Sequence[Need]) -> str:
+    """The memory (or limit) that is fullest, relative to its size."""
+    fullest = max(found, key=lambda need: need.required / max(need.available, 1))
+    return f"{fullest.what} ({fullest.memory})" if fullest.what in ("RAM", "flash") else fullest.what
+
+
+def _advice(prepared: Prepared, plan: Plan, graph: Graph, position: int, found: Sequence[Need]) -> list[Hint]:
+    """What would make the arena smaller, where its memory or its limit is exceeded."""
     advice = []
-    if needs(plan, prepared.target, 0, prepared.options)[0].excess:
+    arena = prepared.target.board.arena
+    over = max((n.excess for n in found if n.memory == arena and n.what in ("RAM", "arena limit")), default=0)
+    if over:
+        if over < plan.arena_bytes:
+            advice.append(suggest("if there is such a plan, it fits", ram=plan.arena_bytes - over))
         for changed in _cheaper(prepared.options):
             smaller = _least(replace(prepared, options=changed))
             if smaller is not None and smaller.arena_bytes < plan.arena_bytes:
@@ -132,12 +178,22 @@ def _advice(prepared: Prepared, plan: Plan, graph: Graph, position: int) -> list
     return advice
 
 
-def _elsewhere(plan: Plan, size: int) -> list[Hint]:
-    """The known boards that have room for the plan and its weights."""
-    targets = {name: load_target(TargetChoice(name)) for name in board_names()}
-    fitting = [
-        n for n, target in targets.items() if not any(need.excess for need in needs(plan, target, size))
-    ]
+def _elsewhere(plan: Plan, flash: int, found: Sequence[Need]) -> list[Hint]:
+    """The known boards that have room for the plan, its weights and the code, on whatever core that is."""
+    brought = Counter[str]()
+    for need in found:
+        brought.update({part.name: part.bytes for part in need.parts})
+    code = sum(size for name, size in brought.items() if name.startswith(CODE))
+    variables = sum(size for name, size in brought.items() if name.startswith(VARIABLES))
+    fitting = []
+    for name in board_names():
+        board = load_board(name)
+        taken = Counter({board.arena: plan.arena_bytes + board.reserved_bytes + brought[AROUND]})
+        taken.update({board.weights: flash})
+        taken.update({board.data: board.stack_bytes + brought[GUARD] + variables})
+        taken.update({board.code: 2 * code})  # another core's code may be larger
+        if all(size <= board.memory(memory).size for memory, size in taken.items()):
+            fitting.append(name)
     return [Hint(f"boards with room for this plan: {', '.join(fitting)}")] if fitting else []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,6 +46,21 @@ def write_files(files: dict[str, bytes], folder: Path) -> None:
         part.replace(path)
 
 
+@dataclass(frozen=True)
+class Objects:
+    """The objects of a test firmware, by who brings them; in the order of the link."""
+
+    network: tuple[Path, ...]
+    weights: tuple[Path, ...]
+    kernels: tuple[Path, ...]
+    others: tuple[Path, ...]
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        """Every object, in the order of the link."""
+        return (*self.network, *self.weights, *self.kernels, *self.others)
+
+
 def build_firmware(
     sources: Sources,
     plan: Plan,
@@ -58,25 +74,40 @@ def build_firmware(
 
     `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers).
     """
+    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags)
+    elf = folder / f"{sources.net}.elf"
+    link(toolchain, objects.all, elf, target, flags)
+    return Firmware(elf, toolchain.identity)
+
+
+def compile_firmware(
+    sources: Sources,
+    plan: Plan,
+    target: Target,
+    plugin: TargetPlugin,
+    toolchain: Toolchain,
+    folder: Path,
+    flags: Sequence[str] = (),
+) -> Objects:
+    """Compiles the test firmware of a network below `folder`; `flags` as for `build_firmware`."""
     emitted = folder / "src"
     write_files(sources.files, emitted)
-    kernels = kernel_includes(target)
+    includes = kernel_includes(target)
     compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags))
     harness = plugin.harness(target.board)
-    own = (emitted, *map(Path, toolchain.includes), *kernels)
-    units = [
-        *(Unit(emitted / name, (emitted, *kernels)) for name in sources.c_files),
-        Unit(emitted / f"{sources.net}_weights.S"),
-        *(Unit(source, kernels) for source in kernel_sources(plan, target)),
+    own = (emitted, *map(Path, toolchain.includes), *includes)
+    network = [Unit(emitted / name, (emitted, *includes)) for name in sources.c_files]
+    weights = [Unit(emitted / f"{sources.net}_weights.S")]
+    kernels = [Unit(source, includes) for source in kernel_sources(plan, target)]
+    others = [
         *(Unit(source, (*own, *harness.includes)) for source in harness.sources),
         *(Unit(Path(source), own) for source in toolchain.objects),
     ]
     objects_folder = folder / "obj"
     objects_folder.mkdir(parents=True, exist_ok=True)
-    objects = compile_all(compiler, units, objects_folder)
-    elf = folder / f"{sources.net}.elf"
-    link(toolchain, objects, elf, target, flags)
-    return Firmware(elf, toolchain.identity)
+    made = iter(compile_all(compiler, [*network, *weights, *kernels, *others], objects_folder))
+    taken = (tuple(itertools.islice(made, len(units))) for units in (network, weights, kernels, others))
+    return Objects(*taken)
 
 
 def link(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 from typing import Any
 
 from buildtool.errors import ToolError
@@ -10,6 +11,7 @@ from buildtool.schema.builds import MemorySize
 from buildtool.target.types import Board, Memory, MemoryKind
 
 _LEAST_HEADER = 32  # bytes of a section's or a segment's header: a 32-bit segment's has the least
+_WRITABLE, _ALLOCATED = 1, 2  # flags of a section
 FILL = b"\xff"  # of gaps: what erased flash holds
 
 
@@ -36,7 +38,8 @@ def _in(memory: Memory, address: int) -> bool:
     return memory.base <= address < memory.base + memory.size
 
 
-def _is_native(board: Board) -> bool:
+def is_native(board: Board) -> bool:
+    """Whether images run as programs of this machine, whose memory is not the board's."""
     return board.emulator is not None and board.emulator.kind == "native"
 
 
@@ -46,27 +49,53 @@ def size_report(data: bytes, board: Board) -> list[MemorySize]:
     Initialised data counts twice: in RAM, and in the memory it is loaded from. A native image
     (the host) has no memories of the board's: its sections are listed as one.
     """
-    elf = open_elf(data)
-    sections = [
-        (s.name, int(s["sh_addr"]), int(s["sh_size"]), s["sh_type"] != "SHT_NOBITS")
-        for s in elf.iter_sections()
-        if s["sh_flags"] & 2 and s["sh_size"]
-    ]
-    if _is_native(board):
-        rows = sorted(((name, size) for name, _, size, _ in sections), key=lambda r: (-r[1], r[0]))
+    sections = placed_sections(open_elf(data))
+    if is_native(board):
+        rows = sorted(((s.name, s.size) for s in sections), key=lambda r: (-r[1], r[0]))
         return [_entry("process", 0, rows)]
-    loads = [(int(s["p_vaddr"]), int(s["p_paddr"]), int(s["p_filesz"])) for s in elf.iter_segments("PT_LOAD")]
     report = []
     for memory in board.memories:
         rows = []
-        for name, address, size, stored in sections:
-            if _in(memory, address):
-                rows.append((name, size))
-            elif stored and _in(memory, _load_address(loads, address)):
-                rows.append((f"{name} (initial values)", size))
+        for section in sections:
+            if _in(memory, section.address):
+                rows.append((section.name, section.size))
+            elif _in(memory, section.load_address):
+                rows.append((f"{section.name} (initial values)", section.size))
         rows.sort(key=lambda r: (-r[1], r[0]))
         report.append(_entry(memory.name, memory.size, rows))
     return report
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A section that takes memory when the program runs.
+
+    `load_address`: where its contents are stored; -1: it has none.
+    """
+
+    name: str
+    address: int
+    size: int
+    load_address: int
+    is_writable: bool
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the image has contents for it."""
+        return self.load_address >= 0
+
+
+def placed_sections(elf: Any) -> list[Placed]:
+    """The sections of an image that take memory, in the order of the file."""
+    loads = [(int(s["p_vaddr"]), int(s["p_paddr"]), int(s["p_filesz"])) for s in elf.iter_segments("PT_LOAD")]
+    found = []
+    for section in elf.iter_sections():
+        flags, size, address = (int(section[key]) for key in ("sh_flags", "sh_size", "sh_addr"))
+        if flags & _ALLOCATED and size:
+            stored = section["sh_type"] != "SHT_NOBITS"
+            load = _load_address(loads, address) if stored else -1
+            found.append(Placed(section.name, address, size, load, bool(flags & _WRITABLE)))
+    return found
 
 
 def _load_address(loads: list[tuple[int, int, int]], address: int) -> int:
@@ -87,7 +116,7 @@ def _entry(name: str, size: int, rows: list[tuple[str, int]]) -> MemorySize:
 
 def binary_suffixes(board: Board) -> list[str]:
     """What `binaries` names its files after the stem: the code's, then the weights' if they lie apart."""
-    if _is_native(board):
+    if is_native(board):
         return []
     return [".bin", *([f"_{board.weights}.bin"] if board.weights != board.code else [])]
 
@@ -97,7 +126,7 @@ def binaries(data: bytes, board: Board, stem: str) -> dict[str, bytes]:
 
     Gaps are filled with 0xFF. Nothing for a native image.
     """
-    if _is_native(board):
+    if is_native(board):
         return {}
     loads = [
         (int(s["p_paddr"]), bytes(s.data())) for s in open_elf(data).iter_segments("PT_LOAD") if s["p_filesz"]

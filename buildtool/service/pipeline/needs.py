@@ -6,38 +6,87 @@ from dataclasses import dataclass
 
 from buildtool.errors import Hint, PlanError, suggest
 from buildtool.plan.types import Plan
+from buildtool.service.pipeline.footprint import (
+    ARENA,
+    RESERVED,
+    STACK,
+    WEIGHTS,
+    Footprint,
+    Part,
+    parts_of,
+)
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import Planned
-from buildtool.target.types import Target
+from buildtool.target.types import MemoryKind, Target
 
 
 @dataclass(frozen=True)
 class Need:
-    """A board's memory, or less where an option limits it, against what a plan asks of it; in bytes."""
+    """What firmware asks of a memory, or of an option's limit, against what there is; in bytes.
+
+    `what`: RAM or flash, or "arena limit" and "weights limit" for the options `ram` and `max_flash`.
+    """
 
     what: str
     memory: str
     required: int
     available: int
+    parts: tuple[Part, ...] = ()
 
     @property
     def excess(self) -> int:
-        """Bytes by which the requirement exceeds the memory; 0 when it fits."""
+        """Bytes by which the requirement exceeds what there is; 0 when it fits."""
         return max(0, self.required - self.available)
 
 
-def needs(
-    plan: Plan, target: Target, image_bytes: int, options: PlanOptions | None = None
-) -> tuple[Need, ...]:
-    """RAM (arena, and the stack where it shares the arena's memory) and the weights' memory."""
+def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> tuple[Need, ...]:
+    """The memories of the arena and the weights, before anything else is counted that lies in them.
+
+    It is what `refuse_unless_fits` asks for, and all that is known of a board without a compiler.
+    """
     from buildtool.plan.summary.fit import available_bytes
 
-    board, asked = target.board, options or PlanOptions()
-    weights = board.memory(board.weights)
+    board = target.board
+    arena, weights = board.memory(board.arena), board.memory(board.weights)
+    around = {
+        ARENA: plan.arena_bytes,
+        STACK: board.stack_bytes if board.data == board.arena else 0,
+        RESERVED: board.reserved_bytes,
+    }
+    required = arena.size - available_bytes(board) + plan.arena_bytes
     return (
-        Need("RAM", board.arena, plan.arena_bytes, _least(asked.ram, available_bytes(board))),
-        Need("flash", weights.name, image_bytes, _least(asked.max_flash, weights.size)),
+        Need("RAM", arena.name, required, arena.size, parts_of(around, required)),
+        Need("flash", weights.name, image_bytes, weights.size, (Part(WEIGHTS, image_bytes),)),
+        *_limits(plan, target, image_bytes, options),
     )
+
+
+def needs_of(
+    footprint: Footprint, plan: Plan, target: Target, image_bytes: int, options: PlanOptions
+) -> tuple[Need, ...]:
+    """Every memory that firmware uses, the arena's and the weights' first; then the options' limits."""
+    board = target.board
+    shared = board.stack_bytes if board.data == board.arena else 0
+    found = []
+    for name in dict.fromkeys((board.arena, board.weights, board.data, board.code)):
+        memory, use = board.memory(name), footprint.use(name)
+        required, parts = use.bytes, use.parts
+        kept = plan.arena_bytes + shared + board.reserved_bytes if name == board.arena else 0
+        if kept > required:  # what the application may have beside this firmware
+            parts, required = (*parts, Part(RESERVED, kept - required)), kept
+        kind = "RAM" if memory.kind is MemoryKind.RAM else "flash"
+        found.append(Need(kind, name, required, memory.size, parts))
+    return (*found, *_limits(plan, target, image_bytes, options))
+
+
+def _limits(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) -> list[Need]:
+    """The limits that were given: of the arena, and of the weight image."""
+    board, found = target.board, []
+    if options.ram is not None:
+        found.append(Need("arena limit", board.arena, plan.arena_bytes, options.ram))
+    if options.max_flash is not None:
+        found.append(Need("weights limit", board.weights, image_bytes, options.max_flash))
+    return found
 
 
 def _least(asked: int | None, there: int) -> int:

@@ -1,0 +1,136 @@
+"""Prints what analyze counts beside what is linked: python benchmarks/footprints.py [NETWORK...]
+
+For every network (without names: the zoo) and every board with memories of its own (--board: these). Exact
+figures are compared with the sections of the image that a build links, to the byte; the upper bound from
+recorded sizes may be nowhere below, and its largest excess in any memory is shown. Stack: what the invoke of
+the linked image takes by its machine code, and what the header states. A figure that is not so ends the run
+with an error. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from buildtool import zoo
+from buildtool.emit.sources import Sources, emit
+from buildtool.errors import ToolError
+from buildtool.modes import Objective
+from buildtool.service.firmware.bound import bound
+from buildtool.service.firmware.firmware import build_firmware
+from buildtool.service.firmware.linked import link_anyway, linked
+from buildtool.service.firmware.sizes import is_native, open_elf, placed_sections
+from buildtool.service.firmware.stack.need import Stacks
+from buildtool.service.pipeline.choose import nearest
+from buildtool.service.pipeline.footprint import Footprint
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.prepare import Network, load_network, prepare
+from buildtool.session import Session
+from buildtool.target.registry import board_names, load_board, load_target, plugin, toolchain
+from buildtool.target.types import Core
+
+
+def boards() -> list[str]:
+    """The boards for which images are linked."""
+    return [name for name in board_names() if not is_native(load_board(name))]
+
+
+def ends(elf: bytes, board: str) -> dict[str, int]:
+    """Memory -> bytes from its base to the end of the last section in it, of a linked image."""
+    found: dict[str, int] = {}
+    (stored,) = open_elf(elf).get_section_by_name(".symtab").get_symbol_by_name("__data_load")
+    for memory in load_board(board).memories:
+        if memory.name == load_board(board).code:  # aligned for initial values, also where there are none
+            found[memory.name] = stored["st_value"] - memory.base
+        for section in placed_sections(open_elf(elf)):
+            for address in {section.address, section.load_address}:
+                if memory.base <= address < memory.base + memory.size:
+                    found[memory.name] = max(found.get(memory.name, 0), address + section.size - memory.base)
+    return found
+
+
+def excess(above: Footprint, exact: Footprint, title: str) -> str:
+    """The memory in which a bound is furthest above the exact figure, and by how much of it."""
+    found = []
+    for use in above.uses:
+        there = exact.use(use.memory)
+        if use.bytes < there.bytes:
+            raise SystemExit(f"{title}: the bound\n  {use}\nis below\n  {there}")
+        found.append((use.bytes / max(1, there.bytes) - 1, use.memory))
+    most, memory = max(found)
+    return f"+{100 * most:.1f} % ({memory})"
+
+
+def stack(elf: bytes, sources: Sources, core: Core, title: str) -> str:
+    """Of the linked invoke, and as the header states it; SystemExit where that is less."""
+    need = Stacks(open_elf(elf), core.vector_bits // 8).need(f"{sources.net}_invoke")
+    header = sources.files[f"{sources.net}.h"].decode()
+    stated = re.search(r"^#define \w+_STACK_BYTES (\d+)$", header, flags=re.MULTILINE)
+    if need is None or stated is None or need > int(stated[1]):
+        raise SystemExit(f"{title}: the invoke takes {need} bytes of stack, the header states {stated}")
+    return f"{need:,}, {int(stated[1]):,}"
+
+
+def row(network: Network, board: str, name: str, options: PlanOptions) -> str:
+    """The line of a network on a board; SystemExit where a figure is not so."""
+    session, target = Session(), load_target(board)
+    graph, plan = nearest(prepare(network, target, options, session))
+    sources = emit(graph, plan, target, network.model.name, session)
+    family, tools = plugin(target.board), toolchain(target, name)
+    exact = linked(sources, plan, target, family, tools)
+    with TemporaryDirectory() as folder:
+        elf = link_anyway(sources, plan, target, family, tools, Path(folder)).elf
+    above = bound(sources, plan, target, family, tools.identity)
+    title = f"{network.model.name} on {board}"
+    with TemporaryDirectory() as folder:
+        try:
+            image = build_firmware(sources, plan, target, family, tools, Path(folder)).elf.read_bytes()
+        except ToolError:
+            image = b""
+    if image and {use.memory: use.bytes for use in exact.uses} != ends(image, board):
+        raise SystemExit(f"{title}: {exact} differs from the linked image, {ends(image, board)}")
+    most = max(exact.uses, key=lambda use: use.bytes / target.board.memory(use.memory).size)
+    cells = [
+        f"`{network.model.name}`",
+        board,
+        "yes" if image else "no",
+        f"{most.memory} {most.bytes:,}",
+        "none" if above is None else f"{above.use(most.memory).bytes:,}",
+        "" if above is None else excess(above, exact, title),
+        stack(elf, sources, target.board.core, title),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def lines(
+    networks: Sequence[str], names: Sequence[str], toolchain_: str, options: PlanOptions
+) -> Iterator[str]:
+    """The table, a line as soon as it is known."""
+    yield "| network | board | links | fullest memory | its bound | furthest above | stack, in the header |"
+    yield "| --- | --- | --- | ---: | ---: | ---: | ---: |"
+    for name in networks:
+        network = load_network(name, Session())
+        for board in names:
+            yield row(network, board, toolchain_, options)
+
+
+def main() -> None:
+    """Prints the table for the networks and boards named, or for all."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("networks", nargs="*", metavar="NETWORK")
+    parser.add_argument("--board", action="append", default=[])
+    parser.add_argument("--toolchain", default="")
+    parser.add_argument("--least-memory", action="store_true", help="plans with the least memory")
+    given = parser.parse_args()
+    options = PlanOptions(objective=Objective.RAM) if given.least_memory else PlanOptions()
+    for line in lines(given.networks or zoo.names(), given.board or boards(), given.toolchain, options):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

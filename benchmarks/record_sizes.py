@@ -1,0 +1,256 @@
+"""Records what code takes: python benchmarks/record_sizes.py [--toolchain NAME] BOARD...
+
+Writes buildtool/target/recorded/CORE.toml for each board's core, and the compiler that is found for it:
+bytes of every kernel, of the firmware around a network, and what bounds a network's own code; the stack that
+each kernel needs. An entry of another compiler stays. BUILDTOOL_CLANG and BUILDTOOL_GCC choose compilers.
+
+Kernels are linked all at once: functions lie as far apart there as they ever will, so that no call is shorter
+in another image. Networks: the zoo as the board plans it, some in the least memory, some streamed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from buildtool import zoo
+from buildtool.emit.sources import Sources, emit, plan_routines
+from buildtool.emit.stack import FRAME_FEATURES, frame_features
+from buildtool.errors import BuildtoolError
+from buildtool.modes import Image, Objective
+from buildtool.plan.types import Plan
+from buildtool.service.firmware.bound import FEATURES, features
+from buildtool.service.firmware.firmware import link
+from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
+from buildtool.service.firmware.linked import LinkedImage, link_anyway, roomy
+from buildtool.service.firmware.linkmap import contributions
+from buildtool.service.firmware.objects import Compiler, Unit, compile_all
+from buildtool.service.firmware.sizes import open_elf
+from buildtool.service.firmware.stack.need import Stacks
+from buildtool.service.pipeline.choose import nearest
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.prepare import load_network, prepare
+from buildtool.session import Session
+from buildtool.target.recorded import FOLDER, Recorded, merged, read, written
+from buildtool.target.registry import load_target, plugin, toolchain
+from buildtool.target.types import Target, Toolchain
+
+CODE, VARIABLES = (".text", ".rodata"), (".data", ".bss")
+TIGHT = ("autoencoder", "ds_cnn", "mobilenetv1_025_96", "resnet8")  # planned in the least memory as well
+STREAMED = ("ds_cnn", "resnet8")
+MARGIN = 1.02  # of a fitted bound, over every network that it was fitted to
+STUB = "void reset_handler(void);\nvoid reset_handler(void) {}\n"
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Of every kernel and routine: source -> bytes of code and constants; symbol -> bytes of stack.
+
+    `support`: function of the run-time support (memcpy, 64-bit integers) -> bytes; `helpers`: symbol -> those
+    of them that it calls.
+    """
+
+    code: dict[str, int]
+    stack: dict[str, int]
+    support: dict[str, int]
+    helpers: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A linked network: its own code and variables, those of the firmware around it, and its frames.
+
+    `others`: code of the firmware but for run-time support; `pulled`: support that no kernel calls.
+    """
+
+    features: tuple[int, ...]
+    frames: tuple[int, ...]
+    code: int
+    variables: int
+    others: int
+    pulled: frozenset[str]
+    other_variables: int
+    stack: int
+
+
+def kernels(target: Target, tools: Toolchain) -> Kernels:
+    """All of them, from one link of all."""
+    _, *sources = all_kernel_sources(target)  # the first one is the runtime: part of the firmware
+    wanted = sorted({callee.symbol for callee in (*target.kernels, *target.routines)})
+    includes = kernel_includes(target)
+    own = (*map(Path, tools.includes), *includes)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "stub.c").write_text(STUB)
+        compiler = Compiler(tools.cc, tools.identity, tools.cflags)
+        support = [Path(p) for p in tools.objects if "startup" not in p]
+        units = [
+            *(Unit(source, includes) for source in sources),
+            *(Unit(source, own) for source in (folder / "stub.c", *support)),
+        ]
+        objects = compile_all(compiler, units, folder)
+        elf, table = folder / "all.elf", folder / "all.map"
+        roots = [word for symbol in wanted for word in ("-Xlinker", f"--undefined={symbol}")]
+        link(roomy(tools), objects, elf, target, [*roots, "-Xlinker", f"-Map={table}"])
+        shares = contributions(table.read_text())
+        stacks = Stacks(open_elf(elf.read_bytes()), target.board.core.vector_bits // 8)
+        supported = _defined(objects[len(sources) + 1 :])
+        merged_ = {str(path): _merged(path) for path in objects}
+    names = {str(path): f"{s.parent.name}/{s.name}" for path, s in zip(objects, sources, strict=False)}
+    code = {name: merged_[file] for file, name in names.items()}
+    for share in shares:
+        if share.file in names and share.output in CODE and not share.is_merged:
+            code[names[share.file]] += share.bytes
+    return Kernels(
+        code,
+        {symbol: _known(stacks.need(symbol), symbol) for symbol in wanted},
+        {
+            name: size
+            for symbol in wanted
+            for name, size in stacks.reached(symbol).items()
+            if name in supported
+        },
+        {symbol: tuple(sorted(supported & set(stacks.reached(symbol)))) for symbol in wanted},
+    )
+
+
+def _merged(path: Path) -> int:
+    """Bytes of constants of an object that the linker may merge with equal ones of others."""
+    sections = open_elf(path.read_bytes()).iter_sections()
+    return sum(int(s["sh_size"]) for s in sections if re.match(r"\.rodata.*\.cst\d+$", s.name))
+
+
+def _known(need: int | None, symbol: str) -> int:
+    if need is None:
+        raise SystemExit(f"the stack of {symbol} cannot be told")
+    return need
+
+
+def _defined(objects: Sequence[Path]) -> set[str]:
+    """The functions that objects define."""
+    tables = (open_elf(path.read_bytes()).get_section_by_name(".symtab") for path in objects)
+    return {s.name for table in tables for s in table.iter_symbols() if s["st_info"]["type"] == "STT_FUNC"}
+
+
+def samples(target: Target, tools: Toolchain, known: Kernels) -> Iterator[Sample]:
+    """The zoo's networks on a board."""
+    ways = [(name, PlanOptions()) for name in zoo.names()]
+    ways += [(name, PlanOptions(objective=Objective.RAM)) for name in TIGHT]
+    ways += [(name, PlanOptions(objective=Objective.RAM, image=Image.STREAM)) for name in STREAMED]
+    for name, options in ways:
+        session = Session()
+        try:
+            network = load_network(name, session)
+            graph, plan = nearest(prepare(network, target, options, session))
+        except BuildtoolError as error:
+            print(f"{name} on {target.board.name}: {error}")
+            continue
+        sources = emit(graph, plan, target, network.model.name, session)
+        with tempfile.TemporaryDirectory() as folder:
+            image = link_anyway(sources, plan, target, plugin(target.board), tools, Path(folder))
+            yield _sample(sources, plan, target, image, known)
+
+
+def _sample(sources: Sources, plan: Plan, target: Target, image: LinkedImage, known: Kernels) -> Sample:
+    _, *kernel_objects = image.objects.kernels  # the first one is the runtime
+    kept = {path.name for path in (*image.objects.network, *kernel_objects)}
+    rest = [path for path in image.objects.all if path.name not in kept]
+    own = {path.name for path in image.objects.network}
+    others = {share.file for share in image.shares} - kept
+    called = {c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c}
+    helped = {name for symbol in called for name in known.helpers[symbol]} | (
+        {"memmove"} if plan.moves else set()
+    )
+    stacks = Stacks(open_elf(image.elf), target.board.core.vector_bits // 8)
+    present = {name: stacks.size(name) for name in known.support if name in stacks.functions}
+    text = sources.files[f"{sources.net}.c"].decode()
+    need = _known(stacks.need(f"{sources.net}_invoke"), sources.net)
+    return Sample(
+        features(text),
+        frame_features(text),
+        _taken(image, own, CODE) + sum(map(_merged, image.objects.network)),
+        _taken(image, own, VARIABLES),
+        _taken(image, others, CODE) + sum(map(_merged, rest)) - sum(present.values()),
+        frozenset(set(present) - helped),
+        _taken(image, others, VARIABLES),
+        need - max(known.stack[symbol] for symbol in called),
+    )
+
+
+def _taken(image: LinkedImage, files: set[str], sections: Sequence[str]) -> int:
+    """Bytes that objects bring to sections, without constants that may be merged."""
+    found = (s for s in image.shares if s.file in files and s.output in sections)
+    return sum(share.bytes for share in found if not share.is_merged)
+
+
+def bound(rows: Sequence[Sequence[int]], sizes: Sequence[int]) -> tuple[float, ...]:
+    """Weights of features, none below 0, whose sums are at no row below its size: least squares, scaled."""
+    a, b = np.array(rows, float), np.array(sizes, float)
+    scale = a.max(axis=0)
+    scale[scale == 0] = 1
+    left, weights = a / scale / b[:, None], np.ones(a.shape[1])
+    for _ in range(200_000):  # multiplicative updates keep every weight at or above 0
+        weights *= left.sum(axis=0) / np.maximum(left.T @ (left @ weights), 1e-12)
+    weights /= scale
+    return tuple(float(w) for w in weights * MARGIN * max(b / (a @ weights)))
+
+
+def line(xs: Sequence[int], ys: Sequence[int]) -> tuple[float, float]:
+    """(start, slope) of the line that is below no point and as little above them as can be, in sum."""
+    slopes = np.arange(0, 129)
+    starts = np.array([max(0, *(y - s * x for x, y in zip(xs, ys, strict=True))) for s in slopes])
+    best = int(np.argmin(starts * len(xs) + slopes * sum(xs)))
+    return float(starts[best]), float(slopes[best])
+
+
+def record(board: str, name: str) -> Recorded:
+    """What is recorded of a board's core and a compiler."""
+    target = load_target(board)
+    tools = toolchain(target, name)
+    known = kernels(target, tools)
+    found = list(samples(target, tools, known))
+    network = bound([s.features for s in found], [s.code for s in found])
+    frame = line([s.frames[1] - 1 for s in found], [s.stack for s in found])  # without the spare view
+    base = sorted({name for s in found for name in s.pulled})
+    return Recorded(
+        compiler=tools.identity,
+        toolchain=tools.name,
+        code=known.code,
+        stack=known.stack,
+        support=known.support,
+        helpers={"": base} | {symbol: list(names) for symbol, names in known.helpers.items() if names},
+        firmware=max(s.others for s in found),
+        variables=max(s.variables for s in found) + max(s.other_variables for s in found),
+        network=dict(zip(FEATURES, (round(w, 3) + 0.001 for w in network), strict=True)),
+        frame=dict(zip(FRAME_FEATURES, frame, strict=True)),
+    )
+
+
+def main() -> None:
+    """Records the cores of the boards named."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("boards", nargs="+", metavar="BOARD")
+    parser.add_argument("--toolchain", default="")
+    given = parser.parse_args()
+    for board in given.boards:
+        core = load_target(board).board.core
+        path, old = read(core.cflags, core.vector_bits)
+        path = path or FOLDER / f"{core.name}.toml"
+        if not old and path.exists():
+            path = FOLDER / f"{board}.toml"  # another board has a core of that name and other flags
+        path.parent.mkdir(exist_ok=True)
+        made = record(board, given.toolchain)
+        path.write_text(written(core.cflags, core.vector_bits, merged(old, made)), encoding="utf-8")
+        print(f"{board}: {made.compiler} -> {path.name}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""An upper bound of a network's footprint from recorded sizes: it takes no compiler."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from buildtool.emit.sources import Sources, plan_routines
+from buildtool.plan.types import Plan
+from buildtool.service.firmware.firmware import kernel_sources
+from buildtool.service.pipeline.footprint import (
+    ALIGNMENT,
+    ARENA,
+    AROUND,
+    CODE,
+    FIRMWARE,
+    GUARD,
+    KERNELS,
+    NETWORK,
+    STACK,
+    VARIABLES,
+    WEIGHTS,
+    Footprint,
+    MemoryUse,
+    parts_of,
+)
+from buildtool.target.plugin import TargetPlugin
+from buildtool.target.recorded import Recorded, recorded
+from buildtool.target.types import Target
+
+# Of emitted code: constants in tables, and what becomes instructions.
+FEATURES = ("files", "numbers", "operators", "calls", "arguments", "loops", "branches", "assignments")
+_COMMENT = re.compile(r"/\*.*?\*/|^#.*?$|NN_TRACE\w*\(.*?\);", re.DOTALL | re.MULTILINE)
+_TABLE = re.compile(r"static const \w+ \w+(?:\[\d*\])* = \{(.*?)\};", re.DOTALL)
+_AROUND_ARENA = 128  # bytes that the test firmware watches, before and behind
+_LEAST_NETWORK = 512  # code and constants of a network of one operator
+_TINY_ARENA, _UNROLLED = (
+    512,
+    1024,
+)  # an arena that the test firmware paints without a loop, and what that takes
+_GAPS = 64 + 16  # at most, where arena and variables share a memory; the arena is aligned to 64
+
+
+def features(source: str) -> tuple[int, ...]:
+    """The numbers of FEATURES in a network's C file."""
+    code = _COMMENT.sub("", source)
+    tables = _TABLE.findall(code)
+    body = _TABLE.sub("", code)
+    counts = {
+        "files": 1,
+        "numbers": sum(len(re.findall(r"-?\d+", table)) for table in tables),
+        "operators": body.count("NN_MARK_BEGIN"),
+        "calls": len(re.findall(r"\b\w+\(", body)),
+        "arguments": body.count(","),
+        "loops": len(re.findall(r"\bfor \(", body)),
+        "branches": len(re.findall(r"\bif \(", body)),
+        "assignments": len(re.findall(r"[^=<>!]=[^=]", body)),
+    }
+    return tuple(counts[name] for name in FEATURES)
+
+
+def bound(
+    sources: Sources, plan: Plan, target: Target, plugin: TargetPlugin, compiler: str
+) -> Footprint | None:
+    """What a network's firmware takes at most; None where nothing is recorded of the core or a kernel.
+
+    `compiler`: the one that is there ("": none); of one that is not recorded, the largest figures that are.
+    """
+    entries = recorded(target.board.core)
+    if plan.loads or not entries:
+        return None
+    chosen = [entry for entry in entries if entry.compiler == compiler]
+    if not chosen and not compiler:
+        chosen = [entry for entry in entries if entry.toolchain == _default(target)][-1:]
+    parts = [_code(sources, plan, target, entry) for entry in chosen or entries]
+    if None in parts:
+        return None
+    code: Counter[str] = Counter()
+    for found in parts:
+        code |= Counter(found)
+    variables = max(entry.variables for entry in chosen or entries)
+    guard_bytes = getattr(plugin, "guard_bytes", lambda _: 0)
+    uses = _uses(plan, target, len(sources.image.data), code, variables, guard_bytes(target.board))
+    return Footprint(" or ".join(entry.compiler for entry in chosen or entries), False, uses)
+
+
+def _default(target: Target) -> str:
+    return next(iter(target.board.toolchains), "")
+
+
+def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict[str, int] | None:
+    """Code and constants by who brings them; None for a kernel that is not recorded."""
+    _, *kernels = kernel_sources(plan, target)  # the first one is the runtime: it is part of the firmware
+    names = [f"{path.parent.name}/{path.name}" for path in kernels]
+    if any(name not in entry.code for name in names):
+        return None
+    called = ["", *(c.symbol for c in (*target.named(plan.kernels), *plan_routines(plan, target)) if c)]
+    helpers = {name for symbol in called for name in entry.helpers.get(symbol, ())}
+    helpers |= {"memmove"} & set(entry.support) if plan.moves else set()
+    numbers = features("\n".join(sources.files[name].decode() for name in sources.c_files))
+    own = sum(entry.network[name] * n for name, n in zip(FEATURES, numbers, strict=True))
+    firmware = entry.firmware + (_UNROLLED if plan.arena_bytes <= _TINY_ARENA else 0)
+    return {
+        f"{CODE} of the {KERNELS}": sum(entry.code[name] for name in names),
+        f"{CODE} of the {FIRMWARE}": firmware + sum(entry.support[name] for name in helpers),
+        f"{CODE} of the {NETWORK}": max(int(own) + 1, _LEAST_NETWORK),
+        ALIGNMENT: 2 * (len(names) + 16),  # a function begins at a multiple of 4 or less
+    }
+
+
+def _uses(
+    plan: Plan, target: Target, weights: int, code: Counter[str], variables: int, guard: int
+) -> tuple[MemoryUse, ...]:
+    board = target.board
+    shared = board.arena == board.data
+    parts: dict[str, Counter[str]] = {}
+    for memory, named in (
+        (board.code, dict(code)),
+        (board.weights, {WEIGHTS: weights}),
+        (board.data, {STACK: board.stack_bytes, GUARD: guard, f"{VARIABLES} of all": variables}),
+        (board.arena, {ARENA: plan.arena_bytes, AROUND: _AROUND_ARENA, ALIGNMENT: _GAPS if shared else 0}),
+    ):
+        parts.setdefault(memory, Counter()).update(named)
+    return tuple(
+        MemoryUse(m.name, (total := sum(parts[m.name].values())), parts_of(parts[m.name], total))
+        for m in board.memories
+        if m.name in parts
+    )

@@ -1,0 +1,73 @@
+"""How a footprint is come by: from recorded sizes, which takes no tool, or by compiling and linking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from buildtool.emit.sources import emit
+from buildtool.errors import ToolError
+from buildtool.graph.types import Graph
+from buildtool.plan.types import Plan
+from buildtool.service.firmware.bound import bound
+from buildtool.service.firmware.linked import linked
+from buildtool.service.firmware.sizes import is_native
+from buildtool.service.pipeline.footprint import Footprint
+from buildtool.session import Session
+from buildtool.target.registry import plugin, toolchain
+from buildtool.target.types import Target, Toolchain
+
+LINKED, BOUND, UNCOUNTED = "linked", "bound", "uncounted"
+
+
+@dataclass(frozen=True)
+class Count:
+    """A footprint (None: nothing is known of the code's size), and why it was not linked, if it was not."""
+
+    footprint: Footprint | None
+    note: str = ""
+
+    @property
+    def how(self) -> str:
+        """linked, bound or uncounted."""
+        if self.footprint is None:
+            return UNCOUNTED
+        return LINKED if self.footprint.exact else BOUND
+
+
+def counted(
+    graph: Graph,
+    plan: Plan,
+    target: Target,
+    name: str,
+    suffices: Callable[[Footprint], bool],
+    session: Session,
+) -> Count:
+    """The footprint of a network's test firmware on a board.
+
+    It is compiled and linked where the board's compiler is there, unless `suffices` says that an upper bound
+    from recorded sizes will do.
+    """
+    if is_native(target.board):
+        return Count(
+            None, "images for this board run on this machine: their code says nothing about the board's"
+        )
+    sources, family = emit(graph, plan, target, name, session), plugin(target.board)
+    tools, note = _tools(target)
+    above = bound(sources, plan, target, family, tools.identity if tools else "")
+    if above is not None and suffices(above):
+        return Count(above, note)
+    if tools is not None:
+        try:
+            return Count(linked(sources, plan, target, family, tools))
+        except ToolError as error:
+            note = error.text.partition("\n")[0]
+    return Count(above, note)
+
+
+def _tools(target: Target) -> tuple[Toolchain | None, str]:
+    """The board's compiler, or why there is none."""
+    try:
+        return toolchain(target, ""), ""
+    except ToolError as error:
+        return None, error.text

@@ -1,0 +1,77 @@
+"""A linker's map: how many bytes of each output section come from each object; of ld.lld and GNU ld."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+# ld.lld: "    40       40       4e     4         obj/000_net.o:(.text.net_init)"; an output section stands
+# one blank behind the numbers, an input section eight more, a symbol another eight.
+_LLD = re.compile(r" *[0-9a-f]+ +[0-9a-f]+ +([0-9a-f]+) +\d+ (.*)")
+_LLD_INPUT = re.compile(r" {8}(\S.*):\(([^)]*)\)$")
+# GNU ld: ".text  0x00000000  0xc436", " .text.net_init  0x00000040  0x4e obj/000_net.o".
+_GNU_OUTPUT = re.compile(r"(\.\S+)\s+0x[0-9a-f]+\s+0x[0-9a-f]+")
+_GNU_NAME = re.compile(r" ?\.\S+ *")
+_GNU_INPUT = re.compile(r" (\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S.*)")
+
+
+class Share(NamedTuple):
+    """What a section of an object brings to a section of the image, in bytes.
+
+    `file`: the object's path; "<internal>" for constants that ld.lld has merged, whoever brought them.
+    """
+
+    output: str
+    section: str
+    file: str
+    bytes: int
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether equal constants of several objects may lie here once."""
+        return re.search(r"\.cst\d+$", self.section) is not None
+
+
+def contributions(text: str) -> list[Share]:
+    """What each object brings, from the text of a linker's map."""
+    lines = text.splitlines()
+    is_lld = bool(lines) and lines[0].split()[-3:] == ["Out", "In", "Symbol"]
+    return [share for share in (_lld(lines) if is_lld else _gnu(lines)) if share.bytes]
+
+
+def _lld(lines: list[str]) -> Iterator[Share]:
+    output = ""
+    for line in lines[1:]:
+        columns = _LLD.match(line)
+        if columns is None:
+            continue
+        rest = columns[2]
+        if not rest.startswith(" "):
+            output = rest
+        elif (named := _LLD_INPUT.match(rest)) is not None:
+            yield Share(output, named[2], named[1], int(columns[1], 16))
+
+
+def _gnu(lines: list[str]) -> Iterator[Share]:
+    output = ""
+    for line in _whole_lines(lines):
+        if not line.startswith(" "):
+            section = _GNU_OUTPUT.match(line)
+            output = section[1] if section else ""
+        elif (named := _GNU_INPUT.match(line)) is not None and not named[1].startswith("*"):
+            yield Share(output, named[1], named[3], int(named[2], 16))
+
+
+def _whole_lines(lines: list[str]) -> Iterator[str]:
+    """The lines of GNU ld's memory map; a long name's line and the one behind it are one."""
+    begun, name = False, ""
+    for line in lines:
+        begun = begun or line.startswith("Linker script and memory map")
+        if name:
+            yield f"{name} {line.strip()}"
+            name = ""
+        elif begun and _GNU_NAME.fullmatch(line):
+            name = line.rstrip()
+        elif begun:
+            yield line
