@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -153,6 +154,11 @@ def _unknown(command: str, name: str, known: list[str]) -> UsageError:
 
 class _Parser(argparse.ArgumentParser):
     """argparse with our errors: one line in the one style, with suggestions."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Help or version; unlike argparse's own, it tells of what cannot be written."""
+        if message:
+            print(message, end="", file=file or sys.stderr, flush=True)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"see '{self.prog} --help'")
