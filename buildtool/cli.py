@@ -185,9 +185,12 @@ def run(argv: Sequence[str]) -> int:
     An error goes to standard error; with --json it is the answer, on standard output.
     """
     try:
+        from buildtool.report.table import folded, width
+
+        width.set(console.width())
         args = _parsed(argv)
         answer, text, status = _COMMANDS[args.command](args)
-        console.write(console.as_json(answer) if args.json else text)
+        console.write(console.as_json(answer) if args.json else folded(text))
         return status
     except BrokenPipeError:
         raise

@@ -7,13 +7,17 @@ import io
 import json
 import os
 import platform
+import shutil
 import sys
 from collections.abc import Sequence
 
 from buildtool import __version__
 from buildtool.errors import BuildtoolError, InternalError, MachineError, from_exception, to_data
 from buildtool.options.spelling import spelled, spelled_name
+from buildtool.report.table import WIDTH
 from buildtool.schema import SCHEMA
+
+LEAST_WIDTH = 40  # narrower terminals break lines themselves
 
 
 def prepare() -> None:
@@ -31,6 +35,12 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def width() -> int:
+    """Characters of a line: of the terminal, or as COLUMNS says; else what tables have by themselves."""
+    found = shutil.get_terminal_size((WIDTH, 0)).columns
+    return max(found, LEAST_WIDTH)
 
 
 def write(text: str) -> None:

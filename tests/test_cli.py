@@ -248,7 +248,7 @@ def test_validate_takes_a_users_input_and_tells_a_difference(
     assert (
         capsys.readouterr()
         .out.splitlines()[-1]
-        .startswith("DIFFERENT by up to 1; first in input 0 at #12 SOFTMAX")
+        .startswith("DIFFERENT by up to 1: 1 input, 0 equal, 1 differs in 12 values; first in input 0 at #12")
     )
 
 

@@ -99,7 +99,13 @@ COMMANDS = (
     ),
     Command("validate", "validate", "Builds, runs, and compares with the reference.", ("model",)),
     Command("profile", "profile", "Builds, runs, and counts the instructions of every layer.", ("model",)),
-    Command("ops", "ops", "Lists the operators that are supported, with their kernels."),
+    Command(
+        "ops",
+        "ops",
+        "Lists the operators that are supported, or those of a network, with their kernels on every board.",
+        ("model",),
+        optional=("model",),
+    ),
     Command("boards", "boards", "Lists the boards."),
     Command(
         "zoo",

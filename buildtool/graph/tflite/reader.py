@@ -14,6 +14,7 @@ from typing import NoReturn
 from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.numbering import graph_of
+from buildtool.graph.refusals import together
 from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.opview import Decoded, OpView
@@ -25,7 +26,6 @@ _REEXPORT = (
     "converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8] "
     "and a representative dataset"
 )
-_SHOWN = 4  # refused operators named in a message
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
 _MALFORMED = (
     struct.error,
@@ -91,14 +91,8 @@ class _Reader:
         return graph_of(file.name, self._tensors, self._ops, inputs, outputs)
 
     def _refuse(self) -> NoReturn:
-        """One message for every refused operator: the first few, and how many more."""
-        first = self._refused[0]
-        if len(self._refused) == 1:
-            raise first
-        shown = "; ".join(f"{e.operator}: {e.text}" for e in self._refused[:_SHOWN])
-        more = f"; and {len(self._refused) - _SHOWN} more" if len(self._refused) > _SHOWN else ""
-        text = f"{len(self._refused)} operators are not supported: {shown}{more}"
-        raise UnsupportedError(text, hint=first.hints)
+        """One message for all refused operators, by cause, with what to do about each."""
+        raise together(self._refused)
 
     def _read(self, op: RawOperator) -> None:
         decoder = operators.DECODERS.get(op.code)
