@@ -1,4 +1,4 @@
-"""Refused operators of a network as one error: grouped by cause and kind, with what to do about each cause."""
+"""Refused operators of a network as one error: grouped by cause and kind, with a cure for each cause."""
 
 from __future__ import annotations
 

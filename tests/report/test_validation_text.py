@@ -21,7 +21,7 @@ def outcome(outputs):
 def answered(monkeypatch):
     """The answer for a run of ds_cnn whose outputs (rows of 12 bytes) are compared with zeros."""
     monkeypatch.setattr(validation, "facts", lambda made: {"estimated": None, "note": ""})
-    source, graph = read_graph(load_model("ds_cnn"))
+    _, graph = read_graph(load_model("ds_cnn"))
     (out,) = graph.outputs
 
     def answer(*rows):

@@ -26,6 +26,17 @@ _REEXPORT = (
     "converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8] "
     "and a representative dataset"
 )
+_FLOAT = "quantise the network after training, or train it so: " + _REEXPORT
+_HYBRID = "only the weights are quantised: " + _REEXPORT
+_UINT8 = (
+    "convert the network anew with a converter of TensorFlow 2, whose scheme is int8; "
+    "uint8 inputs alone: leave inference_input_type at int8"
+)
+_INT16 = (
+    "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
+    "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8: activations of 8 bits"
+)
+_INT4 = "quantise the weights to 8 bits"
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
 _MALFORMED = (
     struct.error,
@@ -213,17 +224,17 @@ def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
     """Refuses types that no operator takes, in the words of who exported the model."""
     types = {t.dtype for t in tensors}
     if types & {"float16", "bfloat16", "float64"}:
-        raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_REEXPORT)
+        raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_FLOAT)
     if "float32" in types and op.name not in _EDGES:
         weights = {t.dtype for t in tensors if t.is_constant}
         kind = "hybrid: int8 weights, float32 activations" if "int8" in weights else "float32 activations"
-        raise UnsupportedError(kind, hint=_REEXPORT)
+        raise UnsupportedError(kind, hint=_HYBRID if "int8" in weights else _FLOAT)
     if "int4" in types:
-        raise UnsupportedError("int4 weights", hint=_REEXPORT)
+        raise UnsupportedError("int4 weights", hint=_INT4)
     if "int16" in types:
-        raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_REEXPORT)
+        raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_INT16)
     if "uint8" in types and op.name != OpKind.QUANTIZE:
-        raise UnsupportedError("uint8 activations (the scheme before int8)", hint=_REEXPORT)
+        raise UnsupportedError("uint8 activations (the scheme before int8)", hint=_UINT8)
     strange = sorted(types - {"int8", "uint8", "int32", "int64", "float32"})
     if strange:
         raise UnsupportedError(f"values of type {strange[0]}", hint=_REEXPORT)
