@@ -58,8 +58,10 @@ def lines(columns: Sequence[tuple[str, str]], toolchain: str) -> Iterator[str]:
         own = [value for column in cells for value in column[i]]
         yield "| " + " | ".join([kernel["name"], f"{kernel['macs']:,}", *own]) + " |"
     yield ""
-    for name, found in zip(compilers, ratios, strict=True):
-        yield f"{name}; ratio: median {statistics.median(found):.2f}, largest {max(found):.2f}"
+    for name, found, (column, _) in zip(compilers, ratios, columns, strict=True):
+        theirs = sorted({kernel["compilers"][column] for kernel in kernels if column in kernel["compilers"]})
+        by = f"; the library by {', '.join(theirs)}" if theirs else ""
+        yield f"{name}{by}; ratio: median {statistics.median(found):.2f}, largest {max(found):.2f}"
 
 
 def main() -> None:

@@ -210,10 +210,12 @@ def images(singles: Sequence[Single]) -> list[Builder]:
     return found
 
 
-def count(singles: Sequence[Single], board: str, toolchain: str = "") -> list[dict[str, Any]]:
+def count(
+    singles: Sequence[Single], board: str, toolchain: str = "", cmsis_nn: str = ""
+) -> list[dict[str, Any]]:
     """Each operator's row of `profile` (name, kernel, macs, instructions), and the `compiler`.
 
-    Stops if a result is not exact.
+    `cmsis_nn`: a checkout of the library whose kernels compute. Stops if a result is not exact.
     """
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -221,6 +223,7 @@ def count(singles: Sequence[Single], board: str, toolchain: str = "") -> list[di
             path = Path(folder) / f"single{number}.tflite"
             path.write_bytes(write_model(builder.whole()))
             request = {"kind": "profile", "model": str(path), "board": board, "toolchain": toolchain}
+            request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
             answer = handle({**request, "options": {"strategy": "layerwise"}})
             if not answer["exact"]:
                 raise SystemExit(f"{board}: the result differs from the executor's")

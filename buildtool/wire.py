@@ -23,7 +23,8 @@ _LENGTH = struct.Struct("<I")
 
 def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
     """Writes one frame and flushes. ToolError when the message is over FRAME_LIMIT."""
-    payload = msgpack.packb(message, use_bin_type=True)
+    # a file's name need not be UTF-8
+    payload = msgpack.packb(message, use_bin_type=True, unicode_errors="surrogateescape")
     if len(payload) > FRAME_LIMIT:
         raise ToolError(f"a message of {len(payload):,} bytes exceeds the limit of {FRAME_LIMIT:,}")
     stream.write(_LENGTH.pack(len(payload)))
@@ -45,7 +46,7 @@ def receive(stream: IO[bytes]) -> dict[str, Any] | None:
     if len(payload) < length:
         raise ToolError("the stream ended within a frame")
     try:
-        message = msgpack.unpackb(payload, raw=False, strict_map_key=False)
+        message = msgpack.unpackb(payload, raw=False, strict_map_key=False, unicode_errors="surrogateescape")
     except (ValueError, msgpack.exceptions.UnpackException) as error:
         raise ToolError(f"a frame is not msgpack: {error}") from None
     if not isinstance(message, dict):

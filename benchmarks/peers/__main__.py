@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import hashlib
 import json
+import statistics
 import sys
 from pathlib import Path
 
@@ -24,20 +25,25 @@ def main() -> int:
     parser.add_argument("model", type=Path, help="a .tflite file")
     parser.add_argument("--segments", action="append", help="strips to try, such as 0-6x20,7-14x10")
     parser.add_argument("--only", action="append", choices=SYSTEMS, help="leave the others out")
+    parser.add_argument("--rounds", type=int, default=3, help="times that all of them run, in turn")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     model = args.model.resolve()
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     segments = args.segments or KNOWN.get(digest[:12], [])
-    rows: list[Row] = []
+    runs: list[Row] = []
     skipped: dict[str, str] = {}
-    for name in args.only or SYSTEMS:
-        try:
-            for row in SYSTEMS[name](model, segments):
-                rows.append(row)
-                print(f"{row.system}: {row.setting}: {row.bytes:,}", file=sys.stderr)
-        except Unavailable as error:
-            skipped[name] = str(error)
+    for number in range(args.rounds):
+        for name in args.only or SYSTEMS:
+            if name in skipped:
+                continue
+            try:
+                for row in SYSTEMS[name](model, segments):
+                    runs.append(row)
+                    print(f"{number}: {row.system}: {row.setting}: {row.bytes:,}", file=sys.stderr)
+            except Unavailable as error:
+                skipped[name] = str(error)
+    rows = medians(runs)
     if args.json:
         answer = {"model": model.name, "sha256": digest, "rows": [dataclasses.asdict(r) for r in rows]}
         print(json.dumps(answer | {"skipped": skipped}, indent=1))
@@ -48,10 +54,25 @@ def main() -> int:
     return 1 if "buildtool" in skipped else 0
 
 
+def medians(runs: list[Row]) -> list[Row]:
+    """One row for each thing that ran, with the median of its CPU seconds and of its memory."""
+    found: dict[tuple[object, ...], list[Row]] = {}
+    for row in runs:
+        found.setdefault((row.system, row.setting, row.bytes, row.accounting, row.f), []).append(row)
+    return [
+        dataclasses.replace(
+            same[0],
+            seconds=statistics.median(row.seconds for row in same),
+            peak=int(statistics.median(row.peak for row in same)),
+        )
+        for same in found.values()
+    ]
+
+
 def table(rows: list[Row]) -> str:
-    """Markdown; seconds and memory are of the process that plans or compiles."""
+    """Markdown; CPU seconds and memory are of the process that plans or compiles."""
     lines = [
-        "| system | setting | bytes | what they count | F | seconds | process, MB |",
+        "| system | setting | bytes | what they count | F | CPU seconds | process, MB |",
         "| --- | --- | ---: | --- | ---: | ---: | ---: |",
     ]
     for r in rows:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,11 @@ from benchmarks.peers.environments import Unavailable
 
 @dataclass(frozen=True)
 class Measured:
-    """What a program said (both streams), seconds from start to end, peak resident bytes."""
+    """What a program said (both streams), its CPU seconds on all cores, peak resident bytes.
+
+    CPU seconds are those of the program and of all that it started and waited for: another program on the
+    machine lengthens them less than the seconds from start to end.
+    """
 
     text: str
     seconds: float
@@ -24,7 +27,6 @@ class Measured:
 def measured(command: Sequence[str], folder: str, env: Mapping[str, str] | None = None) -> Measured:
     """Runs `command` in `folder`; raises Unavailable if it fails."""
     with tempfile.TemporaryFile("w+") as said:
-        start = time.perf_counter()
         try:
             process = subprocess.Popen(
                 command,
@@ -38,7 +40,7 @@ def measured(command: Sequence[str], folder: str, env: Mapping[str, str] | None 
             raise Unavailable(f"{command[0]}: {error.strerror}") from None
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.perf_counter() - start
+        seconds = usage.ru_utime + usage.ru_stime
         said.seek(0)
         text = said.read()
     if process.returncode:

@@ -26,7 +26,7 @@ class Call:
     """What an operator's code may refer to, as C expressions.
 
     `tensor` gives the address of a tensor's first byte, `constants` that of the packed constants,
-    `scratch` that of the scratch buffer ("NULL" without one).
+    `scratch` that of the scratch buffer ("NULL" without one), of which there are `scratch_bytes`.
     """
 
     graph: Graph
@@ -36,6 +36,7 @@ class Call:
     tensor: Callable[[int], str]
     constants: str
     scratch: str
+    scratch_bytes: str
     step: Step
 
     def input(self, n: int = 0) -> Tensor:
@@ -48,7 +49,11 @@ class Call:
 
     def invoked(self, arguments: Mapping[Argument, str]) -> str:
         """The kernel's call: `arguments`, and those that every call of the kernel has."""
-        own = {Argument.CONSTANTS: self.constants, Argument.SCRATCH: self.scratch}
+        own = {
+            Argument.CONSTANTS: self.constants,
+            Argument.SCRATCH: self.scratch,
+            Argument.SCRATCH_BYTES: self.scratch_bytes,
+        }
         return invocation(self.kernel, {**own, **_GEOMETRY, **arguments})
 
     def addresses(self, source: str, sink: str) -> dict[Argument, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from buildtool.emit import loading
+from buildtool.emit.header import plan_check
 from buildtool.emit.network import Network
 
 
@@ -12,17 +13,18 @@ def harness(network: Network) -> str:
     inputs = [f"i == {i} ? {graph.tensors[t].size} :" for i, t in enumerate(graph.inputs)]
     outputs = [f"i == {i} ? {graph.tensors[t].size} :" for i, t in enumerate(graph.outputs)]
     return f"""\
-/* What the test firmware calls {net}. */
+/* What the test firmware calls {net}.
+ * Of plan {network.plan_digest}. */
 #ifndef HARNESS_NET_H
 #define HARNESS_NET_H
 
 #include "{net}.h"
 
+{chr(10).join(plan_check(network))}
 #define HARNESS_INIT(arena, bytes, weights) {net}_init((arena), (bytes), (weights))
 #define HARNESS_INVOKE() {net}_invoke()
 #define HARNESS_INPUTS {macro}_INPUTS
-#define HARNESS_INPUT(i) {net}_input(i)
-#define HARNESS_OUTPUTS {macro}_OUTPUTS
+{_harness_input(network)}#define HARNESS_OUTPUTS {macro}_OUTPUTS
 #define HARNESS_OUTPUT(i) {net}_output(i)
 #define HARNESS_ARENA_BYTES {macro}_ARENA_BYTES
 #define HARNESS_WEIGHTS {net}_weights
@@ -41,13 +43,17 @@ static inline uint32_t harness_output_bytes(int i) {{
 #endif"""
 
 
+def _harness_input(network: Network) -> str:
+    """How the harness finds the inputs that it writes to."""
+    return f"#define HARNESS_INPUT(i) {network.net}_input(i)\n" if network.held_inputs else ""
+
+
 def _harness_rows(network: Network) -> str:
     """How the harness delivers a streamed image."""
     if not network.is_streamed:
         return ""
-    _, height, width, channels = network.graph.tensors[network.graph.inputs[0]].nhwc
     return f"""\
-#define HARNESS_ROWS {height}
-#define HARNESS_ROW_BYTES {width * channels}
+#define HARNESS_ROWS {network.macro}_ROWS
+#define HARNESS_ROW_BYTES {network.macro}_ROW_BYTES
 #define HARNESS_SET_ROW_SOURCE(deliver) {network.net}_set_row_source((deliver), NULL)
 """

@@ -46,8 +46,6 @@ static void *yield_context;
 def interface(network: Network) -> str:
     """All functions of the interface but the invoke."""
     net, macro, graph = network.net, network.macro, network.graph
-    held = () if network.is_streamed else graph.inputs  # of a streamed image there is no whole
-    inputs = "".join(f"    case {i}:\n        return {network.address(t)};\n" for i, t in enumerate(held))
     ended = network.after(network.plan.moves)
     outputs = "".join(
         f"    case {i}:\n        return {ended.address(t)};\n" for i, t in enumerate(graph.outputs)
@@ -70,17 +68,7 @@ nn_status {net}_init(void *memory, size_t memory_bytes, const void *image) {{
     return status;
 }}
 
-int8_t *{net}_input(int index) {{
-    if (arena == NULL) {{
-        return NULL;
-    }}
-    switch (index) {{
-{inputs}    default:
-        return NULL;
-    }}
-}}
-
-const int8_t *{net}_output(int index) {{
+{_input(network)}const int8_t *{net}_output(int index) {{
     if (arena == NULL) {{
         return NULL;
     }}
@@ -111,6 +99,26 @@ void {net}_set_yield(void (*hook)(void *context), void *context) {{
     yield_context = context;
 }}
 {_set_row_source(net) if network.is_streamed else ""}{loading.set_loader(network)}"""
+
+
+def _input(network: Network) -> str:
+    """The function that says where to write an input."""
+    if not network.held_inputs:
+        return ""
+    places = enumerate(map(network.address, network.held_inputs))
+    cases = "".join(f"    case {i}:\n        return {place};\n" for i, place in places)
+    return f"""\
+int8_t *{network.net}_input(int index) {{
+    if (arena == NULL) {{
+        return NULL;
+    }}
+    switch (index) {{
+{cases}    default:
+        return NULL;
+    }}
+}}
+
+"""
 
 
 def _set_row_source(net: str) -> str:

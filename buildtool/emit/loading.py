@@ -98,6 +98,7 @@ class Loading:
             Argument.CONSTANTS: now,
             Argument.WINDOW: "&window",
             Argument.SCRATCH: "NULL",
+            Argument.SCRATCH_BYTES: "0",
         }
         body = [
             f"const int32_t count = nn_least({count}, {channels} - c);",

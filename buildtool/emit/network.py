@@ -9,6 +9,7 @@ from functools import cached_property
 from buildtool.emit.image import WeightImage, pieces
 from buildtool.graph.types import Graph
 from buildtool.modes import Image
+from buildtool.plan.codec import digest
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan
 from buildtool.target.types import KernelVariant, Target
@@ -36,10 +37,20 @@ class Network:
         """The prefix of the network's macros."""
         return self.net.upper()
 
+    @cached_property
+    def plan_digest(self) -> str:
+        """What tells the plan from every other one; retrained weights leave it as it is."""
+        return digest(self.plan)
+
     @property
     def is_streamed(self) -> bool:
         """Whether the image comes row by row through a call-back."""
         return self.plan.image == Image.STREAM
+
+    @property
+    def held_inputs(self) -> tuple[int, ...]:
+        """The inputs that the application writes to as a whole: none where the image comes by rows."""
+        return () if self.is_streamed else tuple(self.graph.inputs)
 
     def after(self, moves: Iterable[Move]) -> Network:
         """The network as it is once some tensors have moved."""
@@ -72,6 +83,11 @@ class Network:
     def scratch(self, position: int) -> str:
         """C expression of an operator's scratch."""
         return self._served(position, BufferKind.SCRATCH)
+
+    def scratch_bytes(self, position: int) -> str:
+        """C expression of how much scratch an operator has."""
+        served = (b.size for b in self.plan.buffers if b.kind is BufferKind.SCRATCH and b.op == position)
+        return str(next(served, 0))
 
     def accumulators(self, position: int) -> str:
         """C expression of the sums of a global pooling in a streamed region."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from buildtool.emit import loading
 from buildtool.emit.calls import Call, lines
 from buildtool.emit.harness import harness
-from buildtool.emit.header import banner, header, quantization
+from buildtool.emit.header import banner, header, plan_check, quantization
 from buildtool.emit.image import WeightImage, weight_image
 from buildtool.emit.interface import NO_SOURCE, interface, state
 from buildtool.emit.layout import COLUMNS, continued, indented
@@ -17,7 +17,6 @@ from buildtool.emit.network import Network
 from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph, Op, OpKind
-from buildtool.plan.codec import digest
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
 from buildtool.session import Session
@@ -61,7 +60,7 @@ def emit(graph: Graph, plan: Plan, target: Target, name: str, session: Session |
         f"{net}.h": header(network),
         f"{net}_quantization.h": quantization(network),
         f"{net}.c": _source(network),
-        f"{net}_weights.S": _weights_assembly(net),
+        f"{net}_weights.S": _weights_assembly(net, image),
         "harness_net.h": harness(network),
     }
     encoded = {path: (text + "\n").encode() for path, text in files.items()}
@@ -69,9 +68,10 @@ def emit(graph: Graph, plan: Plan, target: Target, name: str, session: Session |
     return Sources(net, encoded, (f"{net}.c",), image)
 
 
-def _weights_assembly(net: str) -> str:
+def _weights_assembly(net: str, image: WeightImage) -> str:
     return f"""\
-/* Links the weight image {net}_weights.bin into the firmware. */
+/* Links the weight image {net}_weights.bin into the firmware.
+ * Of layout {image.layout.hex()}. */
     .section .nn_weights, "a", %progbits
     .balign 16
     .global {net}_weights
@@ -98,6 +98,7 @@ def _operator(network: Network, step: Step, loads: loading.Loading, index: int) 
         lambda t: network.address(t, step.op),
         network.constants(step.op),
         network.scratch(step.op),
+        network.scratch_bytes(step.op),
         step,
     )
     traces = [
@@ -187,7 +188,7 @@ def _kernel_headers(network: Network) -> list[str]:
 
 def _identity(network: Network) -> list[str]:
     """Says in the linked image which plan this code runs, and which weights it takes."""
-    plan, layout = digest(network.plan), network.image.layout.hex()
+    plan, layout = network.plan_digest, network.image.layout.hex()
     begin, end = f'NN_IDENTITY_NETWORK("{network.net}", "{plan}",', f'"{layout}");'
     if len(begin) + 1 + len(end) <= COLUMNS:
         return [f"{begin} {end}", ""]
@@ -220,6 +221,7 @@ def _source(network: Network) -> str:
             '#include "nn_view.h"',
             *(["", "#include <string.h>"] if plan.loads or plan.moves else []),
             "",
+            *plan_check(network),
             *_identity(network),
             *_memory_map(network),
             state(network),

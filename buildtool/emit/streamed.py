@@ -258,6 +258,7 @@ def _call(network: Network, position: int, window: str) -> list[str]:
         Argument.CONSTANTS: network.constants(position),
         Argument.WINDOW: "&window",
         Argument.SCRATCH: network.scratch(position),
+        Argument.SCRATCH_BYTES: network.scratch_bytes(position),
     }
     return [*begin, invocation(kernel, arguments), "NN_MARK_END();", trace]
 

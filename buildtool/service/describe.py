@@ -75,6 +75,7 @@ def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
 
     board, tools, harness = subject.target.board, subject.tools, subject.plugin.harness(subject.target.board)
     roots, foreign = _Roots(subject), _foreign_code(subject)
+    asked = [path for library in subject.target.libraries for path in library.reads]
     emitted = _emitted("")
     kernels = list(map(roots.place, kernel_includes(subject.target)))
     own = [roots.place(Path(folder)) for folder in tools.includes]
@@ -96,7 +97,7 @@ def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
         "image": ["harness", "startup"],
         "network": _files(net, binary_suffixes(board)) if net else None,
         "commands": _commands(bool(subject.library)),
-        "depends": list(map(roots.place, [*subject.boards, *foreign])),
+        "depends": list(map(roots.place, [*subject.boards, *foreign, *asked])),
         "digest": digest,
     }
 
@@ -201,7 +202,7 @@ def _tools(tools: Toolchain) -> Tools:
         "cflags": list(tools.cflags),
         "arflags": ["rcsD"],  # D: no times, no owners
         "ldflags": list(tools.ldflags),
-        "incbin": "-Wa,-I",
+        "incbin": "-I",
     }
 
 

@@ -133,12 +133,12 @@ def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | N
 
     `columns`: the most columns of an image that a call makes (None: all); `ow` stands for them.
     """
-    if variant.scratch == "0":
+    if variant.scratch == "0" and variant.ask is None:
         return 0
     known = features(graph, op)
     if columns is not None and op.kind is not OpKind.FULLY_CONNECTED:
         known["ow"] = min(known["ow"], columns)
-    value = evaluate(variant.scratch, known)
+    value = evaluate(variant.scratch, known) if variant.ask is None else variant.ask(known)
     if value < 0:
         raise TargetError(f"kernel '{variant.name}' asks for {value} bytes of scratch", operator=op.place)
     return -int(-value // 1)

@@ -18,7 +18,7 @@ SCHEMA = 2
 
 # What is read of a kernel, by step.
 _PLANNED = (
-    *("op", "name", "call", "windows", "when", "scratch", "overlap", "cost"),
+    *("op", "name", "call", "windows", "when", "scratch", "asks", "overlap", "cost"),
     *("constants", "slices", "channel_factors", "channel_weights"),
 )
 _EMITTED = ("op", "name", "symbol", "call", "headers")
@@ -32,7 +32,8 @@ def planning_digest(target: Target) -> str:
     Every plan of a search carries it, so it stays with the target, which never changes.
     """
     if "plan" not in target.digests:
-        planned = (_planned_board(target.board), target.costs, _kernels(target, _PLANNED))
+        answers = [[library.name, library.digest] for library in target.libraries]
+        planned = (_planned_board(target.board), target.costs, _kernels(target, _PLANNED), answers)
         target.digests["plan"] = _digest("plan", *planned)
     return target.digests["plan"]
 

@@ -17,7 +17,8 @@
     packing = "conv_pairs"             # its own one's, of a family it uses, or of a portable one
     when = "groups == 1 and kh == 1"
     windows = "any"                    # any | whole: it computes whole tensors only
-    scratch = "2 * kh * kw * cin"      # bytes, for a call of `ow` columns
+    scratch = "2 * kh * kw * cin"      # bytes, for a call of `ow` columns; or of a library's kernel:
+    asks = "conv"                      # the question which the library answers in the place of a formula
     slices = "groups == 1"             # whether it computes some output channels from a block of theirs
     overlap = "row"                    # none | row | pixel | parts
     cost = "20 * outputs + 8 * macs"   # the target's unit
@@ -63,6 +64,7 @@ _KERNEL = (
     "packing",
     "windows",
     "overlap",
+    "asks",
     *_EXPRESSIONS,
 )
 _ROUTINE = ("role", "op", "symbol", "call", "sources", "headers", "packing")
@@ -179,8 +181,10 @@ class _Reader:
         when, scratch, slices, cost = (
             _expression(entry, key) if key in entry else default for key, default in _EXPRESSIONS.items()
         )
-        call = _call(entry)
-        if slices != "False" and (Argument.WINDOW not in call or scratch != "0"):
+        call, asks = _call(entry), _string(entry, "asks") if "asks" in entry else ""
+        if asks and "scratch" in entry:
+            raise TargetError("a kernel has 'scratch' or 'asks', never both")
+        if slices != "False" and (Argument.WINDOW not in call or scratch != "0" or asks):
             raise TargetError("'slices' needs a kernel that computes windows, and has no scratch")
         return [
             KernelVariant(
@@ -197,6 +201,7 @@ class _Reader:
                 scratch=scratch,
                 slices=slices,
                 cost=cost,
+                asks=asks,
             )
             for kind in _kinds(entry)
         ]

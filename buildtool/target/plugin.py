@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from buildtool.errors import ToolError
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
+
+
+class ProgramError(ToolError):
+    """A program that was run ended with an error: a fault, an exit status other than 0.
+
+    `running`: the operator (its position in the network) that was being computed; None: not known.
+    """
+
+    running: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,4 +67,4 @@ class TargetPlugin(Protocol):
         """The sources of the `main` that `validate`, `profile` and `run` link with a network."""
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
-        """Runs a linked image in the emulator (or natively). Raises ToolError."""
+        """Runs a linked image in the emulator (or natively). Raises ToolError; ProgramError if it fails."""

@@ -8,6 +8,7 @@ installed distributions costs 0.1 s. No toolchain is needed for anything here.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import importlib.util
 import sys
@@ -113,7 +114,8 @@ def make_target(board: Board, libraries: Mapping[str, str] | None = None) -> Tar
     routines: list[Routine] = []
     for name in wanted:
         others = [found[n] for n in (*found[name].uses, *portable)]
-        kernels += for_core(resolved(found[name], others), board.core)
+        own = for_core(resolved(found[name], others), board.core)
+        kernels += [_answered(kernel, name, used) for kernel in own]
         routines += found[name].routines
     families = {name: catalogue.family for name, catalogue in found.items()}
     _refuse_strange_sources((*kernels, *routines), families)
@@ -141,6 +143,19 @@ def _library(board: Board, name: str, path: str) -> Library:
         )
     made: Library = family.library(board, name, path)  # type: ignore[attr-defined]
     return made
+
+
+def _answered(kernel: KernelVariant, family: str, libraries: Sequence[Library]) -> KernelVariant:
+    """A kernel of `family` with who answers what it asks; TargetError if no library of the target does."""
+    if not kernel.asks:
+        return kernel
+    for library in libraries:
+        if library.ask is not None and family in library.families:
+            return dataclasses.replace(kernel, ask=functools.partial(library.ask, kernel.asks))
+    raise TargetError(
+        f"kernel '{kernel.name}' asks for '{kernel.asks}', and the board uses no library that answers",
+        hint="'scratch' in the catalogue is a formula, for kernels that belong to no library",
+    )
 
 
 def toolchain(target: Target, name: str) -> Toolchain:

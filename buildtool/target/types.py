@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -49,7 +49,8 @@ class Argument(enum.StrEnum):
 
     GEOMETRY: the struct of the operator kind. CONSTANTS: its block of the weight image. IN, IN1, IN2, OUT:
     views of operands and result, of which WINDOW is computed; IN_DATA, OUT_DATA: addresses of whole
-    tensors. SCRATCH: NULL without any. The others are for routines. SUMS: one int32 a channel;
+    tensors. SCRATCH: NULL without any; SCRATCH_BYTES: how much there is. The others are for routines.
+    SUMS: one int32 a channel;
     CHANNELS, PIXELS: of the input; CHANNEL: the first of a part of the output; BYTES: of the output.
     """
 
@@ -63,6 +64,7 @@ class Argument(enum.StrEnum):
     OUT_DATA = "out_data"
     WINDOW = "window"
     SCRATCH = "scratch"
+    SCRATCH_BYTES = "scratch_bytes"
     SUMS = "sums"
     CHANNELS = "channels"
     PIXELS = "pixels"
@@ -125,6 +127,9 @@ class KernelFamily:
     folder: Path = field(compare=False)
 
 
+Asked = Callable[[Mapping[str, int]], int]  # geometry (`catalogue.features`) -> bytes of scratch
+
+
 @dataclass(frozen=True)
 class KernelVariant:
     """One way to compute an operator kind.
@@ -136,6 +141,8 @@ class KernelVariant:
     length of the packed block in bytes. `slices` says whether the kernel can compute some of the output
     channels from a block of theirs: a head of 16 bytes, then `channel_factors` bytes of each channel,
     then `channel_weights` bytes of each, both parts rounded up to 16.
+    `asks` names the question about scratch that the kernel's library answers, instead of a formula
+    ("": none), and `ask` is who answers it.
     """
 
     op: str
@@ -155,6 +162,8 @@ class KernelVariant:
     channel_factors: str = "0"
     channel_weights: str = "0"
     packer: Path | None = field(default=None, compare=False)
+    asks: str = ""
+    ask: Asked | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -221,11 +230,15 @@ class Board:
 
 @dataclass(frozen=True)
 class LinkerScript:
-    """A file that the link reads: its name, its content, and the flag that its path goes behind."""
+    """A file that the link reads: its name, its content, and the flag that its path goes behind.
+
+    The path has to begin with a slash or "./": -Ttext and its like are other flags. -Wl would take a
+    path with a comma for several words.
+    """
 
     name: str
     data: bytes
-    flag: str = "-Wl,-T,"
+    flag: str = "-T"
 
 
 @dataclass(frozen=True)
@@ -252,7 +265,7 @@ class Toolchain:
         return (
             self.ldflags
             if self.script is None
-            else (*self.ldflags, f"{self.script.flag}{folder / self.script.name}")
+            else (*self.ldflags, f"{self.script.flag}{folder.absolute() / self.script.name}")
         )
 
 
@@ -293,13 +306,18 @@ class Library:
     """Somebody else's library, whose kernels a target uses before its own where the user has it.
 
     `families`: kernel families that call it, best first; `cflags` find its headers; `sources` are absolute
-    paths of what is compiled with the start-up code. Where it lies is no part of what it is.
+    paths of what is compiled with the start-up code. `ask` gives the bytes of scratch that a kernel wants,
+    by the name of the question (`KernelVariant.asks`) and the geometry, and `digest` (SHA-256, hex) is of
+    the files that decide the answers, which `reads` lists. Where it lies is no part of what it is.
     """
 
     name: str
     families: tuple[str, ...]
+    digest: str = ""
     cflags: tuple[str, ...] = field(default=(), compare=False)
     sources: tuple[str, ...] = field(default=(), compare=False)
+    ask: Callable[[str, Mapping[str, int]], int] | None = field(default=None, compare=False)
+    reads: tuple[Path, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

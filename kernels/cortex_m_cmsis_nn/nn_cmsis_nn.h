@@ -2,29 +2,19 @@
 #ifndef NN_CMSIS_NN_H
 #define NN_CMSIS_NN_H
 
-#include "arm_nnfunctions.h"
+#include "nn_cmsis_nn_ask.h"
 #include "nn_cortex_m_cmsis_nn.h"
+#include "nn_fault.h"
 
 #ifdef CMSIS_NN_USE_SINGLE_ROUNDING
 #error "TFLite's reference kernels round twice: CMSIS_NN_USE_SINGLE_ROUNDING gives other results"
 #endif
 
-/* Which of the library's implementations the compiler selects. */
-#if defined(__ARM_FEATURE_MVE) && __ARM_FEATURE_MVE
-#define NN_CMSIS_NN_MVE 1
-#else
-#define NN_CMSIS_NN_MVE 0
-#endif
-
-/* Stops the program at once where going on would give a wrong result. */
-static inline void nn_cmsis_nn_require(int holds) {
-    if (!holds) {
-        __builtin_trap();
-    }
-}
-
 static inline void nn_cmsis_nn_succeeded(arm_cmsis_nn_status status) {
-    nn_cmsis_nn_require(status == ARM_CMSIS_NN_SUCCESS);
+    if (status != ARM_CMSIS_NN_SUCCESS) {
+        const nn_fault fault = {"status of CMSIS-NN", ARM_CMSIS_NN_SUCCESS, status};
+        nn_stop(&fault);
+    }
 }
 
 /* A tensor whose pixels lie one after the other, all of them there. */
@@ -36,8 +26,13 @@ static inline int nn_cmsis_nn_whole(const nn_view *view) {
 /* A call for all of an output, of tensors that are whole. */
 static inline void nn_cmsis_nn_require_whole(const nn_view *in, const nn_view *out,
                                              const nn_window *window) {
-    nn_cmsis_nn_require(nn_cmsis_nn_whole(in) && nn_cmsis_nn_whole(out) && window->x0 == 0 &&
-                        window->x1 == out->width && window->y0 == 0 && window->y1 == out->height);
+    const int whole = nn_cmsis_nn_whole(in) && nn_cmsis_nn_whole(out) && window->x0 == 0 &&
+                      window->x1 == out->width && window->y0 == 0 && window->y1 == out->height;
+    if (!whole) {
+        const nn_fault fault = {"rows of a whole tensor for CMSIS-NN", out->height,
+                                window->y1 - window->y0};
+        nn_stop(&fault);
+    }
 }
 
 /* An operand of an output's shape, in as many bytes. */
@@ -46,20 +41,19 @@ static inline int nn_cmsis_nn_same(const nn_view *in, const nn_view *out) {
            in->channels == out->channels;
 }
 
-static inline cmsis_nn_dims nn_cmsis_nn_dims(int32_t n, int32_t h, int32_t w, int32_t c) {
-    const cmsis_nn_dims dims = {.n = n, .h = h, .w = w, .c = c};
-    return dims;
+static inline nn_cmsis_nn_shape nn_cmsis_nn_shape_of(const nn_view *view) {
+    const nn_cmsis_nn_shape shape = {view->height, view->width, view->channels};
+    return shape;
 }
 
-static inline cmsis_nn_tile nn_cmsis_nn_tile(int32_t h, int32_t w) {
-    const cmsis_nn_tile tile = {.w = w, .h = h};
-    return tile;
-}
-
-/* The caller's scratch, which has to be as much as the library wants. */
+/* The caller's scratch, which has to be as much as the library wants: it is another one than the
+ * plan was made for if it is not. */
 static inline cmsis_nn_context nn_cmsis_nn_scratch(void *scratch, int32_t bytes, int32_t wanted) {
     const cmsis_nn_context context = {.buf = scratch, .size = bytes};
-    nn_cmsis_nn_require(wanted <= bytes);
+    if (wanted > bytes) {
+        const nn_fault fault = {"bytes of scratch of CMSIS-NN", wanted, bytes};
+        nn_stop(&fault);
+    }
     return context;
 }
 

@@ -4,9 +4,8 @@
  * They compute whole operators on whole tensors, layer by layer: the library knows no windows, no
  * rings and no parts of a wider tensor's channels. Constants are packed as it wants them
  * (packing.py). What the library cannot do as asked ends in a trap, never in a wrong result: a call
- * that is not whole, a status other than success, more scratch wanted than the catalogue's formula
- * gives. The twins that say how many bytes that is ask for what the functions of known versions
- * want.
+ * that is not whole, a status other than success, more scratch wanted than there is. How much that
+ * is the library is asked, here and by the planner (nn_cmsis_nn_ask.h).
  */
 #ifndef NN_CORTEX_M_CMSIS_NN_H
 #define NN_CORTEX_M_CMSIS_NN_H
@@ -17,12 +16,12 @@
  * multipliers, shifts; then (16-byte aligned) the weights, O H W I or H W O. */
 void nn_conv2d_s8_cmsis_nn(const nn_conv_geometry *geometry, const void *constants,
                            const nn_view *in, const nn_view *out, const nn_window *window,
-                           void *scratch);
+                           void *scratch, int32_t scratch_bytes);
 int32_t nn_conv2d_s8_cmsis_nn_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                             const nn_view *out);
 void nn_depthwise_conv2d_s8_cmsis_nn(const nn_conv_geometry *geometry, const void *constants,
                                      const nn_view *in, const nn_view *out, const nn_window *window,
-                                     void *scratch);
+                                     void *scratch, int32_t scratch_bytes);
 int32_t nn_depthwise_conv2d_s8_cmsis_nn_scratch_bytes(const nn_conv_geometry *geometry,
                                                       const nn_view *in, const nn_view *out);
 
@@ -34,7 +33,7 @@ void nn_mul_s8_cmsis_nn(const void *constants, const nn_view *in1, const nn_view
 
 void nn_avg_pool_s8_cmsis_nn(const nn_pool_geometry *geometry, const void *constants,
                              const nn_view *in, const nn_view *out, const nn_window *window,
-                             void *scratch);
+                             void *scratch, int32_t scratch_bytes);
 int32_t nn_avg_pool_s8_cmsis_nn_scratch_bytes(const nn_pool_geometry *geometry, const nn_view *in,
                                               const nn_view *out);
 void nn_max_pool_s8_cmsis_nn(const nn_pool_geometry *geometry, const void *constants,

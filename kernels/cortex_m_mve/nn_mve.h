@@ -15,11 +15,13 @@
 #include "nn_cortex_m_mve.h"
 
 #define NN_NOINLINE __attribute__((noinline))
-/* A function in assembly; gcc must not guess from its (empty) body which registers it keeps. */
+/* A function in assembly; gcc must not guess from its (empty) body which registers it keeps.
+ * Aligned as newer compilers do unasked: where clang 16 put such code at odd halfwords, it faulted
+ * in QEMU 7.2. */
 #if defined(__clang__)
-#define NN_MVE_NAKED __attribute__((naked, noinline))
+#define NN_MVE_NAKED __attribute__((naked, noinline, aligned(4)))
 #else
-#define NN_MVE_NAKED __attribute__((naked, noinline, noipa))
+#define NN_MVE_NAKED __attribute__((naked, noinline, noipa, aligned(4)))
 #endif
 
 /* A parameter that only the function's assembly knows. */

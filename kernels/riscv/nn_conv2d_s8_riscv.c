@@ -114,7 +114,14 @@ put(const place *to, int32_t sums[PIXELS][CHANNELS], int32_t pixels) {
     }
 }
 
-#if defined(__riscv)
+/* Clang before 17 does not find the registers, and computes as other machines do. */
+#if defined(__riscv) && !(defined(__clang_major__) && __clang_major__ < 17)
+#define BY_HAND 1
+#else
+#define BY_HAND 0
+#endif
+
+#if BY_HAND
 /* The compiler runs out of registers where 27 of 28 suffice: four pixels by hand. */
 #define PRODUCT(pixel, sum)                                                                        \
     "mul %[t], %[k], %[v" #pixel "]\n"                                                             \
@@ -205,7 +212,7 @@ static inline __attribute__((always_inline)) void block4(const nn_runs *runs, co
 static inline __attribute__((always_inline)) void compute(const nn_runs *runs, int32_t pixels,
                                                           const int8_t *weights, const place *to) {
     int32_t sums[PIXELS][CHANNELS];
-#if defined(__riscv)
+#if BY_HAND
     if (pixels == PIXELS) {
         block4(runs, weights, to);
         return;

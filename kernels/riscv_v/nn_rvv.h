@@ -15,6 +15,18 @@
 
 #include "nn_conv.h"
 
+/* A fixed-point instruction that rounds halves up. Clang before 17 hands no rounding mode over: it
+ * takes the register's. */
+#if defined(__clang_major__) && __clang_major__ < 17
+static inline size_t nn_rvv_halves_up(size_t vl) {
+    __asm volatile("csrwi vxrm, 0" : : : "memory");
+    return vl;
+}
+#define NN_RVV_HALVES_UP(function, a, b) function((a), (b), nn_rvv_halves_up(vl))
+#else
+#define NN_RVV_HALVES_UP(function, a, b) function((a), (b), __RISCV_VXRM_RNU, vl)
+#endif
+
 typedef enum { NN_RVV_PLAIN = 0, NN_RVV_ODD = 1, NN_RVV_GENERAL = 2 } nn_rvv_mode;
 
 /* Then all channels' biases, multipliers, shifts (as nn_channel), then 16-byte aligned the weights:
@@ -48,20 +60,20 @@ static inline vint32m4_t nn_rvv_general(vint32m4_t sums, vint32m4_t multiplier, 
     const vint32m4_t up = __riscv_vmax(shift, 0, vl);
     const vint32m4_t down = __riscv_vneg(__riscv_vmin(shift, 0, vl), vl);
     const vint32m4_t moved = __riscv_vsll(sums, __riscv_vreinterpret_u32m4(up), vl);
-    vint32m4_t q = __riscv_vsmul(moved, multiplier, __RISCV_VXRM_RNU, vl);
+    vint32m4_t q = NN_RVV_HALVES_UP(__riscv_vsmul, moved, multiplier);
     const vint32m4_t some = __riscv_vsra(__riscv_vneg(down, vl), 31, vl); /* -1 if shifted down */
     q = __riscv_vadd(q, __riscv_vand(__riscv_vsra(q, 31, vl), some, vl), vl);
-    return __riscv_vssra(q, __riscv_vreinterpret_u32m4(down), __RISCV_VXRM_RNU, vl);
+    return NN_RVV_HALVES_UP(__riscv_vssra, q, __riscv_vreinterpret_u32m4(down));
 }
 
 /* The same by mode; `right`: minus the shifts, unless the mode is general. */
 static inline vint32m4_t nn_rvv_requantise(vint32m4_t sums, vint32m4_t multiplier, vint32m4_t right,
                                            int32_t mode, size_t vl) {
-    vint32m4_t q = __riscv_vsmul(sums, multiplier, __RISCV_VXRM_RNU, vl);
+    vint32m4_t q = NN_RVV_HALVES_UP(__riscv_vsmul, sums, multiplier);
     if (mode != NN_RVV_PLAIN) {
         q = __riscv_vadd(q, __riscv_vsra(q, 31, vl), vl);
     }
-    return __riscv_vssra(q, __riscv_vreinterpret_u32m4(right), __RISCV_VXRM_RNU, vl);
+    return NN_RVV_HALVES_UP(__riscv_vssra, q, __riscv_vreinterpret_u32m4(right));
 }
 
 /* The same where all elements have one multiplier and shift. */
@@ -70,18 +82,18 @@ static inline vint32m4_t nn_rvv_scale(vint32m4_t values, int32_t multiplier, int
     if (shift > 0) {
         values = __riscv_vsll(values, (size_t)shift, vl);
     }
-    vint32m4_t q = __riscv_vsmul(values, multiplier, __RISCV_VXRM_RNU, vl);
+    vint32m4_t q = NN_RVV_HALVES_UP(__riscv_vsmul, values, multiplier);
     if (shift >= 0) {
         return q;
     }
     q = __riscv_vadd(q, __riscv_vsra(q, 31, vl), vl);
-    return __riscv_vssra(q, (size_t)-shift, __RISCV_VXRM_RNU, vl);
+    return NN_RVV_HALVES_UP(__riscv_vssra, q, (size_t)-shift);
 }
 
 /* Adds the zero point and clamps; what saturates on the way is clamped anyway. */
 static inline vint8m1_t nn_rvv_narrow(vint32m4_t values, int32_t zero_point, int32_t low,
                                       int32_t high, size_t vl) {
-    vint16m2_t narrow = __riscv_vnclip(values, 0, __RISCV_VXRM_RNU, vl);
+    vint16m2_t narrow = NN_RVV_HALVES_UP(__riscv_vnclip, values, 0);
     narrow = __riscv_vsadd(narrow, (int16_t)zero_point, vl);
     narrow = __riscv_vmax(narrow, (int16_t)low, vl);
     narrow = __riscv_vmin(narrow, (int16_t)high, vl);

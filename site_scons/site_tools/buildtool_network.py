@@ -12,10 +12,12 @@ folder.
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +25,9 @@ from typing import TYPE_CHECKING
 
 from SCons.Action import Action
 from SCons.Errors import UserError
+from SCons.PathList import PathList
 from SCons.Subst import Literal
+from SCons.Tool import Tool
 
 from buildtool.client import BuildtoolError, Client, did_you_mean, home
 from buildtool.client import options as table
@@ -39,6 +43,7 @@ _clients: dict[str, Client] = {}
 
 def generate(env):
     """Adds the methods UseBoard, NeuralNetwork, NetworkFirmware and RunNetwork."""
+    Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     env["NETWORK_PLANNING"] = PLANNING
     env.AddMethod(use_board, "UseBoard")
     env.AddMethod(neural_network, "NeuralNetwork")
@@ -83,10 +88,13 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
     request |= {"toolchain": toolchain} if toolchain else {}
     request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
     answer = _described(env, request)
-    # SCons cannot give folders with a dollar sign in their names to a compiler.
-    work = env.Dir(work or "#build/" + answer["board"].replace("$", "_"))
+    Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
+    work = _folder(env, work or "#build/" + _plain(answer["board"]))
     tools = answer["tools"]
     env.Replace(
+        ESCAPE=shlex.quote,
+        BOARD_INCLUDES=_include_flags,
+        _CPPINCFLAGS="$( $BOARD_INCLUDES $)",
         BOARD=board,
         BOARD_ANSWER=answer,
         BOARD_REQUEST=request,
@@ -110,12 +118,12 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
         LINKCOMSTR="" if verbose else "linking $TARGET",
     )
     script = answer["script"]
-    named = [f"{script['flag']}{node.path}" for node in env["BOARD_SCRIPT"]] if script else []
+    named = [f"{script['flag']}{_argument(node)}" for node in env["BOARD_SCRIPT"]] if script else []
     env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *named])
     env.Append(PROGEMITTER=[_needs_script])
     env["BOARD_STARTUP"] = _objects(env, "startup", work.Dir("startup"))
     startup = _group(answer, "startup")
-    return {**tools, "includes": [_node(env, answer, place, env.Dir) for place in startup["includes"]]}
+    return {**tools, "includes": [_node(env, answer, place, env.fs.Dir) for place in startup["includes"]]}
 
 
 def neural_network(env, model, directory=None, name=None, **planning):
@@ -132,7 +140,7 @@ def neural_network(env, model, directory=None, name=None, **planning):
         raise UserError(str(error)) from None
     if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UserError(f"a network's name is a C identifier in lower case, '{name}' is none")
-    source = env.File(_literal(model)) if _is_file(model) else None
+    source = _model_file(env, model)
     if source and not source.exists() and not source.has_builder():
         raise UserError(f"{model}: error: cannot read the model: there is no such file, and nothing makes it")
     asked = {**env["BOARD_REQUEST"], "model": source.path if source else model}
@@ -140,13 +148,15 @@ def neural_network(env, model, directory=None, name=None, **planning):
     answer = _described(env, asked)
     files = answer["network"]
     assert files is not None  # it was asked for with a model
-    own = env.Clone(BOARD_ANSWER=answer)
-    directory = env.Dir(directory) if directory else env["BOARD_WORK"].Dir(_literal(files["net"]))
+    own = _own(env, BOARD_ANSWER=answer)
+    directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
     request = {key: value for key, value in asked.items() if key != "toolchain"} | {"options": planning}
     emitted = _emit(own, directory.Dir("src"), request, source)
     objects = _objects(own, "network", directory.Dir("obj"), emitted)
     library = own.StaticLibrary(directory.File(files["library"]), [*objects, *_kernels(env)])
-    include = [_node(own, answer, place, env.Dir, emitted) for place in _group(answer, "network")["includes"]]
+    env.OnlyAsRecorded(library)
+    group = _group(answer, "network")
+    include = [_node(own, answer, place, env.fs.Dir, emitted) for place in group["includes"]]
     slots = {key: asked[key] for key in ("model", "board", "cmsis_nn") if key in asked}
     return Network(answer, directory, slots, library, include, emitted)
 
@@ -154,8 +164,8 @@ def neural_network(env, model, directory=None, name=None, **planning):
 def network_firmware(env, network: Network, directory=None):
     """The test firmware of a network: .elf, its .bin files (none on the host) and sizes.txt."""
     answer, files = network.answer, network.made
-    directory = env.Dir(directory) if directory else network.directory
-    own = env.Clone(BOARD_ANSWER=answer)
+    directory = _folder(env, directory) if directory else network.directory
+    own = _own(env, BOARD_ANSWER=answer)
     parts = {
         "harness": _objects(own, "harness", directory.Dir("harness"), network.files),
         "startup": env["BOARD_STARTUP"],
@@ -164,7 +174,8 @@ def network_firmware(env, network: Network, directory=None):
     elf = own.Program(directory.File(files["image"]), [*objects, network.library])
     network.slots |= {"image": elf[0].path, "plan": network.files[files["plan"]].path, "out": directory.path}
     made = [directory.File(name) for name in (files["report"], *files["binaries"])]
-    report = env.Command(made, elf, _action(_filled(network, "sizes")))
+    report = own.Command(made, elf, _action(_filled(network, "sizes")))
+    env.OnlyAsRecorded([elf, report])
     return [*elf, *report]
 
 
@@ -175,7 +186,7 @@ def run_network(env, network: Network, firmware, **inputs):
     words = _filled(network, "profile")
     for option, value in inputs.items():
         if value not in (None, ""):
-            words += [table.BY_NAME[option].flagged, str(value)]
+            words.append(f"{table.BY_NAME[option].flagged}={value}")
     return env.AlwaysBuild(env.Alias("run", firmware, _action(words)))
 
 
@@ -187,9 +198,49 @@ def _literal(text):
     return str(text).replace("$", "$$")
 
 
+class _Word(Literal):  # type: ignore[misc]
+    """A word of a command line, as it is: neither SCons nor the shell finds anything in it."""
+
+    def for_signature(self):
+        """SCons looks for brackets after dollar signs in what it makes of this."""
+        return str(self).replace("$", "$$ ")
+
+
 def _words(words):
-    """Words of a command line, as they are: neither SCons nor the shell finds anything in them."""
-    return [word if re.fullmatch(r"[\w@%+=:,./-]+", word) else Literal(word) for word in words]
+    """Words of a command line; plain strings where nothing could be found in them."""
+    return [word if re.fullmatch(r"[\w@%+=:,./-]+", word) else _Word(word) for word in words]
+
+
+def _plain(name):
+    """A name for a file in the build folder; one that programs might take for more has another instead."""
+    if re.fullmatch(r"\w[\w.+-]*", name):
+        return name
+    digest = hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:8]
+    return f"{re.sub(r'[^a-zA-Z0-9]+', '_', name).strip('_')}_{digest}"
+
+
+def _folder(env, directory, name="."):
+    """A folder for what is built; UserError for a file, and for what programs would take for an option."""
+    try:
+        node = env.Dir(directory).Dir(name)
+    except TypeError:
+        raise UserError(f"cannot build in {directory}: it is a file, or lies below one") from None
+    if node.path.startswith("-"):
+        raise UserError(f"cannot build in a folder whose name begins with a dash: {node.path}")
+    return node
+
+
+def _argument(path):
+    """A path or name as a word that no program takes for an option, or for the rest of one."""
+    text = str(path)
+    return text if text.startswith(("/", "./", "../")) else f"./{text}"
+
+
+def _include_flags(target, source, env, for_signature):
+    """The flags for CPPPATH. Those of SCons would be read once more, by SCons and by the shell."""
+    folders = PathList(env.get("CPPPATH", ())).subst_path(env, target, source)
+    found = target[0].RDirs(folders) if target else map(env.Dir, folders)
+    return [_Word(f"{env['INCPREFIX']}{folder}") for folder in found]
 
 
 def _group(answer: answers.DescribeAnswer, name: str) -> answers.SourceGroup:
@@ -197,30 +248,38 @@ def _group(answer: answers.DescribeAnswer, name: str) -> answers.SourceGroup:
 
 
 def _node(env, answer: answers.DescribeAnswer, place: answers.Place, kind, emitted=None):
-    """The node of a place in an answer; `kind` is env.File or env.Dir, `emitted` are files by name."""
+    """The node of a place in an answer; `kind` is env.fs.File or env.fs.Dir, `emitted` are files by name."""
     if place["root"] == EMITTED:
         if place["path"]:
             return emitted[place["path"]]
         return next(iter(emitted.values())).dir
     root = answer["roots"].get(place["root"], "")
-    return kind(_literal(Path(root, place["path"])))
+    return kind(str(Path(root, place["path"])))
+
+
+def _own(env, **variables):
+    """An environment for what buildtool itself builds: however the user decides, content decides here."""
+    own = env.Clone(**variables)
+    tools = env["BOARD_ANSWER"]["tools"]
+    own.DecideByContent({shutil.which(tools[program]) for program in ("cc", "ar")})
+    return own
 
 
 def _objects(env, name, directory, emitted=None):
     """The objects of a group of the environment's answer, in `directory`."""
     answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
     group = _group(answer, name)
-    own = env.Clone()
-    own.Append(CPPPATH=[_node(env, answer, place, env.Dir, emitted) for place in group["includes"]])
+    own = _own(env)
+    own.Append(CPPPATH=[_node(env, answer, place, env.fs.Dir, emitted) for place in group["includes"]])
     objects = []
     for source in group["sources"]:
-        reads = [_node(env, answer, place, env.File, emitted) for place in source["reads"]]
-        folders = _words(f"{answer['tools']['incbin']}{node.dir.path}" for node in reads)
+        reads = [_node(env, answer, place, env.fs.File, emitted) for place in source["reads"]]
+        folders = _words(f"{answer['tools']['incbin']}{_argument(node.dir)}" for node in reads)
         flags = {"ASPPFLAGS": [*own["ASPPFLAGS"], *folders]} if folders else {}
-        node = _node(env, answer, source["file"], env.File, emitted)
-        made = own.Object(directory.File(_literal(source["object"])), node, **flags)
-        own.Depends(made, reads)
-        objects += made
+        node = _node(env, answer, source["file"], env.fs.File, emitted)
+        made = own.Object(directory.File(source["object"]), node, **flags)
+        own.Depends(made, [*reads, own.Value(answer["tools"]["identity"])])
+        objects += own.OnlyAsRecorded(made)
     return objects
 
 
@@ -236,7 +295,8 @@ def _linker_script(env, script: answers.Script | None, work):
     if script is None:
         return []
     content = env.Value(script["data"].decode())
-    return env.Command(work.File(_literal(script["name"])), content, Action(_write_text, "writing $TARGET"))
+    target = work.File(_plain(script["name"]))
+    return env.OnlyAsRecorded(env.Command(target, content, Action(_write_text, "writing $TARGET")))
 
 
 def _needs_script(target, source, env):
@@ -245,8 +305,12 @@ def _needs_script(target, source, env):
     return target, source
 
 
-def _is_file(model):
-    return model.endswith((".tflite", ".onnx"))
+def _model_file(env, model):
+    """The node of a model's file, None for a network of the zoo. Its name is not read as env.File would."""
+    if not model.lower().endswith((".tflite", ".onnx")):
+        return None
+    # "#" is the top folder, unless a file is called so
+    return env.fs.File(f"./{model}" if model.startswith("#") and Path(model).exists() else model)
 
 
 def _emit(env, directory, request, model):
@@ -258,12 +322,13 @@ def _emit(env, directory, request, model):
     text = json.dumps({**request, "kind": "emit"}, sort_keys=True)
     sources = [env.Value(text), env.Value(answer["digest"])]
     sources += [model] if model else []
-    sources += [_node(env, answer, place, env.File) for place in answer["depends"]]
+    sources += [_node(env, answer, place, env.fs.File) for place in answer["depends"]]
     targets = env.Command(
-        [directory.File(_literal(name)) for name in files["emitted"]],
+        [directory.File(name) for name in files["emitted"]],
         sources,
         Action(_write_sources, f"planning {_literal(request['model'])}"),
     )
+    env.OnlyAsRecorded(targets)
     return {target.name: target for target in targets}
 
 
@@ -273,7 +338,13 @@ def _emit(env, directory, request, model):
 def _filled(network: Network, command: str) -> list[str]:
     """A command of the answer, its slots filled."""
     words = network.answer["commands"][command]
-    return [word if isinstance(word, str) else network.slots[word["slot"]] for word in words]
+    values = {slot: _word(value) for slot, value in network.slots.items()}
+    return [word if isinstance(word, str) else values[word["slot"]] for word in words]
+
+
+def _word(value):
+    """A value that is no option, whatever the file's name begins with."""
+    return f"./{value}" if value.startswith("-") else value
 
 
 def _action(words):

@@ -8,23 +8,26 @@ SCons's own `compilation_db` writes the file in every build, so that no build is
 """
 
 import json
+import shlex
 from pathlib import Path
 
 from SCons.Action import Action
 from SCons.Builder import ListEmitter
-from SCons.Tool import createObjBuilders
+from SCons.Subst import SUBST_CMD, escape_list
+from SCons.Tool import Tool, createObjBuilders
 
 COMMANDS = {".c": "$CCCOM", ".cpp": "$CXXCOM", ".cc": "$CXXCOM", ".S": "$ASPPCOM", ".s": "$ASCOM"}
 
 
 def generate(env):
     """Records every object made from now on, and adds the method CompileCommands."""
+    Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     entries: list[tuple] = []
     static_objects, _ = createObjBuilders(env)
     for suffix, command in COMMANDS.items():
         emitter = static_objects.emitter.get(suffix)
         if emitter:
-            recorder = _recorder(entries, Action(command))
+            recorder = _recorder(entries, command)
             static_objects.emitter[suffix] = ListEmitter([*env.Flatten(emitter), recorder])
     env.AddMethod(lambda env, target: _compile_commands(env, target, entries), "CompileCommands")
 
@@ -34,9 +37,9 @@ def exists(env):
     return True
 
 
-def _recorder(entries, action):
+def _recorder(entries, command):
     def record(target, source, env):
-        entries.append((target[0], source[0], env, action))
+        entries.append((target[0], source[0], env, command))
         return target, source
 
     return record
@@ -50,12 +53,18 @@ def _compile_commands(env, target, entries):
             "directory": top,
             "file": str(source),
             "output": str(target),
-            "command": action.strfunction([target], [source], entry_env, None),
+            "command": _as_run(command, target, source, entry_env),
         }
-        for target, source, entry_env, action in sorted(entries, key=lambda entry: str(entry[0]))
+        for target, source, entry_env, command in sorted(entries, key=lambda entry: str(entry[0]))
     ]
     text = json.dumps(commands, indent=2, sort_keys=True) + "\n"
-    return env.Command(target, env.Value(text), Action(_write, "writing $TARGET"))
+    return env.OnlyAsRecorded(env.Command(target, env.Value(text), Action(_write, "writing $TARGET")))
+
+
+def _as_run(command, target, source, env):
+    """The command line as SCons gives it to the shell."""
+    (words,) = env.subst_list(command, SUBST_CMD, [target], [source])
+    return " ".join(escape_list(words, shlex.quote))
 
 
 def _write(target, source, env):

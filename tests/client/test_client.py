@@ -127,8 +127,8 @@ def test_paths_are_relative_to_the_given_folder(tmp_path: Path) -> None:
     assert caught.value.code == "MODEL"
 
 
-def test_the_codes_digest_changes_with_any_file(tmp_path: Path) -> None:
-    """In a copy: the digest is of what is beside the client."""
+def test_the_codes_digest_changes_with_all_that_decides_plans(tmp_path: Path) -> None:
+    """In a copy: the digest is of what is beside the client. Kernels are sources of the build."""
     ignore = shutil.ignore_patterns("__pycache__")
     for name in ("buildtool", "plugins", "kernels"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
@@ -152,13 +152,26 @@ def test_the_codes_digest_changes_with_any_file(tmp_path: Path) -> None:
     assert home() == str(ROOT)
     for name in (
         "buildtool/emit/sources.py",
+        "buildtool/plan/place/search.c",
         "kernels/reference/catalogue.toml",
+        "kernels/cortex_m_dsp/packing.py",
+        "kernels/cortex_m_cmsis_nn/nn_cmsis_nn_ask.h",
+        "plugins/buildtool_plugins/cortex_m/ask_cmsis_nn.c",
         "plugins/buildtool_plugins/host/plugin.py",
+        "plugins/buildtool_plugins/host/boards/host.toml",
     ):
         with (tmp_path / name).open("a") as file:
             file.write("\n")
         seen.append(digest())
     assert len(set(seen)) == len(seen)
+    for name in (
+        "kernels/reference/nn_add_s8.c",
+        "kernels/include/nn.h",
+        "plugins/buildtool_plugins/riscv/startup.c",
+    ):
+        with (tmp_path / name).open("a") as file:
+            file.write("\n")
+        assert digest() == seen[-1]
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder"])

@@ -137,6 +137,44 @@ def streamed(spec):
     return emit(graph, made, TARGET, "net")
 
 
+STREAMED_USER = """\
+#include "net.h"
+
+NET_DEFINE_ARENA(arena);
+static int8_t camera[NET_ROWS][NET_ROW_BYTES];
+
+static void deliver(void *context, int32_t row, int8_t *data) {
+    (void)context;
+    for (int i = 0; i < NET_ROW_BYTES; i++) {
+        data[i] = camera[row][i];
+    }
+}
+
+int main(void) {
+    NN_STATIC_ASSERT(NET_ROWS * NET_ROW_BYTES == NET_INPUT0_BYTES, "an image is its rows");
+    net_set_row_source(deliver, NULL);
+    WRITE
+    return net_init(arena, sizeof arena, net_weights) == NN_OK ? (int)net_invoke() : 1;
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_a_streamed_image_has_no_place_to_write_to(compiler, tmp_path):
+    """What would be NULL is not declared: a program that asks for it does not compile."""
+    write_files(streamed("ds_cnn").files, tmp_path)
+    done = {}
+    for name, line in (("rows", ""), ("whole", "net_input(0)[0] = 1;")):
+        source = tmp_path / f"{name}.c"
+        source.write_text(STREAMED_USER.replace("WRITE", line))
+        command = [needs_tool(compiler), *WARNINGS, "-fsyntax-only", f"-I{include_folder()}", f"-I{tmp_path}"]
+        done[name] = subprocess.run([*command, str(source)], capture_output=True, text=True, check=False)
+    assert done["rows"].returncode == 0, done["rows"].stderr
+    assert done["whole"].returncode != 0
+    assert "net_input" in done["whole"].stderr
+    assert "net_input(" not in (tmp_path / "net.c").read_text()
+
+
 @pytest.mark.parametrize("how", [zoo, streamed])
 @pytest.mark.parametrize("spec", ["every operator", *NETWORKS])
 def test_clang_format_has_nothing_to_change(spec, how, tmp_path):

@@ -7,19 +7,22 @@ scratch, and spoils it. With CMSIS_NN_PATH set to a checkout, the real library t
 import dataclasses
 import itertools
 import os
+import random
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from buildtool_plugins.cortex_m.cmsis_nn import FAMILIES, HEADERS, cmsis_nn
+from buildtool_plugins.cortex_m.ask_cmsis_nn import sizes
+from buildtool_plugins.cortex_m.cmsis_nn import HEADERS, cmsis_nn
 from cbuilds import BUILDS, WARNINGS
 from everyop import every_operator
 from kernelboard import Call, Firmware, Memory
 from needs import needs_tool
 from netbuilder import NetBuilder
-from paths import TESTS
+from paths import ROOT, TESTS
 
-from buildtool.errors import PlanError, UsageError
+from buildtool.errors import PlanError, ToolError, UsageError
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
@@ -29,10 +32,8 @@ from buildtool.plan.codec import from_bytes
 from buildtool.plan.search.choose import Limits, best_plan
 from buildtool.plan.search.front import Settings
 from buildtool.service import handle
-from buildtool.target.catalogue import select_all
+from buildtool.target.catalogue import scratch_bytes, select, select_all
 from buildtool.target.digest import planning_digest
-from buildtool.target.expression import evaluate
-from buildtool.target.family import load_family
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, load_target, make_target, toolchain
 from buildtool.zoo import build
@@ -42,6 +43,7 @@ REAL = os.environ.get("CMSIS_NN_PATH")
 LIBRARIES = [pytest.param(STAND_IN, id="stand-in"), *([pytest.param(REAL, id="real")] if REAL else [])]
 KINDS = {"conv2d", "depthwise_conv2d", "add", "mul", "avg_pool", "max_pool", "softmax"}
 BOARDS = ["cortex-m4", "cortex-m55"]
+ASK = ROOT / "plugins/buildtool_plugins/cortex_m/ask_cmsis_nn.c"
 ADAPTERS = sorted((kernels_root() / "cortex_m_cmsis_nn").glob("*.c"))
 
 
@@ -83,15 +85,17 @@ def test_the_adapters_compile_without_a_warning(build):
 
 
 def test_the_c_is_formatted():
-    files = [*ADAPTERS, *kernels_root().glob("cortex_m_cmsis_nn/*.h"), *Path(STAND_IN).glob("*/*.[ch]")]
+    files = [*ADAPTERS, *kernels_root().glob("cortex_m_cmsis_nn/*.h"), *Path(STAND_IN).rglob("*.[ch]"), ASK]
     subprocess.run([needs_tool("clang-format"), "--dry-run", "--Werror", *map(str, files)], check=True)
 
 
 # ---- scratch -------------------------------------------------------------------------------------
 
-CONV = "arm_convolve_wrapper_s8_get_buffer_size"
-DEPTHWISE = "arm_depthwise_conv_wrapper_s8_get_buffer_size"
-POOL = "arm_avgpool_s8_get_buffer_size"
+TWINS = {
+    "conv": "nn_conv2d_s8_cmsis_nn_scratch_bytes",
+    "depthwise": "nn_depthwise_conv2d_s8_cmsis_nn_scratch_bytes",
+    "avg_pool": "nn_avg_pool_s8_cmsis_nn_scratch_bytes",
+}
 # kernel rows and columns, stride, pad above and left, dilation, input rows, channels, multiplier
 VALUES = ((1, 3), (1, 3, 4), (1, 2), (0, 1), (0, 2), (1, 2), (1, 8), (2, 3, 8), (1, 2))
 # Every fifth of all combinations: four values of any four dimensions come together.
@@ -99,45 +103,156 @@ SHAPES = [shape for shape in list(itertools.product(*VALUES))[::5] if shape[0] <
 
 
 def firmware(board, library):
+    """The adapters as they are compiled for a board, with the library."""
     found = cmsis_nn(load_board(board), library)
-    return Firmware(board, "clang", tuple(map(Path, found.sources)), (CONV, DEPTHWISE, POOL), found.cflags)
+    needed = [kernels_root() / "reference" / f"nn_{kind}_s8.c" for kind in ("add", "mul")]
+    files = (*ADAPTERS, *needed, *map(Path, found.sources))
+    return Firmware(board, "clang", files, tuple(TWINS.values()), found.cflags)
 
 
-def size_calls(shape):
-    """The three questions about one shape."""
+def geometry(shape):
+    """The values that a plan knows of one shape."""
     kh, kw, stride, top, left, dilation, rows, channels, multiplier = shape
+    return {
+        **{"kh": kh, "kw": kw, "sh": stride, "sw": stride, "dh": dilation, "dw": dilation},
+        **{"pt": top, "pl": left, "ih": rows, "iw": 9, "cin": channels},
+        **{"oh": 7, "ow": 5, "cout": channels * multiplier, "multiplier": multiplier},
+    }
+
+
+def size_calls(known):
+    """The three questions about one shape, to the adapters on the board."""
     memory = Memory()
-    tiles = (stride, stride, left, top, dilation, dilation, -128, 127)  # width before height
-    source = memory.words(1, rows, 9, channels)
-    made = memory.words(1, 7, 5, channels * multiplier)
-    conv, filters = memory.words(128, 0, *tiles), memory.words(channels * multiplier, kh, kw, channels)
-    dense, depth = memory.words(128, 0, multiplier, *tiles), memory.words(1, kh, kw, channels * multiplier)
-    yield Call(CONV, (conv, source, filters, made), memory)
-    yield Call(DEPTHWISE, (dense, source, depth, made), memory)
-    yield Call(POOL, (5, channels), memory)
-
-
-def formulas(board):
-    """Scratch of the three operators, as the board's adapters have it in their catalogue."""
-    (family,) = {FAMILIES[f] for f in load_board(board).core.families if f in FAMILIES}
-    catalogue = load_family(kernels_root() / family).kernels
-    found = {variant.op: variant.scratch for variant in catalogue}
-    return [found[op] for op in ("CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D")]
+    conv = [known[name] for name in ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "multiplier")]
+    pool = [known[name] for name in ("kh", "kw", "sh", "sw", "pt", "pl")]
+    no_data = (0, 0, 0, 0, 0, 0)
+    source = memory.words(*no_data, known["ih"], known["iw"], known["cin"])
+    made = memory.words(*no_data, known["oh"], known["ow"], known["cout"])
+    for question, words in (("conv", conv), ("depthwise", conv), ("avg_pool", pool)):
+        yield Call(TWINS[question], (memory.words(*words), source, made), memory)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("board", [BOARDS[0], pytest.param(BOARDS[1], marks=pytest.mark.slow)])
-def test_the_catalogues_scratch_is_what_the_library_asks_for(library, board):
-    names = ("kh", "kw", "sw", "pt", "pl", "dh", "ih", "cin", "multiplier")
-    calls, wanted = [], []
-    for shape in SHAPES:
-        known = dict(zip(names, shape, strict=True))
-        known |= {"dw": known["dh"], "sh": known["sw"]}
-        calls += size_calls(shape)
-        wanted += [evaluate(formula, known) for formula in formulas(board)]
-    done = firmware(board, library).run(calls)
-    assert [one.result for one in done] == wanted
-    assert len(set(wanted)) > 10
+def test_the_planner_gets_the_answer_that_the_board_gets(library, board):
+    """The library's functions on the machine that plans, and those that are linked into the firmware."""
+    found = cmsis_nn(load_board(board), library)
+    calls, answers = [], []
+    for known in map(geometry, SHAPES):
+        calls += size_calls(known)
+        answers += [found.ask(question, known) for question in TWINS]
+    wanted = [one.result for one in firmware(board, library).run(calls)]
+    # What depends on the board's compiler may be less there than for all compilers.
+    assert all(answer >= want for answer, want in zip(answers, wanted, strict=True))
+    assert library != STAND_IN or answers == wanted
+    assert len(set(answers)) > 10
+
+
+def changed_copy(folder, old, new):
+    """The stand-in in another version of its own."""
+    shutil.copytree(STAND_IN, folder)
+    (path,) = folder.rglob("*get_buffer_sizes_s8.c")
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    return str(folder)
+
+
+def conv_scratch(library, board="cortex-m55"):
+    """The scratch that the planner gives to a convolution of 3x3x5 taps, and the target's digest."""
+    target = load_target(board, {"cmsis_nn": library})
+    net = NetBuilder(1)
+    graph = net.graph([net.conv(net.input((1, 8, 8, 5)), 4, kernel=(3, 3))])
+    return scratch_bytes(select(target, graph, graph.ops[0]), graph, graph.ops[0]), planning_digest(target)
+
+
+def test_a_version_that_wants_more_gets_more_and_is_another_target(tmp_path):
+    """Version 6 of the library rounds the taps up to 16, where version 5 did to 8."""
+    known = conv_scratch(STAND_IN)
+    older = conv_scratch(changed_copy(tmp_path / "older", "((taps + 15) / 16) * 16", "((taps + 7) / 8) * 8"))
+    newer = conv_scratch(changed_copy(tmp_path / "newer", "((taps + 15) / 16) * 16", "taps + 1000"))
+    assert (older[0], known[0], newer[0]) == (4 * 48, 4 * 48, 4 * 45 + 1000)
+    assert len({known[1], older[1], newer[1]}) == 3
+    moved = shutil.copytree(STAND_IN, tmp_path / "moved")
+    assert conv_scratch(str(moved)) == known
+
+
+def test_what_the_library_reads_is_a_dependency_of_what_is_emitted(tmp_path):
+    copy = shutil.copytree(STAND_IN, tmp_path / "copy")
+    request = {"kind": "describe", "board": "cortex-m55", "model": "ds_cnn", "cmsis_nn": str(copy)}
+    answer = handle(request)
+    roots = answer["roots"]
+    depends = {Path(roots.get(place["root"], ""), place["path"]) for place in answer["depends"]}
+    (sizes,) = copy.rglob("*get_buffer_sizes_s8.c")
+    assert {sizes, *(copy / name for name in HEADERS)} <= depends
+
+
+def rows_of_one(count, seed):
+    """One image of a single row and the convolutions of it that a library may do in its own way."""
+    rng, net = random.Random(seed), NetBuilder(seed)
+    outputs = []
+    for _ in range(count):
+        width, channels = rng.choice((5, 9, 12)), rng.choice((1, 2, 4, 5))
+        kernel, stride = rng.choice((1, 2, 3, 5)), rng.choice((1, 2, 3, 4))
+        x = net.input((1, 1, width, channels))
+        left, right = rng.choice(((0, 0), (0, 0), (0, 2), (2, 0), (1, 3)))
+        if left or right:
+            x = net.pad(x, ((0, 0), (0, 0), (left, right), (0, 0)))
+        same = not (left or right) and rng.random() < 0.5
+        outputs.append(net.conv(x, rng.choice((1, 4, 6)), kernel=(1, kernel), stride=(1, stride), same=same))
+    return net.graph(outputs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("board", BOARDS)
+def test_images_of_one_row_are_exact(library, board, tmp_path):
+    """The library has a kernel of its own for them, which cannot do every padding."""
+    model = tmp_path / "rows.tflite"
+    model.write_bytes(write_model(rows_of_one(40, 5)))
+    answer = validate(model, board, library, inputs=1)
+    assert answer["exact"], answer["first_difference"]
+
+
+@pytest.mark.slow
+def test_rows_of_padding_round_one_row_are_exact(tmp_path):
+    """The library's kernel for one row makes one row, whatever is asked."""
+    net = NetBuilder(2)
+    x = net.pad(net.input((1, 1, 9, 4)), ((0, 0), (1, 1), (0, 0), (0, 0)))
+    model = tmp_path / "padded.tflite"
+    model.write_bytes(write_model(net.graph([net.conv(x, 4, kernel=(1, 3))])))
+    assert validate(model, "cortex-m55", REAL or STAND_IN)["exact"]
+
+
+def test_a_library_that_cannot_be_asked_is_an_error(tmp_path):
+    copy = Path(changed_copy(tmp_path / "broken", "static int is_1x1", "static int is_1x1 nonsense"))
+    with pytest.raises(ToolError, match="what CMSIS-NN says of its scratch does not compile") as caught:
+        conv_scratch(str(copy))
+    assert caught.value.path == str(copy)
+    (path,) = copy.rglob("*get_buffer_sizes_s8.c")
+    path.unlink()
+    with pytest.raises(UsageError, match="has no functions for its scratch") as caught:
+        conv_scratch(str(copy))
+    assert "5.0.0" in caught.value.hint
+
+
+@pytest.mark.slow
+def test_a_library_that_changes_behind_a_plan_stops_with_what_was_wanted(tmp_path, monkeypatch):
+    """Code that was emitted for one version, compiled with another: never a store beyond the scratch."""
+    copy = shutil.copytree(STAND_IN, tmp_path / "copy")
+    model = tmp_path / "conv.tflite"
+    net = NetBuilder(1)
+    model.write_bytes(write_model(net.graph([net.conv(net.input((1, 8, 8, 5)), 4, kernel=(3, 3))])))
+    asked = sizes(copy, (copy / "Include",), mve=True)
+    (path,) = copy.rglob("*get_buffer_sizes_s8.c")
+    path.write_text(path.read_text().replace("((taps + 15) / 16) * 16", "taps + 1000"))
+    monkeypatch.setattr("buildtool_plugins.cortex_m.cmsis_nn.sizes", lambda *_, **__: asked)
+    monkeypatch.setattr("buildtool_plugins.cortex_m.ask_cmsis_nn._answer", lambda *_: 192)
+    with pytest.raises(ToolError) as caught:
+        validate(model, "cortex-m55", str(copy))
+    assert "bytes of scratch of CMSIS-NN: 1180 wanted, 192 given" in caught.value.text
+    assert "CONV_2D" in caught.value.operator
+    assert "conv2d_cmsis_nn" in caught.value.text
 
 
 # ---- mistakes ------------------------------------------------------------------------------------
@@ -180,6 +295,7 @@ def test_sources_of_other_types_are_left_alone(tmp_path):
         "NNSupportFunctions/arm_q7_to_q15_with_offset.c": True,
         "NNSupportFunctions/arm_nn_conv1d_k3_f32.c": False,
         "LSTMFunctions/arm_lstm_unidirectional_s8.c": False,
+        "ConvolutionFunctions/arm_convolve_get_buffer_sizes_s8.c": True,
     }
     for name in (*(f"Source/{name}" for name in names), *HEADERS):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

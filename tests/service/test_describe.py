@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgpack
 import pytest
@@ -194,6 +195,27 @@ def test_a_board_depends_on_all_that_it_extends(tmp_path: Path) -> None:
     script = handle({"kind": "describe", "board": "cortex-m4"})["script"]
     assert answer["script"]["name"] == "mine.ld"
     assert answer["script"]["data"] != script["data"]
+
+
+@pytest.mark.parametrize("toolchain", ["clang", "gcc"])
+def test_what_a_board_takes_from_its_base_is_in_the_answer_and_the_base_among_the_files(
+    toolchain: str, tmp_path: Path
+) -> None:
+    """RAM and stack are in the linker script, the core's flags in those of every source."""
+    base, mine = tmp_path / "base.toml", tmp_path / "mine.toml"
+    mine.write_text('extends = "base.toml"\n')
+
+    def described(text: str) -> dict[str, Any]:
+        base.write_text(f'extends = "cortex-m4"\n{text}\n')
+        answer = handle({"kind": "describe", "board": str(mine), "toolchain": toolchain})
+        assert base in [path(answer, place, tmp_path) for place in answer["depends"]]
+        return answer
+
+    plain = described("")
+    for text in ('stack_bytes = "4K"', '[memory.psram]\nsize = "9K"'):
+        assert described(text)["script"]["data"] != plain["script"]["data"]
+    flags = described('[core]\ncflags = ["-mcpu=cortex-m4", "-mthumb"]')["tools"]["cflags"]
+    assert flags != plain["tools"]["cflags"]
 
 
 def test_mistakes_are_refused() -> None:

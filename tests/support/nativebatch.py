@@ -270,12 +270,11 @@ def _main(jobs: Sequence[Job]) -> str:
         for word, tensors in (("INPUT", job.graph.inputs), ("OUTPUT", job.graph.outputs)):
             names = "".join(f"{macro}_{word}{i}_BYTES, " for i in range(len(tensors)))
             sizes.append(f"(const uint32_t[]){{{names}0}}")
-        row = job.graph.tensors[job.graph.inputs[0]]
-        source = (
-            f"{net}_set_row_source, {row.size // row.nhwc[1]}" if job.plan.image == "stream" else "NULL, 0"
-        )
+        by_rows = job.plan.image == "stream"
+        source = f"{net}_set_row_source, {macro}_ROW_BYTES" if by_rows else "NULL, 0"
+        whole = "NULL" if by_rows else f"{net}_input"
         rows.append(
-            f"    {{{net}_init, {net}_input, {net}_output, {net}_invoke, {net}_weights,\n"
+            f"    {{{net}_init, {whole}, {net}_output, {net}_invoke, {net}_weights,\n"
             f"     {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, {len(job.inputs)}, {', '.join(sizes)},\n"
             f"     {source}}},\n"
         )

@@ -143,6 +143,6 @@ def test_the_linker_script_comes_as_bytes_and_is_written_by_who_links(tmp_path, 
     found = plugin(board).toolchain(board, "")
     assert list(tmp_path.iterdir()) == []
     assert not any(".ld" in flag for flag in found.ldflags)
-    assert f"-Wl,-T,{tmp_path}/cortex-m4.ld" in link_flags(found, tmp_path)
+    assert f"-T{tmp_path}/cortex-m4.ld" in link_flags(found, tmp_path)
     assert (tmp_path / "cortex-m4.ld").read_bytes() == found.script.data
     assert b"MEMORY" in found.script.data

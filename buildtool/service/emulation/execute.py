@@ -22,6 +22,7 @@ from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.service.files import File
 from buildtool.service.firmware.firmware import Firmware, build_firmware
 from buildtool.service.pipeline.pipeline import Planned
+from buildtool.target.plugin import ProgramError
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import RunRequest, RunResult
 
@@ -93,8 +94,22 @@ def execute(
     outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
     data = b"".join(np.ascontiguousarray(array).tobytes() for one in inputs for array in one)
     request = RunRequest({"input.bin": data}, outputs, timeout=TIMEOUT, count=count)
-    result = find_plugin(board).run(board, firmware.elf, request)
+    try:
+        result = find_plugin(board).run(board, firmware.elf, request)
+    except ProgramError as error:
+        raise _placed(error, planned) from None
     return read_outcome(planned.graph, result, len(inputs), firmware.compiler)
+
+
+def _placed(error: ProgramError, planned: Planned) -> ToolError:
+    """A failed run with the operator, and its kernel, that was being computed."""
+    stack = planned.target.board.stack_bytes
+    hint = f"the board's file gives the stack {stack:,} bytes" if "stack overflow" in error.text else ""
+    if error.running is None or error.running >= len(planned.graph.ops):
+        return ToolError(error.text, path=error.path, hint=hint or error.hints)
+    op, kernel = planned.graph.ops[error.running], planned.plan.kernels[error.running]
+    text = f"{error.text}\n    while kernel '{kernel}' computed {op.kind}"
+    return ToolError(text, path=error.path, operator=op.place, hint=hint or error.hints)
 
 
 def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> Outcome:

@@ -10,6 +10,7 @@ from pathlib import Path
 from buildtool.emit.sources import Sources, plan_routines
 from buildtool.errors import ToolError
 from buildtool.graph.types import Graph
+from buildtool.plan.codec import digest
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
 from buildtool.service.firmware.library import include_folder, kernel_includes, source_files
@@ -113,11 +114,11 @@ def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
 def arena_map(net: str, plan: Plan, graph: Graph, session: Session) -> dict[str, bytes]:
     """`net`_arena.json: what lies where in the arena, and in which steps."""
     described = to_json(plan, graph, session)
+    shown = {
+        key: described[key] for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
+    }
     text = json.dumps(
-        {
-            key: described[key]
-            for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
-        },
+        {"plan": digest(plan), **shown},
         indent=1,
         sort_keys=True,
     )

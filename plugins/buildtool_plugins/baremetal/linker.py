@@ -7,6 +7,11 @@ from buildtool.target.types import Board, MemoryKind
 STACK_GUARD_BYTES = 256  # below the stack; the Cortex-M start-up code knows the size
 
 
+def _comment(text: str) -> str:
+    """Text that does not end a comment, and is UTF-8 whatever a file's name is."""
+    return text.replace("*/", "* /").encode("utf-8", "replace").decode()
+
+
 def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     """The script of a board: one region a memory, sections by the board's roles.
 
@@ -26,7 +31,7 @@ def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
         for memory in board.memories
     )
     return f"""\
-/* {board.name}: {board.title.replace("*/", "* /")} */
+/* {_comment(f"{board.name}: {board.title}")} */
 ENTRY(reset_handler)
 
 MEMORY

@@ -74,6 +74,10 @@ class BaremetalPlugin(ABC):
     def tools(self, name: str) -> Tools:
         """The compiler of a toolchain that the family knows; ToolError where it is not installed."""
 
+    def core_flags(self, board: Board, compiler: Compiler) -> tuple[str, ...]:
+        """The flags that select the board's core, as the compiler knows them."""
+        return board.core.cflags
+
     def guard_bytes(self, board: Board) -> int:
         """Bytes below the stack that nothing may touch."""
         return STACK_GUARD_BYTES
@@ -99,13 +103,14 @@ class BaremetalPlugin(ABC):
         script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()
         include = ("-isystem", str(baremetal.ROOT / "include"))
         defines = (f"-D{define}" for define in board.core.defines)
+        core = self.core_flags(board, tools.compiler)
         shared = (baremetal.ROOT / "memory.c", baremetal.ROOT / "semihosting.c")
         return Toolchain(
             name=chosen,
             identity=tools.compiler.identity,
             cc=tools.compiler.path,
-            cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *board.core.cflags, *defines),
-            ldflags=(*board.core.cflags, *LDFLAGS, *tools.ldflags),
+            cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *core, *defines),
+            ldflags=(*core, *LDFLAGS, *tools.ldflags),
             ar=find_ar(tools.compiler, self.cross),
             objects=(*(str(self.root / file) for file in self.startup), *map(str, shared)),
             includes=(str(baremetal.ROOT),),

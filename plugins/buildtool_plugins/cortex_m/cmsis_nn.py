@@ -11,6 +11,7 @@ from pathlib import Path
 
 from buildtool.errors import UsageError
 from buildtool.target.types import Board, Library
+from buildtool_plugins.cortex_m.ask_cmsis_nn import sizes
 
 NAME = "cmsis_nn"
 FAMILIES = {"cortex_m_dsp": "cortex_m_cmsis_nn", "cortex_m_mve": "cortex_m_cmsis_nn_mve"}
@@ -34,9 +35,11 @@ def cmsis_nn(board: Board, path: str) -> Library:
             path=path,
             hint="the folder that has Include/ and Source/ in it",
         )
-    folders = (root.resolve() / "Include", root.resolve() / "Include" / "Internal")
-    flags = tuple(word for folder in folders if folder.is_dir() for word in ("-isystem", str(folder)))
-    return Library(NAME, adapters, flags, tuple(map(str, sources)))
+    includes = (root.resolve() / "Include", root.resolve() / "Include" / "Internal")
+    folders = tuple(folder for folder in includes if folder.is_dir())
+    flags = tuple(word for folder in folders for word in ("-isystem", str(folder)))
+    asked = sizes(root.resolve(), folders, mve=FAMILIES["cortex_m_mve"] in adapters)
+    return Library(NAME, adapters, asked.digest, flags, tuple(map(str, sources)), asked.ask, asked.reads)
 
 
 def _sources(root: Path) -> list[Path]:

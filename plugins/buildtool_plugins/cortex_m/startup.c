@@ -1,4 +1,5 @@
 /* Start-up of a Cortex-M without a C library: vectors, memory, floating point, faults. */
+#include "nn_fault.h"
 #include "semihosting.h"
 
 #include <string.h>
@@ -20,6 +21,7 @@
 #define CFSR_STKOF (1U << 20)
 #define CFSR_MMARVALID (1U << 7)
 #define CFSR_BFARVALID (1U << 15)
+#define EXCEPTION_USAGE 6
 #define EXIT_FAULT 100 /* + the exception's number */
 
 /* From the linker script. */
@@ -117,6 +119,21 @@ static const char *exception_name(uint32_t exception) {
     }
 }
 
+/* What a kernel says that stopped the program itself. */
+static void print_reason(const uint32_t *frame) {
+    const uint16_t *pc = (const uint16_t *)frame[6];
+    const nn_fault *fault = (const nn_fault *)frame[0];
+    if (*pc == NN_FAULT_OPCODE) {
+        semihosting_print(": ");
+        semihosting_print(fault->what);
+        semihosting_print(": ");
+        semihosting_print_number(fault->wanted);
+        semihosting_print(" wanted, ");
+        semihosting_print_number(fault->given);
+        semihosting_print(" given;");
+    }
+}
+
 /* Prints the fault's registers and ends the program. `frame` is what the core stacked: r0-r3, r12,
  * lr, pc, xpsr. */
 __attribute__((used)) void fault_report(const uint32_t *frame, uint32_t exception) {
@@ -126,6 +143,9 @@ __attribute__((used)) void fault_report(const uint32_t *frame, uint32_t exceptio
     if (frame < __stack_bottom || frame + 8 > __stack_top || (cfsr & CFSR_STKOF) != 0) {
         semihosting_print_hex(" after a stack overflow, sp=", (uint32_t)frame);
     } else {
+        if (exception == EXCEPTION_USAGE) {
+            print_reason(frame);
+        }
         semihosting_print_hex(" at pc=", frame[6]);
         semihosting_print_hex(" lr=", frame[5]);
         semihosting_print_hex(" sp=", (uint32_t)frame);

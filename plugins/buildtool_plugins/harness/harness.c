@@ -209,10 +209,12 @@ static uint32_t high_water(uint8_t paint) {
     while (used > 0 && arena[used - 1] == paint) {
         used--;
     }
+#ifdef HARNESS_INPUT
     for (int i = 0; i < HARNESS_INPUTS; i++) {
         const uint32_t end = end_in_arena(HARNESS_INPUT(i), HARNESS_INPUT_BYTES(i));
         used = end > used ? end : used;
     }
+#endif
     for (int i = 0; i < HARNESS_OUTPUTS; i++) {
         const uint32_t end = end_in_arena(HARNESS_OUTPUT(i), HARNESS_OUTPUT_BYTES(i));
         used = end > used ? end : used;

@@ -1,7 +1,8 @@
 /* A QEMU plugin that counts executed instructions: per marked operator, and of the whole invoke.
  *
  * Markers are not counted themselves. The file gets a line "<operator> <instructions>" for each
- * operator that ran, then "invokes <n>" and "total <instructions>", all summed over the run. Every
+ * operator that ran, then "invokes <n>" and "total <instructions>", all summed over the run; before
+ * these two "running <operator>", if the run ended in the middle of one. Every
  * instruction adds one to a counter, inline, before it executes: exact also where a block is left
  * in the middle.
  */
@@ -48,6 +49,9 @@ static void on_end(FILE *out) {
         if (ran[i]) {
             fprintf(out, "%d %llu\n", i, (unsigned long long)of_operator[i]);
         }
+    }
+    if (operator_running >= 0) {
+        fprintf(out, "running %d\n", operator_running);
     }
     fprintf(out, "invokes %llu\ntotal %llu\n", (unsigned long long)invokes,
             (unsigned long long)total);

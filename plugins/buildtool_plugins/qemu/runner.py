@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shutil
 from pathlib import Path
 
 from buildtool.errors import ToolError
+from buildtool.target.plugin import ProgramError
 from buildtool.target.types import Board, RunRequest, RunResult
-from buildtool_plugins.tools.sandbox import run_program
+from buildtool_plugins.qemu import counter
+from buildtool_plugins.tools.sandbox import run_program, what_is_left
 
 # Text and files of the firmware go through semihosting; nothing listens anywhere.
 OPTIONS = (
@@ -43,32 +46,46 @@ def command(board: Board, image: Path) -> list[str]:
 def run(board: Board, image: Path, request: RunRequest) -> RunResult:
     """Runs `image` in a fresh folder; counts are summed over every invoke of the run.
 
-    Raises ToolError: no emulator, a fault, a non-zero exit, the time limit, a missing output file.
+    Raises ToolError: no emulator, the time limit, a missing output file; ProgramError: a fault, a non-zero
+    exit.
     """
     what = f"the firmware on {board.name}"
     line = command(board, image)
-    if not request.count:
-        files, text = run_program(line, request, what=what, clean=_own_text)
-        return RunResult(files=files, text=text)
-    from buildtool_plugins.qemu import counter
-
-    plugin = counter.counting_plugin()
-    isa = "riscv" if "riscv" in line[0] else "arm"
-    # By its name in the run's folder: a comma in the path of the cache would end the argument.
-    option = ["-plugin", f"./{plugin.name},isa={isa},out={counter.OUTPUT}"]
-    files, text = run_program(
-        [line[0], *option, *line[1:]],
-        request,
-        what=what,
-        links=(plugin,),
-        optional=(counter.OUTPUT,),
-        clean=_own_text,
-    )
+    try:
+        if not request.count:
+            files, text = run_program(line, request, what=what, clean=_own_text)
+            return RunResult(files=files, text=text)
+        plugin = counter.counting_plugin()
+        counted, outputs = _counting(line, plugin), (counter.OUTPUT,)
+        files, text = run_program(
+            counted, request, what=what, links=(plugin,), optional=outputs, clean=_own_text
+        )
+    except ProgramError as error:
+        error.running = _running(line, request)
+        raise
     if counter.OUTPUT not in files:
         hint = "QEMU 4.2 to 8.2 have plugins of version 1"
         raise ToolError("QEMU ran, but its counting plugin did not", hint=hint)
     counts, total = counter.parse_counts(files.pop(counter.OUTPUT))
     return RunResult(files=files, text=text, counts=counts, total_instructions=total)
+
+
+def _counting(line: list[str], plugin: Path) -> list[str]:
+    """The command line with the counting plugin, which is to lie in the run's folder."""
+    isa = "riscv" if "riscv" in line[0] else "arm"
+    # By its name in the run's folder: a comma in the path of the cache would end the argument.
+    return [line[0], "-plugin", f"./{plugin.name},isa={isa},out={counter.OUTPUT}", *line[1:]]
+
+
+def _running(line: list[str], request: RunRequest) -> int | None:
+    """The operator in which a run fails, found by running it once more; None where that cannot be known."""
+    try:
+        plugin = counter.counting_plugin()
+        again = dataclasses.replace(request, outputs=(counter.OUTPUT,))
+        left = what_is_left(_counting(line, plugin), again, (plugin,))
+    except ToolError:  # no compiler for the plugin, or a QEMU without plugins: it is an extra
+        return None
+    return counter.parse_running(left.get(counter.OUTPUT, b""))
 
 
 def _own_text(text: str) -> str:

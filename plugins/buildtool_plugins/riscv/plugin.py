@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from buildtool.target.types import Board
 from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools, clang
 
+if TYPE_CHECKING:
+    from buildtool_plugins.tools.find import Compiler
+
 # A page that physical memory protection forbids. Memories smaller than this limit can spare none;
 # there the stack lies at the memory's low end, and what is below does not answer.
 GUARD_BYTES, GUARD_LIMIT = 4096, 1 << 20
+FIRST_WITH_ZICSR = (17,)  # of clang
 
 
 class RiscvPlugin(BaremetalPlugin):
@@ -26,6 +31,15 @@ class RiscvPlugin(BaremetalPlugin):
     def tools(self, name: str) -> Tools:
         """Clang alone."""
         return clang("riscv32-unknown-elf")
+
+    def core_flags(self, board: Board, compiler: Compiler) -> tuple[str, ...]:
+        """Without Zicsr for old compilers.
+
+        Clang before 17 has the instructions of Zicsr in its base instruction set, and knows no such name.
+        """
+        if compiler.version >= FIRST_WITH_ZICSR:
+            return board.core.cflags
+        return tuple(flag.replace("_zicsr", "") for flag in board.core.cflags)
 
     def guard_bytes(self, board: Board) -> int:
         """A page where the memory is large enough."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from buildtool.errors import ToolError
+from buildtool.target.plugin import ProgramError
 from buildtool.target.types import RunRequest
 
 HEAD_LINES, TAIL_LINES = 8, 12  # of a failed program's output, shown with the error
@@ -26,14 +27,11 @@ def run_program(
 
     `what` names the program in errors; `links` are files linked into the folder; `optional` are
     outputs that need not be there; `clean` takes out of the text what is not the program's. Raises
-    ToolError on a non-zero exit, at the time limit, or when an output is missing.
+    ProgramError on a non-zero exit, ToolError at the time limit, or when an output is missing.
     """
     with tempfile.TemporaryDirectory(prefix="buildtool-") as folder:
         work = Path(folder)
-        for name, content in request.files.items():
-            _inside(work, name).write_bytes(content)
-        for source in links:
-            (work / source.name).symlink_to(source.resolve())
+        _prepare(work, request, links)
         code, text = _execute(command, work, request.timeout, what)
         text = clean(text)
         if code is None:
@@ -43,15 +41,33 @@ def run_program(
             )
         if code:
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-            raise ToolError(f"{what} {how}{_excerpt(text)}")
-        files = {}
-        for name in (*request.outputs, *optional):
-            path = _inside(work, name)
-            if path.is_file():
-                files[name] = path.read_bytes()
-            elif name in request.outputs:
+            raise ProgramError(f"{what} {how}{_excerpt(text)}")
+        files = _written(work, (*request.outputs, *optional))
+        for name in request.outputs:
+            if name not in files:
                 raise ToolError(f"{what} wrote no file '{name}'{_excerpt(text)}")
         return files, text
+
+
+def what_is_left(command: Sequence[str], request: RunRequest, links: Sequence[Path]) -> dict[str, bytes]:
+    """The request's outputs that a program wrote which is known to fail."""
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as folder:
+        work = Path(folder)
+        _prepare(work, request, links)
+        _execute(command, work, request.timeout, "the program")
+        return _written(work, request.outputs)
+
+
+def _prepare(work: Path, request: RunRequest, links: Sequence[Path]) -> None:
+    for name, content in request.files.items():
+        _inside(work, name).write_bytes(content)
+    for source in links:
+        (work / source.name).symlink_to(source.resolve())
+
+
+def _written(work: Path, names: Sequence[str]) -> dict[str, bytes]:
+    paths = {name: _inside(work, name) for name in names}
+    return {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
 
 
 def _inside(work: Path, name: str) -> Path:

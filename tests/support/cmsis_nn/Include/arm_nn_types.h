@@ -7,6 +7,7 @@
 typedef enum {
     ARM_CMSIS_NN_SUCCESS = 0,
     ARM_CMSIS_NN_ARG_ERROR = -1,
+    ARM_CMSIS_NN_FAILURE = -3,
 } arm_cmsis_nn_status;
 
 typedef struct {

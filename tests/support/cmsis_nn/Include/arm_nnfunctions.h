@@ -8,6 +8,14 @@ int32_t arm_convolve_wrapper_s8_get_buffer_size(const cmsis_nn_conv_params *conv
                                                 const cmsis_nn_dims *input_dims,
                                                 const cmsis_nn_dims *filter_dims,
                                                 const cmsis_nn_dims *output_dims);
+int32_t arm_convolve_wrapper_s8_get_buffer_size_mve(const cmsis_nn_conv_params *conv_params,
+                                                    const cmsis_nn_dims *input_dims,
+                                                    const cmsis_nn_dims *filter_dims,
+                                                    const cmsis_nn_dims *output_dims);
+int32_t arm_convolve_wrapper_s8_get_buffer_size_dsp(const cmsis_nn_conv_params *conv_params,
+                                                    const cmsis_nn_dims *input_dims,
+                                                    const cmsis_nn_dims *filter_dims,
+                                                    const cmsis_nn_dims *output_dims);
 arm_cmsis_nn_status
 arm_convolve_wrapper_s8(const cmsis_nn_context *ctx, const cmsis_nn_conv_params *conv_params,
                         const cmsis_nn_per_channel_quant_params *quant_params,
@@ -19,6 +27,12 @@ int32_t arm_depthwise_conv_wrapper_s8_get_buffer_size(const cmsis_nn_dw_conv_par
                                                       const cmsis_nn_dims *input_dims,
                                                       const cmsis_nn_dims *filter_dims,
                                                       const cmsis_nn_dims *output_dims);
+int32_t arm_depthwise_conv_wrapper_s8_get_buffer_size_mve(
+    const cmsis_nn_dw_conv_params *dw_conv_params, const cmsis_nn_dims *input_dims,
+    const cmsis_nn_dims *filter_dims, const cmsis_nn_dims *output_dims);
+int32_t arm_depthwise_conv_wrapper_s8_get_buffer_size_dsp(
+    const cmsis_nn_dw_conv_params *dw_conv_params, const cmsis_nn_dims *input_dims,
+    const cmsis_nn_dims *filter_dims, const cmsis_nn_dims *output_dims);
 arm_cmsis_nn_status arm_depthwise_conv_wrapper_s8(
     const cmsis_nn_context *ctx, const cmsis_nn_dw_conv_params *dw_conv_params,
     const cmsis_nn_per_channel_quant_params *quant_params, const cmsis_nn_dims *input_dims,
@@ -37,6 +51,8 @@ arm_cmsis_nn_status arm_elementwise_mul_s8(const int8_t *input_1, const int8_t *
                                            int32_t out_shift, int32_t out_activation_min,
                                            int32_t out_activation_max, int32_t block_size);
 int32_t arm_avgpool_s8_get_buffer_size(int output_x, int ch_src);
+int32_t arm_avgpool_s8_get_buffer_size_mve(int output_x, int ch_src);
+int32_t arm_avgpool_s8_get_buffer_size_dsp(int output_x, int ch_src);
 arm_cmsis_nn_status arm_avgpool_s8(const cmsis_nn_context *ctx,
                                    const cmsis_nn_pool_params *pool_params,
                                    const cmsis_nn_dims *input_dims, const int8_t *input_data,

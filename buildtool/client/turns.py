@@ -1,0 +1,193 @@
+"""One build at a time in a folder, and which builds in it were cut off.
+
+A build system that is killed leaves files that its own record knows nothing of. The file `NAME` in the
+folder is locked while a build runs, and says in lines of text what ran there:
+
+    running PID START TIME      the build that holds the lock, or the last one, if it was killed
+    cut-off TIME TIME           a build that was killed: when it began, and when that was found out
+
+PID and START (of the process, as the system counts it) say whether the holder has started this process:
+a build inside a build must not wait for it. Times are seconds since 1970.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # a system that has no such locks
+    fcntl = None  # type: ignore[assignment]
+
+NAME = ".buildtool.lock"
+_MOST_BYTES = 1 << 16
+_MOST_SPANS = 64  # then the two oldest are kept as one that spans both
+
+
+@dataclass(frozen=True)
+class Span:
+    """From when to when a build that was cut off may have written files, in seconds since 1970."""
+
+    first: float
+    last: float
+
+    def __contains__(self, when: float) -> bool:
+        return self.first <= when <= self.last
+
+
+_ALWAYS = Span(0.0, float("inf"))
+
+
+class Turn:
+    """The right to build in a folder, from `take` until `end` or the process's end.
+
+    `cut_off`: the builds before it that were killed.
+    """
+
+    def __init__(self, handle: int | None, cut_off: tuple[Span, ...] = ()) -> None:
+        self._handle = handle
+        self._process = os.getpid()
+        self.cut_off = cut_off
+
+    def end(self) -> None:
+        """Says that this build was not cut off: all that it made is in the build system's record."""
+        if self._handle is not None and self._process == os.getpid():  # not in a child that was forked
+            with contextlib.suppress(OSError):
+                _write(self._handle, _lines(self.cut_off))
+            os.close(self._handle)
+            self._handle = None
+
+
+def take(folder: str, waits: Callable[[int], None]) -> Turn:
+    """Takes the turn in `folder`; where another build has it, calls `waits` with its PID, and waits.
+
+    A build that was started by the one that has the turn goes on as a part of it. Where nothing can be
+    locked (a read-only folder, a file system without locks), nothing waits.
+    """
+    path = Path(folder, NAME)
+    while fcntl is not None:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError:
+            return Turn(None)
+        if not _locked(handle, wait=False):
+            running = _Text(_read(handle)).running
+            if running and running in _ancestors():
+                os.close(handle)
+                return look(folder)
+            waits(running[0] if running else 0)
+            _locked(handle, wait=True)
+        if _is(path, handle):
+            return _begun(handle)
+        os.close(handle)  # somebody removed it meanwhile: others lock another file of this name
+    return Turn(None)
+
+
+def look(folder: str) -> Turn:
+    """What is known of builds that were cut off, for one that writes nothing: it waits for nobody."""
+    try:
+        handle = os.open(Path(folder, NAME), os.O_RDONLY)
+    except OSError:
+        return Turn(None)
+    try:
+        found = _Text(_read(handle))
+        spans = [*found.cut_off]
+        if found.began is not None and _locked(handle, wait=False):
+            spans.append(Span(found.began, time.time()))
+    finally:
+        os.close(handle)
+    return Turn(None, tuple(spans))
+
+
+def _begun(handle: int) -> Turn:
+    """Writes down that this process builds now."""
+    now = time.time()
+    found = _Text(_read(handle))
+    spans = [*found.cut_off, *([Span(found.began, now)] if found.began is not None else [])]
+    while len(spans) > _MOST_SPANS:
+        first, second, *others = spans
+        spans = [Span(min(first.first, second.first), max(first.last, second.last)), *others]
+    turn = Turn(handle, tuple(spans))
+    pid = os.getpid()
+    with contextlib.suppress(OSError):
+        _write(handle, [*_lines(turn.cut_off), f"running {pid} {_process(pid)[1]} {now!r}"])
+    return turn
+
+
+class _Text:
+    """What the file says; what cannot be read says that a build was cut off at any time."""
+
+    def __init__(self, text: str) -> None:
+        self.cut_off: list[Span] = []
+        self.began: float | None = None
+        self.running: tuple[int, str] | None = None
+        for line in text.splitlines():
+            word, *values = line.split()[:4] or [""]
+            try:
+                if word == "running":
+                    self.running, self.began = (int(values[0]), values[1]), float(values[2])
+                elif word == "cut-off":
+                    self.cut_off.append(Span(float(values[0]), float(values[1])))
+                else:
+                    raise ValueError(line)
+            except (ValueError, IndexError):
+                self.cut_off.append(_ALWAYS)
+
+
+def _lines(spans: tuple[Span, ...]) -> list[str]:
+    return [f"cut-off {span.first!r} {span.last!r}" for span in spans]
+
+
+def _read(handle: int) -> str:
+    try:
+        return os.pread(handle, _MOST_BYTES, 0).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _write(handle: int, lines: list[str]) -> None:
+    data = "".join(f"{line}\n" for line in lines).encode()
+    os.pwrite(handle, data, 0)
+    os.ftruncate(handle, len(data))
+
+
+def _locked(handle: int, *, wait: bool) -> bool:
+    """Whether no other process holds the lock now; also where the file cannot be locked at all."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
+
+
+def _is(path: Path, handle: int) -> bool:
+    """Whether the open file is the one that has the name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except OSError:
+        return False
+
+
+def _ancestors() -> Iterator[tuple[int, str]]:
+    """PID and start of the processes that this one was started by, and its own."""
+    pid = os.getpid()
+    while pid > 0:
+        parent, start = _process(pid)
+        yield pid, start
+        pid = parent
+
+
+def _process(pid: int) -> tuple[int, str]:
+    """Parent and start of a process, as Linux tells them; (0, "-") elsewhere."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return int(fields[1]), fields[19]
+    except (OSError, ValueError, IndexError):
+        return 0, "-"

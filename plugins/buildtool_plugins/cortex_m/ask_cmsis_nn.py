@@ -1,0 +1,114 @@
+"""How much scratch a CMSIS-NN wants: the library is asked, by a program that is compiled here.
+
+The library offers its sizes as functions for each kind of core that any compiler takes, and they change from
+version to version. They are compiled together with the adapters' own description of a layer
+(kernels/cortex_m_cmsis_nn/nn_cmsis_nn_ask.h), once for a library; each geometry is one run of the program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from buildtool.errors import ToolError, UsageError
+from buildtool.target.kernels import kernels_root
+from buildtool_plugins.tools.hostprograms import compile_program, kept
+
+SOURCE = Path(__file__).resolve().with_name("ask_cmsis_nn.c")
+VALUES = ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout")
+FLAGS = ("-std=gnu99", "-O1", "-w")
+SECONDS = 60.0  # that an answer may take
+_SIZES = "*get_buffer_size*_s8.c"
+_FOLDERS = ("ConvolutionFunctions", "PoolingFunctions")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A library's size functions, for cores with Helium (`mve`) or with the DSP extension.
+
+    `sources` and `headers` are the files that decide the answers, `includes` where headers are found.
+    """
+
+    root: Path
+    mve: bool
+    sources: tuple[Path, ...]
+    headers: tuple[Path, ...]
+    includes: tuple[Path, ...]
+    digest: str
+
+    @property
+    def reads(self) -> tuple[Path, ...]:
+        """All files that decide the answers."""
+        return (*self.sources, *self.headers)
+
+    def ask(self, question: str, geometry: Mapping[str, int]) -> int:
+        """Bytes of scratch; `question` is conv, depthwise or avg_pool. ToolError where none is given."""
+        return _answer(self, question, tuple(geometry[name] for name in VALUES))
+
+
+def sizes(root: Path, includes: tuple[Path, ...], mve: bool) -> Sizes:
+    """The size functions of the library at `root`; UsageError if there are none."""
+    sources = sorted(path for name in _FOLDERS for path in (root / "Source" / name).glob(_SIZES))
+    headers = sorted((root / "Include").rglob("*.h"))
+    if not sources:
+        raise UsageError(
+            f"this CMSIS-NN has no functions for its scratch: no {_SIZES} in Source/{_FOLDERS[0]}",
+            path=str(root),
+            hint="version 5.0.0 or later has them",
+        )
+    digest = hashlib.sha256()
+    for path in (*sources, *headers):
+        name, data = path.relative_to(root).as_posix().encode(), _read(path)
+        digest.update(b"%d %s %d " % (len(name), name, len(data)) + data)
+    return Sizes(root, mve, tuple(sources), tuple(headers), includes, digest.hexdigest())
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read CMSIS-NN: {error.strerror}", path=str(path)) from None
+
+
+@lru_cache(maxsize=4096)
+def _answer(asked: Sizes, question: str, values: tuple[int, ...]) -> int:
+    command = [str(_program(asked)), question, *map(str, values)]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolError(f"CMSIS-NN cannot be asked for its scratch: {error}", path=command[0]) from None
+    if done.returncode or not done.stdout.strip().isdecimal():
+        shape = " ".join(f"{name}={value}" for name, value in zip(VALUES, values, strict=True))
+        answer = done.stdout.strip() or f"nothing (exit status {done.returncode})"
+        raise ToolError(
+            f"CMSIS-NN was asked for the scratch of {question} {shape}, and answered {answer}",
+            path=str(asked.root),
+        )
+    return int(done.stdout)
+
+
+@cache
+def _program(asked: Sizes) -> Path:
+    """The compiled questions, kept per user; ToolError where they do not compile."""
+    from buildtool_plugins.tools.find import find_host_compiler
+
+    own = (SOURCE, *sorted((kernels_root() / "cortex_m_cmsis_nn").glob("*_ask.h")))
+    flags = (*FLAGS, f"-DNN_CMSIS_NN_MVE={int(asked.mve)}")
+    key = hashlib.sha256(asked.digest.encode())
+    for part in (*(path.read_bytes() for path in own), *map(str.encode, (*flags, platform.machine()))):
+        key.update(b"\0" + part)
+    built = kept("cmsis_nn", f"ask-{key.hexdigest()[:16]}")
+    if not built.is_file():
+        folders = (own[1].parent, kernels_root() / "include")
+        words = [word for folder in (*folders, *asked.includes) for word in ("-I", str(folder))]
+        command = [find_host_compiler(), *flags, *words, str(SOURCE), *map(str, asked.sources)]
+        hint = "version 5.0.0 or later of the library, unchanged, compiles"
+        compile_program(command, built, "what CMSIS-NN says of its scratch", asked.root, hint)
+    return built

@@ -1,0 +1,177 @@
+"""SCons tool: a target is believed where SCons's record is about it, and one build runs at a time.
+
+SCons writes its record (.sconsign) when it ends, and compares a target's sources with it, never the target
+itself. After a build that was killed, a file may be another model's although all its sources are those of
+the record. So:
+
+    env.OnlyAsRecorded(nodes)       # made anew where they are not the files that were recorded
+    env.DecideByContent(programs)   # sources of its targets are read, whatever their times say
+
+The first also holds for every target of the environment that was written while a build ran that was
+killed, and for what was made from such a file. A second build in the same folder waits for the first
+one's end. Load the tool once more after a Decider of your own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from pathlib import Path
+
+import SCons.Node
+import SCons.SConsign
+from SCons.Node.FS import File
+from SCons.Util import hash_file_signature
+
+from buildtool.client import turns
+
+_turns: dict[str, turns.Turn] = {}
+_others: set[SCons.Node.Node] = set()  # targets whose files are not those that were recorded
+
+
+def generate(env):
+    """Takes the turn in the top folder, and adds the methods OnlyAsRecorded and DecideByContent."""
+    turn = _turn(env)
+    env.AddMethod(only_as_recorded, "OnlyAsRecorded")
+    env.AddMethod(decide_by_content, "DecideByContent")
+    if not hasattr(env.decide_source, "doubts"):
+        env.decide_source = _with_doubt(env.decide_source, turn)
+        env.decide_target = _with_doubt(env.decide_target, turn)
+
+
+def exists(env):
+    """Always there."""
+    return True
+
+
+def only_as_recorded(env, nodes):
+    """Makes `nodes` anew where the files are not those that SCons recorded when it made them."""
+    check = env.Value("the target is as it was recorded")
+    check.Decider(_is_another)
+    env.Depends(nodes, check)
+    return nodes
+
+
+def decide_by_content(env, programs=()):
+    """What the environment's targets are made from counts by its content, old files too.
+
+    SCons takes a file that is older than two days for unchanged where its time is, which is the case
+    for files from an archive. `programs`, the paths of compilers, are left to SCons: they are large.
+    """
+    known: dict[tuple[str, int, int], str] = {}
+
+    def decided(dependency, target, prev_ni, repo_node=None):
+        by_time = not dependency.has_builder() and dependency.get_max_drift_csig()
+        if by_time and dependency.get_abspath() not in programs:
+            dependency.get_ninfo().csig = _content(dependency.rfile().get_abspath(), known)
+        return dependency.changed_content(target, prev_ni, repo_node) or _is_of_others(dependency, target)
+
+    env.Decider(decided)
+
+
+def _content(path, known):
+    """The signature of a file's content, read once in a build."""
+    there = Path(path).stat()
+    key = (path, there.st_mtime_ns, there.st_size)
+    if key not in known:
+        known[key] = hash_file_signature(path)
+    return known[key]
+
+
+# ---- what is believed ----------------------------------------------------------------------------
+
+
+def _is_another(dependency, target, prev_ni, repo_node=None):
+    """Whether the target's file, if there is one, is not the one that the record is about."""
+    path = (repo_node or target).get_abspath()
+    if not Path(path).exists() or _is_recorded(target, path):
+        return False
+    _others.add(target)  # what was made from it may have been made from this file
+    return True
+
+
+def _is_of_others(dependency, target):
+    """Whether the target may have been made from another file than the one that was recorded."""
+    if dependency in _others:
+        _others.add(target)
+    return target in _others
+
+
+def _is_recorded(target, path):
+    """Whether the file at `path` is the one that the target's record is about.
+
+    A time without a fraction comes from a file system or an archive that keeps whole seconds: then
+    the content decides, as it does where the time differs.
+    """
+    if target.get_state() >= SCons.Node.up_to_date:
+        return True  # SCons asks again about what this build has made
+    try:
+        recorded = target.get_stored_info().ninfo
+    except AttributeError:
+        return True  # of a configure check, about which SCons decides otherwise
+    try:
+        there = Path(path).stat()
+        if there.st_size != recorded.size:
+            return False
+        if there.st_mtime == recorded.timestamp and there.st_mtime % 1:
+            return True
+        return hash_file_signature(path) == recorded.csig
+    except (AttributeError, OSError):
+        return False
+
+
+def _with_doubt(decide, turn):
+    """A decider that does not believe what was written while a build ran that was killed."""
+
+    def decided(dependency, target, prev_ni, repo_node=None):
+        if decide(dependency, target, prev_ni, repo_node) or _is_of_others(dependency, target):
+            return True
+        return _is_doubtful(target, turn) and _is_another(dependency, target, prev_ni, repo_node)
+
+    decided.doubts = True  # type: ignore[attr-defined]
+    return decided
+
+
+def _is_doubtful(target, turn):
+    if not turn.cut_off or not isinstance(target, File):
+        return False
+    try:
+        written = Path(target.get_abspath()).stat().st_mtime
+    except OSError:
+        return False
+    return any(written in span for span in turn.cut_off)
+
+
+# ---- one build at a time -------------------------------------------------------------------------
+
+
+def _turn(env):
+    """The turn of this process; what writes nothing waits for nobody."""
+    top = env.Dir("#").abspath
+    if top not in _turns:
+        if any(env.GetOption(option) for option in ("help", "no_exec", "question")):
+            _turns[top] = turns.look(top)
+        else:
+            _turns[top] = turns.take(top, _says_that_it_waits)
+            _ends_with_the_record(_turns[top])
+    return _turns[top]
+
+
+def _says_that_it_waits(pid):
+    which = f"process {pid}" if pid else "another process"
+    sys.stderr.write(f"scons: waiting for {which}, which builds in the same folder\n")
+    sys.stderr.flush()
+
+
+def _ends_with_the_record(turn):
+    """The build was not cut off once SCons has written its record, or had none to write."""
+    written = [True]
+    write = SCons.SConsign.write
+
+    def watched():
+        written[0] = False
+        write()
+        written[0] = True
+
+    SCons.SConsign.write = watched
+    atexit.register(lambda: turn.end() if written[0] else None)

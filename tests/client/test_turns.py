@@ -1,0 +1,119 @@
+"""One build at a time in a folder: who waits, who does not, and which builds count as cut off."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from buildtool.client import turns
+
+HOLDS = """
+import os, sys
+from buildtool.client import turns
+turn = turns.take(sys.argv[1], lambda pid: print("waits for", pid, flush=True))
+print("has it", len(turn.cut_off), flush=True)
+sys.stdin.read()
+turn.end()
+"""
+
+
+def holder(folder: Path, said: str | None = "has it 0\n") -> subprocess.Popen[str]:
+    """A process that takes the turn and keeps it until its input is closed."""
+    started = subprocess.Popen(
+        [sys.executable, "-c", HOLDS, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert started.stdout is not None
+    if said is not None:
+        assert started.stdout.readline() == said
+    return started
+
+
+def ended(process: subprocess.Popen[str]) -> str:
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return said
+
+
+def test_the_second_waits_until_the_first_has_ended(tmp_path: Path) -> None:
+    first = holder(tmp_path)
+    second = holder(tmp_path, f"waits for {first.pid}\n")
+    ended(first)
+    assert ended(second) == "has it 0\n"
+    assert (tmp_path / turns.NAME).read_bytes() == b""
+
+
+def test_another_folder_waits_for_nobody(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    processes = [holder(tmp_path / name) for name in "ab"]
+    for process in processes:
+        ended(process)
+
+
+def test_a_killed_holder_frees_the_turn_and_is_known_from_then_on(tmp_path: Path) -> None:
+    before = time.time()
+    first = holder(tmp_path)
+    assert turns.look(str(tmp_path)).cut_off == ()  # it runs
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    after = time.time()
+    (looked,) = turns.look(str(tmp_path)).cut_off  # a look changes nothing
+    assert before <= looked.first <= after <= looked.last
+    second = holder(tmp_path, "has it 1\n")
+    ended(second)
+    (kept,) = turns.look(str(tmp_path)).cut_off
+    assert kept.first == looked.first and kept.last >= looked.last
+    assert before - 1 not in kept and after in kept
+    third = holder(tmp_path, "has it 1\n")
+    third.send_signal(signal.SIGKILL)
+    third.communicate()
+    assert len(turns.look(str(tmp_path)).cut_off) == 2
+
+
+def test_a_build_within_a_build_does_not_wait(tmp_path: Path) -> None:
+    turn = turns.take(str(tmp_path), lambda pid: pytest.fail(f"waits for {pid}"))
+    # through a shell, as a command of a build runs
+    done = subprocess.run(
+        ["sh", "-c", '"$0" -c "$1" "$2"; exit $?', sys.executable, HOLDS, str(tmp_path)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout == "has it 0\n"
+    turn.end()
+    assert (tmp_path / turns.NAME).read_bytes() == b""
+
+
+@pytest.mark.parametrize("text", ["running 1", "cut-off x y\n", "\0\0\0\n", "running 77 - 1.0\ncut-o"])
+def test_a_damaged_file_means_that_anything_may_have_been_cut_off(tmp_path: Path, text: str) -> None:
+    (tmp_path / turns.NAME).write_text(text)
+    turn = turns.take(str(tmp_path), lambda pid: pytest.fail(f"waits for {pid}"))
+    assert any(1.0 in span and time.time() in span for span in turn.cut_off)
+    turn.end()
+    assert turns.look(str(tmp_path)).cut_off == turn.cut_off
+
+
+def test_many_killed_builds_are_kept_as_few_spans_that_cover_them(tmp_path: Path) -> None:
+    lines = [f"cut-off {n}.0 {n}.5\n" for n in range(100)]
+    (tmp_path / turns.NAME).write_text("".join(lines))
+    turn = turns.take(str(tmp_path), lambda pid: None)
+    assert len(turn.cut_off) < 70
+    assert all(any(n + 0.25 in span for span in turn.cut_off) for n in range(100))
+    turn.end()
+
+
+def test_where_nothing_can_be_locked_nothing_waits(tmp_path: Path) -> None:
+    nowhere = tmp_path / "is not there"
+    turn = turns.take(str(nowhere), lambda pid: pytest.fail(f"waits for {pid}"))
+    turn.end()
+    assert turns.look(str(nowhere)).cut_off == ()
+    assert not os.path.lexists(nowhere)

@@ -1,0 +1,140 @@
+"""Names of files are data: whatever they hold, they are neither read as a variable, nor run, nor split."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from onecompile import once_compiled
+from paths import ROOT
+
+from buildtool import zoo
+from buildtool.client import turns
+
+SHELL = 'we\'ird "q" $x $(id>ran) `id>ran`; a,b [c]{d} (e)\n*?~#!&|<\u00e9\u65e5> \\t'
+NOT_UTF8 = os.fsdecode(b"\xff")
+PYTHON = '${__import__("os").system("touch ran")}'
+CUSTOM = """
+env = Environment(tools=["cc", "link", "ar", "as", "buildtool_network", "compile_commands"])
+FOLDER = "o,u;t (x) `id>ran` 'q' \\"d\\" [e]"
+board = env.UseBoard("cortex-m4", work=FOLDER + "/work")
+network = env.NeuralNetwork("net(1).tflite", directory=FOLDER + "/net")
+app = env.Clone()
+app.Append(CPPPATH=[*network.include, *board["includes"]], CPPDEFINES={"TEXT": '\\\\"a b\\\\"'})
+main = app.Object(FOLDER + "/main.o", "main.c")
+app.Program(FOLDER + "/app.elf", [main, *env["BOARD_STARTUP"], network.library])
+env.CompileCommands("compile_commands.json")
+"""
+MAIN = """
+#include "net_1.h"
+NET_1_DEFINE_ARENA(arena);
+const char *text = TEXT;
+int main(void) { return net_1_init(arena, sizeof(arena), net_1_weights) != NN_OK; }
+"""
+
+
+@pytest.fixture
+def compilers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return once_compiled(tmp_path_factory)
+
+
+def project(folder: Path) -> Path:
+    """The checkout's SConstruct and its tools in a new folder."""
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "SConstruct", folder)
+    shutil.copytree(ROOT / "site_scons", folder / "site_scons", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def scons(folder: Path, *words: str, status: int = 0, home: Path = ROOT, **variables: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "SCons", "-Q", "-j2", *words],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": f"{home}{os.pathsep}{home / 'plugins'}"} | variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="surrogateescape",
+        timeout=1800,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout
+    return done.stdout
+
+
+def nothing_ran(folder: Path) -> bool:
+    return not list(folder.rglob("ran"))
+
+
+@pytest.mark.parametrize("word", ["-h", "-n"])
+def test_a_name_is_not_python(tmp_path: Path, word: str) -> None:
+    folder = project(tmp_path / "project")
+    (folder / "m").mkdir()
+    (folder / f"m/{PYTHON}.tflite").write_bytes(zoo.build("ds_cnn"))
+    (folder / f"{PYTHON}.toml").write_text('extends = "host"\n')
+    said = scons(folder, word, f"board={PYTHON}.toml", f"model=m/{PYTHON}.tflite")
+    assert f"actual: m/{PYTHON}.tflite" in said if word == "-h" else f"planning m/{PYTHON}" in said
+    assert nothing_ran(folder)
+
+
+@pytest.mark.slow
+def test_any_name_of_project_model_and_board_is_built_and_run(
+    tmp_path: Path, compilers: dict[str, str]
+) -> None:
+    folder = project(tmp_path / SHELL)
+    model, board = (f"{name}{SHELL}{NOT_UTF8}{end}" for name, end in (("-m", ".tflite"), ("-b", ".toml")))
+    (folder / model).write_bytes(zoo.build("ds_cnn"))
+    (folder / board).write_text('extends = "cortex-m4"\n')
+    words = [f"board={board}", f"model={model}"]
+    said = scons(folder, *words, "run", **compilers)
+    assert said.rstrip().endswith("EQUAL to the reference, to the bit")
+    assert "up to date" in scons(folder, *words, **compilers)
+    _check_commands(folder)
+    assert nothing_ran(tmp_path)
+
+
+@pytest.mark.slow
+def test_any_name_of_a_folder_for_what_is_built_is_one(tmp_path: Path, compilers: dict[str, str]) -> None:
+    folder = project(tmp_path / "project")
+    (folder / "SConstruct").write_text(CUSTOM)
+    (folder / "main.c").write_text(MAIN)
+    (folder / "net(1).tflite").write_bytes(zoo.build("ds_cnn"))
+    scons(folder, **compilers)
+    assert "up to date" in scons(folder, **compilers)
+    _check_commands(folder)
+    assert nothing_ran(folder)
+
+
+@pytest.mark.slow
+def test_any_name_of_the_checkout_is_one(tmp_path: Path) -> None:
+    home = project(tmp_path / SHELL)
+    for name in ("buildtool", "plugins", "kernels"):
+        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
+    made = "build/cortex-m4"
+    targets = [f"{made}/ds_cnn/obj", f"{made}/startup", f"{made}/kernels/reference/nn_add_s8.o"]
+    scons(home, "board=cortex-m4", "model=ds_cnn", *targets, home=home)
+    assert (home / targets[-1]).is_file()
+    assert nothing_ran(tmp_path)
+
+
+def test_a_folder_that_looks_like_an_option_is_refused(tmp_path: Path) -> None:
+    folder = project(tmp_path / "project")
+    (folder / "SConstruct").write_text(CUSTOM.replace('FOLDER = "', 'FOLDER = "-'))
+    said = scons(folder, status=2)
+    assert "cannot build in a folder whose name begins with a dash: -o,u;t" in said
+    assert {path.name for path in folder.iterdir()} == {"SConstruct", "site_scons", turns.NAME}
+
+
+def _check_commands(folder: Path) -> None:
+    """What compile_commands.json lists runs as it stands, and makes what SCons made."""
+    entries = json.loads((folder / "compile_commands.json").read_text())
+    (entry,) = [entry for entry in entries if entry["output"].endswith("_weights.o")]
+    made = folder / entry["output"]
+    before = made.read_bytes()
+    made.unlink()
+    subprocess.run(entry["command"], shell=True, cwd=folder, check=True)
+    assert made.read_bytes() == before

@@ -1,0 +1,61 @@
+"""Builds of another model that are killed: nothing that they leave is taken for the model's own."""
+
+import pytest
+from killedbuilds import OTHERS, Kill, Project, model
+from onecompile import once_compiled
+
+# Some of what `python tests/support/killedbuilds.py` kills: half of a file, all objects, all but the record.
+KILLS = [Kill("interface", "half", 1), Kill("topology", "after", 6), Kill("weights", "record is whole", 0, 2)]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("killed"), once_compiled(tmp_path_factory))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kill", KILLS, ids=str)
+def test_what_a_killed_build_leaves_is_made_anew(project: Project, kill: Kill) -> None:
+    assert project.killed(kill)
+    project.put(model(1))
+    assert not project.is_current()
+    assert project.differences() == []
+
+
+@pytest.mark.slow
+def test_a_target_that_somebody_changed_is_made_anew_and_the_users_own_is_left_alone(
+    project: Project,
+) -> None:
+    """The tool's targets are what SCons recorded; what the user does to his program is his."""
+    project.restore()
+    program = project.folder / "app.elf"
+    signed = program.read_bytes() + b"signature"
+    program.write_bytes(signed)
+    assert project.build() == ""
+    assert program.read_bytes() == signed
+    (project.folder / "build/host/net/src/net.c").write_bytes(b"half of a fi")
+    assert project.differences() == []  # the program as well: it was made from that file
+
+
+@pytest.mark.slow
+def test_what_was_made_from_a_strangers_file_is_made_anew_with_it(project: Project) -> None:
+    """A compiler that outlives its build, say, puts its object in the place of the one that was linked."""
+    project.restore()
+    compiled = project.folder / "build/host/net/obj/net.o"
+    compiled.write_bytes(b"an object of another network")
+    made = [
+        project.folder / name for name in ("build/host/net/libnet.a", "build/host/net/net.elf", "app.elf")
+    ]
+    before = [path.stat().st_mtime_ns for path in made]
+    assert project.differences() == []
+    assert not {*before} & {path.stat().st_mtime_ns for path in made}
+    assert project.is_current()
+
+
+@pytest.mark.slow
+def test_a_damaged_record_makes_everything_anew(project: Project) -> None:
+    project.restore()
+    project.put(OTHERS["topology"])
+    assert project.build() == ""
+    (project.folder / ".sconsign.dblite").write_bytes(b"no record at all")
+    assert project.differences() == []
