@@ -372,3 +372,42 @@ def test_what_the_machine_refuses_is_no_fault_of_ours(
     monkeypatch.setattr("buildtool.service.handle", fail)
     assert cli.run(["boards"]) == 1
     assert says in capsys.readouterr().err
+
+
+def test_ops_of_a_network_are_those_that_it_has_with_their_number(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["ops", NET, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {row["operator"]: row["count"] for row in answer["operators"]} == {
+        **{"CONV_2D": 5, "DEPTHWISE_CONV_2D": 4, "FULLY_CONNECTED": 1},
+        **{"AVERAGE_POOL_2D": 1, "SOFTMAX": 1, "RESHAPE": 1},
+    }
+    assert cli.run(["ops", "nothing"]) == 2
+
+
+@pytest.mark.parametrize("columns", ["", "80", "100"])
+def test_lists_keep_to_the_terminal(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for words in (["ops"], ["boards"], ["zoo"], ["plan", NET, "-b", "cortex-m4", "--strategy", "layerwise"]):
+        assert cli.run(words) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= int(columns or 110), words
+
+
+def test_a_network_of_no_operators_ends_like_any_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flatfiles import FileTensor
+    from samplefiles import Sheet
+
+    sheet = Sheet()
+    x = sheet.add(FileTensor((1, 4)))
+    path = tmp_path / "nothing.tflite"
+    path.write_bytes(sheet.bytes([x], [x]))
+    for board in ("host", "xcore"):
+        words = ["plan", str(path), "-b", board]
+        for more in ([], ["--objective", "ram"]):
+            assert cli.run([*words, *more]) == 0
+            assert cli.run([*words, *more, "--ram", "8"]) == 1
+            assert "requires 16 bytes" in capsys.readouterr().err

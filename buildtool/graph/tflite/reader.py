@@ -29,8 +29,8 @@ _REEXPORT = (
 _FLOAT = "quantise the network after training, or train it so: " + _REEXPORT
 _HYBRID = "only the weights are quantised: " + _REEXPORT
 _UINT8 = (
-    "convert the network anew with a converter of TensorFlow 2, whose scheme is int8; "
-    "uint8 inputs alone: leave inference_input_type at int8"
+    "convert the network anew with int8 quantisation, the scheme of TensorFlow 2's converter; "
+    "where only the inputs are uint8: inference_input_type = tf.int8"
 )
 _INT16 = (
     "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
