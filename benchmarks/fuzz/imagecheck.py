@@ -3,7 +3,7 @@
 It reads (length, bytes) from standard input, puts them where the network's flash would be, and answers with
 the status of `net_init`, or with 100 where that was NN_OK and an invoke ran to its end. An image whose
 checksum is right may hold multipliers and shifts that no training makes: its results mean nothing, and shifts
-beyond a word's width are let pass, but no byte outside arena and image may be touched.
+and sums beyond a word's width are let pass, but no byte outside arena and image may be touched.
 """
 
 from __future__ import annotations
@@ -69,7 +69,13 @@ def program() -> Path:
     made, folder = _planned(), Path(tempfile.mkdtemp(prefix="buildtool-fuzz-"))
     sources, tools = emitted(), made.toolchain()
     write_files({**sources.files, "main.c": _MAIN.encode()}, folder)
-    flags = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-sanitize=shift"]
+    flags = [
+        "-O1",
+        "-g1",
+        "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all",
+        "-fno-sanitize=shift,signed-integer-overflow",
+    ]
     includes = [f"-I{path}" for path in (folder, *kernel_includes(made.target))]
     files = [folder / "main.c", *(folder / name for name in sources.c_files)]
     files += kernel_sources(made.plan, made.target)

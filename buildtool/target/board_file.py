@@ -58,7 +58,7 @@ Table = dict[str, object]
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _ADDRESS_END = 1 << 32
 _MOST = 1 << 48  # of any number in a board's file: bytes, hertz, or either a second
-_MOST_VECTOR_BITS = 1 << 16
+_LEAST_VECTOR_BITS, _MOST_VECTOR_BITS = 32, 1 << 16
 _MOST_FILE_BYTES = 1 << 20
 _MOST_EXTENDED = 16  # files, one by another
 _MOST_SHOWN = 60  # characters of a wrong value in a message
@@ -269,8 +269,9 @@ class _Reader:
 
     def vector_bits(self, table: Table) -> int:
         bits = self.optional(table, "vector_bits", 0)
-        if bits > _MOST_VECTOR_BITS:
-            self.fail("core.vector_bits", f"{bits} is too large: at most {_MOST_VECTOR_BITS:,}")
+        if bits and (bits < _LEAST_VECTOR_BITS or bits > _MOST_VECTOR_BITS or bits & (bits - 1)):
+            limits = f"{_LEAST_VECTOR_BITS} to {_MOST_VECTOR_BITS}"
+            self.fail("core.vector_bits", f"must be 0 or a power of two from {limits}, not {bits}")
         return bits
 
     def name(self, name: str, key: str) -> None:

@@ -169,7 +169,12 @@ def test_files_that_extend_each_other_in_a_circle_are_refused(tmp_path):
             "",
         ),
         ('cflags = ["-mcpu=cortex-m4"]', 'cflags = ["-###"]', "with '-###' the compiler makes no object", ""),
-        ('defines = ["X=1"]', "vector_bits = 65537", "core.vector_bits: 65537 is too large", ""),
+        (
+            'defines = ["X=1"]',
+            "vector_bits = 65537",
+            "core.vector_bits: must be 0 or a power of two from 32 to 65536",
+            "",
+        ),
         ("bandwidth = 50000000", f"bandwidth = {'9' * 20}", "99999999999999999999 is too large: at most", ""),
         ("clock_hz = 16000000", f"clock_hz = {'9' * 20}", "clock_hz: 99999999999999999999 is too large", ""),
         ("clock_hz = 16000000", f"clock_hz = {'9' * 5000}", "not a TOML file", ""),
@@ -180,6 +185,7 @@ def test_files_that_extend_each_other_in_a_circle_are_refused(tmp_path):
             "",
         ),
         ("clock_hz = 16000000", "clock_hz = 1979-02-30", "not a TOML file", ""),
+        ('defines = ["X=1"]', "vector_bits = 2", "core.vector_bits: must be 0 or a power of two", ""),
         (
             'title = "A board"',
             f"title = [{'1, ' * 99}]",
