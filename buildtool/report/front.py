@@ -38,8 +38,11 @@ def _row(strategy: str, figures: Figures | Peer, live: int | None) -> list[Cell]
 def _notes(answer: FrontAnswer) -> list[str]:
     fitting = [p for p in answer["points"] if p["arena_bytes"] <= answer["available_bytes"]]
     hand_offs = ", ".join(map(str, answer["hand_offs"]))
-    return [
+    notes = [
         f"live: the fullest region; arena: placed. Work is F times {answer['macs']:,} multiply-accumulates.",
-        f"Hand-offs of {hand_offs} pixels and whole rows. "
-        f"{len(fitting)} of {len(answer['points'])} fit the board's {answer['available_bytes']:,} bytes.",
+        f"Hand-offs of {hand_offs} pixels and whole rows. Of the {len(answer['points'])} plans listed, "
+        f"{len(fitting)} fit the board's {answer['available_bytes']:,} bytes.",
     ]
+    if any(point["f"] < 1 for point in answer["points"]):
+        notes.append("F is below 1 where rows and columns that no later operator reads are not computed.")
+    return notes

@@ -22,7 +22,8 @@ from buildtool.plan.assemble.lives import lives
 from buildtool.plan.assemble.overlaps import region_distance
 from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.assemble.workspace import workspace
-from buildtool.plan.place.arena import round_up
+from buildtool.plan.place.arena import Item, Permission, Problem, round_up
+from buildtool.plan.place.solver import Status, solve
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import accumulates, axes, streams, through
 from buildtool.plan.schedule.schedule import Run, run
@@ -32,7 +33,11 @@ from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS, Geometry, Pricer, Rings, geometry, part
 from buildtool.target.types import Contract, Target
 
-CONTRACTS = {"rows": (Contract.ROW, Contract.PIXEL), "elementwise": (Contract.PIXEL,), "none": ()}
+CONTRACTS = {
+    "rows": (Contract.ROW, Contract.PIXEL, Contract.PARTS),
+    "elementwise": (Contract.PIXEL,),
+    "none": (),
+}
 Front = list[tuple[int, int]]
 
 
@@ -47,10 +52,12 @@ class Space:
 
 
 class Held(NamedTuple):
-    """Whole tensors, rings and sums of a plan; columns of one region's windows; its steps."""
+    """Whole tensors, rings and sums of a plan; of one region the columns of its windows, the bytes of its
+    workspace, its steps."""
 
     buffers: tuple[Buffer, ...]
     windows: dict[int, int]
+    workspace: int
     begin: int
     end: int
 
@@ -219,7 +226,7 @@ class Twin:
         windows = {window.tensor: window.columns for window in space.windows}
         buffers = [*tensor_buffers(timeline, alive, set(windows)), *accumulators(timeline, alive)]
         begin = timeline.starts[first]
-        return Held(tuple(buffers), windows, begin, begin + len(self.run(region).steps))
+        return Held(tuple(buffers), windows, space.size, begin, begin + len(self.run(region).steps))
 
     def work(self, region: Region, first: int) -> int:
         """Multiply-accumulates of the region's steps."""
@@ -274,19 +281,21 @@ class Twin:
             total += self._aligned(b.size)
             if b.kind is BufferKind.TENSOR:
                 whole.add(b.tensors[0])
-        alignment = self.target.board.alignment
-        turns = workspace(self.graph, region, self.kernels, alignment, self.in_place)
-        return total + turns.size - self.shared(region, first, whole)
+        return total + held.workspace - self.shared(region, first, whole)
 
     def _aligned(self, size: int) -> int:
         return round_up(size, self.target.board.alignment)
 
     def shared(self, region: Region, first: int, whole: set[int]) -> int:
-        """Most bytes of a region's output that may lie on the tensor that feeds it, which must die in it."""
+        """Most bytes of a region's output that may lie on tensors that die in it.
+
+        Of a streamed region on the one that feeds it; else what the lowest placement of its operator's
+        inputs and output saves.
+        """
         end, op = first + len(region.ops), self.graph.ops[region.ops[-1]]
         if len(op.outputs) != 1:
             return 0
-        found = [0]
+        found: dict[int, int] = {}
         for t in [self.main(first)] if region.is_streamed else op.inputs:
             root = self.roots.get(t)
             if root not in whole or self.dies[root] >= end:
@@ -296,9 +305,16 @@ class Twin:
             else:
                 apart = None if region.is_streamed else self._apart(op, t, self.kernels[region.ops[0]])
             if apart is not None:
-                sizes = [self._aligned(self.graph.tensors[x].size) for x in (root, op.outputs[0])]
-                found.append(min(sizes[0], sizes[1] - self._aligned(max(0, apart))))
-        return max(found)
+                found[root] = apart
+        alignment = self.target.board.alignment
+        sizes = [self.graph.tensors[t].size for t in (op.outputs[0], *found)]
+        problem = Problem(
+            tuple(Item(0, 1, size, alignment) for size in sizes),
+            tuple(Permission(0, i + 1, apart) for i, apart in enumerate(found.values())),
+        )
+        lowest = solve(problem, 100_000, native=False)
+        assert lowest.status is Status.OPTIMAL
+        return sum(map(self._aligned, sizes)) - lowest.solution.height
 
     def _apart(self, op, operand: int, kernel) -> int | None:
         """What the kernel's contract says, for an operator that runs as one step."""

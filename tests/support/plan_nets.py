@@ -14,6 +14,7 @@ _CONTRACTS = {
     OpKind.MAX_POOL_2D: Contract.ROW,
     OpKind.ADD: Contract.PIXEL,
     OpKind.RELU: Contract.PIXEL,
+    OpKind.CONCATENATION: Contract.PARTS,
 }
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from buildtool.modes import Image
 from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.assemble.moves import Parted, place_in_parts
-from buildtool.plan.assemble.placement import place
+from buildtool.plan.assemble.placement import Placed, place
 from buildtool.plan.assemble.ticks import Ticks
 from buildtool.plan.assemble.workspace import Workspace
+from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Overlap
 from buildtool.session import Session
@@ -52,20 +53,9 @@ def lay(
     ticks = Ticks(timeline, workspaces)
     known = [*buffers, *extra]
     timed = [*map(ticks.timed, known), *ticks.pieces()]
-    key = (tuple(timed), tuple(overlaps), alignment)
-    placed = session.remember("placements", key, lambda: place(timed, overlaps, alignment), MOST_PLACEMENTS)
-    parted = Parted(placed, tuple(range(len(timed))), ())
-    if placed.height > enough:
-        still = timeline.graph.inputs if timeline.image == Image.RESIDENT else ()
-        fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR or b.tensors[0] in still}
-        below = placed.height
-        parts = session.remember(
-            "placements in parts",
-            (*key, tuple(ticks.starts), tuple(sorted(fixed)), below, enough),
-            lambda: place_in_parts(timed, overlaps, alignment, ticks.starts, fixed, below, enough),
-            MOST_PLACEMENTS,
-        )
-        parted = parts or parted
+    still = timeline.graph.inputs if timeline.image == Image.RESIDENT else ()
+    ground = [i for i, b in enumerate(timed) if b.kind is BufferKind.TENSOR and b.tensors[0] in still]
+    parted = _on_ground(timed, ground, overlaps, alignment, ticks.starts, enough, session)
     pairs = list(zip(parted.placed.buffers, parted.origin, strict=True))
     lived = [(ticks.lived(b, known[i]), i) for b, i in pairs if i < len(known)]
     places = [b.offset for b, i in pairs if i >= len(known)]
@@ -82,3 +72,67 @@ def lay(
         parted.placed.height,
         parted.placed.bound,
     )
+
+
+def _on_ground(
+    timed: Sequence[Buffer],
+    ground: Sequence[int],
+    overlaps: Sequence[Overlap],
+    alignment: int,
+    starts: Sequence[int],
+    enough: float,
+    session: Session,
+) -> Parted:
+    """A placement with the buffers of `ground`, which are there all the time, side by side at the bottom.
+
+    Nothing is lost by that: what lies below such a buffer can as well lie above it, where everything else
+    stays as it was. They neither move nor share a byte, so the rest is placed as if they were not there.
+    """
+    rest = [i for i in range(len(timed)) if i not in ground]
+    index = {i: k for k, i in enumerate(rest)}
+    permitted = [replace(o, input=index[o.input], output=index[o.output]) for o in overlaps]
+    base, bottom = 0, list[tuple[int, Buffer]]()
+    for i in ground:
+        bottom.append((i, replace(timed[i], offset=base)))
+        base += round_up(timed[i].size, alignment)
+    found = _placed([timed[i] for i in rest], permitted, alignment, starts, enough - base, session)
+    if not ground:
+        return found
+    above = zip(found.origin, found.placed.buffers, strict=True)
+    parts = [(rest[k], replace(b, offset=base + b.offset), part) for part, (k, b) in enumerate(above)]
+    parts += [(i, b, -1) for i, b in bottom]
+    parts.sort(key=lambda part: part[0])  # stable: the parts of a buffer follow each other
+    at = {part: place for place, (_, _, part) in enumerate(parts)}
+    placed = Placed(
+        tuple(b for _, b, _ in parts),
+        tuple(replace(o, input=at[o.input], output=at[o.output]) for o in found.placed.overlaps),
+        base + found.placed.height,
+        base + found.placed.bound,
+    )
+    moves = tuple(Move(at[move.source], at[move.target]) for move in found.moves)
+    return Parted(placed, tuple(i for i, _, _ in parts), moves)
+
+
+def _placed(
+    timed: Sequence[Buffer],
+    overlaps: Sequence[Overlap],
+    alignment: int,
+    starts: Sequence[int],
+    enough: float,
+    session: Session,
+) -> Parted:
+    """Offsets as low as found; in parts, where `enough` bytes are not met otherwise."""
+    key = (tuple(timed), tuple(overlaps), alignment)
+    placed = session.remember("placements", key, lambda: place(timed, overlaps, alignment), MOST_PLACEMENTS)
+    whole = Parted(placed, tuple(range(len(timed))), ())
+    if placed.height <= enough:
+        return whole
+    fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR}
+    below = placed.height
+    parts = session.remember(
+        "placements in parts",
+        (*key, tuple(starts), below, enough),
+        lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough),
+        MOST_PLACEMENTS,
+    )
+    return parts or whole

@@ -10,7 +10,7 @@ placements, never in time.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from buildtool.plan.place.noise import choice, following
 VARIATIONS = 240  # orders tried beyond the fixed ones, at most
 PLACEMENTS = 60_000  # items placed in variations, at most
 SEED = 0x2545F491  # of the variations' generator
+ANY_HEIGHT = 1 << 62  # no limit
 
 
 class Fit(enum.Enum):
@@ -50,10 +51,9 @@ class _Ready:
 class _Trial:
     """One placement, by one order."""
 
-    def __init__(self, ready: _Ready, order: Sequence[int], fit: Fit) -> None:
-        self.ready, self.order, self.fit = ready, order, fit
-        self.offsets = _place(ready, order, fit)
-        self.height = height(ready.problem, self.offsets)
+    def __init__(self, ready: _Ready, order: Sequence[int], fit: Fit, offsets: list[int]) -> None:
+        self.ready, self.order, self.fit, self.offsets = ready, order, fit, offsets
+        self.height = height(ready.problem, offsets)
 
     def solution(self) -> Solution:
         """The offsets, the right way up."""
@@ -71,8 +71,13 @@ def solve(problem: Problem, *, variations: int = VARIATIONS) -> Solution:
     """
     least = bound(problem).bytes
     best: _Trial | None = None
-    for trial in _trials(problem):
-        if best is None or trial.height < best.height:
+    for ready, order, fit in _ways(problem):
+        most = ANY_HEIGHT if best is None else best.height - 1
+        offsets = _place(ready, order, fit, {}, most)
+        if offsets is None:
+            continue
+        trial = _Trial(ready, order, fit, offsets)
+        if best is None or trial.height < best.height:  # fixed items may be as high
             best = trial
         if best.height <= least:
             return best.solution()
@@ -85,7 +90,7 @@ def solve(problem: Problem, *, variations: int = VARIATIONS) -> Solution:
     return best.solution()
 
 
-def _trials(problem: Problem) -> Iterator[_Trial]:
+def _ways(problem: Problem) -> Iterator[tuple[_Ready, Sequence[int], Fit]]:
     """Every fixed order, every fit, bottom up and (where that is possible) top down."""
     ways = [_prepare(problem, flipped=False)]
     if all(i.offset is None and i.alignment == problem.granule for i in problem.items):
@@ -93,7 +98,7 @@ def _trials(problem: Problem) -> Iterator[_Trial]:
     for order in _orders(problem):
         for fit in Fit:
             for ready in ways:
-                yield _Trial(ready, order, fit)
+                yield ready, order, fit
 
 
 def _upside_down(problem: Problem) -> Problem:
@@ -180,14 +185,21 @@ def _crowds(problem: Problem) -> list[int]:
     return crowd
 
 
-def _place(ready: _Ready, order: Sequence[int], fit: Fit) -> list[int]:
-    """Offsets of all items, placed in `order`; fixed ones first."""
+def _place(
+    ready: _Ready, order: Sequence[int], fit: Fit, known: Mapping[int, int], most: int
+) -> list[int] | None:
+    """Offsets of all items, placed in `order`; fixed ones first. None where one ends above `most` bytes.
+
+    `known`: item -> offset, of the first ones of the order, where another order began with them too.
+    """
     problem = ready.problem
-    offsets = [-1] * len(problem.items)
-    for i, item in enumerate(problem.items):
+    offsets, sizes, items = [-1] * len(problem.items), problem.sizes, problem.items
+    for i, item in enumerate(items):
         if item.offset is not None:
             offsets[i] = item.offset
-    first = fit is Fit.FIRST
+    for i, offset in known.items():
+        offsets[i] = offset
+    find = _first_gap if fit is Fit.FIRST else _best_gap
     for i in order:
         if offsets[i] < 0:
             forbidden = [
@@ -196,8 +208,9 @@ def _place(ready: _Ready, order: Sequence[int], fit: Fit) -> list[int]:
                 if (offset := offsets[other]) >= 0
             ]
             forbidden.sort()
-            alignment = problem.items[i].alignment
-            offsets[i] = (_first_gap if first else _best_gap)(forbidden, alignment)
+            offsets[i] = find(forbidden, items[i].alignment)
+            if offsets[i] + sizes[i] > most:
+                return None
     return offsets
 
 
@@ -226,7 +239,7 @@ def _best_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
 def _variations(start: _Trial, count: int) -> Iterator[_Trial]:
     """Placements by orders near the start's: an item at the top, or one it collides with, moves forward.
 
-    A variation that is not higher than the one before replaces it.
+    A variation that is not higher than the one before replaces it; the others are not carried to their end.
     """
     ready, current, state = start.ready, start, SEED
     sizes = ready.problem.sizes
@@ -238,10 +251,11 @@ def _variations(start: _Trial, count: int) -> Iterator[_Trial]:
         state, place = _next(state, max(current.order.index(near[pick]), 1))
         order = [i for i in current.order if i != near[pick]]
         order.insert(place, near[pick])
-        trial = _Trial(ready, order, start.fit)
-        if trial.height <= current.height:
-            current = trial
-        yield trial
+        known = {i: current.offsets[i] for i in order[:place]}
+        offsets = _place(ready, order, start.fit, known, current.height)
+        if offsets is not None:
+            current = _Trial(ready, order, start.fit, offsets)
+            yield current
 
 
 def _next(state: int, choices: int) -> tuple[int, int]:

@@ -263,24 +263,38 @@ class Blocks:
         """Aligned bytes of a block's workspace (as `workspace` lays it out): windows and scratch."""
         if block.section is not None:
             return max(self.e.scratch[block.first : block.last + 1])
+        columns = self._columns_per_call(block, group)
         if group.scheme is Scheme.HALO and self._rewrites(block):
-            region = Region((group,))
-            return workspace(self.e.graph, region, self.e.kernels, self.e.alignment, self.e.in_place).size
+            region, most, own = Region((group,)), dict(zip(group.ops, columns, strict=True)), self.e
+            return workspace(own.graph, region, own.kernels, own.alignment, own.in_place, most).size
         held: list[int] = []  # windows between the operators, last to first
         extent, pixels = block.step, group.hand_off
-        scratch = [self.e.scratch_for(block.last, pixels or self.e.widths[block.last])]
         for e in range(block.last, block.first, -1):
             vertical, horizontal = self.e.axes_of[e]
             _, height, width, channels = self.e.graph.tensors[self.e.makes[e - 1]].nhwc
             extent, pixels = vertical.extent(extent), pixels * horizontal.stride
             kept = pixels + horizontal.kernel - horizontal.stride if pixels else width
             held.append(round_up(min(height, extent) * min(width, kept) * channels, self.e.alignment))
-            scratch.append(self.e.scratch_for(e - 1, min(width, pixels) if pixels else width))
+        elements = range(block.last, block.first - 1, -1)
+        scratch = list(map(self.e.scratch_for, elements, reversed(columns)))
         if group.scheme is not Scheme.HALO:
             return sum(held) + max(scratch)
         # an operator of a strip needs the windows before and after it
         after, before = [0, *held], [*held, 0]
         return max(a + b + c for a, b, c in zip(after, before, scratch, strict=True))
+
+    def _columns_per_call(self, block: Block, group: Group) -> list[int]:
+        """Of a chain's elements, first to last: the most columns that one call makes.
+
+        Columns that the next element steps over are not made.
+        """
+        made, pixels = self.e.widths[block.last], group.hand_off or self.e.widths[block.last]
+        found = [min(made, pixels)]
+        for e in range(block.last, block.first, -1):
+            axis, whole = self.e.axes_of[e][1], self.e.widths[e - 1]
+            made, pixels = max(0, min(whole, axis.high(made))), pixels * axis.stride
+            found.append(min(made, pixels) if group.hand_off else made)
+        return found[::-1]
 
     def _rewrites(self, block: Block) -> bool:
         """Whether an operator inside a block may write over the window it reads."""

@@ -96,8 +96,11 @@ def _choose(
     else:
         search = Search(found.cost_cuts)
         candidates += cheapest(found, limits, search)
-        candidates += cheaper_points(found, limits, candidates, search.first)
+        candidates += cheaper_points(found, limits, candidates, search)
         chosen = _cheapest_of(candidates, limits)
+        if chosen is None and not math.isinf(limits.ram):
+            candidates += smallest(found, replace(limits, ram=math.inf))
+            chosen = _cheapest_of(candidates, limits)
     return chosen, found, candidates
 
 
@@ -147,27 +150,33 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
     return plans
 
 
-def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], least: Way | None) -> list[Plan]:
+def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: Search) -> list[Plan]:
     """Plans of the front's points within the limits, as long as they may cost less than the plans known.
 
     With them no plan that is chosen is dearer than a point of its size; no point that is left out could win.
-    A plan costs its calls and its copies, and a point's plan runs its blocks in one of two forms, so that it
-    costs at least what the calls of the cheaper one do (`Front.calls_cost`): a point for which that is no
-    less than the best plan's cost is not placed. Nor is any looked at where the best plan costs no more than
-    `least`, the way of least cost within the memory: a point within it is such a way. The live bytes of a
-    point are no more than its arena, so that one with more of them than the limit does not keep it.
+    Where none has more live bytes than the limit and may yet keep it, none is looked at if the best plan
+    costs no more than the way of least cost within the memory, which `search` found first: its copies, or
+    a way that could not be placed, are what a point may save.
     """
     best = _cheapest_of(known, limits)
-    if least is None or (best is not None and best.cost * COST_UNITS <= least.weight):
+    pairs = zip(found.floors, found.points, strict=True)
+    if not any(floor <= limits.ram < point.live_bytes for floor, point in pairs) and (
+        search.first is None or (best is not None and best.cost * COST_UNITS <= search.first.weight)
+    ):
         return []
     made: list[Plan] = []
-    inside = (point.way for point in found.points if point.live_bytes <= limits.ram)
-    for cost, i, way in sorted((found.calls_cost(way), i, way) for i, way in enumerate(inside)):
-        if (best is not None and cost >= best.cost) or (limits.cost is not None and cost > limits.cost):
-            break
-        made.append(found.cheap(way, enough=limits.ram))
-        if made[-1].cost > cost or not limits.allow(made[-1]):
-            made.append(found.plan(i))  # as the front has it, in the least arena that was found
+
+    def below() -> float:
+        dearest = math.inf if limits.cost is None else math.nextafter(limits.cost, math.inf)
+        return dearest if best is None else min(best.cost, dearest)
+
+    inside = [p.live_bytes for f, p in zip(found.floors, found.points, strict=True) if f <= limits.ram]
+    if search.lower_bounds.most_bytes < max(inside, default=0):  # limits of a search never rise
+        search = Search(found.cost_cuts)
+    for index in found.cheaper(limits.ram, search, below):
+        made.append(found.within(index, limits.ram))
+        if not limits.allow(made[-1]):
+            made.append(found.plan(index))  # as the front has it, in the least arena that was found
         best = _cheapest_of([*made, *([best] if best else [])], limits)
     return made
 
@@ -209,13 +218,30 @@ def smallest(found: Front, limits: Limits) -> list[Plan]:
     if limits.cost is not None:
         return _smallest_by_cost(found, limits)
     plans: list[Plan] = []
-    best: int | None = None
+    least: int | None = None
     for i, point in enumerate(found.points):
-        if best is not None and point.live_bytes >= best:
-            break
+        if least is not None and found.floors[i] >= least:
+            continue
         if limits.f is None or point.f <= limits.f + F_SLACK:
             plans.append(found.plan(i))
-            best = plans[-1].arena_bytes if best is None else min(best, plans[-1].arena_bytes)
+            least = plans[-1].arena_bytes if least is None else min(least, plans[-1].arena_bytes)
+    return plans + _smaller(found, limits, least) if plans else plans
+
+
+def _smaller(found: Front, limits: Limits, least: int | None) -> list[Plan]:
+    """Plans in less than the `least` arena of points, where placing took more than the least live bytes.
+
+    They are those that a limit just below it is met by, so that a refusal names the least that would do.
+    """
+    plans: list[Plan] = []
+    bytes_ = min(p.live_bytes for p in found.points if limits.f is None or p.f <= limits.f + F_SLACK)
+    while least is not None and least > bytes_:
+        lower = replace(limits, ram=least - 1, objective=Objective.COST)
+        plan = _cheapest_of(cheapest(found, lower), lower)
+        if plan is None:
+            break
+        plans.append(plan)
+        least = plan.arena_bytes
     return plans
 
 
@@ -225,10 +251,11 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     With a limit on work besides, as exact as `cheapest` is.
     """
     assert limits.cost is not None
-    extra = int(limits.cost * COST_UNITS) - found.cost_tables.before[-1]
-    ways = list(Search(found.cost_cuts, extra).falling()) if extra >= 0 else []
+    rounded = found.cost_tables.count  # weights of blocks are rounded to units
+    extra = int(limits.cost * COST_UNITS) + rounded - found.cost_tables.before[-1]
+    ways = list(Search(found.cost_cuts, extra).falling())
     if limits.f is None:
-        return [found.lean(way) for way in ways[-LAST_WAYS:]]
+        return _last_of(found, limits, ways)
     sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})
     plans: list[Plan] = []
     low, high = 0, len(sizes) - 1
@@ -243,16 +270,24 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     return plans
 
 
+def _last_of(found: Front, limits: Limits, ways: Sequence[Way]) -> list[Plan]:
+    """Plans of the last of some ways, and of the points that may be smaller and keep the cost as well."""
+    plans = [found.lean(way) for way in ways[-LAST_WAYS:]]
+    least = min((plan.arena_bytes for plan in plans if limits.allow_work(plan)), default=math.inf)
+    for i, point in enumerate(found.points if ways else ()):
+        if point.live_bytes >= ways[-1].bytes and found.floors[i] < least:
+            plans.append(found.plan(i))
+            least = min(least, plans[-1].arena_bytes) if limits.allow_work(plans[-1]) else least
+    return plans
+
+
 def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
     """Required, available, excess, what binds, and the nearest settings that would do."""
     within = [plan for plan in tried if limits.allow_work(plan)]
-    if not any(plan.arena_bytes > limits.ram for plan in within):
-        within += [plan for plan in smallest(found, limits) if limits.allow_work(plan)]
     board = found.target.board.name
     if not within or min(plan.arena_bytes for plan in within) <= limits.ram:
         return _too_much_work(found, limits)
-    nearest = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
-    least = min([nearest, *smallest(found, replace(limits, ram=math.inf))], key=lambda plan: plan.arena_bytes)
+    least = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
     at = binding(least, found.graph, found.session)
     hints = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes), *_ways_out(found, limits)]
     return PlanError(

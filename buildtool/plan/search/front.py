@@ -21,7 +21,7 @@ the bytes inside of it are those of a group that makes all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -39,13 +39,16 @@ from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
+from buildtool.plan.search.ties import Ties
 from buildtool.plan.types import Group, Plan, Region
 from buildtool.session import Session
 from buildtool.target import catalogue
+from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
+MOST_FORMS = 200  # of all blocks: in larger networks a point's way is not looked for again by cost
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Settings:
     in_place: str = InPlace.ROWS
     image: str = Image.OVERWRITABLE
     hand_off: int | None = None
-    max_f: float = 2.0
+    max_f: float = blocks.MOST_REPETITION  # no way of the space does more
     loaded: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -117,6 +120,15 @@ class Space:
     def cost_cuts(self) -> Cuts:
         """What searches for the least cost share."""
         return Cuts(self.cost_tables)
+
+    @cached_property
+    def _ties(self) -> Ties | None:
+        forms = sum(map(len, self.tables.block_forms))
+        return Ties(self.tables, self.cost_tables) if forms <= MOST_FORMS else None
+
+    def cheapest(self, way: Way) -> Way:
+        """The cheapest of the ways that do as little work as this one; itself in large networks."""
+        return self._ties.cheapest(way) if self._ties else way
 
     @cached_property
     def _ways(self) -> dict[float, tuple[Way, ...]]:
@@ -181,14 +193,53 @@ class Front:
         return Point(way.bytes, way.weight, way.weight / total if total else 1.0, way)
 
     @cached_property
+    def floors(self) -> tuple[int, ...]:
+        """Of each point: bytes that the arena of its way is not below.
+
+        They are its live bytes, but for outputs that may lie on dying tensors which do not feed their region.
+        """
+        return tuple(
+            max((region.bytes - self._beside(region) for region in point.way.regions), default=0)
+            for point in self.points
+        )
+
+    def _beside(self, region: Candidate) -> int:
+        """Most bytes that a region's output may share with what dies in it and does not feed it."""
+        e, tables = self.elements, self.tables
+        if region.links is None:
+            return 0  # of a single operator all that it reads is counted
+        inside = range(region.first, region.end)
+        read = {e.roots[t] for k in inside for t in e.op(k).inputs if t in e.roots}
+        read -= {tables.sources[region.first].tensor, *(e.makes[k] for k in inside)}
+        dying = sum(e.size(t) for t in read if e.last_read[t] < region.end)
+        return min(dying, tables.sizes[region.end - 1])
+
+    @cached_property
     def _plans(self) -> dict[int, Plan]:
         return {}
 
     def plan(self, index: int) -> Plan:
-        """The placed plan of a point, as cheap as its arena allows."""
+        """The placed plan of a point, in the least arena that is found and as cheap as that allows."""
         if index not in self._plans:
-            self._plans[index] = self.cheap(self.points[index].way)
+            self._plans[index] = self.within(index)
         return self._plans[index]
+
+    def within(self, index: int, enough: float = 0) -> Plan:
+        """A placed plan of a point; `enough`: bytes of an arena that is low enough.
+
+        Of all ways of its work within its bytes the cheapest is placed, in networks that are not too large to
+        look for it, unless the way that was found first does better with what has to be copied.
+        """
+        way = self.points[index].way
+        cheapest = self.space.cheapest(way)
+        if cheapest is way:
+            return self.cheap(way, enough)
+        made = self.lean(cheapest, enough)
+        fits = made.arena_bytes <= max(way.bytes, enough)
+        if fits and (not made.moves or made.cost <= self.calls_cost(way)):
+            return made
+        other = self.cheap(way, enough)
+        return min(made, other, key=lambda plan: (max(plan.arena_bytes, enough), plan.cost))
 
     def assemble(self, regions: tuple[Region, ...], enough: float = 0) -> Plan:
         """The placed plan of some regions; tensors move only where the arena would have more bytes."""
@@ -226,6 +277,21 @@ class Front:
         """What a way's plan costs at the least, in whichever forms `cheap` takes: all but its copies."""
         model, image = self.elements.model, self.settings.image
         return min(model.regions(regions, image) for regions in (self._cheap(way), self._lean(way)))
+
+    def cheaper(self, most_bytes: float, search: Search, below: Callable[[], float]) -> Iterator[int]:
+        """The points whose arena may be within some bytes, most live bytes first, as long as one may cost
+        less than `below()`.
+
+        No plan of a point costs less than the cheapest way within its bytes, which costs the more the fewer
+        bytes there are. `search`: one for the least cost that was not asked for fewer bytes yet.
+        """
+        for index in reversed(range(len(self.points))):
+            if self.floors[index] > most_bytes:
+                continue
+            way = search.least(self.points[index].live_bytes)
+            if way is not None and way.weight >= below() * COST_UNITS:
+                return
+            yield index
 
     def _lean(self, way: Way) -> tuple[Region, ...]:
         return tuple(region.region(self.elements) for region in way.regions)

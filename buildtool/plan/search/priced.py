@@ -17,16 +17,17 @@ SCALE = 1024  # of weights: prices are in 1 / SCALE of a weight of cost
 
 @dataclass(frozen=True)
 class Priced(Tables):
-    """The tables of `cost`, each weight SCALE times, and `price` for every multiply-accumulate."""
+    """The tables of `cost`, each weight `scale` times, and `price` for every multiply-accumulate."""
 
     cost: Tables
     price: int
+    scale: int
 
     @cached_property
     def before(self) -> tuple[int, ...]:
         """As in Tables."""
         both = zip(self.cost.before, self.e.work_before, strict=True)
-        return tuple(SCALE * cost + self.price * work for cost, work in both)
+        return tuple(self.scale * cost + self.price * work for cost, work in both)
 
     def _block_forms(self, last: int) -> list[BlockForm]:
         return [
@@ -39,9 +40,9 @@ class Priced(Tables):
         made = min(height, -(-wanted // block.step) * block.step)
         once = self.e.work_before[block.last + 1] - self.e.work_before[block.first]
         work = (block.work if made == height else self.blocks.work_of(block, made)) - once
-        return SCALE * self.cost.extra(block, form, wanted) + self.price * work
+        return self.scale * self.cost.extra(block, form, wanted) + self.price * work
 
 
-def priced(cost: Tables, price: int) -> Priced:
-    """Tables of cost with a price on work."""
-    return Priced(cost.e, cost.blocks, cost.objective, cost, price)
+def priced(cost: Tables, price: int, scale: int = SCALE) -> Priced:
+    """Tables of cost with a price on work, in 1 / scale of a weight of cost."""
+    return Priced(cost.e, cost.blocks, cost.objective, cost, price, scale)

@@ -11,7 +11,7 @@ are left out that nothing needs.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -25,10 +25,11 @@ from buildtool.plan.search.blocks import Block, Blocks, Form, Lags
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.sections import Section
 from buildtool.target.costs import COST_UNITS
+from buildtool.target.types import Contract
 
-_CONTRACTS: dict[InPlace, tuple[str, ...]] = {
-    InPlace.ROWS: ("row", "pixel"),
-    InPlace.ELEMENTWISE: ("pixel",),
+_CONTRACTS: dict[InPlace, tuple[Contract, ...]] = {
+    InPlace.ROWS: (Contract.ROW, Contract.PIXEL, Contract.PARTS),
+    InPlace.ELEMENTWISE: (Contract.PIXEL,),
     InPlace.NONE: (),
 }
 
@@ -269,16 +270,16 @@ class Tables:
         allowed = _CONTRACTS[InPlace(e.in_place)]
         if kernel is None or kernel.overlap not in allowed or len(op.outputs) != 1:
             return 0
-        best = 0
+        own, lows = e.size(op.outputs[0]), list[tuple[int, int]]()  # lowest offset over the output's, bytes
         for t in op.inputs:
             if t not in e.roots or [e.roots.get(u) for u in op.inputs].count(e.roots[t]) > 1:
                 continue
             apart = None if e.last_read[e.roots[t]] > element else self._apart(element, t)
             if apart is not None:
-                own = e.size(op.outputs[0])
-                both = own + e.size(e.roots[t])
-                best = max(best, both - max(own, round_up(max(0, apart), e.alignment) + e.size(e.roots[t])))
-        return best
+                lows.append((round_up(max(0, apart), e.alignment), e.size(e.roots[t])))
+        if kernel.overlap is Contract.PARTS:
+            return _saved_by_parts(own, [(low, size) for low, size in lows if low < own])
+        return max((own + size - max(own, low + size) for low, size in lows), default=0)
 
     def _apart(self, element: int, operand: int) -> int | None:
         kernel = self.e.kernels[self.e.positions[element]]
@@ -294,6 +295,17 @@ class Tables:
         if source.streamed:
             held = round_up(min(source.rows, need) * source.row, self.e.alignment)
         return self.live[first] - source.size + held + self.sizes[end - 1]
+
+
+def _saved_by_parts(own: int, lows: Sequence[tuple[int, int]]) -> int:
+    """Bytes saved where the parts of a concatenation of `own` bytes lie side by side as low as they may.
+
+    `lows`: of each part the lowest offset over the output's, and its bytes.
+    """
+    end = 0
+    for low, size in lows:
+        end = max(low, end) + size
+    return own + sum(size for _, size in lows) - max(own, end)
 
 
 def tables(e: Elements, hand_offs: tuple[int, ...], objective: Objective) -> Tables:

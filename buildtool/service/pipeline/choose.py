@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from buildtool.errors import Hint, PlanError, suggest
@@ -110,11 +110,26 @@ def _best_with_loads(prepared: Prepared) -> Plan:
     found = [point.plan for point in points(prepared, prepared.ram, below)]
     if made is not None:
         found.append(made)
+    if not by_cost:
+        found += _smaller_with_loads(prepared, found)
     if not found:
         raise _too_large(prepared)
     if by_cost:
         return min(found, key=lambda plan: (plan.cost, plan.arena_bytes))
     return min(found, key=lambda plan: (plan.arena_bytes, plan.cost))
+
+
+def _smaller_with_loads(prepared: Prepared, found: Sequence[Plan]) -> list[Plan]:
+    """Plans in less memory than those found, where the limit on cost leaves no smaller point of the front."""
+    made: list[Plan] = []
+    while prepared.options.max_cost is not None and (known := [*found, *made]):
+        below = min(plan.arena_bytes for plan in known) - 1
+        options = replace(prepared.options, ram=below, objective=Objective.COST)
+        plan = _cheap_with_loads(replace(prepared, options=options, bounded=False))
+        if plan is None:
+            break
+        made.append(plan)
+    return made
 
 
 def _cheap_with_loads(prepared: Prepared) -> Plan | None:
@@ -149,7 +164,7 @@ def _too_large(prepared: Prepared) -> PlanError:
     free = points(replace(prepared, bounded=False), None)
     if not free:
         return _too_much_work(prepared)
-    least_plan = free[0].plan
+    least_plan = [free[0].plan, *_smaller_with_loads(prepared, [free[0].plan])][-1]
     size, most = least_plan.arena_bytes, prepared.ram or 0
     return PlanError(
         f"with the constants that are loaded into it the arena requires {size} bytes, {most} are available: "

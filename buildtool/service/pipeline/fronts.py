@@ -7,7 +7,7 @@ them, so that all three agree on every board.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,8 @@ def _of_one_order(graph: Graph, prepared: Prepared, below: float) -> Iterator[Po
 
     A point whose calls and loads alone cost as much as `below` is not placed.
     """
+    from buildtool.plan.search.paths import Search
+
     options, target = prepared.options, prepared.target
 
     def placed(bare: Plan, live: int | None = None) -> Point:
@@ -64,11 +66,12 @@ def _of_one_order(graph: Graph, prepared: Prepared, below: float) -> Iterator[Po
     if options.strategy != Strategy.BEST:
         return
     found = searched(graph, prepared)
-    loads = 0.0 if math.isinf(below) else least_loading_cost(graph, target)
-    for index, point in enumerate(found.points):
-        if not math.isinf(below) and found.calls_cost(point.way) + loads >= below:
-            continue
-        yield placed(found.plan(index), point.live_bytes)
+    indices: Iterable[int] = range(len(found.points))
+    if not math.isinf(below):
+        loads = least_loading_cost(graph, target)
+        indices = found.cheaper(math.inf, Search(found.cost_cuts), lambda: below - loads)
+    for index in indices:
+        yield placed(found.plan(index), found.points[index].live_bytes)
     if options.max_cost is not None:
         # Plans of little memory that cost less than the points do: they repeat more work.
         from buildtool.plan.search.choose import smallest

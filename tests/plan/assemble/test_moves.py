@@ -52,6 +52,19 @@ def test_a_chain_needs_no_more_than_one_of_its_operators():
     assert codec.from_bytes(codec.to_bytes(plan)) == plan
 
 
+def test_a_resident_image_is_in_nobodys_way():
+    """It lies below all the rest, which moves as it does without the image."""
+    graph, target = chain(8), make_target()
+    plan = alone(graph, target, image="resident")
+    image = next(b for b in plan.buffers if b.tensors == (graph.inputs[0],))
+    rest = alone(chain(7), target)  # whose image is what the first operator makes of the one that stays
+    assert plan.moves
+    assert plan.arena_bytes == plan.arena_bound_bytes == image.size + rest.arena_bytes
+    assert (image.first, image.last, image.offset) == (0, len(graph.ops) - 1, 0)
+    check(plan, graph, target)
+    assert codec.from_bytes(codec.to_bytes(plan)) == plan
+
+
 def test_nothing_moves_where_nothing_climbs():
     graph, target = chain(8), make_target()
     plan = alone(graph, target, in_place="none")

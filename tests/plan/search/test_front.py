@@ -23,8 +23,8 @@ FEWER = Space(steps=(1, 2, 3), hand_offs=(1, 4))  # of what groups may be, for n
 
 @st.composite
 def networks(draw, least, most):
-    """Convolutions, poolings and residuals, nested ones too, in chains with small images; a mean and a
-    dense layer behind some; now and then a second output."""
+    """Convolutions, poolings, concatenations and residuals, nested ones too, in chains with small images;
+    a mean and a dense layer behind some; now and then a second output."""
     side = st.integers(2, 9)
     net = Net((1, draw(side), draw(side), draw(st.integers(1, 6))))
     made = [net.inputs[0]]
@@ -32,12 +32,16 @@ def networks(draw, least, most):
     while len(net.ops) < count:
         x = made[-1]
         others = [t for t in made[:-1] if net.shape(t) == net.shape(x)]
-        kinds = ["conv", "conv", "depthwise", "depthwise", "pool", "relu", *(["add"] * 3 if others else [])]
+        beside = [t for t in made[:-1] if net.shape(t)[:3] == net.shape(x)[:3]]
+        kinds = ["conv", "conv", "depthwise", "depthwise", "pool", "relu"]
+        kinds += [*(["add"] * 3 if others else []), *(["concat"] if beside else [])]
         kind = draw(st.sampled_from(kinds))
         if kind in ("conv", "depthwise"):
             made.append(_convolution(draw, net, x, kind))
         elif kind == "add":
             made.append(net.add(x, draw(st.sampled_from(others))))
+        elif kind == "concat":
+            made.append(net.concat([x, draw(st.sampled_from(beside))]))
         elif kind == "pool" and min(net.shape(x)[1:3]) > 1:
             made.append(net.max_pool(x))
         else:
@@ -62,7 +66,7 @@ def _convolution(draw, net, x, kind):
 
 
 targets = st.builds(
-    make_target, scratch=st.sampled_from(["0", "5 * cin"]), alignment=st.sampled_from([1, 4, 16])
+    make_target, scratch=st.sampled_from(["0", "5 * cin", "40 * ow"]), alignment=st.sampled_from([1, 4, 16])
 )
 
 
@@ -106,3 +110,11 @@ def test_a_network_that_runs_no_code_has_a_front_of_one_point():
     graph = net.graph(net.reshape(net.inputs[0], (1, 48)))
     found = front(graph, make_target(), Settings())
     assert [(point.live_bytes, point.work) for point in found.points] == [(0, 0)]
+
+
+@pytest.mark.parametrize("alignment", [1, 16])
+def test_parts_of_a_concatenation_may_lie_in_it(alignment):
+    net = Net((1, 6, 6, 2))
+    wide = net.conv(net.inputs[0], 24)
+    graph = net.graph(net.concat([net.conv(wide, 9), wide]))
+    _compare(graph, make_target(alignment=alignment), "overwritable", "rows", FEWER)

@@ -111,3 +111,14 @@ def test_the_least_memory_under_a_limit_on_cost_is_exact(case):
         limits = Limits(1 << 30, cost=cost / COST_UNITS + 1, objective="ram")
         plan = best_plan(graph, target, found.settings, limits)
         assert plan.arena_bytes == min(s for s, _, c in sequences if c <= cost + COST_UNITS)
+
+
+def test_a_limit_on_cost_below_that_of_all_operators_alone_is_kept_by_what_leaves_rows_out():
+    net = Net((1, 12, 12, 2))
+    wide = net.conv(net.inputs[0], 16, (3, 3), (1, 1), SAME)
+    graph, target = net.graph(net.depthwise(wide, (1, 1), (4, 4), Pad())), make_target()
+    found = front(graph, target, Settings())
+    plan = found.plan(0)
+    assert plan.cost < found.cost_tables.before[-1] / COST_UNITS
+    limits = Limits(1 << 30, cost=plan.cost, objective="ram")
+    assert best_plan(graph, target, found.settings, limits).arena_bytes == plan.arena_bytes

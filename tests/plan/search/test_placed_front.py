@@ -1,0 +1,147 @@
+"""Fronts, limits and refusals over placed arenas, against every plan of small networks, each one placed."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import pytest
+from front_twin import Space, Twin, undominated
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import make_target
+from test_front import IMAGES, IN_PLACE, networks
+from zeronet import Net
+
+from buildtool.errors import PlanError, UsageError
+from buildtool.graph.types import Pad
+from buildtool.modes import Image, InPlace, Objective
+from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.search import blocks
+from buildtool.plan.search import front as fronts
+from buildtool.service.pipeline.choose import chosen
+from buildtool.service.pipeline.fronts import points
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.prepare import Prepared
+from buildtool.session import Session
+
+FEW = Space(steps=(1, 2), hand_offs=(1,))
+
+
+class Placed(NamedTuple):
+    """One sequence of regions: its least arena, its work, and the cost of its calls, without copies."""
+
+    arena: int
+    work: int
+    calls: float
+
+
+def _all_placed(twin, session):
+    """Every plan of the space."""
+    sequences = [[()]]
+    for end in range(1, len(twin.running) + 1):
+        made = (
+            (before, r) for i in range(end) for before in sequences[i] for r in twin.regions(i, end, False)
+        )
+        sequences.append([(*before, region) for before, region in made])
+    model, options = _model(twin), {"strategy": "test", "in_place": twin.in_place, "session": session}
+    found = []
+    for regions in sequences[-1]:
+        timeline = Timeline.of(twin.graph, regions, twin.image)
+        plan = assemble(timeline, twin.target, twin.kernels, **options)
+        found.append(Placed(plan.arena_bytes, plan.macs, model.regions(regions, twin.image)))
+    return found
+
+
+def _model(twin):
+    """What the calls of regions cost."""
+    return CostModel(twin.graph, twin.kernels, twin.target.costs)
+
+
+def _compare(graph, target, image, in_place):
+    session = Session()
+
+    def prepared(**limits):
+        options = PlanOptions(image=Image(image), in_place=InPlace(in_place), **limits)
+        return Prepared("", (graph,), target, options, bounded=False, session=session)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks, "STEPS", FEW.steps)
+        patch.setattr(fronts, "HAND_OFFS", FEW.hand_offs)
+        try:
+            front = points(prepared(), None)
+        except UsageError:  # an image that several operators read
+            return
+        twin = Twin(graph, target, image, in_place, FEW)
+        every, model = _all_placed(twin, session), _model(twin)
+        listed = [(p.plan.arena_bytes, p.plan.macs) for p in front]
+        assert listed == undominated((p.arena, p.work) for p in every)
+        for point in front:
+            alike = (p for p in every if p.work <= point.plan.macs and p.arena <= point.plan.arena_bytes)
+            assert model.regions(point.plan.regions, image) <= min(p.calls for p in alike)
+        least = min(p.arena for p in every)
+        assert chosen(prepared(objective=Objective.RAM))[1].arena_bytes == least
+        sizes = {p.arena + more for p in every for more in (-1, 0, 1)}
+        for ram in sorted(size for size in sizes if size > 0):
+            if ram < least:
+                with pytest.raises(PlanError, match=rf"requires {least} bytes.* {least - ram} too many"):
+                    chosen(prepared(ram=ram))
+                continue
+            plan = chosen(prepared(ram=ram))[1]
+            assert plan.arena_bytes <= ram
+            assert model.regions(plan.regions, image) <= min(p.calls for p in every if p.arena <= ram)
+            assert plan.cost <= min(
+                (p.plan.cost for p in front if p.plan.arena_bytes <= ram), default=math.inf
+            )
+
+
+targets = st.builds(
+    make_target, scratch=st.sampled_from(["0", "5 * cin", "40 * ow"]), alignment=st.sampled_from([1, 4, 16])
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=3)
+@given(networks(2, 3), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
+def test_limits_and_fronts_of_small_networks_are_those_of_all_their_placed_plans(
+    graph, target, image, in_place
+):
+    _compare(graph, target, image, in_place)
+
+
+@pytest.mark.slow
+@settings(derandomize=True, deadline=None, max_examples=8)
+@given(networks(3, 3), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
+def test_limits_and_fronts_of_networks_are_those_of_all_their_placed_plans(graph, target, image, in_place):
+    _compare(graph, target, image, in_place)
+
+
+def _chain():
+    """Each output may lie over its input, somewhat lower; a resident image cannot move out of the way."""
+    net = Net((1, 8, 8, 4))
+    x = net.inputs[0]
+    for _ in range(3):
+        x = net.depthwise(x)
+    return net.graph(x)
+
+
+def _left_out():
+    """A strip leaves out the last column of the first convolution, and needs less scratch without it."""
+    net = Net((1, 6, 6, 2))
+    x = net.conv(net.inputs[0], 4)
+    return net.graph(net.depthwise(x, (3, 3), (2, 2), Pad()))
+
+
+def _repeated():
+    """The least memory takes more than twice the work."""
+    net = Net((1, 9, 9, 2))
+    x = net.conv(net.inputs[0], 24, (5, 5), (1, 1), Pad(2, 2, 2, 2))
+    return net.graph(net.conv(x, 1, (5, 5), (1, 1), Pad(2, 2, 2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("make", "image"), [(_chain, "resident"), (_left_out, "stream"), (_repeated, "stream")]
+)
+def test_limits_and_fronts_where_placing_repeating_or_leaving_out_decides(make, image):
+    _compare(make(), make_target(scratch="40 * ow"), image, "rows")
