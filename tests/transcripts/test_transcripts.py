@@ -78,8 +78,8 @@ def sessions() -> list[object]:
 @pytest.mark.parametrize("path", sessions())
 def test_session(path: Path, tmp_path: Path) -> None:
     programs = Path(sys.executable).parent
-    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    env = os.environ | {"PATH": path, "COLUMNS": "200"}  # tables as wide as they are
+    programs_first = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    env = os.environ | {"PATH": programs_first, "COLUMNS": "200"}  # tables as wide as they are
     commands = parse(path.read_text())
     assert commands
     for command in commands:
