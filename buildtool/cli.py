@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
-import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from buildtool.errors import BuildtoolError, UsageError, to_data
+from buildtool import console
+from buildtool.errors import BuildtoolError, InternalError, UsageError
 from buildtool.options import arguments
 from buildtool.options.spelling import spelled, spelled_name
-from buildtool.schema import SCHEMA
+from buildtool.outfiles import write as write_files
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from buildtool.schema.plans import PlanAnswer
     from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
 
+INTERNAL = 70  # the exit status of a fault of ours (EX_SOFTWARE of sysexits.h)
 Result = tuple[Mapping[str, object], str, int]  # the answer, its text, the exit status
 
 
@@ -65,7 +64,7 @@ def _emit_plan(args: argparse.Namespace) -> Result:
     answer: TflmAnswer = _ask(args, "tflm")
     out = Path(args.out)
     (data,) = answer["files"].values()
-    written = _write({out.name: data}, out.parent)
+    written = write_files({out.name: data}, out.parent)
     return {**answer, "files": written}, tflm.text(answer, args.out), 0
 
 
@@ -82,7 +81,7 @@ def build(args: argparse.Namespace) -> Result:
     from buildtool.report import build as report
 
     answer: BuildAnswer = _ask(args)
-    written = _write(answer["files"], Path(args.out))
+    written = write_files(answer["files"], Path(args.out))
     return {**answer, "files": written}, report.text(answer, args.out, written), 0
 
 
@@ -94,7 +93,7 @@ def sizes(args: argparse.Namespace) -> Result:
     answer: SizesAnswer = _ask(args)
     text = "\n".join([report.text(answer["sizes"], answer["stacks"]), *estimate.note_lines(answer["note"])])
     files = {**answer["files"], "sizes.txt": (text + "\n").encode()}
-    written = _write(files, Path(args.out)) if args.out else []
+    written = write_files(files, Path(args.out)) if args.out else []
     return {**answer, "files": written}, text, 0
 
 
@@ -139,7 +138,7 @@ def zoo(args: argparse.Namespace) -> Result:
     answer: ZooAnswer | ZooFile = _ask(args)
     if "networks" in answer:
         return answer, lists.zoo(answer), 0
-    written = _write(answer["files"], Path(args.out or "."))
+    written = write_files(answer["files"], Path(args.out or "."))
     return {**answer, "files": written}, f"written: {', '.join(written)}", 0
 
 
@@ -151,7 +150,7 @@ def arena(args: argparse.Namespace) -> Result:
     solved, written = list(answer["files"].values()), list[str]()
     if args.out and solved:
         out = Path(args.out)
-        written = _write({out.name: solved[0]}, out.parent)
+        written = write_files({out.name: solved[0]}, out.parent)
     return {**answer, "files": written}, report.text(answer), 0 if solved else 1
 
 
@@ -177,84 +176,70 @@ def _ask(args: argparse.Namespace, kind: str = "") -> Any:
         raise located.restored(error) from None
 
 
-def _write(files: Mapping[str, bytes], folder: Path) -> list[str]:
-    """Writes files below `folder`, each one whole or not at all; their names.
-
-    They get their names once all of them are there: a full disk leaves what was there before.
-    """
-    parts: dict[Path, Path] = {}
-    try:
-        for name, data in files.items():
-            path = folder / name
-            with _writing(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                parts[path] = path.with_name(path.name + ".part")
-                parts[path].write_bytes(data)
-        for path, part in parts.items():
-            with _writing(path):
-                part.replace(path)
-    finally:
-        for part in parts.values():
-            with contextlib.suppress(OSError):
-                part.unlink(missing_ok=True)
-    return sorted(files)
-
-
-@contextlib.contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """What the system refuses is an error about `path`."""
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"cannot write: {error.strerror}", path=str(path)) from None
-
-
 # ---- the command ---------------------------------------------------------------------------------
 
 
-def _plain(value: object) -> object:
-    """For JSON: what is bytes is left out, and keys are text."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items() if not isinstance(item, bytes)}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _as_json(value: object) -> str:
-    return json.dumps(_plain(value), indent=2, sort_keys=True)
-
-
 def run(argv: Sequence[str]) -> int:
-    """Runs one command line; the exit status: 0, 1 for an error, 2 for a usage error.
+    """Runs one command line; the exit status: 0, 1 for an error, 2 for a usage error, 70 for a fault of ours.
 
     An error goes to standard error; with --json it is the answer, on standard output.
     """
     try:
-        args = arguments.parse(argv)
+        from buildtool.report.table import folded, width
+
+        width.set(console.width())
+        args = _parsed(argv)
         answer, text, status = _COMMANDS[args.command](args)
-        print(_as_json(answer) if args.json else text, flush=True)
+        console.write(console.as_json(answer) if args.json else folded(text))
         return status
-    except BuildtoolError as error:
-        if "--json" in argv:
-            print(_as_json({"schema": SCHEMA, "error": to_data(error)}), flush=True)
-        else:
-            print(error.message(spelled, spelled_name), file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        told = console.report(error, argv)
+        if isinstance(told, InternalError):
+            return INTERNAL
+        return 2 if isinstance(told, UsageError) else 1
+
+
+def _parsed(argv: Sequence[str]) -> argparse.Namespace:
+    """The arguments; help and version are printed here."""
+    try:
+        return arguments.parse(argv)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise console.unwritable(error) from None
 
 
 def main() -> NoReturn:
     """The console script."""
     try:
-        status = run(sys.argv[1:])
-        sys.stdout.flush()
+        console.prepare()
+        status = _finished(sys.argv[1:])
     except BrokenPipeError:
         # Who reads our output has enough; the interpreter must not flush into the pipe once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        console.silence()
         status = 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
     sys.exit(status)
+
+
+def _finished(argv: Sequence[str]) -> int:
+    """The exit status, once all that was printed (help and version, too) has gone out."""
+    try:
+        status = run(argv)
+    except SystemExit as ended:  # argparse has printed what was asked for
+        status = ended.code if isinstance(ended.code, int) else 0
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        console.report(console.unwritable(error), [])
+        return 1
+    return status
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -156,6 +158,58 @@ class UsageError(BuildtoolError):
     """An option or a name given by the user is wrong."""
 
     code = "USAGE"
+
+
+class MachineError(BuildtoolError):
+    """The machine refuses something: its disk is full, its memory is too small, a file may not be read."""
+
+    code = "MACHINE"
+
+
+class InternalError(BuildtoolError):
+    """A fault of buildtool's own; `trace` says where, for whoever mends it ("": not known here)."""
+
+    code = "INTERNAL"
+    trace = ""
+
+
+# What the system may refuse to anybody: then it is no fault of ours.
+_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+_REFUSALS = frozenset(
+    (
+        *(errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE),
+        *(errno.ENOMEM, errno.EAGAIN, errno.EIO, errno.ELOOP, errno.ETXTBSY, *_FULL),
+    )
+)
+
+
+def from_exception(error: BaseException) -> BuildtoolError:
+    """The error that tells of any exception: itself, what the machine refused, or a fault of ours."""
+    if isinstance(error, BuildtoolError):
+        return error
+    if isinstance(error, MemoryError):
+        hint = "a machine with more memory, or a smaller network"
+        return MachineError("this takes more memory than there is", hint=hint)
+    no_folder = isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror)
+    if isinstance(error, OSError) and (error.errno in _REFUSALS or no_folder):
+        path = error.filename if isinstance(error.filename, str) else ""
+        full = error.errno in _FULL or no_folder
+        hint = "free space there, or name another folder for temporary files (TMPDIR)" if full else ""
+        return MachineError(f"the system refuses: {error.strerror}", path=path, hint=hint)
+    return _internal(error)
+
+
+def _internal(error: BaseException) -> InternalError:
+    import traceback  # costs start-up time, and is for faults alone
+
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({os.path.basename(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""  # noqa: PTH119
+    found = InternalError(
+        f"internal error: {type(error).__name__}: {error}{where}",
+        hint="this is an error in buildtool: please report it with all of this, and the model if you may",
+    )
+    found.trace = "".join(traceback.format_exception(error))
+    return found
 
 
 def to_data(error: BuildtoolError) -> ErrorData:

@@ -245,11 +245,8 @@ def test_validate_takes_a_users_input_and_tells_a_difference(
 
     monkeypatch.setattr(validation, "reference", wrong)
     assert cli.run(words) == 1
-    assert (
-        capsys.readouterr()
-        .out.splitlines()[-1]
-        .startswith("DIFFERENT by up to 1; first in input 0 at #12 SOFTMAX")
-    )
+    said = "DIFFERENT by up to 1: 1 input, 0 equal, 1 differs in 12 values; first in input 0 at #12 SOFTMAX"
+    assert said in " ".join(capsys.readouterr().out.split())
 
 
 def test_the_installed_command_is_this_one() -> None:
@@ -267,25 +264,147 @@ def test_what_follows_two_dashes_is_no_option() -> None:
         arguments.parse(["plan", "--boadr", "host", "--", "--net.tflite"])
 
 
-def test_a_full_disk_leaves_the_files_that_were_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["build", "ds_cnn", "--board", "host", "--out", str(tmp_path)]
-    (tmp_path / "ds_cnn.c").write_text("old")
-    written: list[Path] = []
+# ---- streams, and faults of ours ---------------------------------------------------------------------
 
-    def write(path: Path, data: bytes) -> int:
-        with path.open("wb") as file:
-            written.append(path)
-            if len(written) == 4:
-                file.write(data[:10])
-                raise OSError(28, "No space left on device")
-            return file.write(data)
 
-    answer = {"files": dict.fromkeys(("ds_cnn.c", "a.h", "kernels/b.h", "d.bin", "e.elf"), b"new" * 10)}
-    monkeypatch.setattr(cli, "_ask", lambda _args: answer)
-    monkeypatch.setattr(Path, "write_bytes", write)
+def shell(line: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """The command line with the `buildtool` of these tests as $BUILDTOOL."""
+    with_command = {**os.environ, "BUILDTOOL": " ".join(COMMAND), **env}
+    return subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=with_command, check=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("$BUILDTOOL boards > /dev/full", "No space left on device"),
+        ("$BUILDTOOL boards --json > /dev/full", "No space left on device"),
+        ("$BUILDTOOL --help > /dev/full", "No space left on device"),
+        ("$BUILDTOOL boards >&-", "standard output is closed"),
+        ("$BUILDTOOL boards --json >&- <&-", "standard output is closed"),
+        ("$BUILDTOOL nothing --json >&-", "unknown command 'nothing' [USAGE]"),
+    ],
+)
+def test_an_answer_that_nobody_can_take_is_an_error(line: str, says: str) -> None:
+    done = shell(line)
+    assert done.returncode == (2 if "nothing" in line else 1)
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+
+
+def test_with_closed_streams_files_are_written_and_errors_go_nowhere_else(tmp_path: Path) -> None:
+    assert shell(f"$BUILDTOOL zoo ds_cnn --out {tmp_path} >&- 2>&- <&-").returncode == 1
+    assert (tmp_path / "ds_cnn.tflite").read_bytes() == zoo.build("ds_cnn")
+    done = shell("$BUILDTOOL nothing 2>&-")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+
+
+def test_names_that_the_output_has_no_characters_for_are_escaped(tmp_path: Path) -> None:
+    (tmp_path / "n\u00e4tz.tflite").write_bytes(zoo.build("ds_cnn"))
+    for env in (
+        {"PYTHONIOENCODING": "ascii"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    ):
+        done = shell(f"cd {tmp_path} && $BUILDTOOL plan n*.tflite -b host --strategy layerwise", **env)
+        assert done.returncode == 0, done.stderr
+        assert "tz on host: layerwise" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--json"], ["plan", "--json", "--nope"], ["plan", NET, "--json", "--board"], ["nothing", "--json"],
+     ["boards", "--json=3"], ["zoo", NET, "--json", "--out", "/dev/null/x"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_with_json_every_error_is_one_document(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(words) == 2
-    assert "d.bin: error: cannot write: No space left on device" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["ds_cnn.c"]
-    assert (tmp_path / "ds_cnn.c").read_text() == "old"
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert json.loads(out)["error"]["code"] == "USAGE"
+
+
+def test_behind_two_dashes_json_is_a_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["plan", "-b", "host", "--", "--json"]) == 2
+    assert "no model file and no zoo network is called '--json'" in capsys.readouterr().err
+
+
+def test_a_fault_of_ours_says_what_was_asked_and_how_to_report_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_request: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("buildtool.service.handle", fail)
+    assert cli.run(["boards"]) == cli.INTERNAL == 70
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert lines[0].startswith("error: internal error: KeyError: 'lost' (test_cli.py:")
+    assert "please report it" in lines[1]
+    assert lines[2] == "  asked: buildtool boards"
+    assert "KeyError: 'lost'" in lines[-1]
+    assert cli.run(["boards", "--json"]) == 70
+    out, err = capsys.readouterr()
+    answer = json.loads(out)
+    assert (err, answer["error"]["code"]) == ("", "INTERNAL")
+    assert answer["report"]["asked"] == "buildtool boards --json"
+    assert "KeyError: 'lost'" in answer["report"]["traceback"][-1]
+
+
+@pytest.mark.parametrize(
+    ("refused", "says"),
+    [
+        (OSError(28, "No space left on device", "/tmp/x.o"), "/tmp/x.o: error: the system refuses: No space"),
+        (PermissionError(13, "Permission denied", "/a"), "/a: error: the system refuses: Permission denied"),
+        (MemoryError(), "error: this takes more memory than there is [MACHINE]"),
+        (FileNotFoundError(2, "No usable temporary directory found in ['/x']"), "(TMPDIR)"),
+    ],
+    ids=["disk", "permission", "memory", "no folder"],
+)
+def test_what_the_machine_refuses_is_no_fault_of_ours(
+    refused: Exception, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_request: object) -> None:
+        raise refused
+
+    monkeypatch.setattr("buildtool.service.handle", fail)
+    assert cli.run(["boards"]) == 1
+    assert says in capsys.readouterr().err
+
+
+def test_ops_of_a_network_are_those_that_it_has_with_their_number(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["ops", NET, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {row["operator"]: row["count"] for row in answer["operators"]} == {
+        **{"CONV_2D": 5, "DEPTHWISE_CONV_2D": 4, "FULLY_CONNECTED": 1},
+        **{"AVERAGE_POOL_2D": 1, "SOFTMAX": 1, "RESHAPE": 1},
+    }
+    assert cli.run(["ops", "nothing"]) == 2
+
+
+@pytest.mark.parametrize("columns", ["", "80", "100"])
+def test_lists_keep_to_the_terminal(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for words in (["ops"], ["boards"], ["zoo"], ["plan", NET, "-b", "cortex-m4", "--strategy", "layerwise"]):
+        assert cli.run(words) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= int(columns or 110), words
+
+
+def test_a_network_of_no_operators_ends_like_any_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from flatfiles import FileTensor
+    from samplefiles import Sheet
+
+    sheet = Sheet()
+    x = sheet.add(FileTensor((1, 4)))
+    path = tmp_path / "nothing.tflite"
+    path.write_bytes(sheet.bytes([x], [x]))
+    for board in ("host", "xcore"):
+        words = ["plan", str(path), "-b", board]
+        for more in ([], ["--objective", "ram"]):
+            assert cli.run([*words, *more]) == 0
+            assert cli.run([*words, *more, "--ram", "8"]) == 1
+            assert "requires 16 bytes" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import allowedskips
@@ -11,7 +12,7 @@ import pytest
 from paths import ROOT
 
 SET_UP_FILES = ["dev", "requirements.txt", "pyproject.toml", "setup.py", "buildtool/plan/place/search.c"]
-REAL = "bash cat chmod echo env flock grep head id mkdir mv rm sed sh sha256sum sleep tail true"
+REAL = "bash cat chmod echo env find flock grep head id mkdir mv rm sed sh sha256sum sleep tail true"
 HANG_SECONDS = 600  # ends a call that never would, and says nothing of how long one takes
 WANTED = "clang-19 lld-19 libclang-rt-19-dev qemu-system-arm qemu-system-misc gcc"
 EXTRAS = "gcc-arm-none-eabi chromium chromium-driver bazel-bootstrap"
@@ -70,8 +71,10 @@ class Machine:
         self.root = home / "checkout"
         self.bin = home / "bin"
         self.calls_file = home / "calls"
+        self.lists = home / "lists"
         self.root.mkdir()
         self.bin.mkdir()
+        (self.lists / "partial").mkdir(parents=True)
         for name in SET_UP_FILES:
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.root / name)
@@ -84,6 +87,7 @@ class Machine:
             "BIN": str(self.bin),
             "CALLS": str(self.calls_file),
             "FAKE": str(self.fake_file),
+            "DEV_APT_LISTS": str(self.lists),
             "OFFERED": f"clang-16 lld-16 {WANTED} clang-22 python3-venv {EXTRAS}",
         }
 
@@ -247,6 +251,41 @@ def test_lists_are_updated_only_when_they_know_no_package(machine: Machine) -> N
     assert machine.dev("true", OLD_LISTS="yes").returncode == 0
     verbs = [call.split()[-1] for call in machine.calls() if call.startswith("apt-get")]
     assert verbs == ["update", "gcc"]
+
+
+def test_old_lists_are_updated_once_before_a_clang_is_chosen_from_them(machine: Machine) -> None:
+    machine.add("python3", PYTHON)
+    machine.add_apt()
+    (machine.bin / "id").unlink()
+    machine.add("id", "#!/bin/sh\necho 0\n")
+    week_ago = time.time() - 7 * 86400
+    os.utime(machine.lists / "partial", (week_ago, week_ago))
+    assert machine.dev("true").returncode == 0
+    verbs = [call.split()[-1] for call in machine.calls() if call.startswith("apt-get")]
+    assert verbs == ["update", "gcc"]
+
+
+def test_old_lists_serve_where_they_cannot_be_updated(machine: Machine) -> None:
+    machine.add("python3", PYTHON)
+    machine.add_apt()
+    machine.add("apt-get", APT_GET.replace("*update) :", "*update) exit 100 :"))
+    (machine.bin / "id").unlink()
+    machine.add("id", "#!/bin/sh\necho 0\n")
+    week_ago = time.time() - 7 * 86400
+    os.utime(machine.lists / "partial", (week_ago, week_ago))
+    done = machine.dev("true")
+    assert done.returncode == 0, done.stderr
+    assert "the old ones are used" in done.stderr
+
+
+def test_a_folder_that_may_not_be_written_is_said_plainly(machine: Machine) -> None:
+    machine.add_tools()
+    (machine.root / ".venv").write_text("")  # in the way, for root too, whom no permission stops
+    done = machine.dev("true")
+    assert done.returncode == 1
+    assert "cannot be written" in done.stderr
+    assert "rm:" not in done.stderr and "mkdir:" not in done.stderr
+    assert machine.calls() == []
 
 
 def test_a_missing_venv_module_comes_from_apt(machine: Machine) -> None:

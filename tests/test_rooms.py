@@ -52,6 +52,8 @@ ORDER = (
     "service",
     "report",
     "integrate",
+    "outfiles",
+    "console",
     "cli",
     "__main__",
 )

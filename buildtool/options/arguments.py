@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -98,7 +99,13 @@ COMMANDS = (
     ),
     Command("validate", "validate", "Builds, runs, and compares with the reference.", ("model",)),
     Command("profile", "profile", "Builds, runs, and counts the instructions of every layer.", ("model",)),
-    Command("ops", "ops", "Lists the operators that are supported, with their kernels."),
+    Command(
+        "ops",
+        "ops",
+        "Lists the operators that are supported, or those of a network, with their kernels on every board.",
+        ("model",),
+        optional=("model",),
+    ),
     Command("boards", "boards", "Lists the boards."),
     Command(
         "zoo",
@@ -153,6 +160,11 @@ def _unknown(command: str, name: str, known: list[str]) -> UsageError:
 
 class _Parser(argparse.ArgumentParser):
     """argparse with our errors: one line in the one style, with suggestions."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Help or version; unlike argparse's own, it tells of what cannot be written."""
+        if message:
+            print(message, end="", file=file or sys.stderr, flush=True)
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"see '{self.prog} --help'")

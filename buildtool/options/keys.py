@@ -166,7 +166,7 @@ KEYS: tuple[Option, ...] = (
         "MODEL",
         "A .tflite or .onnx file, or a network of `buildtool zoo`.",
         location,
-        (*PLANNED, "describe", "zoo", "tflm"),
+        (*PLANNED, "describe", "zoo", "tflm", "ops"),
         Group.OTHER,
         suffixes=MODEL_SUFFIXES,
     ),

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+from string import ascii_uppercase
+
 from buildtool.report.table import Cell, table
 from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer
 
 
 def ops(answer: OpsAnswer) -> str:
-    """Every operator, with its kernels on each group of boards that have the same."""
+    """Every operator with its kernels, best first; boards with the same kernels throughout are one group."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for board in answer["boards"]:
         kernels = tuple(row["kernels"][board] for row in answer["operators"])
         groups.setdefault(kernels, []).append(board)
-    rows = [
-        [row["operator"], *(column[i] or "not supported" for column in groups)]
-        for i, row in enumerate(answer["operators"])
-    ]
-    return table(["operator", *map(", ".join, groups.values())], rows)
+    rows: list[list[Cell]] = []
+    for i, row in enumerate(answer["operators"]):
+        found: dict[str, list[str]] = {}
+        for letter, column in zip(ascii_uppercase, groups, strict=False):
+            found.setdefault(column[i] or "not supported", []).append(letter)
+        own: list[Cell] = [row["operator"], *([] if row["count"] is None else [row["count"]])]
+        for kernels_of, letters in found.items():
+            where = "all" if len(letters) == len(groups) else " ".join(letters)
+            rows.append([*own, where, kernels_of])
+            own = ["", *([] if row["count"] is None else [None])]
+    counted = any(row["count"] is not None for row in answer["operators"])
+    titles = ["operator", *(["number"] if counted else []), "boards", "kernels"]
+    named = zip(ascii_uppercase, map(", ".join, groups.values()), strict=False)
+    legend = table(["", "boards"], list(named))
+    return f"{table(titles, rows)}\n\n{legend}"
 
 
 def boards(answer: BoardsAnswer) -> str:

@@ -1,12 +1,21 @@
-"""Plain aligned tables: text to the left, numbers to the right with thousands separated."""
+"""Plain aligned tables: text to the left, numbers to the right with thousands separated.
+
+A table that is wider than `width` characters has its widest cells, titles among them, in several lines.
+"""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
+from contextvars import ContextVar
+from itertools import zip_longest
 
 from buildtool.schema.runs import Run
 
 Cell = str | int | float | None
+WIDTH = 110  # characters, of output that goes to no terminal
+LONGEST_WORDS = (24, 12, 6)  # characters of a word that is not broken, in ever narrower tables
+width: ContextVar[int] = ContextVar("width", default=WIDTH)
 
 
 def cell(value: Cell) -> str:
@@ -30,20 +39,83 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence
     body = [*rows, *([total] if total else [])]
     numeric = [any(isinstance(row[i], int | float) for row in body) for i in range(len(titles))]
     texts = [[cell(value) for value in row] for row in body]
-    widths = [max(len(row[i]) for row in [list(titles), *texts]) for i in range(len(titles))]
+    columns = [[list(titles)[i], *(row[i] for row in texts)] for i in range(len(titles))]
+    widths = _fitted(columns, numeric, width.get())
+
+    def lines(row: Sequence[str]) -> str:
+        cells = [_wrapped(text, n) for text, n in zip(row, widths, strict=True)]
+        return "\n".join(map(line, zip_longest(*cells, fillvalue="")))
 
     def line(row: Sequence[str]) -> str:
         parts = (
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(row, widths, numeric, strict=True)
+            text.rjust(n) if right else text.ljust(n)
+            for text, n, right in zip(row, widths, numeric, strict=True)
         )
         return "  ".join(parts).rstrip()
 
-    rule = "  ".join("-" * width for width in widths)
-    lines = [line(titles), rule, *map(line, texts)]
+    rule = "  ".join("-" * n for n in widths)
+    made = [lines(titles), rule, *map(lines, texts)]
     if total:
-        lines.insert(len(lines) - 1, rule)
-    return "\n".join(lines)
+        made.insert(len(made) - 1, rule)
+    return "\n".join(made)
+
+
+def _fitted(columns: Sequence[Sequence[str]], numeric: Sequence[bool], most: int) -> list[int]:
+    """Columns' widths: as wide as their texts, or narrower where the table would be wider than `most`.
+
+    A column is as wide as its longest word, unless that is too much; numbers are never broken.
+    """
+    widths = [max(map(len, texts)) for texts in columns]
+    for longest in LONGEST_WORDS:
+        least = [
+            max(
+                len(word) if right else min(len(word), longest)
+                for text in texts
+                for word in text.split() or [""]
+            )
+            for texts, right in zip(columns, numeric, strict=True)
+        ]
+        while sum(widths) + 2 * (len(widths) - 1) > most:
+            # of the columns that can give way, the widest
+            room = [i for i, (have, need) in enumerate(zip(widths, least, strict=True)) if have > need]
+            if not room:
+                break
+            widths[max(room, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def _wrapped(text: str, most: int) -> list[str]:
+    if len(text) <= most:
+        return [text]
+    return textwrap.wrap(text, most)
+
+
+def folded(text: str) -> str:
+    """Lines of prose that are too wide, in several lines; tables stay as they are.
+
+    What follows a label ("weights  80 bytes") goes on below itself.
+    """
+    return "\n".join(_folded(line, width.get()) for line in text.split("\n"))
+
+
+def _folded(line: str, most: int) -> str:
+    indent = len(line) - len(line.lstrip())
+    parts = [part for part in line[indent:].split("  ") if part]
+    if len(line) <= most or len(parts) > 2 or indent >= most // 2:
+        return line
+    hang = line.index(parts[1].strip(), indent + len(parts[0])) if len(parts) == 2 else indent + 2
+    hang = hang if hang < most // 2 else indent + 2
+    head = line[:hang] if len(parts) == 2 else " " * indent
+    rest = line[len(head) :]
+    wrap = textwrap.wrap(
+        rest,
+        most,
+        initial_indent=head,
+        subsequent_indent=" " * hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(wrap)
 
 
 def shorten(text: str, width: int) -> str:

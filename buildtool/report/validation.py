@@ -27,7 +27,12 @@ def verdict(answer: ValidationAnswer) -> str:
     """One line: EQUAL, or how different, and where first."""
     if answer["exact"]:
         return "EQUAL to the bit"
-    line = f"DIFFERENT by up to {answer['max_abs_diff']}"
+    inputs, equal = answer["inputs"], answer["inputs_equal"]
+    wrong = inputs - equal
+    line = (
+        f"DIFFERENT by up to {answer['max_abs_diff']}: {count(inputs, 'input')}, {equal} equal, "
+        f"{wrong} {'differs' if wrong == 1 else 'differ'} in {count(answer['elements_different'], 'value')}"
+    )
     first = answer["first_difference"]
     if first is None:
         return line

@@ -76,14 +76,18 @@ class BoardsAnswer(TypedDict):
 
 
 class OperatorKernels(TypedDict):
-    """An operator; `kernels`: by board, the names of its kernels, or how it runs without one."""
+    """An operator; `kernels`: by board, the names of its kernels, or how it runs without one.
+
+    `count`: how many of them the model has, None where none was given.
+    """
 
     operator: str
+    count: int | None
     kernels: dict[str, str]
 
 
 class OpsAnswer(TypedDict):
-    """The supported operators on the cores of all boards."""
+    """The supported operators on the cores of all boards; of a model, those that it has."""
 
     boards: list[str]
     operators: list[OperatorKernels]

@@ -37,11 +37,17 @@ class DifferenceAnswer(TypedDict):
 
 
 class ValidationAnswer(Run):
-    """A run compared with the reference; `output_values`: different values among the outputs' bytes."""
+    """A run compared with the reference.
+
+    `output_values`: different values among the outputs' bytes, over all inputs; `inputs_equal`: inputs for
+    which every tensor is as it should be; `elements_different`: of all tensors and inputs together.
+    """
 
     reference: str
     tensors_compared: int
     output_values: int
+    inputs_equal: int
+    elements_different: int
     max_abs_diff: int
     first_difference: DifferenceAnswer | None
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from typing import Any
 
 from buildtool import wire
-from buildtool.errors import BuildtoolError, ToolError
+from buildtool.errors import InternalError, ToolError, from_exception
 from buildtool.session import Session
 
 
@@ -20,15 +19,12 @@ def _respond(message: dict[str, Any], session: Session) -> dict[str, Any]:
         if not isinstance(request, dict):
             raise ToolError("a message holds no request")
         return {"protocol": wire.PROTOCOL, "answer": handle(request, session)}
-    except BuildtoolError as error:
-        return wire.error_message(error)
     except Exception as error:
-        # Our own fault: the trace goes to whoever watches, the client gets an error and goes on.
-        traceback.print_exc()
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{os.path.basename(last.filename)}:{last.lineno}"  # noqa: PTH119 (a frame's name, no file)
-        text = f"internal error: {type(error).__name__}: {error} ({where})"
-        return wire.error_message(ToolError(text, hint="this is an error in buildtool: please report it"))
+        told = from_exception(error)
+        if isinstance(told, InternalError):
+            # Our own fault: the trace goes to whoever watches, the client gets an error and goes on.
+            print(told.trace, file=sys.stderr, flush=True)
+        return wire.error_message(told)
 
 
 def main() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -38,14 +39,21 @@ def answer(request: r.Request, session: Session) -> dict[str, Any]:
     return {**_HANDLERS[type(request)](request, session), "schema": SCHEMA}
 
 
-def ops(_request: r.Ops, _session: Session) -> OpsAnswer:
+def ops(request: r.Ops, session: Session) -> OpsAnswer:
     """Which operators run, and by which kernel, on the cores of every known board."""
     from buildtool.graph.types import ALIAS_KINDS, OpKind
+    from buildtool.service.pipeline.models import load_model, read_graph
     from buildtool.target.registry import board_names, load_target
 
+    of_model: Counter[OpKind] | None = None
+    if request.model is not None:
+        source, _ = read_graph(load_model(request.model), session)
+        of_model = Counter(op.kind for op in source.ops)
     targets = [load_target(name) for name in board_names()]
     table: list[OperatorKernels] = []
     for kind in OpKind:
+        if of_model is not None and kind not in of_model:
+            continue
         kernels: dict[str, str] = {}
         for target in targets:
             names = [k.name for k in target.kernels if k.op == kind]
@@ -56,7 +64,8 @@ def ops(_request: r.Ops, _session: Session) -> OpsAnswer:
             else:
                 note = ", ".join(names)
             kernels[target.board.name] = note
-        table.append({"operator": str(kind), "kernels": kernels})
+        count = None if of_model is None else of_model[kind]
+        table.append({"operator": str(kind), "count": count, "kernels": kernels})
     return {"boards": [t.board.name for t in targets], "operators": table}
 
 

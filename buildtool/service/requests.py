@@ -33,9 +33,10 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Ops:
-    """Which operators run, and by which kernel, on every known board."""
+    """Which operators run, and by which kernel, on every known board; with `model`, those that it has."""
 
     kind: ClassVar[str] = "ops"
+    model: Named | None = None
 
 
 @dataclass(frozen=True)
@@ -365,7 +366,7 @@ def _describe(values: _Values) -> Describe:
 
 
 _KINDS: dict[str, Callable[[_Values], Request]] = {
-    "ops": lambda values: Ops(),
+    "ops": lambda values: Ops(values.model() if "model" in values.given else None),
     "boards": lambda values: Boards(),
     "zoo": _zoo,
     "plan": lambda values: Plan(*values.planning(), compare=values.get("compare", False)),

@@ -57,6 +57,29 @@ Table = dict[str, object]
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _ADDRESS_END = 1 << 32
+_MOST = 1 << 48  # of any number in a board's file: bytes, hertz, or either a second
+_LEAST_VECTOR_BITS, _MOST_VECTOR_BITS = 32, 1 << 16
+_MOST_FILE_BYTES = 1 << 20
+_MOST_EXTENDED = 16  # files, one by another
+_MOST_SHOWN = 60  # characters of a wrong value in a message
+# Flags with which a compiler prints something, or stops, in place of making an object.
+_NO_OBJECT = frozenset(
+    (
+        "-E",
+        "-S",
+        "-M",
+        "-MM",
+        "-c",
+        "-o",
+        "-###",
+        "-fsyntax-only",
+        "--version",
+        "--help",
+        "-help",
+        "-emit-llvm",
+    )
+)
+_PRINTS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs", "--analyze", "-cc1")
 _ROLES = ("code", "data", "arena", "weights")
 _TOP = (
     *("extends", "title", "family", "stack_bytes", "reserved_bytes", "alignment", "clock_hz"),
@@ -72,11 +95,33 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 def read_table(path: Path, data: bytes | None = None) -> Table:
     """The file's top-level table; raises TargetError. `data`: its content, where it was read already."""
     try:
-        return tomllib.loads((path.read_bytes() if data is None else data).decode("utf-8"))
+        return tomllib.loads((_read(path) if data is None else data).decode("utf-8"))
     except OSError as error:
         raise TargetError(f"cannot read the board file: {error.strerror}", path=str(path)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError:
+        raise TargetError("not a TOML file: it is nested too deeply", path=str(path)) from None
+    except ValueError as error:  # the decoders' errors are of this kind, and so is a number of 5,000 digits
         raise TargetError(f"not a TOML file: {error}", path=str(path)) from None
+
+
+def _read(path: Path) -> bytes:
+    """The bytes of a board's file; TargetError for what is no plain file, or one that no board needs."""
+    if path.exists() and not path.is_file():
+        raise TargetError("cannot read the board file: it is not a regular file", path=str(path))
+    with path.open("rb") as file:
+        data = file.read(_MOST_FILE_BYTES + 1)
+    if len(data) > _MOST_FILE_BYTES:
+        raise TargetError(f"the board file has more than {_MOST_FILE_BYTES} bytes", path=str(path))
+    return data
+
+
+def _shown(value: object) -> str:
+    """A value as a message has it."""
+    try:
+        words = repr(value)
+    except ValueError:  # Python writes no integer of thousands of digits
+        return "a number of thousands of digits"
+    return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}..."
 
 
 def merge(base: Mapping[str, object], override: Mapping[str, object]) -> Table:
@@ -122,7 +167,7 @@ class _Reader:
         names = tuple(keys)
         for key in table:
             if key not in names:
-                self.fail("", f"unknown key '{where}{key}'", did_you_mean(key, names))
+                self.fail("", f"unknown key {_shown(where + key)}", did_you_mean(key, names))
 
     def need(self, table: Mapping[str, object], key: str, where: str) -> object:
         if key not in table:
@@ -131,25 +176,37 @@ class _Reader:
 
     def table(self, value: object, key: str) -> Table:
         if not isinstance(value, dict):
-            self.fail(key, f"must be a table, not {value!r}", f"write [{key}]")
+            self.fail(key, f"must be a table, not {_shown(value)}", f"write [{key}]")
         return value
 
     def text(self, value: object, key: str) -> str:
         if not isinstance(value, str) or not value:
-            self.fail(key, f"must be a string that is not empty, not {value!r}")
+            self.fail(key, f"must be a string that is not empty, not {_shown(value)}")
+        if not value.isprintable():
+            self.fail(key, f"must be one line without control characters, not {_shown(value)}")
         return value
 
     def texts(self, value: object, key: str) -> tuple[str, ...]:
         if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
-            self.fail(key, f"must be a list of strings, not {value!r}")
-        return tuple(value)
+            self.fail(key, f"must be a list of strings that are not empty, not {_shown(value)}")
+        return tuple(self.text(item, key) for item in value)
+
+    def flags(self, value: object, key: str) -> tuple[str, ...]:
+        """Flags of a compiler that makes an object by them."""
+        flags = self.texts(value, key)
+        for flag in flags:
+            if flag in _NO_OBJECT or flag.startswith(_PRINTS):
+                hint = "leave it out: these flags are for making objects and images"
+                self.fail(key, f"with '{flag}' the compiler makes no object", hint)
+        return flags
 
     def size(self, value: object, key: str) -> int:
         size = parse_size(value)
         if size is None:
-            self.fail(
-                key, f"must be a size, not {value!r}", 'bytes (65536), or a string with K, M or G ("64K")'
-            )
+            hint = 'bytes (65536), or a string with K, M or G ("64K")'
+            self.fail(key, f"must be a size, not {_shown(value)}", hint)
+        if size > _MOST:
+            self.fail(key, f"{_shown(value)} is too large: at most {_MOST:,}")
         return size
 
     def optional(self, table: Mapping[str, object], key: str, default: int) -> int:
@@ -188,7 +245,7 @@ class _Reader:
             toolchains=self.texts(table.get("toolchains", []), "toolchains"),
             emulator=self.emulator(table["emulator"]) if "emulator" in table else None,
             clock_hz=self.optional(table, "clock_hz", 0),
-            note=self.text(table["note"], "note") if "note" in table else "",
+            note=self.note(table["note"]) if "note" in table else "",
             estimate=self.estimate(table["estimate"]) if "estimate" in table else None,
         )
 
@@ -201,15 +258,28 @@ class _Reader:
             name=self.text(self.need(table, "name", "core."), "core.name"),
             isa=self.text(self.need(table, "isa", "core."), "core.isa"),
             families=families,
-            cflags=self.texts(table.get("cflags", []), "core.cflags"),
+            cflags=self.flags(table.get("cflags", []), "core.cflags"),
             defines=self.texts(table.get("defines", []), "core.defines"),
-            vector_bits=self.optional(table, "vector_bits", 0),
+            vector_bits=self.vector_bits(table),
         )
+
+    def note(self, value: object) -> str:
+        """Text of one or more lines, as one line."""
+        return self.text(" ".join(value.split()) if isinstance(value, str) else value, "note")
+
+    def vector_bits(self, table: Table) -> int:
+        bits = self.optional(table, "vector_bits", 0)
+        if bits and (bits < _LEAST_VECTOR_BITS or bits > _MOST_VECTOR_BITS or bits & (bits - 1)):
+            limits = f"{_LEAST_VECTOR_BITS} to {_MOST_VECTOR_BITS}"
+            self.fail("core.vector_bits", f"must be 0 or a power of two from {limits}, not {bits}")
+        return bits
 
     def name(self, name: str, key: str) -> None:
         """Names end up in file names and linker scripts."""
         if not _NAME.fullmatch(name):
-            self.fail(key, f"'{name}' is not a name", "letters, digits, '_', '-' and '.', a letter first")
+            self.fail(
+                key, f"{_shown(name)} is not a name", "letters, digits, '_', '-' and '.', a letter first"
+            )
 
     def memories(self, table: Table) -> tuple[Memory, ...]:
         if not table:
@@ -235,7 +305,7 @@ class _Reader:
 
         kind = self.text(need("kind"), f"{where}.kind")
         if kind not in list(MemoryKind):
-            self.fail(f"{where}.kind", f"'{kind}' is unknown", "known: " + ", ".join(MemoryKind))
+            self.fail(f"{where}.kind", f"{_shown(kind)} is unknown", "known: " + ", ".join(MemoryKind))
         base, size = self.size(need("base"), f"{where}.base"), self.size(need("size"), f"{where}.size")
         if size == 0 or base + size > _ADDRESS_END:
             self.fail(f"{where}.size", f"{size} bytes at {base:#x} are not a 32-bit address range")
@@ -248,7 +318,9 @@ class _Reader:
         roles = {role: self.text(self.need(table, role, "roles."), f"roles.{role}") for role in _ROLES}
         for role, memory in roles.items():
             if memory not in kinds:
-                self.fail(f"roles.{role}", f"there is no memory '{memory}'", did_you_mean(memory, kinds))
+                self.fail(
+                    f"roles.{role}", f"there is no memory {_shown(memory)}", did_you_mean(memory, kinds)
+                )
             if role in ("data", "arena") and kinds[memory] is not MemoryKind.RAM:
                 self.fail(f"roles.{role}", f"memory '{memory}' is {kinds[memory]}; it must be ram")
         return roles
@@ -291,6 +363,8 @@ def resolve(
     `data`: the content of `path`, where it was read already.
     """
     here = path.resolve()
+    if len(seen) > _MOST_EXTENDED:
+        raise TargetError(f"extends: more than {_MOST_EXTENDED} files, one by another", path=str(path))
     if here in seen:
         circle = " -> ".join(p.name for p in (*seen, here))
         raise TargetError(f"extends: the files extend each other: {circle}", path=str(path))
@@ -298,8 +372,8 @@ def resolve(
     base = table.pop("extends", None)
     if base is None:
         return table
-    if not isinstance(base, str) or not base:
-        raise TargetError(f"extends: must be a board's name or a path, not {base!r}", path=str(path))
+    if not isinstance(base, str) or not base or not base.isprintable():
+        raise TargetError(f"extends: must be a board's name or a path, not {_shown(base)}", path=str(path))
     if base.endswith(".toml"):
         base_path: Path | None = path.parent / base
     else:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 from buildtool.errors import TargetError, UnsupportedError
 from buildtool.graph.macs import op_macs
@@ -25,6 +24,7 @@ from buildtool.graph.types import (
     Tensor,
 )
 from buildtool.target.expression import evaluate
+from buildtool.target.taps import taps_met
 from buildtool.target.types import Argument, Core, KernelVariant, Target
 
 _GEOMETRY = ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout")
@@ -85,19 +85,11 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
         rows = first.elements // max(inputs, 1)
         found |= {"batch": 1, "ih": 1, "iw": rows, "cin": inputs, "oh": 1, "ow": rows, "cout": outputs}
     found |= {"pt": pad.top, "pl": pad.left}
-    met = (count for axis in AXES for count in _met(*(found[name] for name in axis)))
+    met = (count for axis in AXES for count in taps_met(*(found[name] for name in axis)))
     return found | dict(zip(_MET, met, strict=True))
 
 
 AXES = (("oh", "ih", "kh", "sh", "dh", "pt"), ("ow", "iw", "kw", "sw", "dw", "pl"))
-
-
-@lru_cache(maxsize=4096)
-def _met(outputs: int, inputs: int, kernel: int, stride: int, dilation: int, pad: int) -> tuple[int, int]:
-    """Taps that meet an input along one axis, and outputs all of whose taps do."""
-    taps = range(0, kernel * dilation, dilation)
-    met = [sum(0 <= i * stride - pad + tap < inputs for tap in taps) for i in range(outputs)]
-    return sum(met), met.count(kernel)
 
 
 def _kernel_window(attrs: ConvAttrs, weights: Tensor, cin: int) -> dict[str, int]:

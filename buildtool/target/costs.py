@@ -28,6 +28,7 @@ from buildtool.errors import TargetError, did_you_mean
 from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import AXES, features
 from buildtool.target.expression import Formula, check, compiled
+from buildtool.target.taps import taps_met
 from buildtool.target.types import Costs, KernelVariant
 
 COST_UNITS = 16  # a cost is a whole number of sixteenths
@@ -103,9 +104,9 @@ def geometry(graph: Graph, op: Op) -> Geometry:
 def part(of: Geometry, axis: int, low: int, high: int, rings: Rings = Rings()) -> Part:  # noqa: B008
     """Outputs [low, high) along an axis; 0: rows, 1: columns; `rings` count for columns."""
     _, _, kernel, stride, _, _ = (getattr(of, name) for name in AXES[axis])
-    ends = {x for x in range(low + 1, high) if rings.output and x % rings.output == 0}
+    ends = set(_multiples(low + 1, high, rings.output))
     if rings.input and kernel == stride == 1:
-        ends |= {x for x in range(low + 1, high) if x % rings.input == 0}
+        ends |= set(_multiples(low + 1, high, rings.input))
     found = _piece(of, axis, low, high, rings.input)
     if not ends:
         return found
@@ -113,15 +114,23 @@ def part(of: Geometry, axis: int, low: int, high: int, rings: Rings = Rings()) -
     return found._replace(pieces=tuple(sorted(pieces)))
 
 
+def _multiples(low: int, high: int, of: int) -> range:
+    """Those of `of` in [low, high); none of 0."""
+    return range(-(-low // of) * of, high, of) if of else range(0)
+
+
 def _piece(of: Geometry, axis: int, low: int, high: int, ring: int) -> Part:
     """Outputs [low, high), wherever they lie; `ring`: as `Rings.input`."""
     _, inputs, kernel, stride, dilation, pad = (getattr(of, name) for name in AXES[axis])
     extent = (kernel - 1) * dilation + 1
+    if not ring:
+        met, inside = taps_met(high - low, inputs, kernel, stride, dilation, pad - low * stride)
+        return Part(high - low, met, inside, max(0, pad - low * stride))
     met = inside = 0
     for start in range(low * stride - pad, high * stride - pad, stride):
         if start >= 0 and start + extent <= inputs:
             met += kernel
-            inside += not ring or start % ring + extent <= ring
+            inside += start % ring + extent <= ring
         else:
             met += sum(0 <= start + tap * dilation < inputs for tap in range(kernel))
     return Part(high - low, met, inside, max(0, pad - low * stride))

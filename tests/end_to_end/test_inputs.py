@@ -136,3 +136,37 @@ def test_seeds_repeat_and_differ(graph):
 def test_counts_and_seeds_that_make_no_sense_are_refused(request_):
     with pytest.raises(UsageError, match="whole number"):
         handle({"kind": "validate", "model": MODEL, "board": "host", **request_})
+
+
+def header(words, version=1):
+    """A .npy file of this header, and a hundred bytes."""
+    text = words.encode("latin-1").ljust(117) + b"\n"
+    return b"\x93NUMPY" + bytes([version, 0]) + len(text).to_bytes(2, "little") + text + bytes(100)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (
+            header("{'descr': '|i1', 'fortran_order': False, 'shape': (80000000000,)}"),
+            "80,000,000,000 elements",
+        ),
+        (
+            header("{'descr': '<f8', 'fortran_order': False, 'shape': (1, 49, 10, 1)}"),
+            "490 elements of float64",
+        ),
+        (header("{'descr': '|i1', 'fortran_order': False, 'shape': (-1, 4)}"), "damaged one"),
+        (header("{'descr': '|O', 'fortran_order': False, 'shape': (100,)}"), "damaged one"),
+        (header("{'descr': '|S100', 'fortran_order': False, 'shape': ()}"), "the input has shape"),
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (((((("), "damaged one"),
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (100L,)}"), "100 elements of float64"),
+        (header("{'descr': '|i1', 'fortran_order': False, 'shape': (9,)}", 9), "damaged one"),
+        (b"PK\x03\x04 an archive", "an archive of arrays"),
+        (b"", "damaged one"),
+    ],
+    ids=range(10),
+)
+def test_a_header_that_lies_is_refused_before_anything_is_allocated(graph, data, says):
+    with pytest.raises(UsageError, match=says):
+        inputs.from_file(graph, File("x.npy", data=data))

@@ -11,9 +11,11 @@ from graphs import one_operator_graphs, small_networks
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from nativebatch import differences, prepare, run
+from netbuilder import NetBuilder
 from spread import spread
 
 from buildtool.errors import UsageError
+from buildtool.graph import types as g
 from buildtool.graph.types import OpKind
 from buildtool.plan.schedule.overlap import IN_PLACE
 from buildtool.service.pipeline.options import PlanOptions
@@ -94,6 +96,31 @@ def test_small_networks_are_exact_in_streamed_plans(drawn, tmp_path_factory):
 @given(drawn=_networks(12, 7, "best"))
 def test_many_networks_are_exact_in_streamed_plans(drawn, tmp_path_factory):
     _check(*zip(*drawn, strict=True), tmp_path_factory.mktemp("batch"))
+
+
+def _boxes(channels_first, anchors):
+    """The end of a detector: distances are subtracted from constant anchors, two numbers a box."""
+    net = NetBuilder(5)
+    x = net.conv(net.input((1, 8, 8, 3)), 4, kernel=(3, 3), stride=(2, 2), same=True)
+    x, axis = net.move(OpKind.RESHAPE, x, (1, 16, 4)), 2
+    if channels_first:
+        x, axis = net.move(OpKind.TRANSPOSE, x, (1, 4, 16), g.TransposeAttrs((0, 2, 1))), 1
+    near, far = net.split(x, 2, axis)
+    low = net.elementwise(OpKind.SUB, net.constant(anchors), near)
+    high = net.elementwise(OpKind.ADD, net.constant(anchors), far)
+    middle = net.elementwise(OpKind.MUL, net.constant((1,)), net.elementwise(OpKind.ADD, low, high))
+    return net.graph([net.concat([middle, net.elementwise(OpKind.SUB, high, low)], axis)])
+
+
+def test_operators_whose_first_operand_is_a_constant_are_exact_in_streamed_plans(tmp_path):
+    graphs = [
+        _boxes(False, (1, 16, 2)),
+        _boxes(True, (1, 2, 16)),
+        _boxes(False, (16, 1)),
+        _boxes(True, (2, 1)),
+    ]
+    ram = PlanOptions(objective="ram")
+    _check(graphs, [(ram, seed) for seed in range(len(graphs))], tmp_path)
 
 
 def _one_of_each():

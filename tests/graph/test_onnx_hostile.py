@@ -96,6 +96,31 @@ def test_activations_quantised_per_channel():
     assert "per channel" in refused(net.model([y])).text
 
 
+@pytest.mark.parametrize("zero", [0.0, np.nan, np.inf, -np.inf, 1e30])
+@pytest.mark.parametrize("place", ["activation", "weights"])
+def test_zero_points_that_are_no_integers(zero, place):
+    net = Qdq((1, 12))
+    bad = [net.const(0.1, np.float32), net.const(zero, np.float32)]
+    if place == "activation":
+        y = net.node("QuantizeLinear", [net.node("Relu", [net.x]), *bad])
+        y = net.dq(y)
+    else:
+        w = net.node("DequantizeLinear", [net.const(np.zeros((12, 4), np.int8)), *bad])
+        y = net.q(net.node("MatMul", [net.x, w]))
+    error = refused(net.model([y]), ModelError)
+    assert "a zero point of float32" in error.text
+    assert error.tensor
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scale", [1e300, np.inf, np.nan, -np.inf])
+def test_scales_that_no_float32_holds_are_refused_without_a_warning(scale):
+    net = Qdq((1, 12))
+    params = [net.const(scale, np.float64), net.const(0, np.int8)]
+    y = net.dq(net.node("QuantizeLinear", [net.node("Relu", [net.x]), *params]))
+    assert "not finite" in refused(net.model([y]), ModelError).text
+
+
 def test_weights_in_blocks():
     net = Qdq((1, 12), opset=21)
     scales = [net.const(np.full((3, 4), 0.1), np.float32), net.const(np.zeros((3, 4)), np.int8)]

@@ -193,6 +193,14 @@ def test_a_float_round_trip_inside_with_equal_quantisation_vanishes() -> None:
     assert np.array_equal(execute(after, [image])[after.outputs[0]], run(data, [image])[y])
 
 
+def test_a_dequantisation_that_nobody_reads_goes_before_the_edges_are_looked_at() -> None:
+    s = Sheet()
+    x = s.add(FileTensor((1, 4)))
+    y = s.apply("HARD_SWISH", [x], (1, 4), scale=0.25)
+    s.apply("DEQUANTIZE", [y], (1, 4), dtype="float32", scale=None)
+    assert kinds(rewrite(read_model(s.bytes([x], [y])))) == {"HARD_SWISH": 1}
+
+
 def test_float_tensors_inside_are_refused_by_operator() -> None:
     s = Sheet()
     x = s.add(FileTensor((1, 4)))

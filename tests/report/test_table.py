@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from buildtool.report.table import cell, count, layer, shorten, table
+from buildtool.report.table import cell, count, folded, layer, shorten, table, width
 
 ROWS = st.lists(st.tuples(st.from_regex(r"[a-z/]{1,12}", fullmatch=True), st.integers(0, 10**9)), min_size=1)
 
@@ -53,3 +53,30 @@ def test_of_a_converters_joined_names_the_first_is_shown() -> None:
 
 def test_one_is_singular() -> None:
     assert [count(n, "byte") for n in (0, 1, 2048)] == ["0 bytes", "1 byte", "2,048 bytes"]
+
+
+TEXT = st.lists(st.text("abc xyz,", min_size=1, max_size=60).filter(str.strip), min_size=3, max_size=3)
+
+
+@given(st.lists(TEXT, min_size=1, max_size=5), st.integers(50, 130))
+@settings(derandomize=True, deadline=None)
+def test_a_table_keeps_to_its_width_and_loses_no_word(rows: list[list[str]], most: int) -> None:
+    token = width.set(most)
+    try:
+        text = table(["a name", "bytes there", "kernels"], [[r[0], 12345678, r[1] + r[2]] for r in rows])
+    finally:
+        width.reset(token)
+    assert max(map(len, text.splitlines())) <= most
+    letters = "".join(sorted("".join(text.split())))
+    for row in rows:
+        assert all(letters.count(c) >= "".join(row).count(c) for c in "abcxyz,")
+
+
+def test_prose_that_is_too_wide_goes_on_below_itself_and_tables_stay() -> None:
+    token = width.set(40)
+    try:
+        text = folded("weights  80 bytes of flash and more of it than there is\na  b  c" + "  d" * 20)
+    finally:
+        width.reset(token)
+    assert text.splitlines()[:2] == ["weights  80 bytes of flash and more of", "         it than there is"]
+    assert text.splitlines()[2] == "a  b  c" + "  d" * 20

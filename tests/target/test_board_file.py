@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from buildtool.errors import TargetError
@@ -151,6 +153,45 @@ def test_files_that_extend_each_other_in_a_circle_are_refused(tmp_path):
         ('title = "A board"', 'extends = 3\ntitle = "A"', "extends: must be a board's name or a path", ""),
         ('title = "A board"', 'extends = "cortex-m44"', "extends: unknown board 'cortex-m44'", "'cortex-m4'"),
         ('title = "A board"', 'extends = "none.toml"', "cannot read the board file", ""),
+        ('title = "A board"', 'extends = "a\\u0000.toml"', "extends: must be a board's name or a path", ""),
+        ('title = "A board"', 'title = "a\\u0000b"', "title: must be one line without control", ""),
+        ('defines = ["X=1"]', 'defines = ["X=\\n1"]', "core.defines: must be one line", ""),
+        (
+            'cflags = ["-mcpu=cortex-m4"]',
+            'cflags = ["--version"]',
+            "with '--version' the compiler makes no",
+            "leave it out",
+        ),
+        (
+            'cflags = ["-mcpu=cortex-m4"]',
+            'cflags = ["-O1", "-E"]',
+            "with '-E' the compiler makes no object",
+            "",
+        ),
+        ('cflags = ["-mcpu=cortex-m4"]', 'cflags = ["-###"]', "with '-###' the compiler makes no object", ""),
+        (
+            'defines = ["X=1"]',
+            "vector_bits = 65537",
+            "core.vector_bits: must be 0 or a power of two from 32 to 65536",
+            "",
+        ),
+        ("bandwidth = 50000000", f"bandwidth = {'9' * 20}", "99999999999999999999 is too large: at most", ""),
+        ("clock_hz = 16000000", f"clock_hz = {'9' * 20}", "clock_hz: 99999999999999999999 is too large", ""),
+        ("clock_hz = 16000000", f"clock_hz = {'9' * 5000}", "not a TOML file", ""),
+        (
+            "clock_hz = 16000000",
+            f"clock_hz = 0x{'f' * 5000}",
+            "a number of thousands of digits is too large",
+            "",
+        ),
+        ("clock_hz = 16000000", "clock_hz = 1979-02-30", "not a TOML file", ""),
+        ('defines = ["X=1"]', "vector_bits = 2", "core.vector_bits: must be 0 or a power of two", ""),
+        (
+            'title = "A board"',
+            f"title = [{'1, ' * 99}]",
+            "title: must be a string that is not empty, not [",
+            "",
+        ),
     ],
 )
 def test_a_mistake_is_told_with_file_key_and_what_is_valid(tmp_path, old, new, says, hint):
@@ -160,6 +201,27 @@ def test_a_mistake_is_told_with_file_key_and_what_is_valid(tmp_path, old, new, s
     assert says in caught.value.text
     assert hint in caught.value.hint
     assert caught.value.path == str(tmp_path / ("none.toml" if "none" in new else "mine.toml"))
+
+
+def test_a_note_of_several_lines_is_one_of_one_line(tmp_path):
+    board = load(tmp_path, WHOLE.replace("alignment = 32", 'note = """one\n  two"""', 1))
+    assert board.note == "one two"
+
+
+def test_files_that_extend_each_other_without_end_are_refused(tmp_path):
+    for i in range(40):
+        (tmp_path / f"b{i}.toml").write_text(f'extends = "b{i + 1}.toml"\n')
+    with pytest.raises(TargetError, match="more than 16 files"):
+        load_board(str(tmp_path / "b0.toml"))
+
+
+def test_what_is_no_plain_file_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(TargetError, match="not a regular file"):
+        load(tmp_path, 'extends = "pipe.toml"\n')
+    (tmp_path / "large.toml").write_bytes(b"#" * (1 << 20) + b"\n")
+    with pytest.raises(TargetError, match="more than 1048576 bytes"):
+        load(tmp_path, 'extends = "large.toml"\n')
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buildtool.errors import TargetError
-from buildtool.target.catalogue import _met, for_core
+from buildtool.target.catalogue import for_core
 from buildtool.target.family import load_family
+from buildtool.target.taps import taps_met
 from buildtool.target.types import Core
 
 CORE = Core("some", "isa", ("reference",))
@@ -46,4 +47,4 @@ def test_taps_that_meet_the_input(outputs, inputs, kernel, stride, dilation, pad
     padded = "." * pad + "x" * inputs + "." * (outputs * stride + kernel * dilation)
     windows = [padded[i * stride :][: (kernel - 1) * dilation + 1 : dilation] for i in range(outputs)]
     met = sum(window.count("x") for window in windows)
-    assert _met(outputs, inputs, kernel, stride, dilation, pad) == (met, windows.count("x" * kernel))
+    assert taps_met(outputs, inputs, kernel, stride, dilation, pad) == (met, windows.count("x" * kernel))

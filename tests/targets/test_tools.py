@@ -2,7 +2,8 @@ import re
 from pathlib import Path
 
 import pytest
-from buildtool_plugins.tools.find import find_clang, find_gcc
+from buildtool_plugins.tools.find import OLDEST_CLANG, find_clang, find_gcc
+from paths import ROOT
 
 from buildtool.errors import ToolError
 from buildtool.service.firmware.firmware import link_flags
@@ -83,6 +84,38 @@ def test_the_environment_names_a_compiler(bare_machine, monkeypatch):
     monkeypatch.setenv("BUILDTOOL_CLANG", str(bare_machine / "none"))
     with pytest.raises(ToolError, match="BUILDTOOL_CLANG"):
         find_clang()
+
+
+@pytest.mark.parametrize("board", ["host", "cortex-m4", "hifive1", "xcore"])
+@pytest.mark.parametrize(
+    ("says", "error"),
+    [
+        (None, "BUILDTOOL_CLANG: there is no program "),
+        ("Ubuntu clang version 14.0.0", "is clang 14.0.0; clang 16 or newer is needed"),
+        ("gcc (GCC) 12.2.0", "is not a clang that runs"),
+    ],
+    ids=["missing", "old", "another"],
+)
+def test_a_wrong_choice_of_the_environment_is_not_passed_over(bare_machine, monkeypatch, board, says, error):
+    program(bare_machine, "clang-19", "clang version 19.1.7")
+    program(bare_machine, "ld.lld-19", "LLD 19.1.7")
+    program(bare_machine, "gcc", "gcc (Debian 12.2.0-14) 12.2.0")
+    chosen = program(bare_machine, "mine", says) if says else bare_machine / "none"
+    monkeypatch.setenv("BUILDTOOL_CLANG", str(chosen))
+    found = load_board(board)
+    with pytest.raises(ToolError) as caught:
+        plugin(found).toolchain(found, "")
+    assert error in caught.value.text
+    assert "BUILDTOOL_CLANG" in caught.value.hint
+
+
+def test_the_oldest_clang_is_the_same_everywhere():
+    for name, pattern in [
+        ("dev", r"clang_oldest=(\d+)"),
+        ("docs/boards.md", r"newest of clang-(\d+) and later"),
+    ]:
+        (version,) = re.findall(pattern, (ROOT / name).read_text())
+        assert int(version) == OLDEST_CLANG
 
 
 def test_an_unknown_toolchain_is_refused_with_the_known_ones():

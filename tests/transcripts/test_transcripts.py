@@ -78,7 +78,8 @@ def sessions() -> list[object]:
 @pytest.mark.parametrize("path", sessions())
 def test_session(path: Path, tmp_path: Path) -> None:
     programs = Path(sys.executable).parent
-    env = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    programs_first = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    env = os.environ | {"PATH": programs_first, "COLUMNS": "200"}  # tables as wide as they are
     commands = parse(path.read_text())
     assert commands
     for command in commands:

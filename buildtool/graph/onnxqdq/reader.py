@@ -25,9 +25,9 @@ from buildtool.graph.onnxqdq.operators import RULES
 from buildtool.graph.onnxqdq.qoperators import expanded
 from buildtool.graph.onnxqdq.values import Constant, Held, Pending, Quantized, Value
 from buildtool.graph.quantrules import same_quantization
+from buildtool.graph.refusals import together
 from buildtool.graph.types import Graph
 
-_SHOWN = 4  # refused operators named in a message
 _IMAGE_OPERATORS = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool"})
 _TO_NHWC, _TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 _DYNAMIC = frozenset({"DynamicQuantizeLinear", "ConvInteger", "MatMulInteger"})
@@ -87,15 +87,8 @@ class _Reader:
             raise UnsupportedError(text, hint="quantise it to int8: onnxruntime.quantization.quantize_static")
         if not unknown:
             return
-        first, hint = unknown[0], "use one of " + ", ".join(sorted(RULES))
-        if first.kind in _DYNAMIC:
-            hint = "quantise statically, with scales known beforehand"
-        if len(unknown) == 1:
-            hint = hint if first.kind in _DYNAMIC else did_you_mean(first.kind, RULES)
-            raise UnsupportedError("the operator is not supported", operator=first.place, hint=hint)
-        named = ", ".join(node.place for node in unknown[:_SHOWN])
-        more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
-        raise UnsupportedError(f"{len(unknown)} operators are not supported: {named}{more}", hint=hint)
+        alone = len(unknown) == 1
+        raise together([_refusal(node, alone) for node in unknown])
 
     # ---- one operator --------------------------------------------------------------------------------
 
@@ -252,6 +245,15 @@ class _Reader:
         """Whether the file itself transposes this output to channels last at the end."""
         maker = self.ctx.origin(name, _FOLLOWED)
         return maker is not None and maker.kind == "Transpose" and maker.integers("perm") == _TO_NHWC
+
+
+def _refusal(node: Node, alone: bool) -> UnsupportedError:
+    """The error for an operator without a rule; the nearest name is meant where it is the only one."""
+    if node.kind in _DYNAMIC:
+        hint = "quantise statically, with scales known beforehand"
+        return UnsupportedError("it quantises while it runs", operator=node.place, hint=hint)
+    hint = did_you_mean(node.kind, RULES) if alone else "use one of " + ", ".join(sorted(RULES))
+    return UnsupportedError("the operator is not supported", operator=node.place, hint=hint)
 
 
 def _constant(node: Node) -> Constant:

@@ -35,9 +35,14 @@ def parameters(operands: Operands, node: Node) -> tuple[Quantization, str]:
         dtype = ""
     if scale.dtype.kind != "f" or scale.ndim > 1 or scale.size != points.size or not scale.size:
         raise ModelError(f"{list(scale.shape)} scales, {list(points.shape)} zero points")
-    reals = scale.reshape(-1).astype(np.float32)
+    with np.errstate(over="ignore"):  # a double beyond float32 is infinite, and refused
+        reals = scale.reshape(-1).astype(np.float32)
     if not np.isfinite(reals).all():
         raise ModelError("a scale is not finite", tensor=shown(node.input(1)))
+    if points.dtype.kind not in "iu":
+        raise ModelError(
+            f"a zero point of {points.dtype}: it must be an integer", tensor=shown(node.input(2))
+        )
     zeros = tuple(int(z) for z in points.reshape(-1))
     return Quantization(tuple(float(s) for s in reals), zeros, node.integer("axis", 1)), dtype
 

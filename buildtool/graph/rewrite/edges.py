@@ -17,7 +17,7 @@ _HINT = "re-export with full-integer int8 quantisation, so that no float operato
 def strip_float_edges(draft: Draft) -> None:
     """Removes float edges; UnsupportedError if a float tensor is left."""
     for node in draft.nodes:
-        if node.kind == OpKind.DEQUANTIZE:
+        if node.kind == OpKind.DEQUANTIZE and not node.dead:
             _undo_round_trip(draft, node)
     for position, t in enumerate(draft.inputs):
         if draft.tensors[t].dtype == DType.FLOAT32:

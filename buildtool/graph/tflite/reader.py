@@ -14,6 +14,7 @@ from typing import NoReturn
 from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.numbering import graph_of
+from buildtool.graph.refusals import together
 from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.opview import Decoded, OpView
@@ -25,7 +26,17 @@ _REEXPORT = (
     "converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8] "
     "and a representative dataset"
 )
-_SHOWN = 4  # refused operators named in a message
+_FLOAT = "quantise the network after training, or train it so: " + _REEXPORT
+_HYBRID = "only the weights are quantised: " + _REEXPORT
+_UINT8 = (
+    "convert the network anew with int8 quantisation, the scheme of TensorFlow 2's converter; "
+    "where only the inputs are uint8: inference_input_type = tf.int8"
+)
+_INT16 = (
+    "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
+    "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8: activations of 8 bits"
+)
+_INT4 = "quantise the weights to 8 bits"
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
 _MALFORMED = (
     struct.error,
@@ -91,14 +102,8 @@ class _Reader:
         return graph_of(file.name, self._tensors, self._ops, inputs, outputs)
 
     def _refuse(self) -> NoReturn:
-        """One message for every refused operator: the first few, and how many more."""
-        first = self._refused[0]
-        if len(self._refused) == 1:
-            raise first
-        shown = "; ".join(f"{e.operator}: {e.text}" for e in self._refused[:_SHOWN])
-        more = f"; and {len(self._refused) - _SHOWN} more" if len(self._refused) > _SHOWN else ""
-        text = f"{len(self._refused)} operators are not supported: {shown}{more}"
-        raise UnsupportedError(text, hint=first.hints)
+        """One message for all refused operators, by cause, with what to do about each."""
+        raise together(self._refused)
 
     def _read(self, op: RawOperator) -> None:
         decoder = operators.DECODERS.get(op.code)
@@ -219,17 +224,17 @@ def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
     """Refuses types that no operator takes, in the words of who exported the model."""
     types = {t.dtype for t in tensors}
     if types & {"float16", "bfloat16", "float64"}:
-        raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_REEXPORT)
+        raise UnsupportedError(f"{sorted(types)[0]} values: a float network", hint=_FLOAT)
     if "float32" in types and op.name not in _EDGES:
         weights = {t.dtype for t in tensors if t.is_constant}
         kind = "hybrid: int8 weights, float32 activations" if "int8" in weights else "float32 activations"
-        raise UnsupportedError(kind, hint=_REEXPORT)
+        raise UnsupportedError(kind, hint=_HYBRID if "int8" in weights else _FLOAT)
     if "int4" in types:
-        raise UnsupportedError("int4 weights", hint=_REEXPORT)
+        raise UnsupportedError("int4 weights", hint=_INT4)
     if "int16" in types:
-        raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_REEXPORT)
+        raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_INT16)
     if "uint8" in types and op.name != OpKind.QUANTIZE:
-        raise UnsupportedError("uint8 activations (the scheme before int8)", hint=_REEXPORT)
+        raise UnsupportedError("uint8 activations (the scheme before int8)", hint=_UINT8)
     strange = sorted(types - {"int8", "uint8", "int32", "int64", "float32"})
     if strange:
         raise UnsupportedError(f"values of type {strange[0]}", hint=_REEXPORT)

@@ -54,10 +54,10 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     """
     _check_identity(plan, graph, target)
     kernels = _check_kernels(plan, graph, target)
-    _check_windows(plan, graph, kernels)
     streamed = plan.moves or plan.image == Image.STREAM or any(region.is_streamed for region in plan.regions)
     if streamed:
         _check_regions(plan, graph)
+    _check_windows(plan, graph, kernels)
     timeline = Timeline.of(graph, plan.regions, plan.image)
     check_loads(plan, timeline)
     if streamed:

@@ -207,10 +207,13 @@ class Elements:
         return self.image == Image.STREAM and self.roots[self.main(first)] == self.graph.inputs[0]
 
     def main(self, element: int) -> int:
-        """The tensor that drives an element: what the element before it makes, or its first input."""
+        """The activation that drives an element: what the element before it makes, or the first it reads."""
         if element and self.makes[element - 1] in self.rows_read[element]:
             return self.makes[element - 1]
-        return self.rows_read[element][0] if self.rows_read[element] else self.op(element).inputs[0]
+        if self.rows_read[element]:
+            return self.rows_read[element][0]
+        inputs = self.op(element).inputs
+        return next((t for t in inputs if t in self.roots), inputs[0])
 
     @cached_property
     def rows_read(self) -> tuple[tuple[int, ...], ...]:

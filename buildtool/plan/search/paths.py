@@ -44,6 +44,8 @@ class Search:
 
     def least(self, most_bytes: int) -> Way | None:
         """The way of least weight that needs at most so many bytes; None if there is none."""
+        if most_bytes < 0:  # not even a network of aliases, which needs none
+            return None
         lower_bounds, count = self.lower_bounds, self.t.count
         before = lower_bounds.best or [-INFINITE] * (count + 1)
         self._rounds += 1
@@ -95,8 +97,7 @@ class Search:
     def falling(self, most_bytes: int = INFINITE) -> Iterator[Way]:
         """The undominated ways within a limit of bytes, least weight first."""
         found: Way | None = None
-        # a network of aliases alone needs no bytes: below 0 there is nothing to look for
-        while most_bytes >= 0 and (way := self.least(most_bytes)) is not None:
+        while (way := self.least(most_bytes)) is not None:
             if found is not None and way.weight > found.weight:
                 yield found
             found = way

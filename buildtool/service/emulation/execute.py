@@ -137,7 +137,18 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> O
 
 def _report(text: str) -> dict[str, int]:
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
-    return {name: int(value) for name, _, value in pairs}
+    try:
+        found = {name: int(value) for name, _, value in pairs}
+    except ValueError:
+        raise _cut_off("report") from None
+    if found.get("sets") and not {"arena_high_water", "guard_ok"} <= found.keys():
+        raise _cut_off("report")
+    return found
+
+
+def _cut_off(what: str) -> ToolError:
+    hint = "check that the folder for temporary files (TMPDIR) is not full"
+    return ToolError(f"the firmware's {what} is cut off or damaged", hint=hint)
 
 
 def _outputs(graph: Graph, data: bytes, sets: int) -> list[dict[int, bytes]]:
@@ -161,7 +172,11 @@ def _records(data: bytes) -> list[Record]:
     records: list[Record] = []
     place = 0
     while place < len(data):
+        if place + 12 > len(data):
+            raise _cut_off("trace")
         tensor, offset, size = struct.unpack_from("<III", data, place)
+        if place + 12 + size > len(data):
+            raise _cut_off("trace")
         records.append((tensor, offset, data[place + 12 : place + 12 + size]))
         place += 12 + size
     return records

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
+import warnings
 
 import numpy as np
 import numpy.typing as npt
@@ -39,21 +41,44 @@ def from_file(graph: Graph, file: File) -> list[list[Array]]:
             hint=suggest("random values", input=None),
         )
     tensor = graph.tensors[graph.inputs[0]]
-    try:
-        array = np.load(io.BytesIO(file.read("the input", MOST_BYTES)), allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+    array = _array(file.read("the input", MOST_BYTES), path)
+    if array.size != tensor.elements or not _same_shape(array, tensor):
         raise UsageError(
-            "the input is not a .npy file of numbers, or a damaged one",
+            f"the input has shape {array.shape}, the network takes {tensor.shape}",
             path=path,
-            hint="numpy.save makes such a file",
-        ) from None
-    if not isinstance(array, np.ndarray) or array.size != tensor.elements or not _same_shape(array, tensor):
-        shape = array.shape if isinstance(array, np.ndarray) else "an archive"
-        hint = _order_hint(array, tensor) if isinstance(array, np.ndarray) else ""
-        raise UsageError(
-            f"the input has shape {shape}, the network takes {tensor.shape}", path=path, hint=hint
+            hint=_order_hint(array, tensor),
         )
     return [[_quantised(array.reshape(tensor.shape), tensor, path)]]
+
+
+def _array(data: bytes, path: str) -> Array:
+    """The array of a .npy file's bytes; nothing is allocated that is not there."""
+    hint = "numpy.save makes such a file"
+    if data.startswith(b"PK"):
+        raise UsageError("the input is an archive of arrays, not one array", path=path, hint=hint)
+    file = io.BytesIO(data)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of headers that Python 2 wrote
+            version = np.lib.format.read_magic(file)
+            read = (
+                np.lib.format.read_array_header_1_0
+                if version[0] == 1
+                else np.lib.format.read_array_header_2_0
+            )
+            shape, by_columns, dtype = read(file)
+        count = math.prod(shape)
+        if dtype.hasobject or not dtype.itemsize or min(shape, default=1) < 0:
+            raise ValueError
+        body = data[file.tell() :]
+        if count * dtype.itemsize != len(body):
+            text = f"a damaged input: {count:,} elements of {dtype} by its header, {len(body):,} bytes follow"
+            raise UsageError(text, path=path, hint=hint)
+        return np.frombuffer(body, dtype).reshape(shape, order="F" if by_columns else "C")
+    except UsageError:
+        raise
+    except Exception:  # numpy's own reader of the header raises a dozen kinds
+        text = "the input is not a .npy file of numbers, or a damaged one"
+        raise UsageError(text, path=path, hint=hint) from None
 
 
 def _same_shape(array: Array, tensor: Tensor) -> bool:
@@ -85,5 +110,6 @@ def _quantised(array: Array, tensor: Tensor, path: str) -> Array:
     if tensor.quant is None or not np.isfinite(array).all():
         raise UsageError("the input has values that are not finite", path=path)
     limits = np.iinfo(dtype)
-    steps = np.round(array.astype(np.float64) / tensor.quant.scale) + tensor.quant.zero_point
+    with np.errstate(over="ignore"):  # what is infinite is cut to the limits
+        steps = np.round(array.astype(np.float64) / tensor.quant.scale) + tensor.quant.zero_point
     return np.clip(steps, limits.min, limits.max).astype(dtype)

@@ -82,7 +82,7 @@ def _answer(
     traced = runs[-1].traces
     order = {t: i for i, t in enumerate(made.graph.activations())}
     first = min(found, key=lambda d: (d.input_set, order[d.tensor]), default=None)
-    outputs = [np.frombuffer(raw, np.uint8) for raw in plain.outputs[0].values()]
+    wrong = {(d.input_set, d.tensor): d.elements for d in found}  # outputs are in the trace as well
     return {
         "model": made.model.name,
         "board": made.target.board.name,
@@ -92,7 +92,9 @@ def _answer(
         "strategy": made.plan.strategy,
         "inputs": len(inputs),
         "tensors_compared": len(traced[0]) if traced else len(made.graph.outputs),
-        "output_values": int(sum(np.unique(values).size for values in outputs)),
+        "output_values": _output_values(plain),
+        "inputs_equal": len(inputs) - len({number for number, _ in wrong}),
+        "elements_different": sum(wrong.values()),
         "exact": not found,
         "max_abs_diff": max((d.max_abs for d in found), default=0),
         "first_difference": first.json() if first else None,
@@ -101,3 +103,9 @@ def _answer(
         "stack_high_water": plain.stack_high_water,
         **facts(made),
     }
+
+
+def _output_values(run: Outcome) -> int:
+    """How many different bytes each output has, over all inputs; the sum over the outputs."""
+    together = (b"".join(one[t] for one in run.outputs) for t in run.outputs[0])
+    return int(sum(np.unique(np.frombuffer(raw, np.uint8)).size for raw in together))

@@ -15,7 +15,7 @@ from buildtool.plan.codec import digest
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
 from buildtool.service.firmware.library import include_folder, kernel_includes, source_files
-from buildtool.service.firmware.objects import Compiler, Unit, compile_all, run
+from buildtool.service.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
 from buildtool.session import Session
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import TargetPlugin
@@ -127,7 +127,9 @@ def link(
         str(elf),
     ]
     try:
-        run(command, f"linking {elf.name}", explain=lambda said: explain_link_failure(said, target.board))
+        what = f"linking {elf.name}"
+        said = run(command, what, explain=lambda said: explain_link_failure(said, target.board))
+        refuse_unless_made(elf, what, toolchain.cc, said)
     except ToolError:
         elf.unlink(missing_ok=True)
         raise

@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import itertools
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -27,6 +28,8 @@ _STALE_SECONDS = 3600  # a half-written entry this old belongs to nobody any mor
 _TRIM_SECONDS = 60  # between two looks at the whole cache, which may hold ten thousand objects
 _TRIMMED = "trimmed"  # the empty file whose time says when that was
 _LINES_SHOWN = 20  # of what a tool said
+# What objects and images begin with: ELF, LLVM's bitcode (-flto), Mach-O.
+_MADE = (b"\x7fELF", b"BC\xc0\xde", b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe")
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,8 @@ def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path | None) -
         "-o",
         str(target),
     ]
-    run(command, f"compiling {unit.source.name}", cwd=unit.source.parent)
+    said = run(command, f"compiling {unit.source.name}", cwd=unit.source.parent)
+    refuse_unless_made(target, f"compiling {unit.source.name}", compiler.cc, said)
     if kept is not None:
         _keep(target.read_bytes(), kept)
     return kept is not None
@@ -184,6 +188,22 @@ def _trim(cache: Path) -> None:
                 return
 
 
+def refuse_unless_made(target: Path, what: str, program: str, said: str) -> None:
+    """ToolError where a compiler or linker that reported no failure made no object or image at `target`."""
+    try:
+        with target.open("rb") as file:
+            if file.read(4) in _MADE:
+                return
+    except FileNotFoundError:
+        pass
+    lines = said.strip().splitlines()[:_LINES_SHOWN]
+    text = f"{what} failed: {Path(program).name} reported success, but made no object file"
+    raise ToolError(
+        "\n".join([f"{text}; it printed:" if lines else text, *lines]),
+        hint="check the compiler, and core.cflags of the board's file: no flag may make it print or stop",
+    )
+
+
 Explain = Callable[[str], ToolError | None]
 
 
@@ -196,8 +216,9 @@ def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Exp
         done = subprocess.run(
             command, cwd=cwd, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL
         )
-    except OSError as error:
-        raise ToolError(f"{what}: cannot start {command[0]}: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # ValueError: a null character in an argument
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ToolError(f"{what}: cannot start {command[0]}: {reason}") from error
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()
         better = explain(said) if explain is not None else None
@@ -205,6 +226,9 @@ def run(command: Sequence[str], what: str, cwd: Path | None = None, explain: Exp
             raise better
         lines = said.splitlines()
         shown = lines[:_LINES_SHOWN] + (["..."] if len(lines) > _LINES_SHOWN else [])
-        program = Path(command[0]).name
-        raise ToolError("\n".join([f"{what} failed ({program} exit {done.returncode}):", *shown]))
+        how = f"exit {done.returncode}"
+        if done.returncode < 0:
+            how = f"signal {-done.returncode}, {signal.strsignal(-done.returncode)}"
+        text = f"{what} failed ({Path(command[0]).name} {how})"
+        raise ToolError("\n".join([f"{text}:" if shown else text, *shown]))
     return done.stdout

@@ -63,7 +63,7 @@ class HostPlugin:
 
 
 def _compiler(board: Board, name: str) -> Compiler:
-    from buildtool_plugins.tools.find import find_clang, find_gcc
+    from buildtool_plugins.tools.find import find_clang, find_gcc, is_chosen
 
     known = [t for t in board.toolchains if t in ("clang", "gcc")] or ["clang", "gcc"]
     if name and name not in known:
@@ -72,7 +72,7 @@ def _compiler(board: Board, name: str) -> Compiler:
         try:
             return find_clang() if candidate == "clang" else find_gcc("gcc", APT)
         except ToolError:
-            if name:
+            if name or is_chosen(candidate):  # what somebody asked for is not replaced by another one
                 raise
     raise ToolError("no C compiler was found", hint=APT)
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from buildtool.errors import ToolError
 
-NEWEST_CLANG, OLDEST_CLANG = 30, 16
+NEWEST_CLANG, OLDEST_CLANG = 30, 16  # ./dev has the same least version
+CLANG_VARIABLE = "BUILDTOOL_CLANG"
 APT_CLANG = "apt-get install clang-22 lld-22 (or the newest there is: clang-19 lld-19, clang-18 lld-18)"
 APT_GCC_ARM = "apt-get install gcc-arm-none-eabi"
 
@@ -34,14 +35,25 @@ class Compiler:
 
 def find_clang() -> Compiler:
     """The newest clang, or the one that BUILDTOOL_CLANG names; raises ToolError."""
-    chosen = os.environ.get("BUILDTOOL_CLANG")
+    chosen = os.environ.get(CLANG_VARIABLE)
     if chosen:
-        return _override("BUILDTOOL_CLANG", chosen, "clang")
+        named = _override(CLANG_VARIABLE, chosen, "clang")
+        if named.version[0] < OLDEST_CLANG:
+            raise ToolError(
+                f"{CLANG_VARIABLE}: '{chosen}' is {named.identity}; clang {OLDEST_CLANG} or newer is needed",
+                hint=f"unset {CLANG_VARIABLE}, or name a newer clang",
+            )
+        return named
     for name in (*(f"clang-{n}" for n in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)), "clang"):
         compiler = _named(name, "clang")
         if compiler and compiler.version[0] >= OLDEST_CLANG:
             return compiler
     raise ToolError(f"clang {OLDEST_CLANG} or newer was not found", hint=APT_CLANG)
+
+
+def is_chosen(kind: str) -> bool:
+    """Whether the environment names the compiler of this kind."""
+    return kind == "clang" and bool(os.environ.get(CLANG_VARIABLE))
 
 
 def find_lld(clang: Compiler) -> str:
@@ -96,11 +108,13 @@ def find_ar(compiler: Compiler, cross: str = "") -> str:
 
 
 def _override(variable: str, value: str, kind: str) -> Compiler:
+    hint = f"unset {variable}, or correct it"
+    if not shutil.which(value):
+        raise ToolError(f"{variable}: there is no program '{value}'", hint=hint)
     compiler = _named(value, kind)
     if compiler is None:
-        raise ToolError(
-            f"{variable}: '{value}' is not a {kind} that runs", hint=f"unset {variable}, or correct it"
-        )
+        text = f"{variable}: '{value}' is not a {kind} that runs: it does not answer to --version as one"
+        raise ToolError(text, hint=hint)
     return compiler
 
 

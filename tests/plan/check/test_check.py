@@ -44,6 +44,13 @@ def test_what_the_planner_makes_is_legal():
     check(made, graph, TARGET)
 
 
+@pytest.mark.parametrize("position", [-1, 99, 1 << 40])
+def test_a_region_of_operators_that_are_not_there_is_refused(position):
+    graph, made = _made()
+    streamed = Region((Group((0,)), Group((position,))))
+    _refused(replace(made, regions=(streamed, *made.regions[2:])), graph, match="regions do not hold every")
+
+
 @pytest.mark.parametrize("by", [-16, 16, -8, 1])
 def test_every_shift_of_a_buffer_in_a_tight_arena_is_refused(by):
     net = Net((1, 4, 4, 4))  # input and output fill the arena, so any shift of either collides or sticks out

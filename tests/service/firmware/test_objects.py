@@ -303,3 +303,26 @@ def test_words_that_are_not_utf8_do_no_harm(tree, cache):
 def test_a_compiler_that_is_missing_is_named(tree, cache):
     with pytest.raises(ToolError, match="cannot start /nowhere/cc"):
         compile_all(Compiler("/nowhere/cc", "cc", ()), [Unit(tree / "src" / "a.c")], tree / "out")
+
+
+@pytest.mark.parametrize("prints", ["", "int a;"])
+@pytest.mark.parametrize("makes", ["", "int a;"])
+def test_a_compiler_that_reports_success_and_makes_no_object_is_an_error(tree, cache, prints, makes):
+    fake = tree / "fakecc"
+    wanted = f'for last; do :; done; printf "{makes}" > "$last"' if makes else ":"
+    fake.write_text(f'#!/bin/sh\nprintf "{prints}"\n{wanted}\n')
+    fake.chmod(0o755)
+    unit = Unit(tree / "src" / "a.c", (tree / "include",))
+    with pytest.raises(ToolError, match="fakecc reported success, but made no object") as caught:
+        compile_all(Compiler(str(fake), "fake 1", ()), [unit], tree / "out")
+    assert "core.cflags" in caught.value.hint
+    assert ("it printed:\nint a;" in caught.value.text) == bool(prints)
+    assert not list(cache.glob("*.o"))  # it is not kept for the next time either
+
+
+def test_a_compiler_that_a_signal_ends_is_told_with_the_signal(tree, cache):
+    fake = tree / "fakecc"
+    fake.write_text("#!/bin/sh\nkill -XFSZ $$\n")
+    fake.chmod(0o755)
+    with pytest.raises(ToolError, match="File size limit exceeded"):
+        compile_all(Compiler(str(fake), "fake 1", ()), [Unit(tree / "src" / "a.c")], tree / "out")

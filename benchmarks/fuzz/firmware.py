@@ -1,0 +1,107 @@
+"""Accepted mutants of networks: emitted, compiled with sanitizers, run here, compared with two references.
+
+The first reference is buildtool's own executor, the second LiteRT's kernels where they take the file. They
+may crash on such files, and run in a process of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.fuzz import workers
+from benchmarks.fuzz.attempts import Outcome, mutant
+from buildtool.errors import BuildtoolError, MachineError, ToolError
+from buildtool.modes import Reference
+from buildtool.service.emulation.compare import Array, difference, reference
+from buildtool.service.emulation.execute import built, execute
+from buildtool.service.emulation.inputs import seeded
+from buildtool.service.emulation.subject import subject
+from buildtool.service.emulation.validation import SANITIZERS
+from buildtool.service.files import File
+from buildtool.service.pipeline.models import tflite_file
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import Planned
+from buildtool.service.pipeline.targets import TargetChoice
+from buildtool.service.requests import Validate
+from buildtool.session import Session
+
+LITERT_SECONDS = 20
+_EQUAL, _OTHER, _UNTAKEN = 0, 3, 4  # exit statuses of the process that asks LiteRT
+Accepted = tuple[str, int]  # kind and number of a mutant
+
+
+def sample(
+    accepted: Sequence[Accepted], seed: int, count: int
+) -> tuple[dict[str, int], list[tuple[str, int, str, str]]]:
+    """What came of `count` of the mutants, and all that was wrong: (kind, number, what, detail)."""
+    chosen = random.Random(seed).sample(accepted, min(count, len(accepted)))
+    found: Counter[str] = Counter()
+    bad = []
+    work = functools.partial(_work, chosen, seed)
+    for place, outcome in workers.run(work, range(len(chosen))):
+        found[outcome.what] += 1
+        if not outcome.what.startswith("equal") and outcome.what != "refused":
+            bad.append((*chosen[place], outcome.what, outcome.detail))
+            print(f"{chosen[place]}: {outcome.what}: {outcome.detail}", file=sys.stderr, flush=True)
+    return dict(found), bad
+
+
+def _work(chosen: Sequence[Accepted], seed: int, place: int, folder: Path) -> Outcome:
+    workers.without_limits()
+    kind, number = chosen[place]
+    try:
+        return _compared(f"net.{kind}", mutant(kind, seed, number), number)
+    except MachineError:
+        raise
+    except ToolError as error:  # a sanitizer's report is among these
+        return Outcome("failed", error.text[-400:])
+    except BuildtoolError as error:
+        return Outcome("refused", error.code)
+    except Exception as error:
+        return Outcome("traceback", f"{type(error).__name__}: {error}")
+
+
+def _compared(name: str, data: bytes, seed: int) -> Outcome:
+    strategy = ("layerwise", "best")[seed % 2]
+    request = Validate(File(name, data=data), TargetChoice("host"), PlanOptions(strategy=strategy))
+    made, sources = subject(request, Session())
+    inputs = seeded(made.graph, 2, seed)
+    with built(made, sources, ("-O1", *SANITIZERS)) as image:
+        outcome = execute(made, image, inputs)
+    for number, one in enumerate(inputs):
+        want = reference(Reference.NUMPY, b"", made.source, made.graph, one)
+        found = difference(made.graph, number, outcome.outputs[number], want)
+        if found:
+            return Outcome("differs", str(found[0]))
+    answer = _litert(made, inputs, outcome.outputs)
+    if answer == _OTHER:
+        return Outcome("differs from LiteRT")
+    return Outcome("equal to both" if answer == _EQUAL else "equal, LiteRT takes it not")
+
+
+def _litert(made: Planned, inputs: Sequence[Sequence[Array]], outputs: Sequence[dict[int, bytes]]) -> int:
+    """The exit status of a child process that compares with LiteRT; its crash is `_UNTAKEN`."""
+    child = os.fork()
+    if child == 0:
+        status = _UNTAKEN
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # LiteRT says why it takes a file not
+            signal.alarm(LITERT_SECONDS)
+            file = tflite_file(made.model, made.source)
+            same = True
+            for number, one in enumerate(inputs):
+                want = reference(Reference.LITERT, file, made.source, made.graph, one)
+                same = same and not difference(made.graph, number, outputs[number], want)
+            status = _EQUAL if same else _OTHER
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code in (_EQUAL, _OTHER) else _UNTAKEN

@@ -1,0 +1,176 @@
+"""The sound files that mutants are made of: small, many sorts of operators, made by code."""
+
+from __future__ import annotations
+
+import functools
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+
+from netbuilder import NetBuilder  # noqa: E402
+from onnxnets import Qdq  # noqa: E402
+from samplefiles import mixed  # noqa: E402
+
+from buildtool.graph import types as g  # noqa: E402
+from buildtool.graph.tflite.writer import write_model  # noqa: E402
+from buildtool.graph.types import Activation, DType, OpKind  # noqa: E402
+
+BOARD = "cortex-m4"  # that plans are made for
+
+
+def _plain(net: NetBuilder) -> int:
+    x = net.conv(net.input((1, 8, 9, 3)), 4, kernel=(3, 3), stride=(2, 2), same=True)
+    x = net.conv(x, 0, kernel=(3, 3), same=True, depth_multiplier=1, activation=Activation.RELU6)
+    x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (2, 2))
+    return net.softmax(net.dense(net.flatten(x), 5))
+
+
+def _branches(net: NetBuilder) -> int:
+    x = net.input((1, 5, 4, 6))
+    y = net.elementwise(OpKind.ADD, x, net.conv(x, 6, activation=Activation.RELU))
+    first, second = net.split(y, 2, 3)
+    y = net.concat([second, first, net.unary(OpKind.LOGISTIC, first)], 3)
+    y = net.elementwise(OpKind.SUB, y, net.constant((9,)))
+    return net.elementwise(OpKind.MUL, net.prelu(y, (1, 1, 9)), y)
+
+
+def _moved(net: NetBuilder) -> int:
+    x = net.pad(net.input((1, 4, 5, 2)), ((0, 0), (1, 1), (0, 2), (0, 0)))
+    x = net.pad(x, ((0, 0), (1, 0), (0, 1), (0, 0)), g.PadMode.REFLECT)  # 7 x 8 x 2
+    x = net.move(OpKind.TRANSPOSE, x, (1, 8, 7, 2), g.TransposeAttrs((0, 2, 1, 3)))
+    x = net.move(OpKind.RESIZE_NEAREST_NEIGHBOR, x, (1, 5, 6, 2), g.ResizeAttrs(False, True))
+    x = net.move(OpKind.RESIZE_BILINEAR, x, (1, 6, 4, 2), g.ResizeAttrs(True, False))
+    x = net.transpose_conv(x, 3, kernel=(3, 2), stride=(2, 2), same=True)
+    x = net.pool(OpKind.AVERAGE_POOL_2D, x, (2, 3), (1, 2), same=True)
+    return net.mean(x, keep_dims=True)
+
+
+def _edges(net: NetBuilder) -> int:
+    x = net.requantize(net.input((1, 4, 4, 3), DType.FLOAT32))
+    x = net.unary(OpKind.HARD_SWISH, net.conv(x, 4, kernel=(2, 2)))
+    x = net.unary(OpKind.LEAKY_RELU, net.requantize(x))
+    return net.dequantize(net.dense(net.flatten(x), 3, activation=Activation.RELU))
+
+
+def _boxes(net: NetBuilder) -> int:
+    """The end of a detector: distances are subtracted from constant anchors."""
+    x = net.conv(net.input((1, 4, 4, 3)), 4)
+    near, far = net.split(net.move(OpKind.RESHAPE, x, (1, 16, 4)), 2, 2)
+    low = net.elementwise(OpKind.SUB, net.constant((1, 16, 2)), near)
+    high = net.elementwise(OpKind.ADD, net.constant((16, 1)), far)
+    return net.concat([net.elementwise(OpKind.ADD, low, high), net.elementwise(OpKind.SUB, high, low)], 2)
+
+
+@functools.cache
+def tflite() -> list[bytes]:
+    """Networks of 4 to 30 operators; between them nearly every operator there is."""
+    made = []
+    for i, build in enumerate((_plain, _branches, _moved, _edges, _boxes)):
+        net = NetBuilder(i + 1)
+        made.append(write_model(net.graph([build(net)])))
+    return [*made, mixed()]
+
+
+@functools.cache
+def onnx() -> list[bytes]:
+    """QDQ networks: one of convolutions, one of most other operators."""
+    small = Qdq((1, 3, 6, 6))
+    y = small.q(small.node("Relu", [small.conv(small.x, 3, 4)]))
+    y = small.q(small.node("Add", [y, small.q(small.conv(y, 4, 4))]))
+    y = small.q(small.node("GlobalAveragePool", [y]))
+    y = small.node("Reshape", [y, small.const([1, 4])])
+    plain = small.model([small.q(small.node("MatMul", [y, small.weights((4, 3))]))])
+    net = Qdq((1, 2, 4, 4))
+    y = net.q(net.node("Relu", [net.conv(net.x, 2, 2)]))
+    y = net.node("MaxPool", [y], kernel_shape=[2, 2], strides=[1, 1])
+    y = net.node("Pad", [y, net.const([0, 0, 1, 0, 0, 0, 0, 1])])
+    y = net.node("Slice", [y, net.const([0]), net.const([2]), net.const([2])])
+    y = net.node("Concat", [y, y], axis=1)
+    y = net.node("Resize", [y, "", net.const([1, 1, 2, 2], np.float32)])
+    a, b = net.node("Split", [y, net.const([1, 3])], 2, axis=1)
+    y = net.q(net.node("Mul", [a, b]))
+    y = net.node("Transpose", [net.node("Reshape", [y, net.const([1, 3, -1])])], perm=[0, 2, 1])
+    many = net.model([net.q(net.node("MatMul", [y, net.weights((3, 2))]))])
+    return [plain.SerializeToString(), many.SerializeToString()]
+
+
+@functools.cache
+def boards() -> list[bytes]:
+    """Every board's file of the tree, and one that extends another one."""
+    found = sorted((ROOT / "plugins/buildtool_plugins").glob("*/boards/*.toml"))
+    own = b'extends = "cortex-m55"\nstack_bytes = "4K"\nreserved_bytes = 1024\n[memory.sram]\nsize = "64K"\n'
+    return [own, *(path.read_bytes() for path in found)]
+
+
+@functools.cache
+def npy() -> list[bytes]:
+    """Inputs for the first network of `tflite`: quantised ones, floats, and an archive."""
+    made = []
+    for array in (np.zeros((1, 8, 9, 3), np.int8), np.ones((8, 9, 3), np.float32), np.zeros(216, np.int8)):
+        file = io.BytesIO()
+        np.save(file, array)
+        made.append(file.getvalue())
+    archive = io.BytesIO()
+    np.savez(archive, np.zeros(3))
+    return [*made, archive.getvalue()]
+
+
+@functools.cache
+def plans() -> list[bytes]:
+    """Plans of the first network of `tflite`: layer by layer, and with rings and strips."""
+    from buildtool.service import handle
+
+    model = {"name": "net.tflite", "data": tflite()[0]}
+    asked: list[dict[str, object]] = [{"strategy": "layerwise"}, {"objective": "ram", "image": "stream"}]
+    return [
+        handle({"kind": "plan", "model": model, "board": BOARD, "options": options})["plan"]
+        for options in asked
+    ]
+
+
+@functools.cache
+def images() -> list[bytes]:
+    """The weight image of the first network of `tflite`."""
+    from benchmarks.fuzz.imagecheck import emitted, program
+
+    program()  # once, for all child processes
+    return [emitted().image.data]
+
+
+@functools.cache
+def elves() -> list[bytes]:
+    """The linked image of the first network of `tflite`."""
+    from buildtool.service import handle
+
+    model = {"name": "net.tflite", "data": tflite()[0]}
+    return [handle({"kind": "build", "model": model, "board": BOARD})["files"]["net.elf"]]
+
+
+def darknet() -> list[bytes]:
+    """Networks that are counted without a board."""
+    return [path.read_bytes()[:4000] for path in sorted((ROOT / "benchmarks/networks").glob("*.cfg"))]
+
+
+def problems() -> list[bytes]:
+    """Arena problems."""
+    plain = b"id,lower,upper,size\n1,0,3,16\nb,1,4,32\nc,2,6,8\nd,4,6,64\n"
+    return [plain, plain.replace(b"size\n", b"size,alignment\n").replace(b"6\n", b"6,4\n")]
+
+
+SEEDS: dict[str, Callable[[], list[bytes]]] = {
+    "tflite": tflite,
+    "onnx": onnx,
+    "board": boards,
+    "npy": npy,
+    "plan": plans,
+    "image": images,
+    "elf": elves,
+    "cfg": darknet,
+    "csv": problems,
+}

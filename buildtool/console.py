@@ -1,0 +1,125 @@
+"""Standard output and standard error as they may be: closed, full, of few characters, read by nobody."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Sequence
+
+from buildtool import __version__
+from buildtool.errors import BuildtoolError, InternalError, MachineError, from_exception, to_data
+from buildtool.options.spelling import spelled, spelled_name
+from buildtool.report.table import WIDTH
+from buildtool.schema import SCHEMA
+
+LEAST_WIDTH = 40  # narrower terminals break lines themselves
+
+
+def prepare() -> None:
+    """Before anything is opened: no file may take the number of a stream that is closed.
+
+    Characters that a stream's encoding lacks are written as Python escapes them.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free: this one
+    if sys.stderr is None:
+        sys.stderr = io.TextIOWrapper(io.FileIO(2, "w", closefd=False), write_through=True)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def width() -> int:
+    """Characters of a line: of the terminal, or as COLUMNS says; else what tables have by themselves."""
+    found = shutil.get_terminal_size((WIDTH, 0)).columns
+    return max(found, LEAST_WIDTH)
+
+
+def write(text: str) -> None:
+    """Writes a command's answer, all of it. MachineError where nobody can take it."""
+    if sys.stdout is None:
+        raise MachineError("cannot write the answer: standard output is closed")
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise  # who reads has enough
+    except OSError as error:
+        raise unwritable(error) from None
+
+
+def unwritable(error: OSError) -> MachineError:
+    """The error for what standard output did not take; from now on it takes everything, for nobody."""
+    silence()
+    return MachineError(f"cannot write the answer to standard output: {error.strerror}")
+
+
+def silence() -> None:
+    """Whatever standard output still holds goes nowhere: the interpreter must not try to write it again."""
+    if sys.stdout is not None:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stdout = None  # as the interpreter has it where there is none
+
+
+def as_json(value: object) -> str:
+    """JSON, for people and programs; what is bytes is left out, and keys are text."""
+    return json.dumps(_plain(value), indent=2, sort_keys=True)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items() if not isinstance(item, bytes)}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def wants_json(argv: Sequence[str]) -> bool:
+    """Whether a command line, right or wrong, asks for JSON."""
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    return any(word.partition("=")[0] == "--json" for word in words)
+
+
+def report(error: Exception, argv: Sequence[str]) -> BuildtoolError:
+    """Tells of an error: on standard error, or as the answer where that is JSON. What it was told as."""
+    told = from_exception(error)
+    if wants_json(argv):
+        try:
+            write(as_json(_answer(told, argv)))
+            return told
+        except MachineError:
+            pass  # then in words
+    with contextlib.suppress(OSError, ValueError):
+        print(_words(told, argv), file=sys.stderr, flush=True)
+    return told
+
+
+def _answer(error: BuildtoolError, argv: Sequence[str]) -> dict[str, object]:
+    answer: dict[str, object] = {"schema": SCHEMA, "error": to_data(error)}
+    if isinstance(error, InternalError):
+        answer["report"] = {**_circumstances(argv), "traceback": error.trace.splitlines()}
+    return answer
+
+
+def _words(error: BuildtoolError, argv: Sequence[str]) -> str:
+    message = error.message(spelled, spelled_name)
+    if not isinstance(error, InternalError):
+        return message
+    lines = [f"  {name}: {value}" for name, value in _circumstances(argv).items()]
+    return "\n".join([message, *lines, *(f"  {line}" for line in error.trace.splitlines())])
+
+
+def _circumstances(argv: Sequence[str]) -> dict[str, str]:
+    """What whoever looks into an error of ours has to know."""
+    return {
+        "asked": " ".join(["buildtool", *argv]),
+        "version": f"buildtool {__version__}, Python {platform.python_version()}, {platform.system()}",
+    }

@@ -1,0 +1,130 @@
+"""Writes the files that a command was asked for: a set gets its names together, or what was there stays."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from buildtool.errors import UsageError
+
+
+def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
+    """Writes files below `folder`; their names, sorted. UsageError for what cannot be written.
+
+    They are written beside their names first: a full disk leaves what was there before. Several processes
+    may write into one folder at once; the last one's set is what remains.
+    """
+    made = _Set(folder)
+    try:
+        for name, data in files.items():
+            made.add(folder / name, data)
+        made.publish()
+    except BaseException:
+        made.undo()
+        raise
+    finally:
+        made.clean()
+    return sorted(files)
+
+
+class _Set:
+    """Files on their way to their names."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._token = f".buildtool-{os.getpid()}-{secrets.token_hex(4)}"  # of this process alone
+        self._parts: dict[Path, Path] = {}
+        self._old: dict[Path, Path | None] = {}  # what has its new content, and where its old one is
+        self._folders: list[Path] = []  # that were made here, outer ones first
+
+    def add(self, path: Path, data: bytes) -> None:
+        """Writes `data` beside `path`."""
+        with _writing(path):
+            self._make_folder(path.parent)
+            if path.is_dir():
+                raise IsADirectoryError(0, "Is a directory")
+            part = path.parent / f"{self._token}-{len(self._parts)}.part"
+            self._parts[path] = part
+            with part.open("xb") as file:
+                file.write(data)
+
+    def publish(self) -> None:
+        """Gives all of them their names."""
+        with _alone(self._folder):
+            for number, (path, part) in enumerate(self._parts.items()):
+                with _writing(path):
+                    kept = path.parent / f"{self._token}-{number}.old"
+                    self._old[path] = kept if _keep(path, kept) else None
+                    part.replace(path)
+
+    def undo(self) -> None:
+        """Puts back what was there before."""
+        for path, kept in self._old.items():
+            with contextlib.suppress(OSError):
+                if kept is not None:
+                    kept.replace(path)
+                elif not self._parts[path].exists():
+                    path.unlink()
+        for folder in reversed(self._folders):
+            with contextlib.suppress(OSError):
+                for part in self._parts.values():
+                    if part.parent == folder:
+                        part.unlink(missing_ok=True)
+                folder.rmdir()  # unless somebody else has put something there
+
+    def clean(self) -> None:
+        """Removes all that nobody asked for."""
+        for leftover in (*self._parts.values(), *self._old.values()):
+            if leftover is not None:
+                with contextlib.suppress(OSError):
+                    leftover.unlink(missing_ok=True)
+
+    def _make_folder(self, folder: Path) -> None:
+        missing = []
+        while not folder.exists() and folder != folder.parent:
+            missing.append(folder)
+            folder = folder.parent
+        for one in reversed(missing):
+            one.mkdir(exist_ok=True)
+            self._folders.append(one)
+
+
+def _keep(path: Path, kept: Path) -> bool:
+    """Gives the file at `path` a second name, by which it can be put back; whether there was one."""
+    if not path.is_symlink() and not path.exists():
+        return False
+    try:
+        kept.hardlink_to(path)
+    except OSError:  # a file system without hard links
+        path.rename(kept)
+    return True
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """No two sets get their names in one folder at the same time, where the system can see to that."""
+    handle = -1
+    with contextlib.suppress(OSError, ImportError):
+        import fcntl
+
+        handle = os.open(folder, os.O_RDONLY)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """What the system refuses is an error about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"cannot write: {error.strerror}", path=str(path)) from None
+    except ValueError:  # a null character
+        raise UsageError("cannot write: this is not a path", path=repr(str(path))) from None

@@ -1,0 +1,54 @@
+"""What `validate` says of several inputs and outputs: counts over all of them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from buildtool.modes import Reference
+from buildtool.report import validation as report
+from buildtool.service.emulation import validation
+from buildtool.service.emulation.compare import difference
+from buildtool.service.emulation.execute import Outcome
+from buildtool.service.pipeline.models import load_model, read_graph
+
+
+def outcome(outputs):
+    return Outcome(outputs, [], {}, {}, 8, None, {}, None, "cc 1")
+
+
+@pytest.fixture
+def answered(monkeypatch):
+    """The answer for a run of ds_cnn whose outputs (rows of 12 bytes) are compared with zeros."""
+    monkeypatch.setattr(validation, "facts", lambda made: {"estimated": None, "note": ""})
+    _, graph = read_graph(load_model("ds_cnn"))
+    (out,) = graph.outputs
+
+    def answer(*rows):
+        run = outcome([{out: np.array(row, np.int8).tobytes()} for row in rows])
+        want = {out: np.zeros((1, 12), np.int8)}
+        found = [d for n, one in enumerate(run.outputs) for d in difference(graph, n, one, want)]
+        plan = SimpleNamespace(strategy="layerwise", arena_bytes=8)
+        board = SimpleNamespace(name="host", emulator=None)
+        made = SimpleNamespace(
+            graph=graph, model=SimpleNamespace(name="m"), target=SimpleNamespace(board=board), plan=plan
+        )
+        return validation._answer(made, Reference.NUMPY, [[]] * len(rows), [run], found, run)
+
+    return answer
+
+
+def test_every_input_counts(answered):
+    zeros = [0] * 12
+    answer = answered(zeros, [3] * 5 + [0] * 7, zeros, [0, -9] + [0] * 10)
+    assert (answer["inputs"], answer["inputs_equal"], answer["elements_different"]) == (4, 2, 6)
+    assert answer["output_values"] == 3  # 0, 3 and -9: the first input has one of them alone
+    assert report.verdict(answer).startswith(
+        "DIFFERENT by up to 9: 4 inputs, 2 equal, 2 differ in 6 values; first in input 1 at #12 SOFTMAX"
+    )
+
+
+def test_what_is_equal_throughout_says_so(answered):
+    answer = answered([0] * 12, [0] * 12)
+    assert (answer["exact"], answer["inputs_equal"], answer["elements_different"]) == (True, 2, 0)
+    assert report.verdict(answer) == "EQUAL to the bit"

@@ -1,0 +1,122 @@
+"""Files of a command: all of a set get their names, or what was there stays; nothing else is left."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from buildtool import outfiles
+from buildtool.errors import UsageError
+
+SET = {"a.c": b"new a", "sub/b.h": b"new b", "c.bin": b"new c" * 2000}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_a_set_replaces_what_was_there_with_the_usual_permissions(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("old")
+    before = os.umask(0o027)
+    try:
+        assert outfiles.write(SET, tmp_path) == ["a.c", "c.bin", "sub/b.h"]
+    finally:
+        os.umask(before)
+    assert contents(tmp_path) == SET
+    assert (tmp_path / "a.c").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_file_that_grows_over_the_limit_leaves_the_old_set(tmp_path: Path) -> None:
+    code = """
+import resource, sys
+from pathlib import Path
+from buildtool import outfiles
+from buildtool.errors import UsageError
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    outfiles.write({"a.c": b"new", "sub/deep/b.h": b"new", "c.bin": bytes(10000)}, Path(sys.argv[1]))
+except UsageError as error:
+    print(error)
+"""
+    old = {"a.c": b"old", "c.bin": b"old"}
+    outfiles.write(old, tmp_path)
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    assert "c.bin: error: cannot write: File too large [USAGE]" in done.stdout
+    assert contents(tmp_path) == old
+    assert not (tmp_path / "sub").exists()
+
+
+@pytest.mark.parametrize("place", ["a.c", "sub/b.h", "c.bin"])
+def test_where_one_name_is_a_folder_no_file_of_the_set_gets_its_name(tmp_path: Path, place: str) -> None:
+    outfiles.write({name: b"old" for name in SET if name != place}, tmp_path)
+    (tmp_path / place).mkdir(parents=True)
+    before = contents(tmp_path)
+    with pytest.raises(UsageError, match="cannot write: Is a directory") as caught:
+        outfiles.write(SET, tmp_path)
+    assert caught.value.path == str(tmp_path / place)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("failing", range(3))
+def test_a_rename_that_fails_takes_back_those_before_it(
+    tmp_path: Path, failing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {"a.c": b"old a", "sub/b.h": b"old b"}  # there is no c.bin
+    outfiles.write(old, tmp_path)
+    replace, done = Path.replace, list[Path]()
+
+    def replaced(path: Path, target: Path) -> Path:
+        if path.suffix == ".part":
+            if len(done) == failing:
+                raise OSError(5, "Input/output error")
+            done.append(target)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", replaced)
+    with pytest.raises(UsageError, match="Input/output error"):
+        outfiles.write(SET, tmp_path)
+    assert contents(tmp_path) == old
+
+
+def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(outfiles._Set, "publish", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        outfiles.write(SET, tmp_path / "new" / "folder")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_builds_into_one_folder_at_once_all_succeed_and_one_s_set_remains(tmp_path: Path) -> None:
+    sets = [{name: bytes([n]) * 5000 for name in SET} for n in range(8)]
+    failed: list[BaseException] = []
+
+    def write(one: dict[str, bytes]) -> None:
+        try:
+            for _ in range(5):
+                outfiles.write(one, tmp_path)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write, args=(one,)) for one in sets]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert contents(tmp_path) in sets
+
+
+def test_a_name_that_is_as_long_as_the_system_allows_is_written(tmp_path: Path) -> None:
+    name = "x" * 255
+    assert outfiles.write({name: b"1"}, tmp_path) == [name]
+    assert contents(tmp_path) == {name: b"1"}
+
+
+def test_a_folder_that_is_no_path_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="this is not a path"):
+        outfiles.write({"a": b""}, tmp_path / "a\0b")
