@@ -6,6 +6,8 @@ is read. Returns the first corruption found, "" if there is none.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from buildtool.graph.types import ALIAS_KINDS, ConvAttrs, PoolAttrs
@@ -71,6 +73,22 @@ def run(plan, graph, target):
     return f"tensors {lost} are lost at the end" if lost else ""
 
 
+def _run_parts(arena, graph, op):
+    """A concatenation: input after input, each copied in ascending order."""
+    (out,), axis = op.outputs, op.attrs.axis % len(graph.tensors[op.outputs[0]].shape)
+    shapes = [graph.tensors[t].shape for t in op.inputs]
+    lines, widths = math.prod(shapes[0][:axis]), [math.prod(shape[axis:]) for shape in shapes]
+    for n, (t, width) in enumerate(zip(op.inputs, widths, strict=True)):
+        start = sum(widths[:n])
+        for line in range(lines):
+            first, place = line * width, line * sum(widths) + start
+            for e in range(width):
+                if t in arena.root and not arena.intact(t, first + e, first + e + 1):
+                    return f"element {first + e} of part {n} is overwritten before it is copied"
+                arena.write(out, place + e, place + e + 1)
+    return ""
+
+
 def _run_op(arena, graph, step, contract, area):
     op = graph.ops[step.op]
     read = [t for t in op.inputs if t in arena.root]
@@ -89,6 +107,8 @@ def _run_op(arena, graph, step, contract, area):
             if not all(arena.intact(t) for t in wide):
                 return "a broadcast input is overwritten"
             arena.write(out, e, e + 1)
+    elif contract is Contract.PARTS and whole:
+        return _run_parts(arena, graph, op)
     elif contract is not Contract.NONE and result.nhwc[0] == 1:
         row = result.size // result.nhwc[1]
         for q in rows:
