@@ -163,8 +163,9 @@ def _advice(prepared: Prepared, plan: Plan, graph: Graph, position: int, found: 
     arena = prepared.target.board.arena
     over = max((n.excess for n in found if n.memory == arena and n.what in ("RAM", "arena limit")), default=0)
     if over:
-        if over < plan.arena_bytes:
-            advice.append(suggest("if there is such a plan, it fits", ram=plan.arena_bytes - over))
+        wanted, least = plan.arena_bytes - over, _least(prepared)
+        if least is not None and least.arena_bytes <= wanted:
+            advice.append(suggest("the plan of that limit fits", ram=wanted))
         for changed in _cheaper(prepared.options):
             smaller = _least(replace(prepared, options=changed))
             if smaller is not None and smaller.arena_bytes < plan.arena_bytes:
