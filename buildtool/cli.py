@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,6 +15,7 @@ from buildtool.errors import BuildtoolError, InternalError, UsageError
 from buildtool.options import arguments
 from buildtool.options.spelling import spelled, spelled_name
 from buildtool.outfiles import write as write_files
+from buildtool.report import table
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
@@ -185,12 +187,10 @@ def run(argv: Sequence[str]) -> int:
     An error goes to standard error; with --json it is the answer, on standard output.
     """
     try:
-        from buildtool.report.table import folded, width
-
-        width.set(console.width())
         args = _parsed(argv)
-        answer, text, status = _COMMANDS[args.command](args)
-        console.write(console.as_json(answer) if args.json else folded(text))
+        with _as_wide_as(console.width()):
+            answer, text, status = _COMMANDS[args.command](args)
+            console.write(console.as_json(answer) if args.json else table.folded(text))
         return status
     except BrokenPipeError:
         raise
@@ -199,6 +199,16 @@ def run(argv: Sequence[str]) -> int:
         if isinstance(told, InternalError):
             return INTERNAL
         return 2 if isinstance(told, UsageError) else 1
+
+
+@contextlib.contextmanager
+def _as_wide_as(characters: int) -> Iterator[None]:
+    """Within it, tables are no wider than so many characters."""
+    token = table.width.set(characters)
+    try:
+        yield
+    finally:
+        table.width.reset(token)
 
 
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:

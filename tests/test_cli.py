@@ -298,6 +298,7 @@ def test_with_closed_streams_files_are_written_and_errors_go_nowhere_else(tmp_pa
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
 
 
+@pytest.mark.slow
 def test_names_that_the_output_has_no_characters_for_are_escaped(tmp_path: Path) -> None:
     (tmp_path / "n\u00e4tz.tflite").write_bytes(zoo.build("ds_cnn"))
     for env in (

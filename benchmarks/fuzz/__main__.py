@@ -15,7 +15,7 @@ from benchmarks.fuzz import seeds
 from benchmarks.fuzz.attempts import KINDS, Outcome, attempt, mutant
 from benchmarks.fuzz.workers import run
 
-# Shares of all mutants, in hundredths; what the issue of hostile files is about has most of them.
+# Shares of all mutants, in hundredths; what users bring from elsewhere has most of them.
 SHARES = {
     **{"tflite": 40, "onnx": 20, "board": 14, "plan": 10, "npy": 6, "image": 4},
     **{"elf": 2, "cfg": 2, "csv": 2},

@@ -121,6 +121,7 @@ def test_a_plan_says_when_weight_buffers_bind():
     assert bound["loading"]["fullest_without"] < bound["arena_bytes"]
 
 
+@slow
 def test_build_writes_all_that_the_vendors_tools_need(tmp_path, capsys):
     words = ["build", NETWORK, "--board", "xcore", "--strategy", "layerwise", "--out", str(tmp_path)]
     assert cli.run(words) == 0

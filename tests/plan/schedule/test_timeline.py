@@ -45,6 +45,7 @@ def test_deliveries_of_a_streamed_image_are_steps(data, graph):
     _describes(Timeline.of(graph, plan.regions, "stream"), steps)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
 @given(branching_networks())
 def test_branches_advance_as_they_do_one_by_one(graph):
