@@ -141,7 +141,7 @@ def test_what_ran_stays_within_the_stack_that_was_counted(model: str, board: str
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", ["cortex-m4", "qemu-virt-rv32"])
+@pytest.mark.parametrize("board", ["qemu-virt-rv32"])
 def test_frames_are_those_that_the_compiler_states(tmp_path: Path, board: str) -> None:
     """-fstack-usage has each function's own frame, from the compiler itself."""
     elf = _image(board, "resnet8", tmp_path)
