@@ -84,6 +84,7 @@ CASES = [
     pytest.param("resnet8", "hifive1", "", marks=pytest.mark.slow),
     pytest.param("ds_cnn", "cortex-m55", "", marks=pytest.mark.slow),
     pytest.param("ds_cnn", "qemu-virt-rv32v", "", marks=pytest.mark.slow),
+    pytest.param("resnet8", "nucleo-f767zi", "gcc", marks=pytest.mark.slow),
 ]
 
 
