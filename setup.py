@@ -1,11 +1,20 @@
 """Which folders are packages, found rather than listed; all else is in pyproject.toml.
 
 The kernels and the SCons tools are packages of another name than their folder's: nothing called
-`kernels`, `plugins` or `site_tools` may land in site-packages. The one part in C is a plain shared
-library; where it cannot be compiled, its twin in Python does the same more slowly.
+`kernels`, `plugins` or `site_tools` may land in site-packages. The planner's parts in C are plain shared
+libraries; where they cannot be compiled, their twins in Python do the same more slowly.
 """
 
+from pathlib import Path
+
 from setuptools import Extension, find_packages, setup
+
+
+def compiled(source: Path) -> Extension:
+    """The library `_NAME` beside NAME.c, which `buildtool.compiled` loads."""
+    name = ".".join([*source.parent.parts, f"_{source.stem}"])
+    return Extension(name, [source.as_posix()], extra_compile_args=["-std=c99", "-O3"], optional=True)
+
 
 setup(
     packages=[
@@ -14,12 +23,5 @@ setup(
         "buildtool_kernels",
         "buildtool_scons",
     ],
-    ext_modules=[
-        Extension(
-            "buildtool.plan.place._search",
-            ["buildtool/plan/place/search.c"],
-            extra_compile_args=["-std=c99", "-O3"],
-            optional=True,
-        )
-    ],
+    ext_modules=[compiled(source) for source in sorted(Path("buildtool").rglob("*.c"))],
 )

@@ -26,6 +26,7 @@ ORDER = (
     "session",
     "identity",
     "client",
+    "compiled",
     "graph",
     "zoo",
     "target",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 import numpy as np
 
+from buildtool.compiled import load
 from buildtool.plan.place.instance import Instance
 from buildtool.plan.place.outcome import Outcome, Verdict
 
@@ -23,7 +23,7 @@ _ARRAYS = (
 
 
 class _Problem(ctypes.Structure):
-    """struct exact_problem."""
+    """struct search_problem."""
 
     _fields_ = (
         *(
@@ -38,18 +38,12 @@ class _Problem(ctypes.Structure):
 @cache
 def library(path: Path | None = None) -> ctypes.CDLL | None:
     """The compiled search.c at `path`, by default the one built with the package; None if there is none."""
-    here = Path(__file__).with_name("_search")
-    for candidate in [path] if path else [here.with_name(here.name + s) for s in EXTENSION_SUFFIXES]:
-        try:
-            found = ctypes.CDLL(str(candidate))
-            if found.exact_abi() != ABI:
-                continue
-        except (OSError, AttributeError):  # not there, not loadable here, or not this library
-            continue
-        found.exact_memory.restype = ctypes.c_size_t
-        found.exact_memory.argtypes = [ctypes.POINTER(_Problem)]
-        found.exact_run.restype = ctypes.c_int32
-        found.exact_run.argtypes = [
+    found = load(__file__, "search", ABI, path)
+    if found is not None:
+        found.search_memory.restype = ctypes.c_size_t
+        found.search_memory.argtypes = [ctypes.POINTER(_Problem)]
+        found.search_run.restype = ctypes.c_int32
+        found.search_run.argtypes = [
             ctypes.POINTER(_Problem),
             ctypes.c_void_p,
             ctypes.c_int64,
@@ -57,8 +51,7 @@ def library(path: Path | None = None) -> ctypes.CDLL | None:
             ctypes.c_void_p,
             ctypes.POINTER(ctypes.c_int64),
         ]
-        return found
-    return None
+    return found
 
 
 class NativeSearch:
@@ -78,14 +71,14 @@ class NativeSearch:
             table=self._table.ctypes.data,
             **{name: array.ctypes.data for name, array in self._arrays.items()},
         )
-        self._memory = np.empty(lib.exact_memory(ctypes.byref(self._problem)) // 8, dtype=np.uint64)
+        self._memory = np.empty(lib.search_memory(ctypes.byref(self._problem)) // 8, dtype=np.uint64)
 
     def run(self, order: Sequence[int], limit: int) -> Outcome:
         """One run with items in this order of preference, ended after `limit` nodes."""
         order_array = np.array(order, dtype=np.int32)
         offsets = np.zeros(self._count, dtype=np.int32)
         nodes = ctypes.c_int64(0)
-        verdict = self._lib.exact_run(
+        verdict = self._lib.search_run(
             ctypes.byref(self._problem),
             order_array.ctypes.data,
             limit,

@@ -25,7 +25,7 @@ typedef struct {
     const int32_t *start, *neighbour, *above, *below;
     const int32_t *share_output, *share_input, *share_first, *share_last, *share_units;
     uint64_t *table; /* two words a slot, 2^table_bits slots: states known to be impossible */
-} exact_problem;
+} search_problem;
 
 typedef struct {
     uint64_t a, b;
@@ -47,7 +47,7 @@ typedef struct {
 } node;
 
 typedef struct {
-    const exact_problem *p;
+    const search_problem *p;
     node *nodes;
     part *agenda;
     int32_t *rank, *level, *offset; /* level: the lowest offset that the placed items allow */
@@ -87,7 +87,7 @@ static bool raise_to(search *s, int32_t item, int32_t value) {
  * nothing may be placed next: something smaller would fit below it.
  */
 static bool inspect(search *s, const part *of, signature *key, int32_t *limit) {
-    const exact_problem *p = s->p;
+    const search_problem *p = s->p;
     const int32_t *list = s->pool + of->list;
     int32_t lowest = NONE;
     key->a = key->b = 0;
@@ -120,7 +120,7 @@ static bool inspect(search *s, const part *of, signature *key, int32_t *limit) {
  * come to lie where it could lie now, or else it would lie there.
  */
 static bool lift_passed(search *s, const part *of) {
-    const exact_problem *p = s->p;
+    const search_problem *p = s->p;
     const int32_t *list = s->pool + of->list;
     int32_t support = NONE;
     for (int32_t k = 0; k < of->count; ++k) {
@@ -154,7 +154,7 @@ static bool lift_passed(search *s, const part *of) {
 
 /* An item too high to be a section's lowest will lie on one that can be. */
 static bool lift_late(search *s, const part *of, int32_t from, int32_t to) {
-    const exact_problem *p = s->p;
+    const search_problem *p = s->p;
     const int32_t *list = s->pool + of->list;
     bool changed = true;
     for (int32_t round = 0; changed && round < ROUNDS; ++round) {
@@ -211,7 +211,7 @@ static void sort_by_bound(search *s, const part *of) {
 /* Takes back what the items that are in already share with `item`; those are marked by state's
  * sign. */
 static void share(search *s, int32_t item) {
-    const exact_problem *p = s->p;
+    const search_problem *p = s->p;
     for (int32_t k = 0; k < p->shares; ++k) {
         const int32_t output = p->share_output[k], input = p->share_input[k];
         const int32_t other = output == item ? input : output;
@@ -224,7 +224,7 @@ static void share(search *s, int32_t item) {
 
 /* Whether in some section the items that lie at some offset or above it are too much. */
 static bool overfull(search *s, const part *of, int32_t from, int32_t to) {
-    const exact_problem *p = s->p;
+    const search_problem *p = s->p;
     sort_by_bound(s, of);
     for (int32_t x = from; x < to; ++x)
         s->top[x] = 0;
@@ -279,7 +279,7 @@ static bool is_consistent(search *s, const part *of) {
 
 /* Puts on the pool what may be placed next, lowest first, then by rank; returns how many. */
 static int32_t choose(search *s, const part *of, int32_t limit) {
-    const exact_problem *p = s->p;
+    const search_problem *p = s->p;
     int32_t *chosen = s->pool + s->pool_count, count = 0;
     for (int32_t k = 0; k < of->count; ++k) {
         const int32_t i = s->pool[of->list + k], level = s->level[i];
@@ -323,7 +323,7 @@ static bool open_node(search *s, const part *of) {
 
 /* Units to be placed change by an item's size, what it shares with waiting ones taken back. */
 static void count_rest(search *s, int32_t item, int32_t sign) {
-    const exact_problem *p = s->p;
+    const search_problem *p = s->p;
     for (int32_t x = p->first[item]; x < p->last[item]; ++x)
         s->rest[x] += sign * p->size[item];
     if (!p->loose[item])
@@ -340,7 +340,7 @@ static void count_rest(search *s, int32_t item, int32_t sign) {
 
 /* Places an item at its level; false if a neighbour can then no longer be placed. */
 static bool place(search *s, int32_t item) {
-    const exact_problem *p = s->p;
+    const search_problem *p = s->p;
     const int32_t offset = s->level[item];
     bool fits = true;
     s->offset[item] = offset;
@@ -382,7 +382,7 @@ static void take_back(search *s, int32_t index) {
 /* Whether a part of one item, which nothing disturbs, can lie at its level; if so it is placed
  * there. */
 static bool settle(search *s, const part *of) {
-    const exact_problem *p = s->p;
+    const search_problem *p = s->p;
     const int32_t item = s->pool[of->list], level = s->level[item];
     const bool passed =
         level < of->offset || (level == of->offset && s->rank[item] < of->rank && !p->loose[item]);
@@ -393,7 +393,7 @@ static bool settle(search *s, const part *of) {
 
 /* Numbers the parts without common time, in `top` by section; returns how many numbers it gave. */
 static int32_t number_parts(search *s, const int32_t *list, int32_t count) {
-    const exact_problem *p = s->p;
+    const search_problem *p = s->p;
     int32_t parts = 0, open = 0;
     for (int32_t x = 0; x < p->sections; ++x)
         s->top[x] = 0;
@@ -482,7 +482,7 @@ static void *take(unsigned char *memory, size_t *used, size_t bytes) {
     return memory ? memory + begin : NULL;
 }
 
-static size_t carve(search *s, const exact_problem *p, unsigned char *memory) {
+static size_t carve(search *s, const search_problem *p, unsigned char *memory) {
     const size_t items = (size_t)p->items, sections = (size_t)p->sections, word = sizeof(int32_t);
     size_t used = 0;
     s->nodes = take(memory, &used, (items + 1) * sizeof(node));
@@ -503,17 +503,17 @@ static size_t carve(search *s, const exact_problem *p, unsigned char *memory) {
     return used;
 }
 
-int32_t exact_abi(void);
-size_t exact_memory(const exact_problem *p);
-int32_t exact_run(const exact_problem *p, const int32_t *order, int64_t limit, void *memory,
+int32_t search_abi(void);
+size_t search_memory(const search_problem *p);
+int32_t search_run(const search_problem *p, const int32_t *order, int64_t limit, void *memory,
                   int32_t *offsets, int64_t *visited);
 
-int32_t exact_abi(void) {
+int32_t search_abi(void) {
     return ABI;
 }
 
-/* Bytes that exact_run needs. */
-size_t exact_memory(const exact_problem *p) {
+/* Bytes that search_run needs. */
+size_t search_memory(const search_problem *p) {
     search s;
     return carve(&s, p, NULL);
 }
@@ -522,7 +522,7 @@ size_t exact_memory(const exact_problem *p) {
  * One run: FOUND with offsets, IMPOSSIBLE, or LIMIT after `limit` nodes. `order`: items by rank;
  * `memory`: aligned for 8 bytes; `visited`: the nodes. The table stays valid from run to run.
  */
-int32_t exact_run(const exact_problem *p, const int32_t *order, int64_t limit, void *memory,
+int32_t search_run(const search_problem *p, const int32_t *order, int64_t limit, void *memory,
                   int32_t *offsets, int64_t *visited) {
     search s = {.p = p};
     (void)carve(&s, p, memory);
