@@ -21,9 +21,12 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Begun:
-    """Blocks that end at a cut as the first of a region: `plain` with the ring at the cut, no windows."""
+    """Blocks that end at a cut as the first of a region: `plain` with the ring at the cut, no windows.
 
-    apart: bool
+    `under`: bytes of the region's input that its output may lie over.
+    """
+
+    under: int
     first: Numbers
     extra: Numbers
     plain: Numbers
@@ -91,7 +94,7 @@ class Cuts:
         return self._bases[cut]
 
     def _begun(self, cut: int) -> list[Begun]:
-        rows: dict[bool, list[tuple[int, int, int, int]]] = {}
+        rows: dict[int, list[tuple[int, int, int, int]]] = {}
         base = self._base(cut)
         for block_form in self.t.block_forms[cut - 1]:
             source = self.t.sources[block_form.first]
@@ -103,8 +106,8 @@ class Cuts:
             )
             apart = source.streamed or self.t.e.in_place != InPlace.ROWS or source.last >= self.t.count
             row = (block_form.first, block_form.least_extra, plain, plain + block_form.window)
-            rows.setdefault(apart, []).append(row)
-        return [Begun(apart, *np.array(found, np.int64).T) for apart, found in rows.items()]
+            rows.setdefault(0 if apart else source.size, []).append(row)
+        return [Begun(under, *np.array(found, np.int64).T) for under, found in rows.items()]
 
     def _continued(self, cut: int) -> list[Continued]:
         rows: dict[int, list[tuple[int, int, int]]] = {}

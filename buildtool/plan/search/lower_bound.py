@@ -35,11 +35,11 @@ class Stairs(NamedTuple):
 class CutBounds(NamedTuple):
     """The lower bounds of one cut.
 
-    `apart`: the region's output cannot lie over its input, and comes on top. The bytes are negated, so
+    `under`: bytes of the region's input that its output may lie over; the rest of the output comes on top. The bytes are negated, so
     that they ascend.
     """
 
-    apart: bool
+    under: int
     stairs: Stairs
     weight: list[int]
     plain: list[int]
@@ -72,7 +72,7 @@ class LowerBounds:
         if self.most_bytes - rings - ring < window + held:
             return INFINITE
         for bounds in self._bounds_at(block_form.first):
-            room = within - result if bounds.apart else within
+            room = within - max(0, result - bounds.under)
             at = max(bisect_left(bounds.plain, window - room), bisect_left(bounds.windowed, -room))
             if at < len(bounds.weight) and bounds.weight[at] < best:
                 best = bounds.weight[at]
@@ -86,27 +86,27 @@ class LowerBounds:
 
     def _make(self, cut: int) -> list[CutBounds]:
         begun, continued = self.cuts.blocks(cut)
-        found: dict[bool, list[Stairs]] = {}
+        found: dict[int, list[Stairs]] = {}
         best = np.array(self.best[:cut], np.int64)
         for b in begun:
-            self._collect(found, b.apart, Stairs(best[b.first] + b.extra, b.plain, b.windowed))
+            self._collect(found, b.under, Stairs(best[b.first] + b.extra, b.plain, b.windowed))
         for c in continued:
             for bounds in self._bounds_at(c.first):
                 stairs = bounds.stairs
                 weight = stairs.weight[:, None] + c.extra
                 plain = stairs.plain[:, None] + c.more
                 windowed = np.maximum(stairs.windowed[:, None] + c.more, plain + c.window)
-                self._collect(found, bounds.apart, Stairs(weight.ravel(), plain.ravel(), windowed.ravel()))
-        return [_staircase(apart, parts) for apart, parts in found.items()]
+                self._collect(found, bounds.under, Stairs(weight.ravel(), plain.ravel(), windowed.ravel()))
+        return [_staircase(under, parts) for under, parts in found.items()]
 
-    def _collect(self, found: dict[bool, list[Stairs]], apart: bool, stairs: Stairs) -> None:
+    def _collect(self, found: dict[int, list[Stairs]], under: int, stairs: Stairs) -> None:
         """Adds what keeps the limits."""
         kept = (stairs.weight <= self.limit) & (stairs.windowed <= self.most_bytes)
         if kept.any():
-            found.setdefault(apart, []).append(Stairs(*(part[kept] for part in stairs)))
+            found.setdefault(under, []).append(Stairs(*(part[kept] for part in stairs)))
 
 
-def _staircase(apart: bool, parts: list[Stairs]) -> CutBounds:
+def _staircase(under: int, parts: list[Stairs]) -> CutBounds:
     weight, plain, windowed = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     order = np.lexsort((windowed, plain, weight))
     weight = weight[order]
@@ -119,4 +119,4 @@ def _staircase(apart: bool, parts: list[Stairs]) -> CutBounds:
         second = np.minimum(np.arange(1, len(weight) + 1, 2), len(weight) - 1)
         weight, plain, windowed = weight[::2], plain[second], windowed[second]
     stairs = Stairs(weight, plain, windowed)
-    return CutBounds(apart, stairs, weight.tolist(), (-plain).tolist(), (-windowed).tolist())
+    return CutBounds(under, stairs, weight.tolist(), (-plain).tolist(), (-windowed).tolist())
