@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
@@ -149,6 +149,16 @@ class Blocks:
                 return
             first -= 1
             yield first
+
+    def lowest(self, last: int) -> int:
+        """The first element of the longest chain that ends at an element."""
+        return min(self._firsts(last)) if self.e.by_rows(last) else last
+
+    def placed(self, block: Block, last: int) -> Block:
+        """The same block where an equal chain ends at another element."""
+        first = block.first + last - block.last
+        lags, beside = self._lags(first, last, block.step), tuple(self.e.beside(first, last))
+        return replace(block, first=first, last=last, lags=lags, beside=beside)
 
     def _sums(self, last: int) -> int:
         position = self.e.positions[last]
@@ -324,15 +334,15 @@ class Blocks:
     def _chain_costs(self) -> ChainCosts:
         return ChainCosts(self.e, tuple(min(self._firsts(last)) for last in range(len(self.e.positions))))
 
-    def none_saves(self, once: Sequence[int], least_wanted: Sequence[int]) -> bool:
+    def none_saves(self, once: Sequence[int], least_wanted: Sequence[int], ends: Iterable[int]) -> bool:
         """Whether no block costs less than its elements run one by one, whatever form it has.
 
         `once`: cut -> weight of cost of all elements before it, one by one; `least_wanted`: cut -> the least
-        rows that are ever wanted of the tensor before it. It asks for costs alone: no windows are laid out,
+        rows that are ever wanted of the tensor before it; `ends`: the elements whose blocks are looked at. It asks for costs alone: no windows are laid out,
         and blocks count that repeat too much of their work to be looked at otherwise. So False says little.
         """
-        for last, height in enumerate(self.e.heights):
-            section = self.sections[last]
+        for last in ends:
+            height, section = self.e.heights[last], self.sections[last]
             wanted = {height, min(height, least_wanted[last + 1])}
             found: Iterable[tuple[int, float]] = ()
             if section is not None:

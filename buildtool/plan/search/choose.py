@@ -171,7 +171,7 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
         return dearest if best is None else min(best.cost, dearest)
 
     inside = [p.live_bytes for f, p in zip(found.floors, found.points, strict=True) if f <= limits.ram]
-    if search.lower_bounds.most_bytes < max(inside, default=0):  # limits of a search never rise
+    if search.most_bytes < max(inside, default=0):  # limits of a search never rise
         search = Search(found.cost_cuts)
     for index in found.cheaper(limits.ram, search, below):
         made.append(found.within(index, limits.ram))

@@ -6,6 +6,7 @@ All searches in the same tables share it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -51,14 +52,21 @@ class Cuts:
         self.progress = ProgressTable(tables)
         self._growths: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._blocks: dict[int, tuple[list[Begun], list[Continued]]] = {}
-        self._steps = [sorted({block_form.step for block_form in ending}) for ending in tables.block_forms]
-        self._readers: dict[int, dict[tuple[int, int], BlockForm]] = {}  # cut -> blocks that begin there
-        for ending in tables.block_forms:
-            for block_form in ending:
-                self._readers.setdefault(block_form.first, {})[block_form.block.last, block_form.step] = (
-                    block_form
-                )
         self._bases: dict[int, dict[int, int]] = {}
+
+    @cached_property
+    def _steps(self) -> list[list[int]]:
+        """Last element -> rows in one go of the blocks that end there."""
+        return [sorted({block_form.step for block_form in ending}) for ending in self.t.block_forms]
+
+    @cached_property
+    def _readers(self) -> dict[int, dict[tuple[int, int], BlockForm]]:
+        """Cut -> the blocks that begin there."""
+        found: dict[int, dict[tuple[int, int], BlockForm]] = {}
+        for ending in self.t.block_forms:
+            for form in ending:
+                found.setdefault(form.first, {})[form.block.last, form.step] = form
+        return found
 
     def blocks(self, cut: int) -> tuple[list[Begun], list[Continued]]:
         """The blocks that end at a cut: as the first of a region, and behind others."""

@@ -123,7 +123,7 @@ class Space:
 
     @cached_property
     def _ties(self) -> Ties | None:
-        forms = sum(map(len, self.tables.block_forms))
+        forms = self.tables.starts[-1]
         return Ties(self.tables, self.cost_tables) if forms <= MOST_FORMS else None
 
     def cheapest(self, way: Way) -> Way:
@@ -206,7 +206,7 @@ class Front:
     def _beside(self, region: Candidate) -> int:
         """Most bytes that a region's output may share with what dies in it and does not feed it."""
         e, tables = self.elements, self.tables
-        if region.links is None:
+        if not region.block_forms:
             return 0  # of a single operator all that it reads is counted
         inside = range(region.first, region.end)
         read = {e.roots[t] for k in inside for t in e.op(k).inputs if t in e.roots}
@@ -302,7 +302,7 @@ class Front:
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
         found = region.region(self.elements)
-        block_forms = region.block_forms()
+        block_forms = region.block_forms
         room = most_bytes - region.bytes + max((block_form.window for block_form in block_forms), default=0)
         groups = list(found.groups)
         for index, block_form in enumerate(block_forms):

@@ -9,6 +9,7 @@ counted alone), and how many rows go into a ring at a time beyond what that does
 
 from __future__ import annotations
 
+import ctypes
 from bisect import bisect_left
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ import numpy as np
 
 from buildtool.plan.search.cuts import Cuts, Numbers
 from buildtool.plan.search.tables import BlockForm
+
+Weights = ctypes.Array[ctypes.c_int64]
 
 INFINITE = 1 << 62  # above every weight and every number of bytes: there is no way, or no limit
 MOST_STAIRS = 32  # of a cut: beyond it two become one that is below both, which keeps a search's step short
@@ -35,8 +38,8 @@ class Stairs(NamedTuple):
 class CutBounds(NamedTuple):
     """The lower bounds of one cut.
 
-    `under`: bytes of the region's input that its output may lie over; the rest of the output comes on top. The bytes are negated, so
-    that they ascend.
+    `under`: bytes of the region's input that its output may lie over; the rest of the output comes on top.
+    The bytes are negated, so that they ascend.
     """
 
     under: int
@@ -49,14 +52,17 @@ class CutBounds(NamedTuple):
 class LowerBounds:
     """Bounds for one limit of bytes; `best`: cut -> least weight beyond the elements' own before it.
 
-    They are made when they are first asked for, and made anew when `best` has risen.
+    `version`: cut -> the round in which that of any cut before it last rose.
+
+    They are made from the first cut on, and made anew when `best` of a cut before has risen.
     """
 
-    def __init__(self, cuts: Cuts, limit: int) -> None:
+    def __init__(self, cuts: Cuts, limit: int, best: Weights, version: Weights) -> None:
         self.t, self.cuts, self.limit = cuts.t, cuts, limit
+        self.best, self.version = best, version
         self.most_bytes = 0
-        self.best: list[int] = []
-        self.version = [0] * (self.t.count + 2)  # cut -> when `best` of any cut before it last rose
+        self.round = 0
+        self._fresh = self._fresh_round = 0  # the bounds of cuts up to `_fresh` are those of that round
         self._made: list[list[CutBounds]] = [[] for _ in range(self.t.count + 1)]
         self._made_at = [-1] * (self.t.count + 1)
 
@@ -71,18 +77,22 @@ class LowerBounds:
         best = INFINITE
         if self.most_bytes - rings - ring < window + held:
             return INFINITE
-        for bounds in self._bounds_at(block_form.first):
+        for bounds in self._made[block_form.first]:
             room = within - max(0, result - bounds.under)
             at = max(bisect_left(bounds.plain, window - room), bisect_left(bounds.windowed, -room))
             if at < len(bounds.weight) and bounds.weight[at] < best:
                 best = bounds.weight[at]
         return best
 
-    def _bounds_at(self, cut: int) -> list[CutBounds]:
-        if self._made_at[cut] < self.version[cut]:
-            self._made_at[cut] = self.version[cut]
-            self._made[cut] = self._make(cut) if self.t.feeds[cut - 1] else []
-        return self._made[cut]
+    def refresh(self, end: int) -> None:
+        """Brings the bounds of all cuts before `end` up to what `best` is in this round."""
+        if self._fresh_round != self.round:
+            self._fresh, self._fresh_round = 0, self.round
+        for cut in range(self._fresh + 1, end):
+            if self._made_at[cut] < self.version[cut]:
+                self._made[cut] = self._make(cut) if self.t.feeds[cut - 1] else []
+                self._made_at[cut] = self.version[cut]
+        self._fresh = max(self._fresh, end - 1)
 
     def _make(self, cut: int) -> list[CutBounds]:
         begun, continued = self.cuts.blocks(cut)
@@ -91,7 +101,7 @@ class LowerBounds:
         for b in begun:
             self._collect(found, b.under, Stairs(best[b.first] + b.extra, b.plain, b.windowed))
         for c in continued:
-            for bounds in self._bounds_at(c.first):
+            for bounds in self._made[c.first]:
                 stairs = bounds.stairs
                 weight = stairs.weight[:, None] + c.extra
                 plain = stairs.plain[:, None] + c.more

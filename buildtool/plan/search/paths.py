@@ -4,16 +4,24 @@ For one limit of bytes the cuts are gone through from the first to the last; the
 the best way to some earlier one and a region that keeps the limit. Then the limit falls below what
 the way found needs. A cut whose last region keeps the new limit, and whose way there has not become
 dearer, keeps its way: a lower limit never makes anything cheaper.
+
+A search has a budget of labels (see `regions`). Once it is spent, every cut gets a few labels more, and
+the best way that these show: ways are real ones still, but there may be better ones.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from buildtool.plan.search.cuts import Cuts
-from buildtool.plan.search.lower_bound import INFINITE, LowerBounds
-from buildtool.plan.search.regions import Candidate, RegionSearch
+from buildtool.plan.search.lower_bound import INFINITE
+from buildtool.plan.search.native import NativeRegions, library
+from buildtool.plan.search.regions import Candidate, Reached, Regions
+
+MOST_LABELS = 1_000_000  # of a search: then it is no longer exact
+LABELS_BEYOND = 8  # of each search for one cut, once those are spent
 
 
 @dataclass(frozen=True)
@@ -28,59 +36,86 @@ class Way:
 class Search:
     """Ways of least weight for limits of bytes that never rise."""
 
-    def __init__(self, cuts: Cuts, most_extra: int | None = None) -> None:
-        """`most_extra`: ways whose weight is further beyond the elements' own are left out."""
+    def __init__(
+        self, cuts: Cuts, most_extra: int | None = None, most_labels: int = MOST_LABELS, relaxed: bool = False
+    ) -> None:
+        """`most_extra`: ways whose weight is further beyond the elements' own are left out.
+
+        `relaxed`: no ways are looked for, but a weight that none is below (see `lower_bound`).
+        """
         self.t = tables = cuts.t
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
+        count = tables.count
+        self._best = (ctypes.c_int64 * (count + 1))(*[-INFINITE] * (count + 1))
+        self._version = (ctypes.c_int64 * (count + 2))()  # cut -> when the best of any cut before it last rose
         # what may be won back later by blocks that leave rows out
-        spare = -sum(
-            min([0, *(block_form.least_extra for block_form in ending)]) for ending in tables.block_forms
+        limit = most_extra + tables.spare
+        found = library()
+        self._regions: NativeRegions | Regions = (
+            NativeRegions(found, tables, limit, self._best, self._version)
+            if found is not None
+            else Regions(cuts, limit, self._best, self._version)
         )
-        self.lower_bounds = LowerBounds(cuts, most_extra + spare)
-        self._last: list[Candidate | None] = [None] * (tables.count + 1)
+        self._last: list[Reached | None] = [None] * (count + 1)
         self._rounds = 0
+        self._most_labels, self._relaxed = most_labels, relaxed
         self.searched = self.expanded = 0
+        self.most_bytes = 0  # the limit that was asked for last
         self.first: Way | None = None  # of the first limit that was asked for
+        self.exact = True  # whether no label was left out because the budget was spent
+        self.exact_way: Way | None = None  # of the last limit until then
 
     def least(self, most_bytes: int) -> Way | None:
-        """The way of least weight that needs at most so many bytes; None if there is none."""
-        if most_bytes < 0:  # not even a network of aliases, which needs none
-            return None
-        lower_bounds, count = self.lower_bounds, self.t.count
-        before = lower_bounds.best or [-INFINITE] * (count + 1)
-        self._rounds += 1
-        lower_bounds.most_bytes = most_bytes
-        lower_bounds.best = [0] + [INFINITE] * count
-        for end in range(1, count + 1):
-            lower_bounds.best[end] = self._to(end, before[end])
-            risen = self._rounds if lower_bounds.best[end] != before[end] else 0
-            lower_bounds.version[end + 1] = max(
-                lower_bounds.version[end], lower_bounds.version[end + 1], risen
-            )
-        if lower_bounds.best[count] > self.most_extra:
+        """The way of least weight that needs at most so many bytes; None if there is none.
+
+        Where `exact` is no longer true afterwards, there may be one although none was found, or a better one.
+        """
+        if not self._pass(most_bytes):
             return None
         found = self._way()
         if self._rounds == 1:
             self.first = found
+        if self.exact:
+            self.exact_way = found
         return found
+
+    def _pass(self, most_bytes: int) -> bool:
+        """Goes through all cuts with a limit; whether anything is left of the ways."""
+        if most_bytes < 0:  # not even a network of aliases, which needs none
+            return False
+        best, version, count = self._best, self._version, self.t.count
+        self.most_bytes = most_bytes
+        self._rounds += 1
+        best[0] = 0
+        for end in range(1, count + 1):
+            before = best[end]
+            best[end] = now = self._to(end, before)
+            risen = self._rounds if now != before else 0
+            version[end + 1] = max(version[end], version[end + 1], risen)
+        return best[count] <= self.most_extra
 
     def _to(self, end: int, before: int) -> int:
         """The least weight of the ways to a cut; `before`: with more bytes."""
-        last = self._last[end]
-        if (
-            last
-            and last.bytes <= self.lower_bounds.most_bytes
-            and self.lower_bounds.best[last.first] + last.extra <= before
-        ):
+        last, most_bytes = self._last[end], self.most_bytes
+        if last and last.bytes <= most_bytes and self._best[last.first] + last.extra <= before:
             return before
         if before >= INFINITE:
             return INFINITE
-        found = RegionSearch(self.t, self.lower_bounds, end)
-        found.run(before)
+        most = 1 if self._relaxed else max(LABELS_BEYOND, self._most_labels - self.expanded)
+        found = self._regions.reach(most_bytes, self._rounds, end, before, most)
         self.searched += 1
         self.expanded += found.expanded
-        self._last[end] = found.best
+        self._last[end] = found if found.first >= 0 else None
+        if self._relaxed:
+            return max(before, found.least)
+        self.exact &= found.least == found.weight
         return found.weight
+
+    def lower_bound(self, most_bytes: int) -> int | None:
+        """A weight that no way within so many bytes is below, if the search is relaxed; None: there is no way."""
+        if not self._pass(most_bytes):
+            return None
+        return self.t.before[-1] + self._best[self.t.count]
 
     def _way(self) -> Way:
         regions: list[Candidate] = []
@@ -88,14 +123,14 @@ class Search:
         while cut:
             last = self._last[cut]
             assert last is not None
-            regions.append(last)
+            regions.append(last.candidate(self.t, cut))
             cut = last.first
         regions.reverse()
         most = max((region.bytes for region in regions), default=0)
-        return Way(most, self.t.before[-1] + self.lower_bounds.best[self.t.count], tuple(regions))
+        return Way(most, self.t.before[-1] + self._best[self.t.count], tuple(regions))
 
     def falling(self, most_bytes: int = INFINITE) -> Iterator[Way]:
-        """The undominated ways within a limit of bytes, least weight first."""
+        """The ways within a limit of bytes, least weight first: the undominated ones, as long as it is exact."""
         found: Way | None = None
         while (way := self.least(most_bytes)) is not None:
             if found is not None and way.weight > found.weight:

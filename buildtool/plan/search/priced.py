@@ -31,7 +31,7 @@ class Priced(Tables):
 
     def _block_forms(self, last: int) -> list[BlockForm]:
         return [
-            self._block_form(block_form.block, block_form.form) for block_form in self.cost.block_forms[last]
+            self._block_form(block_form.block, block_form.form) for block_form in self.cost.endings(last)
         ]
 
     def extra(self, block: Block, form: Form, wanted: int) -> int:

@@ -17,16 +17,17 @@ from typing import NamedTuple
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.search.blocks import WHOLE
 from buildtool.plan.search.chain import Elements
-from buildtool.plan.search.lower_bound import INFINITE, LowerBounds
+from buildtool.plan.search.cuts import Cuts
+from buildtool.plan.search.lower_bound import INFINITE, LowerBounds, Weights
 from buildtool.plan.search.row_profiles import RowProfiles
 from buildtool.plan.search.tables import BlockForm, Tables
 from buildtool.plan.types import Group, Region
 
 
 class Links(NamedTuple):
-    """Blocks of a partial region, first to last."""
+    """Blocks of a partial region, first to last, by the numbers of their forms."""
 
-    block_form: BlockForm
+    form: int
     rest: Links | None
 
 
@@ -40,21 +41,34 @@ class Candidate(NamedTuple):
     end: int
     bytes: int
     extra: int
-    links: Links | None
-
-    def block_forms(self) -> list[BlockForm]:
-        """Its blocks, first to last."""
-        found, links = [], self.links
-        while links is not None:
-            found.append(links.block_form)
-            links = links.rest
-        return found
+    block_forms: tuple[BlockForm, ...]
 
     def region(self, e: Elements) -> Region:
         """The region in the plan's terms."""
-        if self.links is None:
+        if not self.block_forms:
             return Region((Group((e.positions[self.first],)),))
-        return Region(tuple(block_form.form.group for block_form in self.block_forms()))
+        return Region(tuple(block_form.form.group for block_form in self.block_forms))
+
+
+class Reached(NamedTuple):
+    """What a search for one cut has found: the least weight of a way there, and the last region of that way.
+
+    `least`: no way there weighs less, which is the weight itself unless the search was ended; `first`: of
+    the region, -1 if there is none; `bytes`, `extra`: see Candidate; `forms`: its blocks by their numbers.
+    """
+
+    weight: int
+    least: int
+    expanded: int
+    first: int = -1
+    bytes: int = 0
+    extra: int = 0
+    forms: tuple[int, ...] = ()
+
+    def candidate(self, tables: Tables, end: int) -> Candidate:
+        """The region in full."""
+        forms = tuple(map(tables.form, self.forms))
+        return Candidate(self.first, end, self.bytes, self.extra, forms)
 
 
 class Beside(NamedTuple):
@@ -91,7 +105,8 @@ class RegionSearch:
         self.t, self.lower_bounds, self.end = tables, lower_bounds, end
         self.result, self.held = tables.sizes[end - 1], tables.held[end]
         self.weight = INFINITE  # of the best way to the cut
-        self.best: Candidate | None = None
+        self._best = (-1, 0, 0)  # its last region: first element, bytes, weight beyond the elements' own
+        self._links: Links | None = None
         self.expanded = 0
         self._heap: list[tuple[int, int, int, int, Label]] = []
         self._seen: dict[tuple[int, int, tuple[int, ...]], list[Label]] = {}
@@ -99,25 +114,36 @@ class RegionSearch:
         self._saved: dict[tuple[int, int], int] = {}
         self._serial = 0
 
-    def run(self, enough: int) -> None:
-        """Finds the best way; stops at once at one of weight `enough`, which nothing can be below."""
+    def run(self, enough: int, most_expanded: int = INFINITE) -> Reached:
+        """Finds the best way; stops at once at one of weight `enough`, which nothing can be below.
+
+        `most_expanded`: labels after which it is ended with the best way so far.
+        """
         alone = self.end - 1
-        if (
-            self.t.wholes[alone] <= self.lower_bounds.most_bytes
-            and self.lower_bounds.best[alone] <= self.lower_bounds.limit
-        ):
-            self.weight = self.lower_bounds.best[alone]
-            self.best = Candidate(alone, self.end, self.t.wholes[alone], 0, None)
+        best, limit = self.lower_bounds.best, self.lower_bounds.limit
+        if self.t.wholes[alone] <= self.lower_bounds.most_bytes and best[alone] <= limit:
+            self.weight = best[alone]
+            self._best = alone, self.t.wholes[alone], 0
         if self.weight <= enough:
-            return
+            return self._reached(self.weight)
+        self.lower_bounds.refresh(self.end)
         asked = self.profiles.at_the_end()
         self._expand(Label(self.end, 0, 0, 0, -1, self.t.e.heights[alone], asked, (), None))
-        while self._heap and self.weight > enough:
-            least, _, _, _, label = heapq.heappop(self._heap)
-            if least >= self.weight:
+        while self._heap and self.weight > enough and self._heap[0][0] < self.weight:
+            if self.expanded >= most_expanded:
                 break
+            label = heapq.heappop(self._heap)[-1]
             if any(label is rival for rival in self._rivals(label)):  # else a better one has come since
                 self._expand(label)
+        ended = self._heap and self.weight > enough
+        return self._reached(min(self.weight, self._heap[0][0]) if ended else self.weight)
+
+    def _reached(self, least: int) -> Reached:
+        forms, links = [], self._links
+        while links is not None:
+            forms.append(links.form)
+            links = links.rest
+        return Reached(self.weight, least, self.expanded, *self._best, tuple(forms))
 
     def _expand(self, label: Label) -> None:
         """Puts every block before a partial region: completes it there, and goes on from there."""
@@ -126,7 +152,8 @@ class RegionSearch:
         lowest = self.t.lowest_first[self.end]
         height = self.t.e.heights[label.boundary - 1]
         rings_by_step: dict[int, int] = {}
-        for block_form in self.t.block_forms[label.boundary - 1]:
+        forms = self.t.block_forms[label.boundary - 1]
+        for number, block_form in enumerate(forms, self.t.starts[label.boundary - 1]):
             if block_form.first < lowest:
                 continue
             if block_form.step not in rings_by_step:
@@ -139,7 +166,7 @@ class RegionSearch:
             weight = label.weight + extra
             if rings + window + self.held > most or weight > limit:
                 continue
-            links = Links(block_form, label.links)
+            links = Links(number, label.links)
             grown = label._replace(
                 boundary=block_form.first, weight=weight, rings=rings, window=window, links=links
             )
@@ -171,7 +198,7 @@ class RegionSearch:
             size -= self._overlap(block_form, after)
         if size <= self.lower_bounds.most_bytes:
             self.weight = total
-            self.best = Candidate(block_form.first, self.end, size, grown.weight, grown.links)
+            self._best, self._links = (block_form.first, size, grown.weight), grown.links
 
     def _delivered(self, block_form: BlockForm, after: Label) -> int:
         """Rows held of a streamed image, which comes row by row, by a region that begins with this block."""
@@ -270,3 +297,18 @@ class RegionSearch:
 def _key(label: Label) -> tuple[int, int, tuple[int, ...]]:
     """Labels with the same one compete."""
     return label.boundary, label.wanted, tuple(beside.tensor for beside in label.beside)
+
+
+class Regions:
+    """Searches for the regions of one network within limits of bytes; see `LowerBounds`.
+
+    `best`, `version`: shared with the caller, who changes them as it goes from cut to cut.
+    """
+
+    def __init__(self, cuts: Cuts, limit: int, best: Weights, version: Weights) -> None:
+        self._lower_bounds = LowerBounds(cuts, limit, best, version)
+
+    def reach(self, most_bytes: int, round_: int, end: int, enough: int, most_expanded: int) -> Reached:
+        """The best way to the cut at `end`: see RegionSearch.run."""
+        self._lower_bounds.most_bytes, self._lower_bounds.round = most_bytes, round_
+        return RegionSearch(self._lower_bounds.t, self._lower_bounds, end).run(enough, most_expanded)

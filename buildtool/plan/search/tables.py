@@ -11,8 +11,9 @@ are left out that nothing needs.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import Axis
 from buildtool.plan.search.blocks import Block, Blocks, Form, Lags
 from buildtool.plan.search.chain import Elements
+from buildtool.plan.search.chain_keys import ChainKeys
 from buildtool.plan.search.sections import Section
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Contract
@@ -98,7 +100,56 @@ class Tables:
     @cached_property
     def block_forms(self) -> tuple[tuple[BlockForm, ...], ...]:
         """Last element -> the blocks that end there, in all forms worth a look."""
-        return tuple(tuple(self._block_forms(last)) for last in range(self.count))
+        return tuple(tuple(self.endings(last)) for last in range(self.count))
+
+    def endings(self, last: int) -> list[BlockForm]:
+        """The blocks that end at an element, in all forms worth a look."""
+        return [self._placed(form, last) for form in self._made(last)]
+
+    def form(self, number: int) -> BlockForm:
+        """A block form by its number: all are counted through, by the element that they end at."""
+        last = bisect_right(self.starts, number) - 1
+        return self._placed(self._made(last)[number - self.starts[last]], last)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Element -> the number of the first block form that ends there; then the number of all."""
+        return (0, *accumulate(len(self._made(last)) for last in range(self.count)))
+
+    @cached_property
+    def spare(self) -> int:
+        """The most weight that blocks which leave rows out may win back, over all elements."""
+        least: dict[Hashable, int] = {}
+        for last, key in enumerate(self.keys):
+            if key not in least:
+                least[key] = min((0, *(form.least_extra for form in self._made(last))))
+        return -sum(least[key] for key in self.keys)
+
+    def _made(self, last: int) -> list[BlockForm]:
+        """The block forms of the first chain that is equal to the longest one that ends at an element."""
+        key = self.keys[last]
+        if key not in self._by_key:
+            self._by_key[key] = self._block_forms(last)
+        return self._by_key[key]
+
+    @cached_property
+    def _by_key(self) -> dict[Hashable, list[BlockForm]]:
+        return {}
+
+    @cached_property
+    def keys(self) -> tuple[Hashable, ...]:
+        """Last element -> the key of its chains: equal ones have equal block forms."""
+        chains = ChainKeys(self.blocks)
+        return tuple((chains.of(last), self.least_wanted[last + 1]) for last in range(self.count))
+
+    def _placed(self, form: BlockForm, last: int) -> BlockForm:
+        """A block form where an equal chain ends at another element."""
+        if form.block.last == last:
+            return form
+        block = self.blocks.placed(form.block, last)
+        ops = self.e.positions[block.first : last + 1]
+        made = replace(form.form, group=replace(form.form.group, ops=ops))
+        return form._replace(first=block.first, lags=block.lags, block=block, form=made)
 
     @cached_property
     def nothing_saves(self) -> bool:
@@ -106,9 +157,17 @@ class Tables:
 
         Costs are asked for without the blocks' windows first: mostly that is enough to know it.
         """
-        if self.objective is Objective.COST and self.blocks.none_saves(self.before, self.least_wanted):
+        if self.objective is Objective.COST and self.blocks.none_saves(self.before, self.least_wanted, self._distinct):
             return True
-        return all(form.least_extra >= 0 for ending in self.block_forms for form in ending)
+        return all(form.least_extra >= 0 for last in self._distinct for form in self._made(last))
+
+    @property
+    def _distinct(self) -> tuple[int, ...]:
+        """An element for each key."""
+        first: dict[Hashable, int] = {}
+        for last, key in enumerate(self.keys):
+            first.setdefault(key, last)
+        return tuple(first.values())
 
     def _block_forms(self, last: int) -> list[BlockForm]:
         found: list[BlockForm] = []

@@ -39,7 +39,7 @@ class Ties:
         """What a way costs beyond its elements one by one, if every block makes all of its rows."""
         heights, total = self._cost.e.heights, 0
         for region in way.regions:
-            for b in region.block_forms():
+            for b in region.block_forms:
                 total += self._cost.extra(b.block, b.form, heights[b.block.last])
         return total
 
