@@ -42,12 +42,19 @@ typedef struct {
 
 typedef struct {
     int64_t under;
+    stair *stairs;
+    size_t count, size;
+} staircase; /* of one cut, while its bounds are made */
+
+typedef struct {
+    int64_t under;
     int32_t from, count; /* in the cut's stairs */
 } bound;
 
 typedef struct {
     bound *bounds;
     stair *stairs;
+    size_t bounds_size, stairs_size;
     int32_t count;
     int64_t made_at;
 } cut_bounds;
@@ -81,9 +88,8 @@ typedef struct {
     int64_t *growth_ring, *growth_more, *base, *delivered;
     bool *blocked;
     int32_t *last; /* form -> element */
-    stair *stairs; /* scratch of make_bounds */
-    int64_t *unders;
-    size_t stairs_size, unders_size;
+    staircase *staircases; /* scratch of make_bounds */
+    size_t staircase_count, staircases_size;
     /* one region's search */
     label *labels;
     beside *besides;
@@ -315,62 +321,86 @@ static bool prepare(handle *h) {
 
 /* ---- lower bounds -------------------------------------------------------------------------- */
 
-static int by_weight(const void *a, const void *b) {
-    const stair *x = a, *y = b;
-    if (x->weight != y->weight)
-        return x->weight < y->weight ? -1 : 1;
-    if (x->plain != y->plain)
-        return x->plain < y->plain ? -1 : 1;
-    return (x->windowed > y->windowed) - (x->windowed < y->windowed);
-}
-
-/* Stairs of what was collected, in place; how many are left. */
-static size_t staircase(stair *s, size_t count) {
-    size_t kept = 0;
-    qsort(s, count, sizeof *s, by_weight);
-    for (size_t i = 0; i < count; i++) {
-        stair next = s[i];
-        if (kept) {
-            next.plain = least(next.plain, s[kept - 1].plain);
-            next.windowed = least(next.windowed, s[kept - 1].windowed);
-            if (next.plain == s[kept - 1].plain && next.windowed == s[kept - 1].windowed)
-                continue;
-        }
-        kept -= kept && s[kept - 1].weight == next.weight;
-        s[kept++] = next;
-    }
-    while (kept > MOST_STAIRS) {
-        size_t half = (kept + 1) / 2;
-        for (size_t i = 0; i < half; i++) {
-            size_t second = 2 * i + 1 < kept ? 2 * i + 1 : kept - 1;
-            s[i] = (stair){s[2 * i].weight, s[second].plain, s[second].windowed};
-        }
-        kept = half;
-    }
-    return kept;
-}
-
-static bool collect(handle *h, size_t *count, int64_t under, stair s) {
-    size_t size = h->stairs_size;
-    if (s.weight > h->p.limit || s.windowed > h->most_bytes)
-        return true;
-    if (!grow(h, &h->stairs, &size, *count + 1, sizeof(stair)) ||
-        !grow(h, &h->unders, &h->unders_size, size, sizeof(int64_t)))
+/* Puts one more among stairs, so that each weight has the least bytes of all that weigh no more. */
+static bool insert(handle *h, staircase *to, stair s) {
+    size_t below = 0, above = to->count;
+    if (!grow(h, &to->stairs, &to->size, to->count + 1, sizeof(stair)))
         return false;
-    h->stairs_size = size;
-    h->stairs[*count] = s;
-    h->unders[(*count)++] = under;
+    while (below < above) {
+        size_t middle = (below + above) / 2;
+        if (to->stairs[middle].weight <= s.weight)
+            below = middle + 1;
+        else
+            above = middle;
+    }
+    if (below) {
+        stair known = to->stairs[below - 1];
+        if (known.plain <= s.plain && known.windowed <= s.windowed)
+            return true;
+        s.plain = least(s.plain, known.plain);
+        s.windowed = least(s.windowed, known.windowed);
+        below -= known.weight == s.weight;
+    }
+    /* what weighs more needs no more either; what needs no less than the one before it goes */
+    stair before = s;
+    size_t i = below, kept = below;
+    for (; i < to->count && (to->stairs[i].plain > s.plain || to->stairs[i].windowed > s.windowed); i++) {
+        stair next = to->stairs[i];
+        next.plain = least(next.plain, s.plain);
+        next.windowed = least(next.windowed, s.windowed);
+        if (next.weight == s.weight || (next.plain == before.plain && next.windowed == before.windowed))
+            continue;
+        to->stairs[kept++] = before = next;
+    }
+    if (i < to->count && to->stairs[i].plain == before.plain && to->stairs[i].windowed == before.windowed)
+        i++;
+    memmove(to->stairs + kept, to->stairs + i, (to->count - i) * sizeof(stair));
+    to->count -= i - kept;
+    memmove(to->stairs + below + 1, to->stairs + below, (to->count - below) * sizeof(stair));
+    to->count++;
+    to->stairs[below] = s;
     return true;
 }
 
-static bool collect_all(handle *h, int64_t cut, size_t *count) {
+/* Two stairs become one that is below both, until there are few. */
+static void thin(staircase *of) {
+    while (of->count > MOST_STAIRS) {
+        size_t half = (of->count + 1) / 2;
+        for (size_t i = 0; i < half; i++) {
+            size_t second = 2 * i + 1 < of->count ? 2 * i + 1 : of->count - 1;
+            stair s = {of->stairs[2 * i].weight, of->stairs[second].plain, of->stairs[second].windowed};
+            of->stairs[i] = s;
+        }
+        of->count = half;
+    }
+}
+
+static bool collect(handle *h, int64_t under, stair s) {
+    size_t i = 0, size = h->staircases_size;
+    if (s.weight > h->p.limit || s.windowed > h->most_bytes)
+        return true;
+    while (i < h->staircase_count && h->staircases[i].under != under)
+        i++;
+    if (i == h->staircase_count) {
+        if (!grow(h, &h->staircases, &h->staircases_size, i + 1, sizeof(staircase)))
+            return false;
+        if (size != h->staircases_size) /* what is new has no memory of its own yet */
+            memset(h->staircases + size, 0, (h->staircases_size - size) * sizeof(staircase));
+        h->staircases[i].under = under;
+        h->staircases[i].count = 0;
+        h->staircase_count++;
+    }
+    return insert(h, &h->staircases[i], s);
+}
+
+static bool collect_all(handle *h, int64_t cut) {
     for (int64_t f = of_cut(h, cut - 1, FORM_START); f < of_cut(h, cut, FORM_START); f++) {
         int64_t first = of_form(h, f, FIRST), extra = of_form(h, f, LEAST_EXTRA), window = of_form(h, f, WINDOW);
         int64_t ring = of_form(h, f, SUMS) + h->base[f], source = of_element(h, first, SOURCE_SIZE);
         int64_t plain = of_cut(h, first, LIVE) - source + h->delivered[f] + ring;
         bool apart = of_element(h, first, STREAMED) || !h->p.follows_rows ||
                      of_element(h, first, SOURCE_LAST) >= h->p.count;
-        if (!collect(h, count, apart ? 0 : source, (stair){h->p.best[first] + extra, plain, plain + window}))
+        if (!collect(h, apart ? 0 : source, (stair){h->p.best[first] + extra, plain, plain + window}))
             return false;
         if (h->blocked[f])
             continue;
@@ -381,7 +411,7 @@ static bool collect_all(handle *h, int64_t cut, size_t *count) {
                 stair s = h->bounds[first].stairs[b->from + k];
                 plain = s.plain + ring;
                 stair grown = {s.weight + extra, plain, most(s.windowed + ring, plain + window)};
-                if (!collect(h, count, b->under, grown))
+                if (!collect(h, b->under, grown))
                     return false;
             }
         }
@@ -392,36 +422,22 @@ static bool collect_all(handle *h, int64_t cut, size_t *count) {
 /* Makes the bounds of a cut, from those of all cuts before it. */
 static bool make_bounds(handle *h, int64_t cut) {
     cut_bounds *made = &h->bounds[cut];
-    size_t count = 0, done = 0;
-    free(made->bounds);
-    free(made->stairs);
-    made->bounds = NULL;
-    made->stairs = NULL;
+    size_t count = 0;
     made->count = 0;
+    h->staircase_count = 0;
     if (!of_element(h, cut - 1, FEEDS))
         return true;
-    if (!collect_all(h, cut, &count))
+    if (!collect_all(h, cut) ||
+        !grow(h, &made->bounds, &made->bounds_size, h->staircase_count, sizeof(bound)))
         return false;
-    size_t bounds_size = 0, stairs_size = 0, stair_count = 0;
-    while (done < count) { /* those of one `under` come to the front of the rest */
-        int64_t under = h->unders[done];
-        size_t next = done, size;
-        for (size_t i = done; i < count; i++)
-            if (h->unders[i] == under) {
-                stair s = h->stairs[i];
-                h->stairs[i] = h->stairs[next];
-                h->unders[i] = h->unders[next];
-                h->stairs[next] = s;
-                h->unders[next++] = under;
-            }
-        size = staircase(h->stairs + done, next - done);
-        if (!grow(h, &made->bounds, &bounds_size, (size_t)made->count + 1, sizeof(bound)) ||
-            !grow(h, &made->stairs, &stairs_size, stair_count + size, sizeof(stair)))
+    for (size_t i = 0; i < h->staircase_count; i++) {
+        staircase *of = &h->staircases[i];
+        thin(of);
+        if (!grow(h, &made->stairs, &made->stairs_size, count + of->count, sizeof(stair)))
             return false;
-        memcpy(made->stairs + stair_count, h->stairs + done, size * sizeof(stair));
-        made->bounds[made->count++] = (bound){under, (int32_t)stair_count, (int32_t)size};
-        stair_count += size;
-        done = next;
+        memcpy(made->stairs + count, of->stairs, of->count * sizeof(stair));
+        made->bounds[made->count++] = (bound){of->under, (int32_t)count, (int32_t)of->count};
+        count += of->count;
     }
     return true;
 }
@@ -954,8 +970,10 @@ void labels_free(handle *h) {
         free(h->bounds[cut].bounds);
         free(h->bounds[cut].stairs);
     }
-    void *own[] = {h->bounds, h->growth_ring, h->growth_more, h->base, h->delivered, h->blocked, h->last, h->stairs,
-                   h->unders, h->labels, h->besides, h->heap, h->profiles, h->numbers, h->slots, h->seen, h->scratch,
+    for (size_t i = 0; i < h->staircases_size; i++)
+        free(h->staircases[i].stairs);
+    void *own[] = {h->bounds, h->growth_ring, h->growth_more, h->base, h->delivered, h->blocked, h->last, h->staircases,
+                   h->labels, h->besides, h->heap, h->profiles, h->numbers, h->slots, h->seen, h->scratch,
                    h->progress_made, h->progress_low, h->found, h->extra_keys, h->extra_values};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         free(own[i]);
