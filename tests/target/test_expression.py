@@ -102,10 +102,17 @@ def _pairs(inner):
     """Expressions with what Python is to make of them: conditions are True or False here."""
     operators = st.sampled_from(["+", "-", "*", "//", "%", "<", "=="])
     return st.one_of(
-        st.builds(lambda a, op, b: tuple(f"({x} {op} {y})" for x, y in zip(a, b)), inner, operators, inner),
+        st.builds(
+            lambda a, op, b: tuple(f"({x} {op} {y})" for x, y in zip(a, b, strict=True)),
+            inner,
+            operators,
+            inner,
+        ),
         st.builds(lambda a, b: (f"({a[0]} and {b[0]})", f"bool({a[1]} and {b[1]})"), inner, inner),
-        st.builds(lambda a, b: tuple(f"({x} if {y} else {x})" for x, y in zip(a, b)), inner, inner),
-        st.builds(lambda a, b: tuple(f"max({x}, {y}, {x})" for x, y in zip(a, b)), inner, inner),
+        st.builds(
+            lambda a, b: tuple(f"({x} if {y} else {x})" for x, y in zip(a, b, strict=True)), inner, inner
+        ),
+        st.builds(lambda a, b: tuple(f"max({x}, {y}, {x})" for x, y in zip(a, b, strict=True)), inner, inner),
     )
 
 
