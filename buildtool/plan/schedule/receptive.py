@@ -17,7 +17,7 @@ from buildtool.graph.types import (
 from buildtool.target.types import KernelVariant, Windows
 
 ROW_BY_ROW = TABLE_KINDS | {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX}
-MOST_ROWS = 1 << 16
+MOST_ROWS = 1 << 14
 WINDOWED = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D})
 
 
