@@ -1,6 +1,7 @@
 """The front as the rest of the product sees it: points, each of which can be made into a plan.
 
-It is exact: no plan in the space below beats a point of the front in both memory and work. For small
+It is exact within a budget of labels: no plan in the space below beats a point of the front in both memory
+and work. Beyond it the points are real ways still, and `Front.factor` says how much they may miss. For small
 networks tests/support/front_twin.py assembles and measures every plan of the space to check this.
 
 Live bytes are aligned: of a region, all that it holds at any time (whole tensors, rings, accumulators,
@@ -21,7 +22,7 @@ the bytes inside of it are those of a group that makes all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -36,7 +37,8 @@ from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.cuts import Cuts
-from buildtool.plan.search.paths import Search, Way
+from buildtool.plan.search.miss import factor
+from buildtool.plan.search.paths import MOST_LABELS, Search, Way
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
 from buildtool.plan.search.ties import Ties
@@ -56,7 +58,8 @@ class Settings:
     """What a front depends on besides the graph and the target.
 
     `hand_off`: least pixels that go from operator to operator inside a group; `max_f`: ways that do
-    more than this times the network's own work are left out. `loaded`: for boards that bring weights
+    more than this times the network's own work are left out; `most_labels`: a search is exact within
+    so many labels. `loaded`: for boards that bring weights
     into the arena, by operator: see `Elements.loaded`.
     """
 
@@ -65,6 +68,7 @@ class Settings:
     hand_off: int | None = None
     max_f: float = blocks.MOST_REPETITION  # no way of the space does more
     loaded: tuple[tuple[int, int], ...] = ()
+    most_labels: int = MOST_LABELS
 
     @property
     def hand_offs(self) -> tuple[int, ...]:
@@ -85,6 +89,19 @@ class Point:
     work: int
     f: float
     way: Way
+
+
+@dataclass(frozen=True)
+class Ways:
+    """Ways that none of them beats in both bytes and weight, least bytes first.
+
+    `factor`: 1 where no way of the space beats any of them. Else, where the budget ended the search, for
+    every way of the space one of these needs at most so many times its bytes, and does at most so many
+    times its work.
+    """
+
+    ways: tuple[Way, ...]
+    factor: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,15 +148,19 @@ class Space:
         return self._ties.cheapest(way) if self._ties else way
 
     @cached_property
-    def _ways(self) -> dict[float, tuple[Way, ...]]:
+    def _ways(self) -> dict[tuple[float, int], Ways]:
         return {}
 
-    def ways(self, max_f: float) -> tuple[Way, ...]:
-        """The undominated ways with at most this F, least memory first."""
-        if max_f not in self._ways:
+    def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
+        """The undominated ways with at most this F, which a search of so many labels finds."""
+        key = max_f, most_labels
+        if key not in self._ways:
             extra = int(self.tables.before[-1] * (max_f - 1.0))
-            self._ways[max_f] = tuple(Search(self.cuts, extra).falling())[::-1]
-        return self._ways[max_f]
+            search = Search(self.cuts, extra, most_labels)
+            found = _undominated(search.falling())
+            missed = 1.0 if search.exact else factor(self.cuts, extra, found, search.exact_way)
+            self._ways[key] = Ways(found, missed)
+        return self._ways[key]
 
 
 @dataclass(frozen=True)
@@ -185,7 +206,16 @@ class Front:
     @cached_property
     def points(self) -> tuple[Point, ...]:
         """The points; each needs more memory and does less work than the one before it."""
-        return tuple(map(self.point, self.space.ways(self.settings.max_f)))
+        return tuple(map(self.point, self._ways.ways))
+
+    @property
+    def factor(self) -> float:
+        """By how much the points may miss the exact front: see Ways; 1 where they are that front."""
+        return self._ways.factor
+
+    @property
+    def _ways(self) -> Ways:
+        return self.space.ways(self.settings.max_f, self.settings.most_labels)
 
     def point(self, way: Way) -> Point:
         """A way found for the least work, as a point."""
@@ -333,6 +363,15 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
     key = (*known.key, settings.hand_offs, blocks.STEPS)
     space = session.remember("space", key, lambda: Space(known, settings.hand_offs))
     return Front(graph, target, settings, space, session)
+
+
+def _undominated(found: Iterable[Way]) -> tuple[Way, ...]:
+    """The ways that no other beats, least bytes first."""
+    kept: list[Way] = []
+    for way in sorted(found, key=lambda way: (way.bytes, way.weight)):
+        if not kept or way.weight < kept[-1].weight:
+            kept.append(way)
+    return tuple(kept)
 
 
 def refuse_unstreamable(graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:

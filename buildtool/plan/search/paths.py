@@ -5,8 +5,9 @@ the best way to some earlier one and a region that keeps the limit. Then the lim
 the way found needs. A cut whose last region keeps the new limit, and whose way there has not become
 dearer, keeps its way: a lower limit never makes anything cheaper.
 
-A search has a budget of labels (see `regions`). Once it is spent, every cut gets a few labels more, and
-the best way that these show: ways are real ones still, but there may be better ones.
+A search has a budget of labels (see `regions`). Once it is spent, every cut gets a few labels more for
+each limit, and the best way that these show; limits then fall in larger steps. Ways are real ones still,
+but there may be better ones: `miss` says by how much.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from buildtool.plan.search.regions import Candidate, Reached, Regions
 
 MOST_LABELS = 1_000_000  # of a search: then it is no longer exact
 LABELS_BEYOND = 8  # of each search for one cut, once those are spent
+FALL_BEYOND = 16  # by this part of the bytes limits fall then at the least
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,6 @@ class Search:
             if found is not None and way.weight > found.weight:
                 yield found
             found = way
-            most_bytes = way.bytes - 1
+            most_bytes = way.bytes - (1 if self.exact else max(1, way.bytes // FALL_BEYOND))
         if found is not None:
             yield found
