@@ -49,4 +49,9 @@ def _notes(answer: FrontAnswer) -> list[str]:
     ]
     if any(point["f"] < 1 for point in answer["points"]):
         notes.append("F is below 1 where rows and columns that no later operator reads are not computed.")
+    if answer["search_factor"] > 1:
+        notes.append(
+            "The budget ended the search. For every plan there is one of these that needs at most "
+            f"{answer['search_factor']:.2f} times its live bytes and does at most as many times its work."
+        )
     return notes

@@ -54,6 +54,8 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         f"work     {count(answer['macs'], 'multiply-accumulate')}, F {answer['f']:.3f}; "
         f"estimated cost {answer['cost']:,.0f}"
     )
+    if answer["search_factor"] > 1:
+        yield f"search   its budget ended it: at most {answer['search_factor']:.2f} times the least there is"
     if streamed:
         yield from regions.work_lines(answer)
 

@@ -48,6 +48,9 @@ class FrontAnswer(TypedDict):
 
     `max_f`: the work up to which they were looked for; `hand_offs`: the pixels that were tried;
     `available_bytes`: what the board has for the arena; `accounting`: in words, what an arena's size counts.
+    `search_factor`: 1 where the points are the exact front over live bytes. Where the search's budget ended
+    first it is larger, and proven: every other way of the space has a point that needs at most so many times
+    its live bytes and does at most so many times its work.
     """
 
     model: str
@@ -60,4 +63,5 @@ class FrontAnswer(TypedDict):
     macs: int
     points: list[Point]
     beside: list[Peer | Refusal]
+    search_factor: float
     accounting: list[str]

@@ -242,10 +242,16 @@ class PlanDetails(PlanFigures):
 
 
 class PlanAnswer(PlanDetails, BoardFacts):
-    """How a network will run on a board; `plan`: the plan's own bytes."""
+    """How a network will run on a board; `plan`: the plan's own bytes.
+
+    `search_factor`: 1 where the search for the plan was exact. Where its budget ended first it is larger, and
+    proven: no way within the memory costs less than the one that was found, divided by it. Where the least
+    memory was asked for, it is that of the front (see `front`).
+    """
 
     model: str
     board: str
     flash_bytes: int
+    search_factor: float
     beside: list[OtherPlan | NoOtherPlan]
     plan: bytes

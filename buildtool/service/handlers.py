@@ -115,6 +115,7 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
     from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
     from buildtool.service.answers.planreport import beside, described
+    from buildtool.service.pipeline.fronts import plan_factor
     from buildtool.service.pipeline.needs import refuse_unless_fits
     from buildtool.service.pipeline.pipeline import planned
 
@@ -127,6 +128,7 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
         "model": made.model.name,
         "board": made.target.board.name,
         "flash_bytes": image_bytes,
+        "search_factor": plan_factor(made.prepared()),
         "beside": beside(made, request.compare),
         "plan": to_bytes(made.plan),
         **facts(made),

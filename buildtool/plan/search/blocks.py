@@ -338,8 +338,9 @@ class Blocks:
         """Whether no block costs less than its elements run one by one, whatever form it has.
 
         `once`: cut -> weight of cost of all elements before it, one by one; `least_wanted`: cut -> the least
-        rows that are ever wanted of the tensor before it; `ends`: the elements whose blocks are looked at. It asks for costs alone: no windows are laid out,
-        and blocks count that repeat too much of their work to be looked at otherwise. So False says little.
+        rows that are ever wanted of the tensor before it; `ends`: the elements whose blocks are looked at.
+        It asks for costs alone: no windows are laid out, and blocks count that repeat too much of their work
+        to be looked at otherwise. So False says little.
         """
         for last in ends:
             height, section = self.e.heights[last], self.sections[last]

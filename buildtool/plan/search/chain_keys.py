@@ -36,7 +36,9 @@ class ChainKeys:
     def _elements(self) -> tuple[int, ...]:
         """Element -> the number of its geometry, the same for equal ones."""
         numbers: dict[Hashable, int] = {}
-        return tuple(numbers.setdefault(self._element(e), len(numbers)) for e in range(len(self._e.positions)))
+        return tuple(
+            numbers.setdefault(self._element(e), len(numbers)) for e in range(len(self._e.positions))
+        )
 
     def _element(self, element: int) -> Hashable:
         """All of an element that its chains' forms depend on."""

@@ -94,7 +94,7 @@ def _choose(
             allowed = [plan for plan in candidates if limits.allow(plan)]
         chosen = min(allowed, key=lambda plan: (plan.arena_bytes, plan.cost), default=None)
     else:
-        search = Search(found.cost_cuts)
+        search = least_cost(found)
         candidates += cheapest(found, limits, search)
         candidates += cheaper_points(found, limits, candidates, search)
         chosen = _cheapest_of(candidates, limits)
@@ -108,6 +108,26 @@ def _cheapest_of(plans: Iterable[Plan], limits: Limits) -> Plan | None:
     """Of the plans within the limits the one of least cost; None where there is none."""
     allowed = [plan for plan in plans if limits.allow(plan)]
     return min(allowed, key=lambda plan: (plan.cost, plan.arena_bytes), default=None)
+
+
+def least_cost(found: Front) -> Search:
+    """A search for the least cost."""
+    return Search(found.cost_cuts, most_labels=found.settings.most_labels)
+
+
+def search_factor(found: Front, limits: Limits) -> float:
+    """How many times the least there is what `best_plan` has made least may be, before it is placed.
+
+    1 unless the budget ended a search. Of the least memory: see `front.Ways`.
+    """
+    if limits.objective == Objective.RAM:
+        return found.factor
+    known = found.space.cost_factors  # of other limits where weights had to find room in the arena as well
+    return known.get(_most(limits.ram), max(known.values(), default=1.0))
+
+
+def _most(ram: float) -> int:
+    return int(min(ram, INFINITE))
 
 
 def _operator_by_operator(found: Front, limits: Limits) -> Plan:
@@ -138,12 +158,13 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
     The least cost is exact over live bytes. With a limit on work that it breaks, what is found is
     exact on the lower convex hull of cost over work, and never dearer than the plan of least work.
     """
-    plans = _placed(found, search or Search(found.cost_cuts), limits.ram)
+    plans = _placed(found, search := search or least_cost(found), limits.ram)
+    found.space.note_cost(_most(limits.ram), search)
     if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
         return plans
     dear = plans[-1]  # with too much work, but cheap
     extra = int(found.tables.before[-1] * (limits.f - 1.0))
-    least = _placed(found, Search(found.cuts, extra), limits.ram)
+    least = _placed(found, Search(found.cuts, extra, found.settings.most_labels), limits.ram)
     plans += least
     if least and least[-1].arena_bytes <= limits.ram:
         plans += _between(found, limits, dear, least[-1])
@@ -161,7 +182,8 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
     best = _cheapest_of(known, limits)
     pairs = zip(found.floors, found.points, strict=True)
     if not any(floor <= limits.ram < point.live_bytes for floor, point in pairs) and (
-        search.first is None or (best is not None and best.cost * COST_UNITS <= search.first.weight)
+        search.first is None
+        or (search.exact and best is not None and best.cost * COST_UNITS <= search.first.weight)
     ):
         return []
     made: list[Plan] = []
@@ -172,7 +194,7 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
 
     inside = [p.live_bytes for f, p in zip(found.floors, found.points, strict=True) if f <= limits.ram]
     if search.most_bytes < max(inside, default=0):  # limits of a search never rise
-        search = Search(found.cost_cuts)
+        search = least_cost(found)
     for index in found.cheaper(limits.ram, search, below):
         made.append(found.within(index, limits.ram))
         if not limits.allow(made[-1]):
@@ -189,7 +211,9 @@ def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan
         if dearer <= 0 or more <= 0:
             break
         tables = priced(found.cost_tables, math.ceil(SCALE * dearer / more))
-        plans += (made := _placed(found, Search(Cuts(tables)), limits.ram))
+        plans += (
+            made := _placed(found, Search(Cuts(tables), most_labels=found.settings.most_labels), limits.ram)
+        )
         if not made or made[-1].arena_bytes > limits.ram:
             break
         if limits.allow_work(made[-1]) and made[-1].cost < under.cost:
@@ -204,7 +228,7 @@ def _between(found: Front, limits: Limits, over: Plan, under: Plan) -> list[Plan
 def _placed(found: Front, search: Search, ram: float) -> list[Plan]:
     """Placed plans of the best ways within ever less live bytes, up to the first that keeps the limit."""
     plans: list[Plan] = []
-    most = int(min(ram, INFINITE))
+    most = _most(ram)
     while (way := search.least(most)) is not None:
         plans.append(found.cheap(way, enough=ram))
         if plans[-1].arena_bytes <= ram:
@@ -253,7 +277,7 @@ def _smallest_by_cost(found: Front, limits: Limits) -> list[Plan]:
     assert limits.cost is not None
     rounded = found.cost_tables.count  # weights of blocks are rounded to units
     extra = int(limits.cost * COST_UNITS) + rounded - found.cost_tables.before[-1]
-    ways = list(Search(found.cost_cuts, extra).falling())
+    ways = list(Search(found.cost_cuts, extra, found.settings.most_labels).falling())
     if limits.f is None:
         return _last_of(found, limits, ways)
     sizes = sorted({way.bytes for way in ways} | {point.live_bytes for point in found.points})

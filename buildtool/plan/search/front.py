@@ -37,7 +37,7 @@ from buildtool.plan.search import blocks
 from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.cuts import Cuts
-from buildtool.plan.search.miss import factor
+from buildtool.plan.search.miss import factor, over_bound
 from buildtool.plan.search.paths import MOST_LABELS, Search, Way
 from buildtool.plan.search.regions import Candidate
 from buildtool.plan.search.tables import Objective, Tables
@@ -150,6 +150,18 @@ class Space:
     @cached_property
     def _ways(self) -> dict[tuple[float, int], Ways]:
         return {}
+
+    @cached_property
+    def cost_factors(self) -> dict[int, float]:
+        """By limit of bytes that a least cost was looked for within: how many times the least it may be."""
+        return {}
+
+    def note_cost(self, most_bytes: int, search: Search) -> None:
+        """Remembers what a search for the least cost, whose first limit this was, has proven."""
+        if search.first is not None and most_bytes not in self.cost_factors:
+            exact = search.first_exact
+            missed = 1.0 if exact else over_bound(self.cost_cuts, search.first.weight, most_bytes)
+            self.cost_factors[most_bytes] = missed
 
     def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
         """The undominated ways with at most this F, which a search of so many labels finds."""
@@ -319,7 +331,7 @@ class Front:
             if self.floors[index] > most_bytes:
                 continue
             way = search.least(self.points[index].live_bytes)
-            if way is not None and way.weight >= below() * COST_UNITS:
+            if way is not None and search.exact and way.weight >= below() * COST_UNITS:
                 return
             yield index
 

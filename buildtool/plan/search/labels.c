@@ -11,9 +11,44 @@
 #include <string.h>
 
 enum { ABI = 1, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32 };
-enum { HEIGHT, TALL, KERNEL, STRIDE, PAD, ROWS, ROW, MAKES, MAIN_ROW, MAIN_WHOLE, SOURCE, SOURCE_ROW, SOURCE_LAST, SOURCE_SIZE, STREAMED, FEEDS, LAST_READER, SIZE, WHOLE, ACCUMULATES, ELEMENT_COLUMNS };
+enum {
+    HEIGHT,
+    TALL,
+    KERNEL,
+    STRIDE,
+    PAD,
+    ROWS,
+    ROW,
+    MAKES,
+    MAIN_ROW,
+    MAIN_WHOLE,
+    SOURCE,
+    SOURCE_ROW,
+    SOURCE_LAST,
+    SOURCE_SIZE,
+    STREAMED,
+    FEEDS,
+    LAST_READER,
+    SIZE,
+    WHOLE,
+    ACCUMULATES,
+    ELEMENT_COLUMNS
+};
 enum { LIVE, HELD, LOWEST_FIRST, LEAST_ROWS, LEAST_WANTED, FORM_START, BESIDE_START, CUT_COLUMNS };
-enum { FIRST, STEP, WINDOW, SUMS, EXTRA, LEAST_EXTRA, AXIS_KERNEL, AXIS_STRIDE, AXIS_PAD, LATE, SECTION, FORM_COLUMNS };
+enum {
+    FIRST,
+    STEP,
+    WINDOW,
+    SUMS,
+    EXTRA,
+    LEAST_EXTRA,
+    AXIS_KERNEL,
+    AXIS_STRIDE,
+    AXIS_PAD,
+    LATE,
+    SECTION,
+    FORM_COLUMNS
+};
 enum { ROOT, BYTES, IN_RING, NEEDED_WHOLE, BESIDE_COLUMNS };
 enum { ASKED_OF, MADE_AT, LOW_AT, READ_FROM, READ_AFTER, SECTION_COLUMNS };
 
@@ -22,18 +57,22 @@ static const int64_t NEVER = (int64_t)1 << 60;
 
 typedef int64_t (*extra_function)(int64_t form, int64_t wanted);
 
-/* Tables of rows of 64-bit numbers; the columns are those above. Sections: where in `rows` a list begins. */
+/* Tables of rows of 64-bit numbers; the columns are those above. Sections: where in `rows` a list
+ * begins. */
 typedef struct {
-    int64_t count, alignment, follows_rows, limit; /* follows_rows: an output may lie over rows of its region's input */
+    int64_t count, alignment, follows_rows,
+        limit; /* follows_rows: an output may lie over rows of its region's input */
     const int64_t *elements, *cuts, *forms, *besides, *sections, *rows;
     int64_t *best;          /* cut -> least weight beyond the elements' own before it */
     const int64_t *version; /* cut -> the round in which `best` of any cut before it last rose */
-    extra_function extra;   /* of a form of which so few rows are wanted; below -INFINITE: it failed */
+    extra_function
+        extra; /* of a form of which so few rows are wanted; below -INFINITE: it failed */
 } labels_problem;
 
 typedef struct {
     int64_t most_bytes, round, end, enough, most_expanded;
-    int64_t weight, floor, expanded, first, bytes, own, blocks; /* blocks: -1 for one element alone */
+    int64_t weight, floor, expanded, first, bytes, own,
+        blocks; /* blocks: -1 for one element alone */
 } labels_region;
 
 typedef struct {
@@ -87,7 +126,7 @@ typedef struct {
     int64_t fresh, fresh_round; /* bounds of cuts up to `fresh` are those of this round */
     int64_t *growth_ring, *growth_more, *base, *delivered;
     bool *blocked;
-    int32_t *last; /* form -> element */
+    int32_t *last;         /* form -> element */
     staircase *staircases; /* scratch of make_bounds */
     size_t staircase_count, staircases_size;
     /* one region's search */
@@ -99,8 +138,9 @@ typedef struct {
     int32_t *slots, *seen; /* profiles by hash; boundary -> the first of its labels */
     int64_t *scratch, *progress_made, *progress_low;
     beside *found;
-    size_t label_count, labels_size, beside_count, besides_size, heap_count, heap_size, profile_count, profiles_size,
-        number_count, numbers_size, slots_size, scratch_size, found_size;
+    size_t label_count, labels_size, beside_count, besides_size, heap_count, heap_size,
+        profile_count, profiles_size, number_count, numbers_size, slots_size, scratch_size,
+        found_size;
     int32_t found_count;
     int64_t progress_length, most_bytes, result, held, end, weight;
     labels_region *region;
@@ -110,17 +150,25 @@ typedef struct {
     int status;
 } handle;
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
 
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+static int64_t most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
 
 static int64_t of_element(const handle *h, int64_t element, int column) {
     return h->p.elements[element * ELEMENT_COLUMNS + column];
 }
 
-static int64_t of_cut(const handle *h, int64_t cut, int column) { return h->p.cuts[cut * CUT_COLUMNS + column]; }
+static int64_t of_cut(const handle *h, int64_t cut, int column) {
+    return h->p.cuts[cut * CUT_COLUMNS + column];
+}
 
-static int64_t of_form(const handle *h, int64_t form, int column) { return h->p.forms[form * FORM_COLUMNS + column]; }
+static int64_t of_form(const handle *h, int64_t form, int column) {
+    return h->p.forms[form * FORM_COLUMNS + column];
+}
 
 static const int64_t *section_rows(const handle *h, int64_t section, int column) {
     return h->p.rows + h->p.sections[section * SECTION_COLUMNS + column];
@@ -130,7 +178,8 @@ static int64_t round_up(const handle *h, int64_t bytes) {
     return (bytes + h->p.alignment - 1) / h->p.alignment * h->p.alignment;
 }
 
-/* Room for `wanted` things in an array that grows; false, and a status, where there is no memory. */
+/* Room for `wanted` things in an array that grows; false, and a status, where there is no memory.
+ */
 static bool grow(handle *h, void *array, size_t *size, size_t wanted, size_t each) {
     void *old, *larger;
     size_t more = *size < 16 ? 16 : *size;
@@ -156,22 +205,28 @@ typedef struct {
 } axis;
 
 static axis form_axis(const handle *h, int64_t form) {
-    return (axis){of_form(h, form, AXIS_KERNEL), of_form(h, form, AXIS_STRIDE), of_form(h, form, AXIS_PAD)};
+    return (axis){of_form(h, form, AXIS_KERNEL), of_form(h, form, AXIS_STRIDE),
+                  of_form(h, form, AXIS_PAD)};
 }
 
 /* The row axis through elements [first, last]. */
 static axis through(const handle *h, int64_t first, int64_t last) {
     axis a = {1, 1, 0};
     for (int64_t e = first; e <= last; e++) {
-        int64_t kernel = of_element(h, e, KERNEL), stride = of_element(h, e, STRIDE), pad = of_element(h, e, PAD);
+        int64_t kernel = of_element(h, e, KERNEL), stride = of_element(h, e, STRIDE),
+                pad = of_element(h, e, PAD);
         a = (axis){(kernel - 1) * a.stride + a.kernel, stride * a.stride, pad * a.stride + a.pad};
     }
     return a;
 }
 
-static int64_t high(axis a, int64_t rows) { return (rows - 1) * a.stride - a.pad + a.kernel; }
+static int64_t high(axis a, int64_t rows) {
+    return (rows - 1) * a.stride - a.pad + a.kernel;
+}
 
-static int64_t low(axis a, int64_t row) { return row * a.stride - a.pad; }
+static int64_t low(axis a, int64_t row) {
+    return row * a.stride - a.pad;
+}
 
 /* Rows of a block's input that it asks for to make so many, of `tall` that there are. */
 static int64_t asked_rows(const handle *h, int64_t form, int64_t made, int64_t tall) {
@@ -183,7 +238,8 @@ static int64_t asked_rows(const handle *h, int64_t form, int64_t made, int64_t t
 
 /* See ProgressTable.of: into progress_made, progress_low. */
 static bool progress(handle *h, int64_t form) {
-    int64_t first = of_form(h, form, FIRST), section = of_form(h, form, SECTION), tall = of_element(h, first, TALL);
+    int64_t first = of_form(h, form, FIRST), section = of_form(h, form, SECTION),
+            tall = of_element(h, first, TALL);
     int64_t height = of_element(h, h->last[form], HEIGHT), step = of_form(h, form, STEP), begin = 0;
     axis a = form_axis(h, form);
     if ((size_t)tall > h->scratch_size / 4) {
@@ -217,7 +273,8 @@ static int64_t held_rows(const int64_t *lows, int64_t height, int64_t step, int6
     return found;
 }
 
-/* ---- what holds whatever the limit: see cuts.py ----------------------------------------------- */
+/* ---- what holds whatever the limit: see cuts.py -----------------------------------------------
+ */
 
 /* Least bytes of the ring at a block's input; after `progress` of the block. */
 static int64_t least_ring(const handle *h, int64_t form, int64_t step) {
@@ -229,8 +286,10 @@ static int64_t least_ring(const handle *h, int64_t form, int64_t step) {
     return round_up(h, rows * of_element(h, first - 1, ROW));
 }
 
-/* Whether a tensor that a block reads besides has to be whole; `operand`: a row of besides, of `element`. */
-static bool has_to_be_whole(const handle *h, int64_t first, int64_t element, const int64_t *operand) {
+/* Whether a tensor that a block reads besides has to be whole; `operand`: a row of besides, of
+ * `element`. */
+static bool has_to_be_whole(const handle *h, int64_t first, int64_t element,
+                            const int64_t *operand) {
     return !operand[IN_RING] || through(h, first, element).stride != 1;
 }
 
@@ -241,7 +300,8 @@ static bool reads_whole(const handle *h, int64_t form) {
             const int64_t *operand = h->p.besides + b * BESIDE_COLUMNS;
             if (operand[ROOT] != tensor)
                 continue;
-            if (of_form(h, form, SECTION) >= 0 ? operand[NEEDED_WHOLE] : has_to_be_whole(h, first, e, operand))
+            if (of_form(h, form, SECTION) >= 0 ? operand[NEEDED_WHOLE]
+                                               : has_to_be_whole(h, first, e, operand))
                 return true;
         }
     return false;
@@ -300,7 +360,8 @@ static bool prepare(handle *h) {
     for (int64_t f = 0; f < forms; f++)
         order[start[of_form(h, f, FIRST)]++] = f;
     bool done = true;
-    for (int64_t cut = 1; done && cut <= h->p.count; cut++) { /* start[c] is by now the end of cut c's */
+    for (int64_t cut = 1; done && cut <= h->p.count;
+         cut++) { /* start[c] is by now the end of cut c's */
         int64_t from = start[cut - 1], to = cut < h->p.count ? start[cut] : from;
         done = prepare_cut(h, cut, order + from, to - from);
     }
@@ -309,8 +370,10 @@ static bool prepare(handle *h) {
         h->blocked[f] = !first || !of_element(h, first - 1, FEEDS) || reads_whole(h, f);
         h->delivered[f] = of_element(h, first, SOURCE_SIZE);
         if (of_element(h, first, STREAMED) && (done = progress(h, f))) {
-            made = least(of_cut(h, h->last[f] + 1, LEAST_WANTED), of_element(h, h->last[f], HEIGHT));
-            made = held_rows(h->progress_low, h->progress_length, 1, asked_rows(h, f, made, h->progress_length));
+            made =
+                least(of_cut(h, h->last[f] + 1, LEAST_WANTED), of_element(h, h->last[f], HEIGHT));
+            made = held_rows(h->progress_low, h->progress_length, 1,
+                             asked_rows(h, f, made, h->progress_length));
             h->delivered[f] = round_up(h, made * of_element(h, first, SOURCE_ROW));
         }
     }
@@ -344,15 +407,18 @@ static bool insert(handle *h, staircase *to, stair s) {
     /* what weighs more needs no more either; what needs no less than the one before it goes */
     stair before = s;
     size_t i = below, kept = below;
-    for (; i < to->count && (to->stairs[i].plain > s.plain || to->stairs[i].windowed > s.windowed); i++) {
+    for (; i < to->count && (to->stairs[i].plain > s.plain || to->stairs[i].windowed > s.windowed);
+         i++) {
         stair next = to->stairs[i];
         next.plain = least(next.plain, s.plain);
         next.windowed = least(next.windowed, s.windowed);
-        if (next.weight == s.weight || (next.plain == before.plain && next.windowed == before.windowed))
+        if (next.weight == s.weight ||
+            (next.plain == before.plain && next.windowed == before.windowed))
             continue;
         to->stairs[kept++] = before = next;
     }
-    if (i < to->count && to->stairs[i].plain == before.plain && to->stairs[i].windowed == before.windowed)
+    if (i < to->count && to->stairs[i].plain == before.plain &&
+        to->stairs[i].windowed == before.windowed)
         i++;
     memmove(to->stairs + kept, to->stairs + i, (to->count - i) * sizeof(stair));
     to->count -= i - kept;
@@ -368,7 +434,8 @@ static void thin(staircase *of) {
         size_t half = (of->count + 1) / 2;
         for (size_t i = 0; i < half; i++) {
             size_t second = 2 * i + 1 < of->count ? 2 * i + 1 : of->count - 1;
-            stair s = {of->stairs[2 * i].weight, of->stairs[second].plain, of->stairs[second].windowed};
+            stair s = {of->stairs[2 * i].weight, of->stairs[second].plain,
+                       of->stairs[second].windowed};
             of->stairs[i] = s;
         }
         of->count = half;
@@ -395,12 +462,14 @@ static bool collect(handle *h, int64_t under, stair s) {
 
 static bool collect_all(handle *h, int64_t cut) {
     for (int64_t f = of_cut(h, cut - 1, FORM_START); f < of_cut(h, cut, FORM_START); f++) {
-        int64_t first = of_form(h, f, FIRST), extra = of_form(h, f, LEAST_EXTRA), window = of_form(h, f, WINDOW);
+        int64_t first = of_form(h, f, FIRST), extra = of_form(h, f, LEAST_EXTRA),
+                window = of_form(h, f, WINDOW);
         int64_t ring = of_form(h, f, SUMS) + h->base[f], source = of_element(h, first, SOURCE_SIZE);
         int64_t plain = of_cut(h, first, LIVE) - source + h->delivered[f] + ring;
         bool apart = of_element(h, first, STREAMED) || !h->p.follows_rows ||
                      of_element(h, first, SOURCE_LAST) >= h->p.count;
-        if (!collect(h, apart ? 0 : source, (stair){h->p.best[first] + extra, plain, plain + window}))
+        if (!collect(h, apart ? 0 : source,
+                     (stair){h->p.best[first] + extra, plain, plain + window}))
             return false;
         if (h->blocked[f])
             continue;
@@ -525,9 +594,13 @@ static int32_t place(handle *h, int64_t length) {
     return (int32_t)h->profile_count++;
 }
 
-static const int64_t *numbers(const handle *h, int32_t of) { return h->numbers + h->profiles[of].at; }
+static const int64_t *numbers(const handle *h, int32_t of) {
+    return h->numbers + h->profiles[of].at;
+}
 
-static int64_t final_number(const handle *h, int32_t of) { return numbers(h, of)[h->profiles[of].length - 1]; }
+static int64_t final_number(const handle *h, int32_t of) {
+    return numbers(h, of)[h->profiles[of].length - 1];
+}
 
 /* Room in scratch. */
 static bool room(handle *h, int64_t length) {
@@ -584,9 +657,12 @@ static int32_t lower(handle *h, int32_t a, int32_t b) {
 }
 
 /* See RowProfiles.reads; `bytes`: of a row of the tensor; `whole`: the element needs all of it. */
-static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int64_t bytes, bool whole) {
-    int64_t first = of_form(h, form, FIRST), section = of_form(h, form, SECTION), step = of_form(h, form, STEP);
-    bool late = h->last[form] + 1 == h->end && (((uint64_t)of_form(h, form, LATE) >> (element - first)) & 1);
+static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int64_t bytes,
+                     bool whole) {
+    int64_t first = of_form(h, form, FIRST), section = of_form(h, form, SECTION),
+            step = of_form(h, form, STEP);
+    bool late = h->last[form] + 1 == h->end &&
+                (((uint64_t)of_form(h, form, LATE) >> (element - first)) & 1);
     int32_t length = h->profiles[made].length;
     const int64_t *profile = numbers(h, made);
     axis a = section < 0 && !whole ? through(h, element, h->last[form]) : (axis){1, 1, 0};
@@ -598,7 +674,8 @@ static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int
         if (whole)
             row = late || begun ? 0 : NEVER;
         else if (section >= 0)
-            row = late ? section_rows(h, section, READ_FROM)[q] : section_rows(h, section, READ_AFTER)[profile[q]];
+            row = late ? section_rows(h, section, READ_FROM)[q]
+                       : section_rows(h, section, READ_AFTER)[profile[q]];
         else if (late)
             row = most(0, low(a, q / step * step));
         else
@@ -629,9 +706,11 @@ static int32_t added(handle *h, int64_t form, int64_t element) {
 /* ---- labels -------------------------------------------------------------------------------- */
 
 /* Puts what is read besides into `found`, by tensor; false where memory ran out. */
-static bool find_beside(handle *h, int64_t form, int64_t first, int64_t e, int32_t made, const int64_t *operand) {
+static bool find_beside(handle *h, int64_t form, int64_t first, int64_t e, int32_t made,
+                        const int64_t *operand) {
     bool section = of_form(h, form, SECTION) >= 0;
-    int32_t lows = reads(h, made, form, e, operand[BYTES], operand[NEEDED_WHOLE] != 0), at = added(h, form, e), i = 0;
+    int32_t lows = reads(h, made, form, e, operand[BYTES], operand[NEEDED_WHOLE] != 0),
+            at = added(h, form, e), i = 0;
     bool whole = section || has_to_be_whole(h, first, e, operand);
     if (lows < 0 || at < 0)
         return false;
@@ -653,7 +732,8 @@ static bool find_beside(handle *h, int64_t form, int64_t first, int64_t e, int32
 
 /* See RegionSearch._beside: into `found`; after `progress` of the block. */
 static bool all_beside(handle *h, int64_t form, int32_t after, int32_t made) {
-    int64_t first = of_form(h, form, FIRST), last = h->last[form], tensor = of_element(h, last, MAKES);
+    int64_t first = of_form(h, form, FIRST), last = h->last[form],
+            tensor = of_element(h, last, MAKES);
     bool section = of_form(h, form, SECTION) >= 0, strided = of_form(h, form, AXIS_STRIDE) != 1;
     int32_t count = h->labels[after].beside_count;
     h->found_count = 0;
@@ -672,7 +752,8 @@ static bool all_beside(handle *h, int64_t form, int32_t after, int32_t made) {
     for (int64_t e = first; e <= last; e++)
         for (int64_t b = of_cut(h, e, BESIDE_START); b < of_cut(h, e + 1, BESIDE_START); b++) {
             const int64_t *operand = h->p.besides + b * BESIDE_COLUMNS;
-            if ((!section || operand[NEEDED_WHOLE]) && !find_beside(h, form, first, e, made, operand))
+            if ((!section || operand[NEEDED_WHOLE]) &&
+                !find_beside(h, form, first, e, made, operand))
                 return false;
         }
     return true;
@@ -759,11 +840,13 @@ static entry pop(handle *h) {
 /* Bytes of the region's output that may lie on its input: see RegionSearch._overlap. */
 static int64_t overlap(handle *h, int64_t form, int32_t after, int32_t made) {
     int64_t first = of_form(h, form, FIRST), row = of_element(h, h->end - 1, ROW), apart = 0;
-    int32_t lows = reads(h, made, form, first, of_element(h, first, MAIN_ROW), of_element(h, first, MAIN_WHOLE) != 0);
+    int32_t lows = reads(h, made, form, first, of_element(h, first, MAIN_ROW),
+                         of_element(h, first, MAIN_WHOLE) != 0);
     if (lows < 0 || !progress(h, form) || !all_beside(h, form, after, made))
         return -1;
     for (int32_t i = 0; i < h->found_count; i++)
-        if (h->found[i].tensor == of_element(h, first, SOURCE) && (lows = lower(h, lows, h->found[i].lows)) < 0)
+        if (h->found[i].tensor == of_element(h, first, SOURCE) &&
+            (lows = lower(h, lows, h->found[i].lows)) < 0)
             return -1;
     for (int32_t q = 0; q < h->profiles[lows].length; q++)
         apart = most(apart, (q + 1) * row - numbers(h, lows)[q]);
@@ -772,7 +855,8 @@ static int64_t overlap(handle *h, int64_t form, int32_t after, int32_t made) {
 
 /* See RegionSearch._complete; `grown`: the label with the block, not yet kept. */
 static bool complete(handle *h, int64_t form, int32_t after, const label *grown, bool follows) {
-    int64_t first = of_form(h, form, FIRST), total = h->p.best[first] + grown->weight, size, saved = 0;
+    int64_t first = of_form(h, form, FIRST), total = h->p.best[first] + grown->weight, size,
+            saved = 0;
     int64_t source = of_element(h, first, SOURCE_SIZE), held = source;
     bool streamed = of_element(h, first, STREAMED) != 0;
     int32_t made;
@@ -811,7 +895,8 @@ static bool complete(handle *h, int64_t form, int32_t after, const label *grown,
 static bool go_on(handle *h, int64_t form, int32_t after, label grown) {
     int64_t first = of_form(h, form, FIRST), before;
     int32_t made;
-    if (!first || !of_element(h, first - 1, FEEDS) || of_element(h, first - 1, LAST_READER) >= h->end)
+    if (!first || !of_element(h, first - 1, FEEDS) ||
+        of_element(h, first - 1, LAST_READER) >= h->end)
         return true;
     before = least_before(h, form, grown.rings, grown.window);
     if (before >= INFINITE || grown.weight + before >= h->weight)
@@ -829,7 +914,8 @@ static bool go_on(handle *h, int64_t form, int32_t after, label grown) {
     memcpy(h->scratch, h->progress_low, (size_t)h->progress_length * sizeof(int64_t));
     grown.low = place(h, h->progress_length);
     if (grown.low < 0 ||
-        !grow(h, &h->besides, &h->besides_size, h->beside_count + (size_t)h->found_count, sizeof(beside)) ||
+        !grow(h, &h->besides, &h->besides_size, h->beside_count + (size_t)h->found_count,
+              sizeof(beside)) ||
         !grow(h, &h->labels, &h->labels_size, h->label_count + 1, sizeof(label)))
         return false;
     grown.besides = (int32_t)h->beside_count;
@@ -858,11 +944,13 @@ static int64_t ring(handle *h, int32_t of, int64_t step) {
         if (b->tensor == of_element(h, before, MAKES) && (lows = lower(h, lows, b->at)) < 0)
             return -1;
     }
-    int64_t rows = held_rows(numbers(h, lows), h->profiles[lows].length, step, h->labels[of].wanted);
+    int64_t rows =
+        held_rows(numbers(h, lows), h->profiles[lows].length, step, h->labels[of].wanted);
     return round_up(h, rows * of_element(h, before, ROW));
 }
 
-/* Weight of a block of which only some rows are wanted, which the caller knows; each is asked for once. */
+/* Weight of a block of which only some rows are wanted, which the caller knows; each is asked for
+ * once. */
 static int64_t extra_of(handle *h, int64_t form, int64_t wanted) {
     int64_t key = form * ((int64_t)1 << 24) + wanted + 1;
     if (h->extra_count * 2 >= h->extra_size) {
@@ -907,7 +995,8 @@ static bool expand(handle *h, int32_t of, bool follows) {
     label after = h->labels[of];
     int64_t height = of_element(h, after.boundary - 1, HEIGHT), step = -1, own = 0;
     h->region->expanded++;
-    for (int64_t f = of_cut(h, after.boundary - 1, FORM_START); f < of_cut(h, after.boundary, FORM_START); f++) {
+    for (int64_t f = of_cut(h, after.boundary - 1, FORM_START);
+         f < of_cut(h, after.boundary, FORM_START); f++) {
         if (of_form(h, f, FIRST) < of_cut(h, h->end, LOWEST_FIRST))
             continue;
         if (of_form(h, f, STEP) != step) {
@@ -947,12 +1036,18 @@ static bool begin(handle *h, bool follows) {
     for (int64_t i = 0; i < length; i++)
         h->scratch[i] = follows ? i + 1 : height;
     int32_t asked = place(h, length);
-    h->labels[h->label_count++] = (label){
-        .wanted = height, .boundary = (int32_t)h->end, .low = -1, .asked = asked, .form = -1, .parent = -1, .next = -1};
+    h->labels[h->label_count++] = (label){.wanted = height,
+                                          .boundary = (int32_t)h->end,
+                                          .low = -1,
+                                          .asked = asked,
+                                          .form = -1,
+                                          .parent = -1,
+                                          .next = -1};
     return asked >= 0;
 }
 
-/* The forms of the best region, first to last, into `blocks`, which has room for a number an element. */
+/* The forms of the best region, first to last, into `blocks`, which has room for a number an
+ * element. */
 static void tell(const handle *h, labels_region *r, int64_t *blocks) {
     r->blocks = 0;
     for (int32_t form = h->best_form, at = h->best_parent; form >= 0; at = h->labels[at].parent) {
@@ -961,7 +1056,9 @@ static void tell(const handle *h, labels_region *r, int64_t *blocks) {
     }
 }
 
-int32_t labels_abi(void) { return ABI; }
+int32_t labels_abi(void) {
+    return ABI;
+}
 
 void labels_free(handle *h) {
     if (!h)
@@ -972,15 +1069,18 @@ void labels_free(handle *h) {
     }
     for (size_t i = 0; i < h->staircases_size; i++)
         free(h->staircases[i].stairs);
-    void *own[] = {h->bounds, h->growth_ring, h->growth_more, h->base, h->delivered, h->blocked, h->last, h->staircases,
-                   h->labels, h->besides, h->heap, h->profiles, h->numbers, h->slots, h->seen, h->scratch,
-                   h->progress_made, h->progress_low, h->found, h->extra_keys, h->extra_values};
+    void *own[] = {h->bounds,      h->growth_ring,   h->growth_more,  h->base,   h->delivered,
+                   h->blocked,     h->last,          h->staircases,   h->labels, h->besides,
+                   h->heap,        h->profiles,      h->numbers,      h->slots,  h->seen,
+                   h->scratch,     h->progress_made, h->progress_low, h->found,  h->extra_keys,
+                   h->extra_values};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         free(own[i]);
     free(h);
 }
 
-/* A handle for one search; what the problem points to has to stay. NULL where there is no memory. */
+/* A handle for one search; what the problem points to has to stay. NULL where there is no memory.
+ */
 handle *labels_new(const labels_problem *p) {
     handle *h = calloc(1, sizeof *h);
     if (!h)
@@ -995,8 +1095,8 @@ handle *labels_new(const labels_problem *p) {
     h->blocked = calloc(forms, sizeof *h->blocked);
     h->last = calloc(forms, sizeof *h->last);
     h->seen = calloc(cuts, sizeof *h->seen);
-    if (!h->bounds || !h->growth_ring || !h->growth_more || !h->base || !h->delivered || !h->blocked || !h->last ||
-        !h->seen || !prepare(h)) {
+    if (!h->bounds || !h->growth_ring || !h->growth_more || !h->base || !h->delivered ||
+        !h->blocked || !h->last || !h->seen || !prepare(h)) {
         labels_free(h);
         return NULL;
     }

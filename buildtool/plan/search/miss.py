@@ -19,7 +19,7 @@ FALL = 16  # each limit is lower by this part of it
 
 
 def factor(cuts: Cuts, most_extra: int | None, ways: Sequence[Way], exact: Way | None) -> float:
-    """The factor by which `ways` may miss; `exact`: the last way until which none with more bytes is missed."""
+    """The factor by which `ways` may miss; `exact`: no way with as many bytes or more is missed."""
     missed = 1.0
     for size, weight in _corners(cuts, most_extra, ways, exact):
         nearest = min((max(way.bytes / size, _over(way.weight, weight)) for way in ways), default=math.inf)
@@ -27,10 +27,10 @@ def factor(cuts: Cuts, most_extra: int | None, ways: Sequence[Way], exact: Way |
     return missed
 
 
-def over_bound(cuts: Cuts, most_extra: int | None, way: Way, most_bytes: int) -> float:
-    """How many times the least weight within some bytes a way's may be."""
-    bound = Search(cuts, most_extra, relaxed=True).lower_bound(most_bytes)
-    return 1.0 if bound is None else max(1.0, _over(way.weight, bound))
+def over_bound(cuts: Cuts, weight: int, most_bytes: int) -> float:
+    """How many times the least weight of all ways within some bytes a weight may be."""
+    bound = Search(cuts, relaxed=True).lower_bound(most_bytes)
+    return 1.0 if bound is None else _over(weight, bound)
 
 
 def _over(weight: int, bound: int) -> float:

@@ -98,7 +98,13 @@ class NativeRegions:
     def reach(self, most_bytes: int, round_: int, end: int, enough: int, most_expanded: int) -> Reached:
         """The best way to the cut at `end`: see RegionSearch.run."""
         r = self._region
-        r.most_bytes, r.round, r.end, r.enough, r.most_expanded = most_bytes, round_, end, enough, most_expanded
+        r.most_bytes, r.round, r.end, r.enough, r.most_expanded = (
+            most_bytes,
+            round_,
+            end,
+            enough,
+            most_expanded,
+        )
         status = self._lib.labels_run(self._handle, ctypes.byref(r), self._blocks.ctypes.data)
         if self._error is not None:
             raise self._error
@@ -129,7 +135,12 @@ def _elements(t: Tables) -> Numbers:
         [
             (
                 *(e.heights[k], sources[k].rows, *_axis(t, k), *t.rows[k], e.makes[k]),
-                *(shapes[k][2] * shapes[k][3], e.main(k) in e.read_whole[k], sources[k].tensor, sources[k].row),
+                *(
+                    shapes[k][2] * shapes[k][3],
+                    e.main(k) in e.read_whole[k],
+                    sources[k].tensor,
+                    sources[k].row,
+                ),
                 *(sources[k].last, sources[k].size, sources[k].streamed, t.feeds[k], t.last_reader[k]),
                 *(t.sizes[k], t.wholes[k], accumulates(e.graph, e.op(k))),
             )

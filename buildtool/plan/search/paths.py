@@ -21,7 +21,7 @@ from buildtool.plan.search.lower_bound import INFINITE
 from buildtool.plan.search.native import NativeRegions, library
 from buildtool.plan.search.regions import Candidate, Reached, Regions
 
-MOST_LABELS = 1_000_000  # of a search: then it is no longer exact
+MOST_LABELS = 300_000  # of a search: then it is no longer exact
 LABELS_BEYOND = 8  # of each search for one cut, once those are spent
 FALL_BEYOND = 16  # by this part of the bytes limits fall then at the least
 
@@ -49,7 +49,9 @@ class Search:
         self.most_extra = most_extra = INFINITE // 4 if most_extra is None else most_extra
         count = tables.count
         self._best = (ctypes.c_int64 * (count + 1))(*[-INFINITE] * (count + 1))
-        self._version = (ctypes.c_int64 * (count + 2))()  # cut -> when the best of any cut before it last rose
+        self._version = (
+            ctypes.c_int64 * (count + 2)
+        )()  # cut -> when the best of any cut before it last rose
         # what may be won back later by blocks that leave rows out
         limit = most_extra + tables.spare
         found = library()
@@ -65,6 +67,7 @@ class Search:
         self.most_bytes = 0  # the limit that was asked for last
         self.first: Way | None = None  # of the first limit that was asked for
         self.exact = True  # whether no label was left out because the budget was spent
+        self.first_exact = True
         self.exact_way: Way | None = None  # of the last limit until then
 
     def least(self, most_bytes: int) -> Way | None:
@@ -76,7 +79,7 @@ class Search:
             return None
         found = self._way()
         if self._rounds == 1:
-            self.first = found
+            self.first, self.first_exact = found, self.exact
         if self.exact:
             self.exact_way = found
         return found
@@ -114,7 +117,7 @@ class Search:
         return found.weight
 
     def lower_bound(self, most_bytes: int) -> int | None:
-        """A weight that no way within so many bytes is below, if the search is relaxed; None: there is no way."""
+        """A weight that no way within so many bytes is below, None if there is none; of a relaxed search."""
         if not self._pass(most_bytes):
             return None
         return self.t.before[-1] + self._best[self.t.count]
@@ -132,7 +135,7 @@ class Search:
         return Way(most, self.t.before[-1] + self._best[self.t.count], tuple(regions))
 
     def falling(self, most_bytes: int = INFINITE) -> Iterator[Way]:
-        """The ways within a limit of bytes, least weight first: the undominated ones, as long as it is exact."""
+        """The ways within a limit of bytes, least weight first; undominated as long as it is exact."""
         found: Way | None = None
         while (way := self.least(most_bytes)) is not None:
             if found is not None and way.weight > found.weight:

@@ -30,9 +30,7 @@ class Priced(Tables):
         return tuple(self.scale * cost + self.price * work for cost, work in both)
 
     def _block_forms(self, last: int) -> list[BlockForm]:
-        return [
-            self._block_form(block_form.block, block_form.form) for block_form in self.cost.endings(last)
-        ]
+        return [self._block_form(block_form.block, block_form.form) for block_form in self.cost.endings(last)]
 
     def extra(self, block: Block, form: Form, wanted: int) -> int:
         """As in Tables."""

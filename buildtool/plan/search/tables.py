@@ -157,7 +157,9 @@ class Tables:
 
         Costs are asked for without the blocks' windows first: mostly that is enough to know it.
         """
-        if self.objective is Objective.COST and self.blocks.none_saves(self.before, self.least_wanted, self._distinct):
+        if self.objective is Objective.COST and self.blocks.none_saves(
+            self.before, self.least_wanted, self._distinct
+        ):
             return True
         return all(form.least_extra >= 0 for last in self._distinct for form in self._made(last))
 

@@ -33,7 +33,9 @@ class Ties:
         if (max(work, way.weight) * price + self._cost.before[-1] + max(cost, 0)) * 4 >= INFINITE:
             return way
         cuts = self._cuts.setdefault(price, Cuts(priced(self._cost, price, 1)))
-        return Search(cuts, cost + price * (way.weight - work)).least(way.bytes) or way
+        search = Search(cuts, cost + price * (way.weight - work))
+        found = search.least(way.bytes)
+        return found if found is not None and search.exact else way
 
     def _most_extra(self, way: Way) -> int:
         """What a way costs beyond its elements one by one, if every block makes all of its rows."""

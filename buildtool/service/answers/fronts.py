@@ -9,7 +9,7 @@ from buildtool.emit.image import image_layout
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.service.pipeline.choose import chosen
-from buildtool.service.pipeline.fronts import points, settings
+from buildtool.service.pipeline.fronts import front_factor, points, settings
 from buildtool.service.pipeline.needs import refuse_weights
 from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
 from buildtool.service.pipeline.targets import load_target
@@ -50,6 +50,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
             {"live_bytes": p.live_bytes, "strategy": p.plan.strategy, **_figures(p.plan)} for p in found
         ],
         "beside": _beside(prepared, request.peers),
+        "search_factor": front_factor(prepared),
         "accounting": list(found[0].plan.accounting),
     }
 

@@ -139,6 +139,23 @@ def searched(graph: Graph, prepared: Prepared) -> Front:
     return front(graph, prepared.target, settings(graph, prepared), prepared.session)
 
 
+def front_factor(prepared: Prepared) -> float:
+    """By how much the points may miss the exact front where a budget ended its search; else 1."""
+    if prepared.options.strategy != Strategy.BEST:
+        return 1.0
+    return max(searched(graph, prepared).factor for graph in prepared.graphs)
+
+
+def plan_factor(prepared: Prepared) -> float:
+    """How many times the least there is what a plan makes least may be: see `search_factor`."""
+    from buildtool.plan.search.choose import search_factor
+
+    if prepared.options.strategy != Strategy.BEST:
+        return 1.0
+    most = limits(prepared, prepared.ram)
+    return max(search_factor(searched(graph, prepared), most) for graph in prepared.graphs)
+
+
 def settings(graph: Graph, prepared: Prepared) -> Settings:
     """What a front depends on, of the options and the board."""
     from buildtool.plan.search.front import Settings

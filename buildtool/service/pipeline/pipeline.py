@@ -38,6 +38,10 @@ class Planned:
     options: PlanOptions
     session: Session
 
+    def prepared(self) -> Prepared:
+        """The planning problem that this is an answer to, in the order of operators that was taken."""
+        return Prepared("", (self.graph,), self.target, self.options, session=self.session)
+
     def toolchain(self) -> Toolchain:
         """The compiler that was asked for, as the family's plugin sets it up."""
         from buildtool.target.registry import toolchain

@@ -64,7 +64,9 @@ def test_search_plan_and_summary_have_the_same_cost(graph):
             for region in point.way.regions
             for used in region.block_forms
         )
-        alone = sum(found.elements.cost[region.first] for region in point.way.regions if not region.block_forms)
+        alone = sum(
+            found.elements.cost[region.first] for region in point.way.regions if not region.block_forms
+        )
         moved = CostModel(graph, found.elements.kernels, target.costs).pricer.move
         copies = sum(moved(lean.buffers[move.source].size) for move in lean.moves)
         if all(_all_rows(found, region) for region in point.way.regions):
