@@ -17,11 +17,11 @@ def tall(rows):
 
 def test_up_to_the_limit_rows_are_made_one_by_one():
     found = front(tall(MOST_ROWS), load_target("cortex-m4"), Settings())
-    assert any(region.links for point in found.points for region in point.way.regions)
+    assert any(region.block_forms for point in found.points for region in point.way.regions)
 
 
 def test_beyond_the_limit_there_is_one_step_an_operator():
     found = front(tall(MOST_ROWS + 2), load_target("cortex-m4"), Settings())
-    assert [[region.links for region in point.way.regions] for point in found.points] == [[None, None]]
+    assert [[region.block_forms for region in point.way.regions] for point in found.points] == [[(), ()]]
     with pytest.raises(UsageError, match="not read row by row"):
         front(tall(MOST_ROWS + 2), load_target("cortex-m4"), Settings(image="stream"))

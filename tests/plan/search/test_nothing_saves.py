@@ -42,7 +42,7 @@ def test_a_block_that_saves_anything_is_seen(model, board, image):
     tables = front(graph, target, Settings(image=image)).cost_tables
     blocks = tables.blocks
     forms = [form for ending in tables.block_forms for form in ending]
-    assert blocks.none_saves(tables.before, tables.least_wanted)
+    assert blocks.none_saves(tables.before, tables.least_wanted, range(tables.count))
     assert tables.nothing_saves
     alone = [after - before for before, after in pairwise(tables.before)]
     for element in range(tables.count):
@@ -52,4 +52,7 @@ def test_a_block_that_saves_anything_is_seen(model, board, image):
         for more, saved in ((min(around), True), (min(around) + 1, False)):
             raised = [*alone[:element], alone[element] + more, *alone[element + 1 :]]
             before = [sum(raised[:cut]) for cut in range(tables.count + 1)]
-            assert blocks.none_saves(before, tables.least_wanted) == saved, (element, more)
+            assert blocks.none_saves(before, tables.least_wanted, range(tables.count)) == saved, (
+                element,
+                more,
+            )
