@@ -63,7 +63,7 @@ def test_both_find_the_same_ways_with_as_many_labels(compiled, graph, target, im
     _compare(graph, target, options, compiled, most_labels)
 
 
-def _dense(layers):
+def dense(layers):
     """Layers of a 1x1 and a 3x3 convolution, each joined to all before it; a pooling halfway."""
     net = Net((1, 16, 16, 3))
     x = net.conv(net.inputs[0], 8, (3, 3), pad=Pad(1, 1, 1, 1))
@@ -75,7 +75,7 @@ def _dense(layers):
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_dense_networks_need_few_labels(compiled, image):
-    made = front(_dense(8), make_target(), Settings(image=image))
+    made = front(dense(8), make_target(), Settings(image=image))
     found, searched, expanded, exact = _told(made.cuts, compiled, paths.MOST_LABELS, False)
     assert exact and len(found) > 1 and expanded < 3 * searched
 

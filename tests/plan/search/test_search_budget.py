@@ -1,0 +1,121 @@
+"""A search that its budget ends gives real ways, and a factor by which they miss the exact front at most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import make_target
+from test_front import IMAGES, IN_PLACE, networks, targets
+from test_labels_in_c import dense
+from zeronet import Net
+
+from buildtool.errors import UsageError
+from buildtool.modes import Objective
+from buildtool.plan.check.check import check
+from buildtool.plan.search import paths
+from buildtool.plan.search.choose import Limits, best_plan, search_factor
+from buildtool.plan.search.front import Settings, front
+from buildtool.plan.search.miss import over_bound
+from buildtool.plan.search.paths import Search
+from buildtool.report import front as front_report
+from buildtool.report import plan as plan_report
+from buildtool.service import handle
+from buildtool.service.pipeline import fronts
+from buildtool.session import Session
+
+
+@pytest.fixture
+def one_label(monkeypatch):
+    """Each search for a cut ends after its first label once the budget is spent."""
+    monkeypatch.setattr(paths, "LABELS_BEYOND", 1)
+
+
+def _front(graph, target, options):
+    try:
+        return front(graph, target, options)
+    except UsageError:  # an image that several operators read
+        return None
+
+
+@settings(derandomize=True, deadline=None, max_examples=12)
+@given(networks(3, 12), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE), st.sampled_from([1, 30]))
+def test_a_front_misses_by_no_more_than_its_factor(graph, target, image, in_place, most_labels):
+    options = Settings(in_place, image)
+    exact, ended = (_front(graph, target, o) for o in (options, replace(options, most_labels=most_labels)))
+    if exact is None:
+        return
+    whole = [(p.live_bytes, p.work) for p in exact.points]
+    found = [(p.live_bytes, p.work) for p in ended.points]
+    assert exact.factor == 1 and ended.factor >= 1
+    assert all(a < c and b > d for (a, b), (c, d) in pairwise(found))
+    for size, work in found:
+        assert any(b <= size and w <= work for b, w in whole)
+    for size, work in whole:
+        assert any(b <= ended.factor * size and w <= ended.factor * work for b, w in found)
+    if ended.factor == 1:
+        assert found == whole
+    for size, _ in whole:
+        _cost_misses_by_no_more(exact, size, most_labels)
+
+
+def _cost_misses_by_no_more(found, most_bytes, most_labels):
+    least = Search(found.cost_cuts).least(most_bytes)
+    search = Search(found.cost_cuts, most_labels=most_labels)
+    way = search.least(most_bytes)
+    if way is None:
+        assert not search.exact
+        return
+    assert least.weight <= way.weight <= over_bound(found.cost_cuts, way.weight, most_bytes) * least.weight
+    assert way.bytes <= most_bytes
+
+
+def _chain():
+    net = Net((1, 24, 24, 3))
+    x = net.conv(net.inputs[0], 8, (3, 3), (2, 2))
+    for _ in range(6):
+        x = net.depthwise(net.conv(x, 16))
+    return net.graph(net.dense(net.mean(x), 4))
+
+
+@pytest.mark.parametrize("image", IMAGES)
+def test_points_of_an_ended_search_are_plans(image, one_label):
+    graph, target = _chain(), make_target()
+    found = front(graph, target, Settings(image=image, most_labels=1))
+    assert found.factor > 1
+    for index, point in enumerate(found.points):
+        plan = found.plan(index)
+        check(plan, graph, target)
+        assert plan.macs == point.work
+
+
+def test_a_plan_of_an_ended_search_says_how_far_off_it_may_be(one_label):
+    graph, target, session = dense(5), make_target(), Session()
+    options = Settings(image="stream", most_labels=1)
+    found = front(graph, target, options, session)
+    assert search_factor(found, Limits(2_000, objective=Objective.RAM)) == found.factor > 1
+    missed = []
+    for point in found.points[::2]:
+        limits = Limits(point.live_bytes + 200)
+        check(best_plan(graph, target, options, limits, session), graph, target)
+        assert search_factor(front(graph, target, Settings(image="stream")), limits) == 1
+        missed.append(search_factor(found, limits))
+    assert max(missed) > 1
+
+
+def test_answers_say_that_a_budget_ended_the_search(monkeypatch, one_label):
+    own = fronts.settings
+    asked = {"model": "resnet8", "board": "cortex-m4"}
+    assert handle({"kind": "front", **asked})["search_factor"] == 1
+    monkeypatch.setattr(fronts, "settings", lambda *a: replace(own(*a), most_labels=1))
+    answer = handle({"kind": "front", **asked})
+    assert answer["search_factor"] > 1
+    assert f"at most {answer['search_factor']:.2f} times its live bytes" in " ".join(
+        front_report.text(answer).split()
+    )
+    answer = handle({"kind": "plan", "options": {"objective": "ram"}, **asked})
+    assert answer["search_factor"] > 1
+    assert f"at most {answer['search_factor']:.2f} times the least there is" in plan_report.text(answer)
