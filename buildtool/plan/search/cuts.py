@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from buildtool.modes import InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.search.blocks import WHOLE
+from buildtool.plan.search.columns import Numbers, columns
 from buildtool.plan.search.progress import ProgressTable
 from buildtool.plan.search.tables import BlockForm, Tables
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -67,6 +65,11 @@ class Cuts:
             for form in ending:
                 found.setdefault(form.first, {})[form.block.last, form.step] = form
         return found
+
+    @cached_property
+    def columns(self) -> tuple[Numbers, ...]:
+        """The tables as C reads them."""
+        return columns(self.t)
 
     def blocks(self, cut: int) -> tuple[list[Begun], list[Continued]]:
         """The blocks that end at a cut: as the first of a region, and behind others."""

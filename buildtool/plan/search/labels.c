@@ -70,9 +70,8 @@ typedef struct {
 } labels_problem;
 
 typedef struct {
-    int64_t most_bytes, round, end, enough, most_expanded;
-    int64_t weight, floor, expanded, first, bytes, own,
-        blocks; /* blocks: -1 for one element alone */
+    int64_t most_bytes, round, end, enough, most_labels;
+    int64_t weight, floor, labels, first, bytes, own, blocks; /* blocks: -1 for one element alone */
 } labels_region;
 
 typedef struct {
@@ -929,6 +928,7 @@ static bool go_on(handle *h, int64_t form, int32_t after, label grown) {
         h->beside_count -= (size_t)grown.beside_count;
         return true;
     }
+    h->region->labels++;
     return push(h, (entry){grown.weight + before, grown.rings + grown.window, (int32_t)first,
                            (int32_t)h->label_count - 1});
 }
@@ -994,7 +994,6 @@ static int64_t extra_of(handle *h, int64_t form, int64_t wanted) {
 static bool expand(handle *h, int32_t of, bool follows) {
     label after = h->labels[of];
     int64_t height = of_element(h, after.boundary - 1, HEIGHT), step = -1, own = 0;
-    h->region->expanded++;
     for (int64_t f = of_cut(h, after.boundary - 1, FORM_START);
          f < of_cut(h, after.boundary, FORM_START); f++) {
         if (of_form(h, f, FIRST) < of_cut(h, h->end, LOWEST_FIRST))
@@ -1116,7 +1115,7 @@ int32_t labels_run(handle *h, labels_region *r, int64_t *blocks) {
     h->held = of_cut(h, r->end, HELD);
     h->weight = INFINITE;
     h->best_form = h->best_parent = -1;
-    r->expanded = 0;
+    r->labels = 1; /* the empty one at the region's end */
     r->first = r->blocks = -1;
     if (of_element(h, alone, WHOLE) <= h->most_bytes && h->p.best[alone] <= h->p.limit) {
         h->weight = h->p.best[alone];
@@ -1130,7 +1129,7 @@ int32_t labels_run(handle *h, labels_region *r, int64_t *blocks) {
     if (!refresh(h, r->round, r->end) || !begin(h, follows) || !expand(h, 0, follows))
         return h->status;
     while (h->heap_count && h->weight > r->enough && h->heap[0].least < h->weight) {
-        if (r->expanded >= r->most_expanded)
+        if (r->labels >= r->most_labels)
             break;
         int32_t next = pop(h).label;
         if (!h->labels[next].dropped && !expand(h, next, follows))

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from buildtool.plan.search.cuts import Cuts, Numbers
+from buildtool.plan.search.columns import Numbers
+from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.tables import BlockForm
 
 Weights = ctypes.Array[ctypes.c_int64]

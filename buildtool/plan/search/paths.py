@@ -21,8 +21,8 @@ from buildtool.plan.search.lower_bound import INFINITE
 from buildtool.plan.search.native import NativeRegions, library
 from buildtool.plan.search.regions import Candidate, Reached, Regions
 
-MOST_LABELS = 300_000  # of a search: then it is no longer exact
-LABELS_BEYOND = 8  # of each search for one cut, once those are spent
+MOST_LABELS = 500_000  # of a search: then it is no longer exact
+LABELS_BEYOND = 50  # of each search for one cut, once those are spent
 FALL_BEYOND = 16  # by this part of the bytes limits fall then at the least
 
 
@@ -56,14 +56,14 @@ class Search:
         limit = most_extra + tables.spare
         found = library()
         self._regions: NativeRegions | Regions = (
-            NativeRegions(found, tables, limit, self._best, self._version)
+            NativeRegions(found, cuts, limit, self._best, self._version)
             if found is not None
             else Regions(cuts, limit, self._best, self._version)
         )
         self._last: list[Reached | None] = [None] * (count + 1)
         self._rounds = 0
         self._most_labels, self._relaxed = most_labels, relaxed
-        self.searched = self.expanded = 0
+        self.searched = self.labels = 0
         self.most_bytes = 0  # the limit that was asked for last
         self.first: Way | None = None  # of the first limit that was asked for
         self.exact = True  # whether no label was left out because the budget was spent
@@ -106,10 +106,10 @@ class Search:
             return before
         if before >= INFINITE:
             return INFINITE
-        most = 1 if self._relaxed else max(LABELS_BEYOND, self._most_labels - self.expanded)
+        most = 1 if self._relaxed else max(LABELS_BEYOND, self._most_labels - self.labels)
         found = self._regions.reach(most_bytes, self._rounds, end, before, most)
         self.searched += 1
-        self.expanded += found.expanded
+        self.labels += found.labels
         self._last[end] = found if found.first >= 0 else None
         if self._relaxed:
             return max(before, found.least)

@@ -59,7 +59,7 @@ class Reached(NamedTuple):
 
     weight: int
     least: int
-    expanded: int
+    labels: int
     first: int = -1
     bytes: int = 0
     extra: int = 0
@@ -107,17 +107,17 @@ class RegionSearch:
         self.weight = INFINITE  # of the best way to the cut
         self._best = (-1, 0, 0)  # its last region: first element, bytes, weight beyond the elements' own
         self._links: Links | None = None
-        self.expanded = 0
+        self.labels = 1  # that were made, the empty one at the region's end among them
         self._heap: list[tuple[int, int, int, int, Label]] = []
         self._seen: dict[tuple[int, int, tuple[int, ...]], list[Label]] = {}
         self.profiles = RowProfiles(tables, end)
         self._saved: dict[tuple[int, int], int] = {}
         self._serial = 0
 
-    def run(self, enough: int, most_expanded: int = INFINITE) -> Reached:
+    def run(self, enough: int, most_labels: int = INFINITE) -> Reached:
         """Finds the best way; stops at once at one of weight `enough`, which nothing can be below.
 
-        `most_expanded`: labels after which it is ended with the best way so far.
+        `most_labels`: labels after which it is ended with the best way so far.
         """
         alone = self.end - 1
         best, limit = self.lower_bounds.best, self.lower_bounds.limit
@@ -130,7 +130,7 @@ class RegionSearch:
         asked = self.profiles.at_the_end()
         self._expand(Label(self.end, 0, 0, 0, -1, self.t.e.heights[alone], asked, (), None))
         while self._heap and self.weight > enough and self._heap[0][0] < self.weight:
-            if self.expanded >= most_expanded:
+            if self.labels >= most_labels:
                 break
             label = heapq.heappop(self._heap)[-1]
             if any(label is rival for rival in self._rivals(label)):  # else a better one has come since
@@ -143,11 +143,10 @@ class RegionSearch:
         while links is not None:
             forms.append(links.form)
             links = links.rest
-        return Reached(self.weight, least, self.expanded, *self._best, tuple(forms))
+        return Reached(self.weight, least, self.labels, *self._best, tuple(forms))
 
     def _expand(self, label: Label) -> None:
         """Puts every block before a partial region: completes it there, and goes on from there."""
-        self.expanded += 1
         most, limit = self.lower_bounds.most_bytes, self.lower_bounds.limit
         lowest = self.t.lowest_first[self.end]
         height = self.t.e.heights[label.boundary - 1]
@@ -236,6 +235,7 @@ class RegionSearch:
         low = self.profiles.place(self.lower_bounds.cuts.progress.of(block_form).low)
         grown = grown._replace(low=low, wanted=wanted, asked=asked, beside=beside)
         if self._keep(grown):
+            self.labels += 1
             self._serial += 1
             inside = grown.rings + grown.window
             heapq.heappush(self._heap, (grown.weight + least, first, inside, self._serial, grown))
@@ -308,7 +308,7 @@ class Regions:
     def __init__(self, cuts: Cuts, limit: int, best: Weights, version: Weights) -> None:
         self._lower_bounds = LowerBounds(cuts, limit, best, version)
 
-    def reach(self, most_bytes: int, round_: int, end: int, enough: int, most_expanded: int) -> Reached:
+    def reach(self, most_bytes: int, round_: int, end: int, enough: int, most_labels: int) -> Reached:
         """The best way to the cut at `end`: see RegionSearch.run."""
         self._lower_bounds.most_bytes, self._lower_bounds.round = most_bytes, round_
-        return RegionSearch(self._lower_bounds.t, self._lower_bounds, end).run(enough, most_expanded)
+        return RegionSearch(self._lower_bounds.t, self._lower_bounds, end).run(enough, most_labels)

@@ -1,0 +1,125 @@
+"""The tables of a network as plain numbers: the arrays that labels.c reads, whose columns it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.plan.schedule.receptive import accumulates
+from buildtool.plan.search.progress import ProgressTable
+from buildtool.plan.search.sections import Section
+from buildtool.plan.search.tables import BlockForm, Tables
+
+Numbers = npt.NDArray[np.int64]
+
+
+def columns(t: Tables) -> tuple[Numbers, ...]:
+    """Elements, cuts, block forms, what elements read besides, sections, and the sections' rows."""
+    return _elements(t), _cuts(t), _forms(t), _besides(t), *_sections(t)
+
+
+def _table(rows: Iterator[tuple[int, ...]] | Sequence[tuple[int, ...]], columns: int) -> Numbers:
+    """Rows of numbers, at least one so that there is something to point at."""
+    return np.ascontiguousarray([*rows, (0,) * columns], np.int64)
+
+
+def _elements(t: Tables) -> Numbers:
+    e = t.e
+    shapes = [e.graph.tensors[e.main(k)].nhwc for k in range(t.count)]
+    sources = t.sources
+    return _table(
+        [
+            (
+                *(e.heights[k], sources[k].rows, *_axis(t, k), *t.rows[k], e.makes[k]),
+                *(
+                    shapes[k][2] * shapes[k][3],
+                    e.main(k) in e.read_whole[k],
+                    sources[k].tensor,
+                    sources[k].row,
+                ),
+                *(sources[k].last, sources[k].size, sources[k].streamed, t.feeds[k], t.last_reader[k]),
+                *(t.sizes[k], t.wholes[k], accumulates(e.graph, e.op(k))),
+            )
+            for k in range(t.count)
+        ],
+        20,
+    )
+
+
+def _axis(t: Tables, element: int) -> tuple[int, int, int]:
+    axis = t.e.axes_of[element][0]
+    return axis.kernel, axis.stride, axis.pad
+
+
+def _cuts(t: Tables) -> Numbers:
+    starts = [0]
+    for element in range(t.count):
+        starts.append(starts[-1] + sum(1 for _ in t.e.beside(element, element)))
+    columns = (t.live, t.held, t.lowest_first, t.least_rows, t.least_wanted, t.starts, starts)
+    return np.ascontiguousarray(np.array(columns, np.int64).T)
+
+
+def _besides(t: Tables) -> Numbers:
+    return _table((row for element in range(t.count) for row in _operands(t, element)), 4)
+
+
+def _operands(t: Tables, element: int) -> Iterator[tuple[int, ...]]:
+    """What an element reads besides: root, bytes of a row, whether a ring will do, whether it needs all."""
+    for _, tensor in t.e.beside(element, element):
+        _, _, width, channels = t.e.graph.tensors[tensor].nhwc
+        root = t.e.roots[tensor]
+        in_ring = root == tensor and tensor in t.e.rows_read[element]
+        yield root, width * channels, in_ring, tensor in t.e.read_whole[element]
+
+
+def _forms(t: Tables) -> Numbers:
+    """All block forms, a row each: see labels.c."""
+    numbers: dict[int, int] = {}  # last element -> the number of its section
+    for last, section in enumerate(t.blocks.sections):
+        if section is not None:
+            numbers[last] = len(numbers)
+    found = np.zeros((t.starts[-1] + 1, 11), np.int64)
+    by_key: dict[object, Numbers] = {}
+    for last, key in enumerate(t.keys):
+        if key not in by_key:
+            rows = [_form(form, last, numbers.get(last, -1)) for form in t.endings(last)]
+            by_key[key] = np.array(rows, np.int64).reshape(-1, 11)
+        part = found[t.starts[last] : t.starts[last + 1]]
+        part[:] = by_key[key]
+        part[:, 0] += last
+    return found
+
+
+def _form(form: BlockForm, last: int, section: int) -> tuple[int, ...]:
+    """A row whose first element is counted from the last."""
+    late = sum(1 << place for place in form.form.late)
+    axis = form.axis
+    return (
+        *(form.first - last, form.step, form.window, form.sums, form.extra, form.least_extra),
+        *(axis.kernel, axis.stride, axis.pad, late, section if form.block.section is not None else -1),
+    )
+
+
+def _sections(t: Tables) -> tuple[Numbers, Numbers]:
+    """Of each section where its lists begin, and all lists one behind the other."""
+    progress, rows = ProgressTable(t), list[int]()
+    begins: list[tuple[int, ...]] = []
+    for last, section in enumerate(t.blocks.sections):
+        if section is None:
+            continue
+        form = next((form for form in t.endings(last) if form.block.section is not None), None)
+        found = progress.of(form) if form is not None else None
+        lists = (_wanted(section), found.made if found else (), found.low if found else ())
+        begin = []
+        for one in (*lists, section.read_from, section.read_after):
+            begin.append(len(rows))
+            rows += one
+        begins.append(tuple(begin))
+    return _table(begins, 5), np.array([*rows, 0], np.int64)
+
+
+def _wanted(section: Section) -> list[int]:
+    """By rows of the output: rows of the input that are asked for."""
+    return [section.lanes.wanted(n)[-1] for n in range(section.lanes.lanes[-1].height + 1)]
