@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 import numpy.typing as npt
@@ -86,8 +86,17 @@ class Blocks:
         """Last element -> the section that ends there."""
         return tuple(section(self.e, last) for last in range(len(self.e.positions)))
 
-    def ending_at(self, last: int) -> Iterator[Block]:
+    def ending_at(self, last: int) -> tuple[Block, ...]:
         """The blocks with this last element: first elements and steps that may be worth a look."""
+        if last not in self._ending:
+            self._ending[last] = tuple(self._ending_at(last))
+        return self._ending[last]
+
+    @cached_property
+    def _ending(self) -> dict[int, tuple[Block, ...]]:
+        return {}
+
+    def _ending_at(self, last: int) -> Iterator[Block]:
         yield from self._chains(last)
         found = self.sections[last]
         if found is not None:
@@ -168,21 +177,29 @@ class Blocks:
 
     def work(self, first: int, last: int, step: int, made: int) -> int:
         """Multiply-accumulates of a chain's block that makes `made` rows."""
-        return self._worked(self.pixels_made(first, last, step, made))
+        return self._works(last, step, made)[last - first]
+
+    def _works(self, last: int, step: int, made: int) -> list[int]:
+        """Of the chains that end at an element, by how many elements earlier they begin: see `work`."""
+        key = last, step, made
+        if key not in self._known_works:
+            pixels = self.pixels_made(self.lowest(last), last, step, made)
+            self._known_works[key] = list(accumulate(self._worked([one]) for one in pixels))
+        return self._known_works[key]
+
+    @cached_property
+    def _known_works(self) -> dict[tuple[int, int, int], list[int]]:
+        return {}
 
     def work_of(self, block: Block, made: int) -> int:
         """Multiply-accumulates of a block that makes `made` rows."""
-        return self._worked(self._pixels_of(block, made))
+        if block.section is not None:
+            return self._worked(self._section_pixels(block.section, made))
+        return self.work(block.first, block.last, block.step, made)
 
     def _worked(self, pixels: Iterable[tuple[int, int]]) -> int:
         total = self.e.work_before
         return sum((total[e + 1] - total[e]) * n // (self.e.heights[e] * self.e.widths[e]) for e, n in pixels)
-
-    def _pixels_of(self, block: Block, made: int) -> Iterable[tuple[int, int]]:
-        """Per element of a block, the pixels it makes for the first `made` rows of its output."""
-        if block.section is not None:
-            return self._section_pixels(block.section, made)
-        return self.pixels_made(block.first, block.last, block.step, made)
 
     def _section_pixels(self, section: Section, made: int) -> Iterator[tuple[int, int]]:
         for e, rows in zip(range(section.first, section.last + 1), section.lanes.wanted(made), strict=False):
@@ -212,13 +229,13 @@ class Blocks:
     def lean(self, block: Block) -> tuple[Form, ...]:
         """The forms with the least memory; of those that end a row alike, the one with the least."""
         *cached, rows = self._groups(block)
-        strip = Form(rows, self._window(block, rows), self._late(block, rows))
+        strip = self._form(block, rows)
         kept = [strip]
         for group in cached:  # each with larger windows than the one before it
             late = self._late(block, group)
             if len(kept) > 1 and kept[-1].late == late:
                 continue
-            form = Form(group, self._window(block, group), late)
+            form = self._form(block, group)
             if form.window < strip.window:
                 kept.append(form)
             if form.window < strip.window and form.late <= strip.late:
@@ -228,12 +245,23 @@ class Blocks:
     def forms(self, block: Block) -> tuple[tuple[Form, float], ...]:
         """All forms that no other is as good as in both memory and cost, by memory, ascending."""
         kept: list[tuple[Form, float]] = []
-        made = (Form(g, self._window(block, g), self._late(block, g)) for g in self._groups(block))
+        made = (self._form(block, group) for group in self._groups(block))
         costed = [(form, self.block_cost(block, form.group)) for form in made]
         for form, cost in sorted(costed, key=lambda found: (found[0].window, found[1])):
             if not any(other.late <= form.late and less <= cost for other, less in kept):
                 kept.append((form, cost))
         return tuple(kept)
+
+    def _form(self, block: Block, group: Group) -> Form:
+        """How a block runs as a group."""
+        key = block.first, block.last, block.step, group.hand_off
+        if key not in self._known_forms:
+            self._known_forms[key] = Form(group, self._window(block, group), self._late(block, group))
+        return self._known_forms[key]
+
+    @cached_property
+    def _known_forms(self) -> dict[tuple[int, int, int, int], Form]:
+        return {}
 
     def _groups(self, block: Block) -> Iterator[Group]:
         """A block by hand-off, whole rows last."""
