@@ -56,6 +56,8 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
     )
     if answer["search_factor"] > 1:
         yield f"search   its budget ended it: at most {answer['search_factor']:.2f} times the least there is"
+    if answer["order_status"] == "feasible":
+        yield "order    the budget for orders ended before one was proven to be the best"
     if streamed:
         yield from regions.work_lines(answer)
 

@@ -50,7 +50,9 @@ class FrontAnswer(TypedDict):
     `available_bytes`: what the board has for the arena; `accounting`: in words, what an arena's size counts.
     `search_factor`: 1 where the points are the exact front over live bytes. Where the search's budget ended
     first it is larger, and proven: every other way of the space has a point that needs at most so many times
-    its live bytes and does at most so many times its work.
+    its live bytes and does at most so many times its work. `order_status`: null for the given order of the
+    operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget ended
+    first).
     """
 
     model: str
@@ -64,4 +66,5 @@ class FrontAnswer(TypedDict):
     points: list[Point]
     beside: list[Peer | Refusal]
     search_factor: float
+    order_status: str | None
     accounting: list[str]

@@ -246,12 +246,15 @@ class PlanAnswer(PlanDetails, BoardFacts):
 
     `search_factor`: 1 where the search for the plan was exact. Where its budget ended first it is larger, and
     proven: no way within the memory costs less than the one that was found, divided by it. Where the least
-    memory was asked for, it is that of the front (see `front`).
+    memory was asked for, it is that of the front (see `front`). `order_status`: null for the given order of
+    the operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget ended
+    first).
     """
 
     model: str
     board: str
     flash_bytes: int
     search_factor: float
+    order_status: str | None
     beside: list[OtherPlan | NoOtherPlan]
     plan: bytes

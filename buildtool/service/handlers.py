@@ -129,6 +129,7 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
         "board": made.target.board.name,
         "flash_bytes": image_bytes,
         "search_factor": plan_factor(made.prepared()),
+        "order_status": made.order_status,
         "beside": beside(made, request.compare),
         "plan": to_bytes(made.plan),
         **facts(made),

@@ -51,6 +51,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
         ],
         "beside": _beside(prepared, request.peers),
         "search_factor": front_factor(prepared),
+        "order_status": prepared.order_status,
         "accounting": list(found[0].plan.accounting),
     }
 

@@ -37,6 +37,7 @@ class Planned:
     choice: TargetChoice
     options: PlanOptions
     session: Session
+    order_status: str | None = None  # as in Prepared
 
     def prepared(self) -> Prepared:
         """The planning problem that this is an answer to, in the order of operators that was taken."""
@@ -57,8 +58,10 @@ def planned(
     chosen_target = choice(target)
     loaded = load_target(chosen_target)
     network = load_network(spec, session)
-    graph, plan = chosen(prepare(network, loaded, options, session))
-    return Planned(network.model, network.source, graph, loaded, plan, chosen_target, options, session)
+    prepared = prepare(network, loaded, options, session)
+    graph, plan = chosen(prepared)
+    model, source, status = network.model, network.source, prepared.order_status
+    return Planned(model, source, graph, loaded, plan, chosen_target, options, session, status)
 
 
 def make_plan(graph: Graph, target: Target, options: PlanOptions, session: Session | None = None) -> Plan:

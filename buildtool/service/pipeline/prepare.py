@@ -28,7 +28,8 @@ class Prepared:
     """One planning problem.
 
     `path` is for messages. `graphs`: the network's operators in the given order, and in the best one where
-    that is asked for and differs. `bounded`: whether the board's memory is a limit.
+    that is asked for and differs. `bounded`: whether the board's memory is a limit. `order_status`: of the
+    best order, see `graph.order.Order`; None where it was not asked for.
     """
 
     path: str
@@ -37,6 +38,7 @@ class Prepared:
     options: PlanOptions
     bounded: bool = True
     session: Session = field(default_factory=Session, compare=False)
+    order_status: str | None = None
 
     @property
     def available(self) -> int:
@@ -63,12 +65,14 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
     """The planning problem of a network on a target; UsageError for an option that has no effect there."""
     refuse_idle(target, options)
     graphs: tuple[Graph, ...] = (network.graph,)
+    status: str | None = None
     if options.order == Order.BEST:
         from buildtool.graph.order import reorder
 
-        other = reorder(network.graph).graph
-        graphs = graphs if other is network.graph else (network.graph, other)
-    return Prepared(network.model.path, graphs, target, options, session=session)
+        other = reorder(network.graph)
+        status = other.order.status
+        graphs = graphs if other.graph is network.graph else (network.graph, other.graph)
+    return Prepared(network.model.path, graphs, target, options, session=session, order_status=status)
 
 
 def refuse_idle(target: Target, options: PlanOptions) -> None:

@@ -14,6 +14,7 @@ from test_labels_in_c import dense
 from zeronet import Net
 
 from buildtool.errors import UsageError
+from buildtool.graph import order
 from buildtool.modes import Objective
 from buildtool.plan.check.check import check
 from buildtool.plan.search import paths
@@ -119,3 +120,16 @@ def test_answers_say_that_a_budget_ended_the_search(monkeypatch, one_label):
     answer = handle({"kind": "plan", "options": {"objective": "ram"}, **asked})
     assert answer["search_factor"] > 1
     assert f"at most {answer['search_factor']:.2f} times the least there is" in plan_report.text(answer)
+
+
+def test_answers_say_that_the_orders_budget_ended_the_search(monkeypatch):
+    least = order.least_peak_order
+    asked = {"model": "resnet8", "board": "cortex-m4", "options": {"order": "best"}}
+    assert handle({"kind": "plan", **asked})["order_status"] == "optimal"
+    monkeypatch.setattr(
+        order, "least_peak_order", lambda flow, budget: replace(least(flow), status="feasible")
+    )
+    for kind, text in (("front", front_report.text), ("plan", plan_report.text)):
+        answer = handle({"kind": kind, **asked})
+        assert answer["order_status"] == "feasible"
+        assert "budget for orders" in text(answer)
