@@ -21,7 +21,7 @@ from buildtool.plan.search.lower_bound import INFINITE
 from buildtool.plan.search.native import NativeRegions, library
 from buildtool.plan.search.regions import Candidate, Reached, Regions
 
-MOST_LABELS = 500_000  # of a search: then it is no longer exact
+MOST_LABELS = 200_000  # of a search: then it is no longer exact
 LABELS_BEYOND = 50  # of each search for one cut, once those are spent
 FALL_BEYOND = 16  # by this part of the bytes limits fall then at the least
 
