@@ -65,6 +65,7 @@ class LowerBounds:
         self.round = 0
         self._fresh = self._fresh_round = 0  # the bounds of cuts up to `_fresh` are those of that round
         self._made: list[list[CutBounds]] = [[] for _ in range(self.t.count + 1)]
+        self._all: dict[int, tuple[Numbers, Stairs]] = {}  # cut -> all of its stairs, and to what they belong
         self._made_at = [-1] * (self.t.count + 1)
 
     def least(self, block_form: BlockForm, rings: int, window: int, result: int, held: int) -> int:
@@ -97,28 +98,46 @@ class LowerBounds:
 
     def _make(self, cut: int) -> list[CutBounds]:
         begun, continued = self.cuts.blocks(cut)
-        found: dict[int, list[Stairs]] = {}
+        parts: list[tuple[Numbers, ...]] = []  # each with how far outputs may lie over inputs, then stairs
         best = np.array(self.best[:cut], np.int64)
         for b in begun:
-            self._collect(found, b.under, Stairs(best[b.first] + b.extra, b.plain, b.windowed))
+            under = np.full(len(b.first), b.under)
+            self._collect(parts, under, best[b.first] + b.extra, b.plain, b.windowed)
         for c in continued:
-            for bounds in self._made[c.first]:
-                stairs = bounds.stairs
-                weight = stairs.weight[:, None] + c.extra
-                plain = stairs.plain[:, None] + c.more
-                windowed = np.maximum(stairs.windowed[:, None] + c.more, plain + c.window)
-                self._collect(found, bounds.under, Stairs(weight.ravel(), plain.ravel(), windowed.ravel()))
-        return [_staircase(under, parts) for under, parts in found.items()]
+            if self._made[c.first]:
+                under, before = self._all[c.first]
+                plain = before.plain[:, None] + c.more
+                windowed = np.maximum(before.windowed[:, None] + c.more, plain + c.window)
+                weight = before.weight[:, None] + c.extra
+                under = np.repeat(under, len(c.extra))
+                self._collect(parts, under, weight.ravel(), plain.ravel(), windowed.ravel())
+        if not parts:
+            return []
+        under, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+        found = []
+        for most in np.unique(under).tolist():
+            among = under == most
+            found.append(_staircase(most, *(column[among] for column in columns)))
+        all_stairs = (np.concatenate(column) for column in zip(*(b.stairs for b in found), strict=True))
+        sizes = [len(b.weight) for b in found]
+        self._all[cut] = np.repeat([b.under for b in found], sizes), Stairs(*all_stairs)
+        return found
 
-    def _collect(self, found: dict[int, list[Stairs]], under: int, stairs: Stairs) -> None:
+    def _collect(
+        self,
+        parts: list[tuple[Numbers, ...]],
+        under: Numbers,
+        weight: Numbers,
+        plain: Numbers,
+        windowed: Numbers,
+    ) -> None:
         """Adds what keeps the limits."""
-        kept = (stairs.weight <= self.limit) & (stairs.windowed <= self.most_bytes)
+        kept = (weight <= self.limit) & (windowed <= self.most_bytes)
         if kept.any():
-            found.setdefault(under, []).append(Stairs(*(part[kept] for part in stairs)))
+            parts.append((under[kept], weight[kept], plain[kept], windowed[kept]))
 
 
-def _staircase(under: int, parts: list[Stairs]) -> CutBounds:
-    weight, plain, windowed = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+def _staircase(under: int, weight: Numbers, plain: Numbers, windowed: Numbers) -> CutBounds:
     order = np.lexsort((windowed, plain, weight))
     weight = weight[order]
     plain, windowed = np.minimum.accumulate(plain[order]), np.minimum.accumulate(windowed[order])
