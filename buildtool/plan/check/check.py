@@ -29,6 +29,7 @@ from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.numbering import is_numbered
 from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.modes import Image
+from buildtool.plan.check.contents import check_contents
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps
 from buildtool.plan.check.loads import check_loads
@@ -54,6 +55,7 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     """
     _check_identity(plan, graph, target)
     kernels = _check_kernels(plan, graph, target)
+    check_contents(plan, graph)
     streamed = plan.moves or plan.image == Image.STREAM or any(region.is_streamed for region in plan.regions)
     if streamed:
         _check_regions(plan, graph)
@@ -159,11 +161,7 @@ def _check_tensor_buffers(
     holder: dict[int, int] = {}
     for index, buffer in enumerate(plan.buffers):
         for t in buffer.tensors:
-            if t not in groups:
-                raise PlanError(f"buffer '{buffer.name}' holds tensor {t}, which is not an activation")
-            if t in holder:
-                raise PlanError("a tensor has two buffers", tensor=graph.tensors[t].name)
-            if buffer.kind is not BufferKind.TENSOR or groups[t] != groups[buffer.tensors[0]]:
+            if buffer.kind is not BufferKind.TENSOR:
                 raise PlanError(f"buffer '{buffer.name}' holds different tensors")
             holder[t] = index
     for t, group in groups.items():
