@@ -236,6 +236,12 @@ def _check_overlaps(
     Returns the pairs (output, input) of buffers that may lie on each other.
     """
     groups = alias_groups(graph)
+    running: dict[int, list[int]] = {}
+    for number, step in enumerate(steps):
+        running.setdefault(step.op, []).append(number)
+    needed_later = {groups[t] for t in graph.outputs if t in groups}
+    if plan.image == Image.RESIDENT:
+        needed_later |= set(graph.inputs)
     allowed = set()
     for overlap in plan.overlaps:
         if not 0 <= overlap.op < len(graph.ops):
@@ -245,10 +251,7 @@ def _check_overlaps(
         if len(operands) != 1 or holders[groups[op.outputs[0]]] != overlap.output or kernel is None:
             raise PlanError("an overlap names buffers other than its output and one input", operator=op.place)
         group = groups[operands[0]]
-        mine = [number for number, step in enumerate(steps) if step.op == overlap.op]
-        needed_later = {groups[t] for t in graph.outputs if t in groups}
-        if plan.image == Image.RESIDENT:
-            needed_later |= set(graph.inputs)
+        mine = running[overlap.op]
         if lives[group][1] != mine[-1] or group in needed_later:
             raise PlanError(
                 "its output lies on an input that is read later",
@@ -263,8 +266,8 @@ def _check_overlaps(
                 raise PlanError(
                     f"its output lies {bytes_apart} bytes below its input: {why}", operator=op.place
                 )
-        together = set(range(max(output.first, source.first), min(output.last, source.last) + 1))
-        if shift >= overlap.distance and together <= set(mine):
+        together = range(max(output.first, source.first), min(output.last, source.last) + 1)
+        if shift >= overlap.distance and set(mine).issuperset(together):
             allowed.add((overlap.output, overlap.input))
     return allowed
 
