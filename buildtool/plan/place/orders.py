@@ -41,15 +41,15 @@ def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
     m = _measures(problem, instance)
     count = range(len(instance.items))
     fixed = (
-        [(m.area[i], m.crowd[i], m.length[i]) for i in count],
-        [(m.crowd[i], m.length[i], m.area[i]) for i in count],
-        [(m.crowd[i], m.area[i], m.length[i]) for i in count],
-        [(m.length[i], m.area[i], m.crowd[i]) for i in count],
+        (m.area, m.crowd, m.length),
+        (m.crowd, m.length, m.area),
+        (m.crowd, m.area, m.length),
+        (m.length, m.area, m.crowd),
     )
     state, limit = SEED, FIRST_LIMIT
     while True:
-        for keys in fixed:
-            yield Run(_order(keys, instance), limit)
+        for measures in fixed:
+            yield Run(_order(list(zip(*measures, strict=True)), instance), limit)
         for _ in range(NOISY):
             keys = []
             for i in count:
