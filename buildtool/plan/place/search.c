@@ -56,6 +56,7 @@ typedef struct {
     int64_t *keys;
     int32_t *index;
     int32_t *rest, *top; /* by section: units to be placed; scratch */
+    int32_t *cut; /* by section: items yet to be placed that are live in it and in the next */
     int32_t *trail, *pool;
     int32_t node_count, agenda_count, trail_count, pool_count;
     int64_t visited;
@@ -152,28 +153,49 @@ static bool lift_passed(search *s, const part *of) {
     return true;
 }
 
+/*
+ * Notes in `top` where an item ends that can be a section's lowest; returns whether there is a
+ * section whose lowest it cannot be. Without branches, so that compilers make vectors of it.
+ */
+static bool lower_tops(const int32_t *restrict rest, int32_t *restrict top, int32_t count,
+                       int32_t room, int32_t end) {
+    int32_t late = 0;
+    for (int32_t x = 0; x < count; ++x) {
+        const int32_t is_late = rest[x] > room;
+        late |= is_late;
+        top[x] = !is_late & (end < top[x]) ? end : top[x];
+    }
+    return late;
+}
+
+/* The highest of the tops of sections whose lowest an item cannot be, or `need`. */
+static int32_t highest_top(const int32_t *restrict rest, const int32_t *restrict top, int32_t count,
+                           int32_t room, int32_t need) {
+    for (int32_t x = 0; x < count; ++x)
+        need = (rest[x] > room) & (top[x] > need) ? top[x] : need;
+    return need;
+}
+
 /* An item too high to be a section's lowest will lie on one that can be. */
 static bool lift_late(search *s, const part *of, int32_t from, int32_t to) {
     const search_problem *p = s->p;
     const int32_t *list = s->pool + of->list;
     bool changed = true;
     for (int32_t round = 0; changed && round < ROUNDS; ++round) {
+        int32_t *late = s->index, count = 0; /* the items that are not the lowest everywhere */
         changed = false;
         for (int32_t x = from; x < to; ++x)
             s->top[x] = NONE;
         for (int32_t k = 0; k < of->count; ++k) {
-            const int32_t i = list[k], last = p->last[i];
-            const int32_t room = p->capacity - s->bound[i], end = s->bound[i] + p->low[i];
-            for (int32_t x = p->first[i]; x < last; ++x)
-                if (s->rest[x] <= room && end < s->top[x])
-                    s->top[x] = end;
+            const int32_t i = list[k], first = p->first[i];
+            if (lower_tops(s->rest + first, s->top + first, p->last[i] - first,
+                           p->capacity - s->bound[i], s->bound[i] + p->low[i]))
+                late[count++] = i;
         }
-        for (int32_t k = 0; k < of->count; ++k) {
-            const int32_t i = list[k], last = p->last[i], room = p->capacity - s->bound[i];
-            int32_t need = s->bound[i];
-            for (int32_t x = p->first[i]; x < last; ++x)
-                if (s->rest[x] > room && s->top[x] > need)
-                    need = s->top[x];
+        for (int32_t k = 0; k < count; ++k) {
+            const int32_t i = late[k], first = p->first[i];
+            const int32_t need = highest_top(s->rest + first, s->top + first, p->last[i] - first,
+                                             p->capacity - s->bound[i], s->bound[i]);
             if (need == s->bound[i])
                 continue;
             if (!raise_to(s, i, need))
@@ -326,6 +348,8 @@ static void count_rest(search *s, int32_t item, int32_t sign) {
     const search_problem *p = s->p;
     for (int32_t x = p->first[item]; x < p->last[item]; ++x)
         s->rest[x] += sign * p->size[item];
+    for (int32_t x = p->first[item]; x < p->last[item] - 1; ++x)
+        s->cut[x] += sign;
     if (!p->loose[item])
         return;
     for (int32_t k = 0; k < p->shares; ++k) {
@@ -412,6 +436,29 @@ static int32_t number_parts(search *s, const int32_t *list, int32_t count) {
     return parts;
 }
 
+/* Whether the items that wait of a part may fall into several parts without the one just placed. */
+static bool may_part(const search *s, int32_t item) {
+    for (int32_t x = s->p->first[item]; x < s->p->last[item] - 1; ++x)
+        if (s->cut[x] == 0)
+            return true;
+    return false;
+}
+
+/* Puts what waits on the agenda as one part. */
+static bool keep(search *s, const int32_t *list, int32_t count, part made) {
+    int32_t *kept = s->pool + s->pool_count;
+    for (int32_t k = 0; k < count; ++k)
+        if (s->waiting[list[k]])
+            kept[made.count++] = list[k];
+    made.list = s->pool_count;
+    s->pool_count += made.count;
+    if (made.count == 1)
+        return settle(s, &made);
+    if (made.count > 1)
+        s->agenda[s->agenda_count++] = made;
+    return true;
+}
+
 /* Splits what waits into parts without common time and puts them on the agenda. */
 static bool split(search *s, const int32_t *list, int32_t count, part made) {
     const int32_t parts = number_parts(s, list, count), begin = s->agenda_count;
@@ -453,7 +500,8 @@ static bool try_next(search *s, node *n, int32_t index) {
     if (!place(s, item))
         return false;
     const part made = {0, 0, s->offset[item], s->rank[item], index};
-    return split(s, s->pool + n->of.list, n->of.count, made);
+    const int32_t *list = s->pool + n->of.list;
+    return may_part(s, item) ? split(s, list, n->of.count, made) : keep(s, list, n->of.count, made);
 }
 
 /* Goes back to the node nearest to `index` that still has a choice, and takes it; false: there is
@@ -497,6 +545,7 @@ static size_t carve(search *s, const search_problem *p, unsigned char *memory) {
     s->index = take(memory, &used, items * word);
     s->rest = take(memory, &used, sections * word);
     s->top = take(memory, &used, sections * word);
+    s->cut = take(memory, &used, sections * word);
     s->trail = take(memory, &used, 2 * (size_t)p->links * word);
     /* The list, the choices and the parts of every node: the k-th has at most items - k of each. */
     s->pool = take(memory, &used, (items + 2) * (items + 2) * word);
@@ -506,7 +555,7 @@ static size_t carve(search *s, const search_problem *p, unsigned char *memory) {
 int32_t search_abi(void);
 size_t search_memory(const search_problem *p);
 int32_t search_run(const search_problem *p, const int32_t *order, int64_t limit, void *memory,
-                  int32_t *offsets, int64_t *visited);
+                   int32_t *offsets, int64_t *visited);
 
 int32_t search_abi(void) {
     return ABI;
@@ -523,11 +572,11 @@ size_t search_memory(const search_problem *p) {
  * `memory`: aligned for 8 bytes; `visited`: the nodes. The table stays valid from run to run.
  */
 int32_t search_run(const search_problem *p, const int32_t *order, int64_t limit, void *memory,
-                  int32_t *offsets, int64_t *visited) {
+                   int32_t *offsets, int64_t *visited) {
     search s = {.p = p};
     (void)carve(&s, p, memory);
     for (int32_t x = 0; x < p->sections; ++x)
-        s.rest[x] = 0;
+        s.rest[x] = s.cut[x] = 0;
     for (int32_t k = 0; k < p->items; ++k) {
         s.rank[order[k]] = k;
         s.level[k] = p->floor[k];
