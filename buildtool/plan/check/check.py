@@ -29,6 +29,7 @@ from buildtool.graph.macs import pixel_macs, total_macs
 from buildtool.graph.numbering import is_numbered
 from buildtool.graph.types import ALIAS_KINDS, Graph
 from buildtool.modes import Image
+from buildtool.plan.check.contents import check_contents
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps
 from buildtool.plan.check.loads import check_loads
@@ -54,6 +55,7 @@ def check(plan: Plan, graph: Graph, target: Target) -> None:
     """
     _check_identity(plan, graph, target)
     kernels = _check_kernels(plan, graph, target)
+    check_contents(plan, graph)
     streamed = plan.moves or plan.image == Image.STREAM or any(region.is_streamed for region in plan.regions)
     if streamed:
         _check_regions(plan, graph)
@@ -159,11 +161,7 @@ def _check_tensor_buffers(
     holder: dict[int, int] = {}
     for index, buffer in enumerate(plan.buffers):
         for t in buffer.tensors:
-            if t not in groups:
-                raise PlanError(f"buffer '{buffer.name}' holds tensor {t}, which is not an activation")
-            if t in holder:
-                raise PlanError("a tensor has two buffers", tensor=graph.tensors[t].name)
-            if buffer.kind is not BufferKind.TENSOR or groups[t] != groups[buffer.tensors[0]]:
+            if buffer.kind is not BufferKind.TENSOR:
                 raise PlanError(f"buffer '{buffer.name}' holds different tensors")
             holder[t] = index
     for t, group in groups.items():
@@ -238,6 +236,12 @@ def _check_overlaps(
     Returns the pairs (output, input) of buffers that may lie on each other.
     """
     groups = alias_groups(graph)
+    running: dict[int, list[int]] = {}
+    for number, step in enumerate(steps):
+        running.setdefault(step.op, []).append(number)
+    needed_later = {groups[t] for t in graph.outputs if t in groups}
+    if plan.image == Image.RESIDENT:
+        needed_later |= set(graph.inputs)
     allowed = set()
     for overlap in plan.overlaps:
         if not 0 <= overlap.op < len(graph.ops):
@@ -247,10 +251,7 @@ def _check_overlaps(
         if len(operands) != 1 or holders[groups[op.outputs[0]]] != overlap.output or kernel is None:
             raise PlanError("an overlap names buffers other than its output and one input", operator=op.place)
         group = groups[operands[0]]
-        mine = [number for number, step in enumerate(steps) if step.op == overlap.op]
-        needed_later = {groups[t] for t in graph.outputs if t in groups}
-        if plan.image == Image.RESIDENT:
-            needed_later |= set(graph.inputs)
+        mine = running[overlap.op]
         if lives[group][1] != mine[-1] or group in needed_later:
             raise PlanError(
                 "its output lies on an input that is read later",
@@ -265,8 +266,8 @@ def _check_overlaps(
                 raise PlanError(
                     f"its output lies {bytes_apart} bytes below its input: {why}", operator=op.place
                 )
-        together = set(range(max(output.first, source.first), min(output.last, source.last) + 1))
-        if shift >= overlap.distance and together <= set(mine):
+        together = range(max(output.first, source.first), min(output.last, source.last) + 1)
+        if shift >= overlap.distance and set(mine).issuperset(together):
             allowed.add((overlap.output, overlap.input))
     return allowed
 

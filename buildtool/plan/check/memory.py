@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
+from buildtool.plan.check.operators import Area
 from buildtool.plan.check.reads import Span, alias_groups
 from buildtool.plan.types import Buffer, Plan
 
@@ -56,6 +57,9 @@ class Memory:
         self.graph = graph
         self.plan = plan
         self.groups = alias_groups(graph)
+        self._members: dict[int, list[int]] = {}
+        for t, group in self.groups.items():
+            self._members.setdefault(group, []).append(t)
         self.tags: npt.NDArray[np.int64] = np.full(plan.arena_bytes, -1, np.int64)
         self.holder: dict[int, Buffer] = {}
         targets = {move.target for move in plan.moves}
@@ -115,20 +119,33 @@ class Memory:
         return there.size == piece.size and bool((there == self._tag(tensor, piece)).all())
 
     def _tag(self, tensor: int, piece: Piece) -> npt.NDArray[np.int64]:
-        return self._counting[piece.byte : piece.byte + piece.size] + (self.groups[tensor] << 32)
+        return self._counting[piece.byte : piece.byte + piece.size] + self.tag(tensor)
+
+    def tag(self, tensor: int) -> int:
+        """The tag of a tensor's first byte."""
+        return self.groups[tensor] << 32
 
     def buffer(self, tensor: int) -> Buffer:
         """The buffer of a tensor, or of the tensor whose bytes it is."""
-        found = self.holder.get(tensor) or self.holder.get(self.groups.get(tensor, tensor))
+        found = self.find(tensor)
         if found is None:
             raise PlanError("has no buffer", tensor=self.name(tensor))
         return found
+
+    def find(self, tensor: int) -> Buffer | None:
+        """As `buffer`; None where there is none."""
+        return self.holder.get(tensor) or self.holder.get(self.groups.get(tensor, tensor))
+
+    def sharing(self, buffer: Buffer) -> list[int]:
+        """All activations that are the bytes of a buffer's tensors."""
+        return self._members[self.groups[buffer.tensors[0]]]
 
     def move(self, source: Buffer, target: Buffer) -> None:
         """Copies a tensor's bytes to where it lives from now on."""
         for buffer in (source, target):
             self._refuse_outside(buffer)
-        if source.tensors != target.tensors or source.size != target.size or source.rows or target.rows:
+        same = source.tensors and source.tensors == target.tensors
+        if not same or source.size != target.size or source.rows or target.rows:
             raise PlanError(
                 f"buffer '{source.name}' cannot move to '{target.name}', which is another tensor's"
             )
@@ -136,15 +153,17 @@ class Memory:
         self.tags[target.offset : target.offset + target.size] = copied
         self.holder.update((t, target) for t in target.tensors)
 
-    def own(self, buffer: Buffer, tag: int) -> None:
-        """Gives a buffer that is no tensor's a tag."""
+    def own(self, area: Area) -> None:
+        """Gives a buffer that is no tensor's its tag."""
+        buffer = area.buffer
         self._refuse_outside(buffer)
-        self.tags[buffer.offset : buffer.offset + buffer.size] = tag
+        self.tags[buffer.offset : buffer.offset + buffer.size] = area.tag
 
-    def owns(self, buffer: Buffer, tag: int) -> bool:
-        """Whether all of a buffer still has the tag."""
+    def owns(self, area: Area) -> bool:
+        """Whether all of a buffer still has its tag."""
+        buffer = area.buffer
         there = self.tags[buffer.offset : buffer.offset + buffer.size]
-        return there.size == buffer.size and bool((there == tag).all())
+        return there.size == buffer.size and bool((there == area.tag).all())
 
     def _refuse_outside(self, buffer: Buffer) -> None:
         if buffer.offset < 0 or buffer.offset + buffer.size > self.tags.size:

@@ -7,37 +7,29 @@ over too early or a lifetime cut short all end in a read of the wrong byte.
 
 from __future__ import annotations
 
+import ctypes
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
 
 from buildtool.errors import PlanError
-from buildtool.graph.types import ALIAS_KINDS, AxisAttrs, Graph, Op, OpKind
+from buildtool.graph.types import AxisAttrs, Op
 from buildtool.modes import Image
+from buildtool.plan.check import native
 from buildtool.plan.check.memory import Memory
-from buildtool.plan.check.reads import Read, Span, reads, sums_up
+from buildtool.plan.check.operators import Operator, operators
+from buildtool.plan.check.reads import Read, Span, sums_up
+from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan, Step
+from buildtool.plan.types import SOURCE, Load, Move, Plan, Region, Step
 from buildtool.target.types import Contract, KernelVariant
 
-# Tags of bytes that are no tensor's; a tensor's bytes have its number and their own, 32 bits each.
-_SCRATCH = -3  # less the operator's position
-_CONSTANTS = 1 << 61  # plus the operator's position
-_SUMS = 1 << 62  # plus the position of the accumulating operator
 
-
-@dataclass(frozen=True)
-class _Operator:
-    """What the replay of a step needs to know of its operator, found out once."""
-
-    op: Op
-    reads: tuple[Read, ...]
-    contract: Contract  # by which its output may lie on its input, as far as the replay goes along
-    by_row: bool  # whether its kernel promises to go row by row
-    sums_up: bool
-    scratch: Buffer | None
-    sums: Buffer | None
-    load: Load | None
+class _Refused(Exception):
+    """The replay in C found a step that is wrong; its twin says what is wrong with it."""
 
 
 def replay(plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> dict[int, int]:
@@ -46,20 +38,66 @@ def replay(plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | Non
     `timeline`: the checker's own, of the plan's regions. Raises PlanError at the first step that reads
     something that is not there.
     """
-    return _Replay(plan, timeline, kernels).run()
+    _check_windows(timeline)
+    lib = native.library()
+    if lib is not None:
+        try:
+            _Replay(plan, timeline, kernels, lib).run()
+            return _computed(timeline)
+        except _Refused:
+            pass
+    _Replay(plan, timeline, kernels).run()
+    if lib is not None:
+        raise PlanError("a step reads or writes what it may not")  # the twins would differ: never trust it
+    return _computed(timeline)
+
+
+def _check_windows(timeline: Timeline) -> None:
+    """Each step's window is one of the operator's output; where it adds up its input, of that."""
+    graph, steps = timeline.graph, timeline.steps
+    streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
+    limits = np.zeros((len(graph.ops) + 1, 2), np.int64)  # rows and columns; those of deliveries come last
+    for position in timeline.lives:
+        if position == SOURCE:
+            bounds = [graph.inputs[0]]
+        elif position in streamed and sums_up(graph, graph.ops[position]):
+            bounds = [graph.ops[position].inputs[0]]
+        else:
+            bounds = list(graph.ops[position].outputs)
+        limits[position] = np.min([graph.tensors[t].nhwc[1:3] for t in bounds], axis=0)
+    outside = (steps[:, 1::2] < 0) | (steps[:, 2::2] > limits[steps[:, 0]])
+    if outside.any():
+        step = timeline.step(int(outside.any(axis=1).argmax()))
+        window = f"rows {step.y0} to {step.y1}, columns {step.x0} to {step.x1}"
+        rows, columns = limits[step.op].tolist()
+        raise PlanError(
+            f"a step computes {window} of {rows} x {columns}",
+            operator=graph.ops[step.op].place if step.op != SOURCE else "the rows that are delivered",
+        )
+
+
+def _computed(timeline: Timeline) -> dict[int, int]:
+    """Operator position -> pixels that its steps make."""
+    steps = timeline.steps[timeline.steps[:, 0] != SOURCE].astype(np.int64)
+    sums = np.zeros(len(timeline.graph.ops), np.int64)
+    np.add.at(sums, steps[:, 0], (steps[:, 2] - steps[:, 1]) * (steps[:, 4] - steps[:, 3]))
+    return {position: int(sums[position]) for position in np.unique(steps[:, 0]).tolist()}
 
 
 class _Replay:
-    def __init__(self, plan: Plan, timeline: Timeline, kernels: Sequence[KernelVariant | None]) -> None:
+    """One run through all steps; in C (`lib`) as far as that can be."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        timeline: Timeline,
+        kernels: Sequence[KernelVariant | None],
+        lib: ctypes.CDLL | None = None,
+    ) -> None:
         self.plan, self.timeline, self.graph = plan, timeline, timeline.graph
         self.memory = Memory(self.graph, plan)
-        served = {(b.op, b.kind): b for b in plan.buffers if b.op >= 0}
-        loads = {load.op: load for load in plan.loads}
-        self.operators = {
-            position: _operator(self.graph, position, kernels[position], served, loads.get(position))
-            for position, op in enumerate(self.graph.ops)
-            if op.kind not in ALIAS_KINDS
-        }
+        self.operators = operators(plan, self.graph, kernels)
+        self.native = native.NativeReplay(lib, self.memory, self.operators) if lib else None
         self.coming: dict[int, list[Load]] = {}  # step -> loads that begin with it
         for load in plan.loads:
             self.coming.setdefault(plan.buffers[load.buffer].first, []).append(load)
@@ -67,50 +105,73 @@ class _Replay:
         for move in plan.moves:
             self.moving.setdefault(plan.buffers[move.target].first, []).append(move)
 
-    def run(self) -> dict[int, int]:
+    def run(self) -> None:
         """See `replay`."""
         memory, graph = self.memory, self.graph
         if self.plan.image != Image.STREAM:
             for t in graph.inputs:
                 memory.write(t, *memory.whole(t))
-        computed: dict[int, int] = {}
+        loading = sorted(self.coming)
         for run, first in zip(self.timeline.runs, self.timeline.starts, strict=False):
-            for move in self.moving.pop(first, ()):
-                memory.move(self.plan.buffers[move.source], self.plan.buffers[move.target])
-            for number, line in enumerate(run.steps.tolist(), first):
-                step = Step(*line)
-                for load in self.coming.get(number, ()):
-                    memory.own(self.plan.buffers[load.buffer], _CONSTANTS + load.op)
-                if step.op == SOURCE:
-                    memory.write(graph.inputs[0], (step.y0, step.y1), (step.x0, step.x1))
-                    continue
-                self._step(step, run.region.is_streamed)
-                pixels = (step.y1 - step.y0) * (step.x1 - step.x0)
-                computed[step.op] = computed.get(step.op, 0) + pixels
+            self._move(first)
+            end = first + len(run.steps)
+            cuts = loading[bisect_right(loading, first) : bisect_left(loading, end)]
+            for start, stop in pairwise([first, *cuts, end]):
+                self._load(start)
+                self._steps(run.steps[start - first : stop - first], run.region)
         if self.moving:
             raise PlanError(f"a tensor moves at step {min(self.moving)}, but no region begins with that step")
         lasting = list(graph.outputs) + (list(graph.inputs) if self.plan.image == Image.RESIDENT else [])
         for t in lasting:
             if t in memory.groups:
                 memory.require(t, *memory.whole(t), "the end of the invoke")
-        return computed
+
+    def _move(self, number: int) -> None:
+        """The moves before a step."""
+        for move in self.moving.pop(number, ()):
+            target = self.plan.buffers[move.target]
+            self.memory.move(self.plan.buffers[move.source], target)
+            if self.native:
+                self.native.place(self.memory.sharing(target))
+
+    def _load(self, number: int) -> None:
+        """The loads that begin with a step."""
+        for load in self.coming.get(number, ()):
+            constants = self.operators[load.op].constants
+            assert constants is not None
+            self.memory.own(constants)
+
+    def _steps(self, steps: Steps, region: Region) -> None:
+        """Some steps of one region."""
+        streamed = region.is_streamed
+        parts = not streamed and self.operators[region.ops[0]].contract is Contract.PARTS
+        if self.native and not parts:
+            if self.native.run(steps, streamed) < len(steps):
+                raise _Refused
+            return
+        for line in steps.tolist():
+            step = Step(*line)
+            if step.op == SOURCE:
+                self.memory.write(self.graph.inputs[0], (step.y0, step.y1), (step.x0, step.x1))
+            else:
+                self._step(step, streamed)
 
     def _step(self, step: Step, streamed: bool) -> None:
         operator = self.operators[step.op]
         self._require_constants(operator)
         if operator.scratch is not None:
-            self.memory.own(operator.scratch, _SCRATCH - step.op)
+            self.memory.own(operator.scratch)
         if streamed and operator.sums_up:
             self._add_up(step, operator)
         elif operator.contract is Contract.PARTS and not streamed:
             _concatenate(self.memory, operator.op)
         else:
             self._compute(step, operator, streamed)
-        if operator.scratch is not None and not self.memory.owns(operator.scratch, _SCRATCH - step.op):
+        if operator.scratch is not None and not self.memory.owns(operator.scratch):
             raise PlanError("writes over its scratch", operator=operator.op.place)
         self._require_constants(operator)
 
-    def _compute(self, step: Step, operator: _Operator, streamed: bool) -> None:
+    def _compute(self, step: Step, operator: Operator, streamed: bool) -> None:
         """A window of an operator's output: at once, or row by row if its kernel promises that."""
         columns = (step.x0, step.x1)
         once = [(step.y0, step.y1)]
@@ -126,49 +187,22 @@ class _Replay:
                 else:
                     self.memory.write(t, *self.memory.whole(t))
 
-    def _add_up(self, step: Step, operator: _Operator) -> None:
+    def _add_up(self, step: Step, operator: Operator) -> None:
         """Adds a part of the input to the accumulators; the last part makes the output."""
         op, memory = operator.op, self.memory
         if operator.sums is None:
             raise PlanError("a global pooling in a streamed region has no accumulators", operator=op.place)
         memory.require(op.inputs[0], (step.y0, step.y1), (step.x0, step.x1), op.place)
-        if (step.y0, step.x0) != (0, 0) and not memory.owns(operator.sums, _SUMS + step.op):
+        if (step.y0, step.x0) != (0, 0) and not memory.owns(operator.sums):
             raise PlanError("the accumulators were overwritten", operator=op.place)
-        memory.own(operator.sums, _SUMS + step.op)
+        memory.own(operator.sums)
         rows, columns = memory.whole(op.inputs[0])
         if (step.y1, step.x1) == (rows[1], columns[1]):
             memory.write(op.outputs[0], *memory.whole(op.outputs[0]))
 
-    def _require_constants(self, operator: _Operator) -> None:
-        load = operator.load
-        if load is not None and not self.memory.owns(self.plan.buffers[load.buffer], _CONSTANTS + load.op):
+    def _require_constants(self, operator: Operator) -> None:
+        if operator.constants is not None and not self.memory.owns(operator.constants):
             raise PlanError("its constants are not in the arena when it runs", operator=operator.op.place)
-
-
-def _operator(
-    graph: Graph,
-    position: int,
-    kernel: KernelVariant | None,
-    served: dict[tuple[int, BufferKind], Buffer],
-    load: Load | None,
-) -> _Operator:
-    op = graph.ops[position]
-    found = reads(graph, op)
-    # of an operator in slices of its channels, all input is read again for the last slice
-    contract = kernel.overlap if kernel and not (load and load.channels) else Contract.NONE
-    if contract is Contract.PARTS and op.kind is not OpKind.CONCATENATION:
-        contract = Contract.NONE
-    rows = contract in (Contract.ROW, Contract.PIXEL) and any(read.rows for read in found)
-    return _Operator(
-        op,
-        found,
-        contract,
-        rows,
-        sums_up(graph, op),
-        served.get((position, BufferKind.SCRATCH)),
-        served.get((position, BufferKind.ACCUMULATOR)),
-        load,
-    )
 
 
 def _window(memory: Memory, read: Read, rows: Span, columns: Span) -> tuple[Span, Span]:
@@ -180,7 +214,7 @@ def _window(memory: Memory, read: Read, rows: Span, columns: Span) -> tuple[Span
 
 def _refuse_collision(
     memory: Memory,
-    operator: _Operator,
+    operator: Operator,
     rows: Span,
     columns: Span,
     source: int,

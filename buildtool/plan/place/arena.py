@@ -91,7 +91,7 @@ def validate(problem: Problem, offsets: Sequence[int]) -> None:
         for b in order[position + 1 :]:
             if items[b].lower >= items[a].upper:
                 break
-            if items[b].lower >= items[b].upper:
+            if items[b].lower >= items[b].upper or not (sizes[a] and sizes[b]):
                 continue
             apart = offsets[a] + sizes[a] <= offsets[b] or offsets[b] + sizes[b] <= offsets[a]
             a_on_b, b_on_a = allowed.get((a, b)), allowed.get((b, a))

@@ -80,17 +80,10 @@ def compile_problem(problem: Problem) -> Instance:
     pins = [-1 if (at := problem.items[i].offset) is None else at // unit for i in live]
     first, last, sections = _sections([(problem.items[i].lower, problem.items[i].upper) for i in live])
     distance = {(index[p.output], index[p.input]): p.distance // unit for p in shares}
-    start, neighbour = _neighbours(first, last)
-    owner = [i for i in range(len(live)) for _ in range(start[i], start[i + 1])]
-    pairs = list(zip(owner, neighbour.tolist(), strict=True))
-    above = [min(sizes[i], distance.get((i, n), sizes[i])) for i, n in pairs]
-    below = [min(sizes[n], distance.get((n, i), sizes[n])) for i, n in pairs]
-    low = list(sizes)
-    for (i, _), away in zip(pairs, above, strict=True):
-        low[i] = min(low[i], away)
+    links = _links(first, last, _ints(sizes), distance)
     loose = {i for pair in distance for i in pair}
     savings = [max(0, min(sizes[n], sizes[o] - away)) for (o, n), away in distance.items()]
-    floors = _floors(sizes, alignments, pins, start, pairs, above, below)
+    kinds = list(zip(first.tolist(), last.tolist(), sizes, alignments, strict=True))
     return Instance(
         unit=unit,
         items=live,
@@ -101,14 +94,14 @@ def compile_problem(problem: Problem) -> Instance:
         size=_ints(sizes),
         alignment=_ints(alignments),
         pinned=_ints(pins),
-        floor=_ints(floors),
-        low=_ints(low),
+        floor=_floors(alignments, pins, links),
+        low=links.low,
         loose=_ints([int(i in loose) for i in range(len(live))]),
-        twin=_ints(_twins(list(zip(first, last, sizes, alignments, strict=True)), pins, loose)),
-        start=start,
-        neighbour=neighbour,
-        above=_ints(above),
-        below=_ints(below),
+        twin=_ints(_twins(kinds, pins, loose)),
+        start=links.start,
+        neighbour=links.neighbour,
+        above=links.above,
+        below=links.below,
         share_output=_ints([o for o, _ in distance]),
         share_input=_ints([n for _, n in distance]),
         share_first=_ints([max(first[o], first[n]) for o, n in distance]),
@@ -178,12 +171,32 @@ def _sections(lives: Sequence[tuple[int, int]]) -> tuple[Int32s, Int32s, int]:
     return first, last, count[-1]
 
 
-def _neighbours(first: Int32s, last: Int32s) -> tuple[Int32s, Int32s]:
-    """Who is live together, as rows of one array: `start` has one entry more than there are items."""
+@dataclass(frozen=True)
+class _Links:
+    """Who is live together, and how near they may lie: arrays of Instance."""
+
+    start: Int32s
+    neighbour: Int32s
+    above: Int32s
+    below: Int32s
+    low: Int32s
+
+
+def _links(first: Int32s, last: Int32s, size: Int32s, distance: Mapping[tuple[int, int], int]) -> _Links:
+    """The neighbours of all items, as rows of one array; `distance` of (output, input) where permitted."""
     together = (first[:, None] < last[None, :]) & (first[None, :] < last[:, None])
     np.fill_diagonal(together, False)
-    start = np.concatenate([[0], np.cumsum(together.sum(axis=1))]).astype(np.int32)
-    return start, np.nonzero(together)[1].astype(np.int32)
+    start = np.zeros(len(first) + 1, np.int32)
+    np.cumsum(together.sum(axis=1), out=start[1:])
+    owner, neighbour = np.nonzero(together)
+    above, below, low = size[owner], size[neighbour], size.copy()
+    for (output, source), away in distance.items():
+        for array, i, other in ((above, output, source), (below, source, output)):
+            begin = int(start[i])
+            link = begin + int(np.searchsorted(neighbour[begin : start[i + 1]], other))
+            array[link] = min(int(size[output]), away)
+        low[output] = min(int(low[output]), away)
+    return _Links(start, neighbour.astype(np.int32), above, below, low)
 
 
 def _twins(kinds: Sequence[tuple[int, int, int, int]], pins: Sequence[int], loose: set[int]) -> list[int]:
@@ -199,26 +212,21 @@ def _twins(kinds: Sequence[tuple[int, int, int, int]], pins: Sequence[int], loos
     return twins
 
 
-def _floors(
-    sizes: Sequence[int],
-    alignments: Sequence[int],
-    pins: Sequence[int],
-    start: Int32s,
-    pairs: Sequence[tuple[int, int]],
-    above: Sequence[int],
-    below: Sequence[int],
-) -> list[int]:
+def _floors(alignments: Sequence[int], pins: Sequence[int], links: _Links) -> Int32s:
     """The lowest offset of every item among the pinned ones alone; a pinned one's own."""
-    floors = []
-    for i in range(len(sizes)):
-        if pins[i] >= 0:
-            floors.append(pins[i])
-            continue
-        links = range(int(start[i]), int(start[i + 1]))
-        fixed = ((pins[pairs[k][1]], k) for k in links if pins[pairs[k][1]] >= 0)
+    floors, pinned = np.zeros(len(pins), np.int32), _ints(pins)
+    if not (pinned >= 0).any():
+        return floors
+    fixed = np.flatnonzero(pinned[links.neighbour] >= 0)
+    owner = np.searchsorted(links.start, fixed, side="right") - 1
+    near: dict[int, list[tuple[int, int, int]]] = {}  # item -> its pinned neighbours: offset, above, below
+    for i, link in zip(owner.tolist(), fixed.tolist(), strict=True):
+        pin = int(pinned[links.neighbour[link]])
+        near.setdefault(i, []).append((pin, int(links.above[link]), int(links.below[link])))
+    for i, found in near.items():
         floor = 0
-        for pin, k in sorted(fixed):
-            if floor + above[k] > pin:
-                floor = max(floor, round_up(pin + below[k], alignments[i]))
-        floors.append(floor)
-    return floors
+        for pin, above, below in sorted(found):
+            if floor + above > pin:
+                floor = max(floor, round_up(pin + below, alignments[i]))
+        floors[i] = floor
+    return np.where(pinned >= 0, pinned, floors)

@@ -13,7 +13,7 @@ from buildtool.compiled import load
 from buildtool.plan.place.instance import Instance
 from buildtool.plan.place.outcome import Outcome, Verdict
 
-ABI = 1  # of search.c; a library of another one is not used
+ABI = 2  # of search.c; a library of another one is not used
 
 _ARRAYS = (
     *("first", "last", "size", "alignment", "pinned", "floor", "low", "loose", "twin"),
@@ -46,6 +46,7 @@ def library(path: Path | None = None) -> ctypes.CDLL | None:
         found.search_run.argtypes = [
             ctypes.POINTER(_Problem),
             ctypes.c_void_p,
+            ctypes.c_int32,
             ctypes.c_int64,
             ctypes.c_void_p,
             ctypes.c_void_p,
@@ -73,14 +74,15 @@ class NativeSearch:
         )
         self._memory = np.empty(lib.search_memory(ctypes.byref(self._problem)) // 8, dtype=np.uint64)
 
-    def run(self, order: Sequence[int], limit: int) -> Outcome:
-        """One run with items in this order of preference, ended after `limit` nodes."""
+    def run(self, order: Sequence[int], limit: int, crowded: bool = False) -> Outcome:
+        """See `Search`."""
         order_array = np.array(order, dtype=np.int32)
         offsets = np.zeros(self._count, dtype=np.int32)
         nodes = ctypes.c_int64(0)
         verdict = self._lib.search_run(
             ctypes.byref(self._problem),
             order_array.ctypes.data,
+            crowded,
             limit,
             self._memory.ctypes.data,
             offsets.ctypes.data,

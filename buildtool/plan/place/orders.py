@@ -15,16 +15,18 @@ from buildtool.plan.place.noise import choice, following
 
 FIRST_LIMIT = 1000  # nodes of the runs of the first round; doubles from round to round
 NOISY = 4  # runs with noise in a round
+CROWDED_LIMIT = 4 * FIRST_LIMIT  # of the first round with crowded runs: for what is hard for the others
 SEED = 0x9E3779B97F4A7C15
 LEAST_WEIGHT, WEIGHTS = 768, 512  # an area counts from 3/4 to 5/4 of itself, in 1024ths
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the search: the order of items, and how many nodes it may visit."""
+    """One run of the search: the order of items, how many nodes it may visit, and `crowded` (see Search)."""
 
     order: tuple[int, ...]
     limit: int
+    crowded: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,16 @@ def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
     m = _measures(problem, instance)
     count = range(len(instance.items))
     fixed = (
-        [(m.area[i], m.crowd[i], m.length[i]) for i in count],
-        [(m.crowd[i], m.length[i], m.area[i]) for i in count],
-        [(m.crowd[i], m.area[i], m.length[i]) for i in count],
-        [(m.length[i], m.area[i], m.crowd[i]) for i in count],
+        (m.area, m.crowd, m.length),
+        (m.crowd, m.length, m.area),
+        (m.crowd, m.area, m.length),
+        (m.length, m.area, m.crowd),
     )
+    crowded = ((m.length, m.area, m.crowd), (m.area, m.length, m.crowd))
     state, limit = SEED, FIRST_LIMIT
     while True:
-        for keys in fixed:
-            yield Run(_order(keys, instance), limit)
+        for measures in fixed:
+            yield Run(_order(list(zip(*measures, strict=True)), instance), limit)
         for _ in range(NOISY):
             keys = []
             for i in count:
@@ -57,6 +60,8 @@ def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
                 weight = LEAST_WEIGHT + choice(state, WEIGHTS)
                 keys.append((m.area[i] * weight, m.crowd[i], m.length[i]))
             yield Run(_order(keys, instance), limit)
+        for measures in crowded if limit >= CROWDED_LIMIT else ():
+            yield Run(_order(list(zip(*measures, strict=True)), instance), limit, crowded=True)
         limit *= 2
 
 

@@ -28,5 +28,9 @@ class Outcome:
 class Search(Protocol):
     """The search, in Python or in C, on one instance at one capacity."""
 
-    def run(self, order: Sequence[int], limit: int) -> Outcome:
-        """One run with items in this order of preference, ended after `limit` nodes."""
+    def run(self, order: Sequence[int], limit: int, crowded: bool = False) -> Outcome:
+        """One run with items in this order of preference, ended after `limit` nodes.
+
+        `crowded`: what falls apart is ordered anew by the most that waits in an item's sections, and
+        `order` decides between equals.
+        """

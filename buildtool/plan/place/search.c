@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ABI = 1, FOUND = 1, IMPOSSIBLE = 2, LIMIT = 3 };
+enum { ABI = 2, FOUND = 1, IMPOSSIBLE = 2, LIMIT = 3 };
 enum { PASSED = 1, LATE = 2, ROUNDS = 4 };
 
 static const int32_t NONE = (int32_t)1 << 30;
@@ -33,9 +33,10 @@ typedef struct {
 
 /* Items that share no time with the rest of what is to be placed. */
 typedef struct {
-    int32_t list, count;  /* in the pool, by rank */
-    int32_t offset, rank; /* of the last item placed */
-    int32_t parent;       /* the node whose choice split it off, or -1 */
+    int32_t list, count; /* in the pool, in their order */
+    int32_t offset;      /* of the last item placed */
+    int32_t before;      /* how many of the items come before that one in the order */
+    int32_t parent;      /* the node whose choice split it off, or -1 */
 } part;
 
 typedef struct {
@@ -48,6 +49,8 @@ typedef struct {
 
 typedef struct {
     const search_problem *p;
+    const int32_t *order; /* items by rank */
+    bool crowded;         /* parts are ordered anew, by the most that waits with an item */
     node *nodes;
     part *agenda;
     int32_t *rank, *level, *offset; /* level: the lowest offset that the placed items allow */
@@ -56,6 +59,7 @@ typedef struct {
     int64_t *keys;
     int32_t *index;
     int32_t *rest, *top; /* by section: units to be placed; scratch */
+    int32_t *cut; /* by section: items yet to be placed that are live in it and in the next */
     int32_t *trail, *pool;
     int32_t node_count, agenda_count, trail_count, pool_count;
     int64_t visited;
@@ -95,7 +99,7 @@ static bool inspect(search *s, const part *of, signature *key, int32_t *limit) {
     for (int32_t k = 0; k < of->count; ++k) {
         const int32_t i = list[k], level = s->level[i];
         const bool passed =
-            level < of->offset || (level == of->offset && s->rank[i] < of->rank && !p->loose[i]);
+            level < of->offset || (level == of->offset && k < of->before && !p->loose[i]);
         if (level + p->size[i] > p->capacity)
             return false;
         if (p->pinned[i] >= 0 && (passed || level != p->pinned[i]))
@@ -152,28 +156,49 @@ static bool lift_passed(search *s, const part *of) {
     return true;
 }
 
+/*
+ * Notes in `top` where an item ends that can be a section's lowest; returns whether there is a
+ * section whose lowest it cannot be. Without branches, so that compilers make vectors of it.
+ */
+static bool lower_tops(const int32_t *restrict rest, int32_t *restrict top, int32_t count,
+                       int32_t room, int32_t end) {
+    int32_t late = 0;
+    for (int32_t x = 0; x < count; ++x) {
+        const int32_t is_late = rest[x] > room;
+        late |= is_late;
+        top[x] = !is_late & (end < top[x]) ? end : top[x];
+    }
+    return late;
+}
+
+/* The highest of the tops of sections whose lowest an item cannot be, or `need`. */
+static int32_t highest_top(const int32_t *restrict rest, const int32_t *restrict top, int32_t count,
+                           int32_t room, int32_t need) {
+    for (int32_t x = 0; x < count; ++x)
+        need = (rest[x] > room) & (top[x] > need) ? top[x] : need;
+    return need;
+}
+
 /* An item too high to be a section's lowest will lie on one that can be. */
 static bool lift_late(search *s, const part *of, int32_t from, int32_t to) {
     const search_problem *p = s->p;
     const int32_t *list = s->pool + of->list;
     bool changed = true;
     for (int32_t round = 0; changed && round < ROUNDS; ++round) {
+        int32_t *late = s->index, count = 0; /* the items that are not the lowest everywhere */
         changed = false;
         for (int32_t x = from; x < to; ++x)
             s->top[x] = NONE;
         for (int32_t k = 0; k < of->count; ++k) {
-            const int32_t i = list[k], last = p->last[i];
-            const int32_t room = p->capacity - s->bound[i], end = s->bound[i] + p->low[i];
-            for (int32_t x = p->first[i]; x < last; ++x)
-                if (s->rest[x] <= room && end < s->top[x])
-                    s->top[x] = end;
+            const int32_t i = list[k], first = p->first[i];
+            if (lower_tops(s->rest + first, s->top + first, p->last[i] - first,
+                           p->capacity - s->bound[i], s->bound[i] + p->low[i]))
+                late[count++] = i;
         }
-        for (int32_t k = 0; k < of->count; ++k) {
-            const int32_t i = list[k], last = p->last[i], room = p->capacity - s->bound[i];
-            int32_t need = s->bound[i];
-            for (int32_t x = p->first[i]; x < last; ++x)
-                if (s->rest[x] > room && s->top[x] > need)
-                    need = s->top[x];
+        for (int32_t k = 0; k < count; ++k) {
+            const int32_t i = late[k], first = p->first[i];
+            const int32_t need = highest_top(s->rest + first, s->top + first, p->last[i] - first,
+                                             p->capacity - s->bound[i], s->bound[i]);
             if (need == s->bound[i])
                 continue;
             if (!raise_to(s, i, need))
@@ -326,6 +351,8 @@ static void count_rest(search *s, int32_t item, int32_t sign) {
     const search_problem *p = s->p;
     for (int32_t x = p->first[item]; x < p->last[item]; ++x)
         s->rest[x] += sign * p->size[item];
+    for (int32_t x = p->first[item]; x < p->last[item] - 1; ++x)
+        s->cut[x] += sign;
     if (!p->loose[item])
         return;
     for (int32_t k = 0; k < p->shares; ++k) {
@@ -385,7 +412,7 @@ static bool settle(search *s, const part *of) {
     const search_problem *p = s->p;
     const int32_t item = s->pool[of->list], level = s->level[item];
     const bool passed =
-        level < of->offset || (level == of->offset && s->rank[item] < of->rank && !p->loose[item]);
+        level < of->offset || (level == of->offset && of->before > 0 && !p->loose[item]);
     s->offset[item] = level;
     return !passed && level + p->size[item] <= p->capacity &&
            (p->pinned[item] < 0 || p->pinned[item] == level);
@@ -412,8 +439,67 @@ static int32_t number_parts(search *s, const int32_t *list, int32_t count) {
     return parts;
 }
 
+/* Whether the items that wait of a part may fall into several parts without the one just placed. */
+static bool may_part(const search *s, int32_t item) {
+    for (int32_t x = s->p->first[item]; x < s->p->last[item] - 1; ++x)
+        if (s->cut[x] == 0)
+            return true;
+    return false;
+}
+
+/* Puts what waits on the agenda as one part; `placed`: the item that has just been placed. */
+static bool keep(search *s, const int32_t *list, int32_t count, int32_t placed, part made) {
+    int32_t *kept = s->pool + s->pool_count;
+    for (int32_t k = 0; k < count; ++k) {
+        if (s->waiting[list[k]])
+            kept[made.count++] = list[k];
+        else if (list[k] == placed)
+            made.before = made.count;
+    }
+    made.list = s->pool_count;
+    s->pool_count += made.count;
+    if (made.count == 1)
+        return settle(s, &made);
+    if (made.count > 1)
+        s->agenda[s->agenda_count++] = made;
+    return true;
+}
+
+/* Orders a part's items by the most that waits in one of their sections, then by rank. */
+static void order_by_crowd(search *s, part *of) {
+    const search_problem *p = s->p;
+    int32_t *list = s->pool + of->list;
+    for (int32_t k = 0; k < of->count; ++k) {
+        int32_t most = 0;
+        for (int32_t x = p->first[list[k]]; x < p->last[list[k]]; ++x)
+            if (s->rest[x] > most)
+                most = s->rest[x];
+        s->keys[k] = ((int64_t)most << 32) + (p->items - s->rank[list[k]]);
+    }
+    sort_down(s->keys, of->count);
+    for (int32_t k = 0; k < of->count; ++k)
+        list[k] = s->order[p->items - (int32_t)(s->keys[k] & INT32_MAX)];
+    of->before = 0;
+}
+
+/* Makes the parts on the agenda of the items that wait; `index`: by number, where on the agenda. */
+static void fill_parts(search *s, const int32_t *list, int32_t count, int32_t placed,
+                       int32_t begin) {
+    for (int32_t k = 0; k < count; ++k) {
+        if (s->waiting[list[k]]) {
+            part *into = s->agenda + s->index[s->top[s->p->first[list[k]]]];
+            s->pool[into->list + into->count++] = list[k];
+        } else if (list[k] == placed) {
+            for (int32_t n = begin; n < s->agenda_count; ++n)
+                s->agenda[n].before = s->agenda[n].count;
+        }
+    }
+    for (int32_t n = begin; s->crowded && n < s->agenda_count; ++n)
+        order_by_crowd(s, s->agenda + n);
+}
+
 /* Splits what waits into parts without common time and puts them on the agenda. */
-static bool split(search *s, const int32_t *list, int32_t count, part made) {
+static bool split(search *s, const int32_t *list, int32_t count, int32_t placed, part made) {
     const int32_t parts = number_parts(s, list, count), begin = s->agenda_count;
     int32_t *index = s->index; /* by number: how many items, then where on the agenda */
     for (int32_t k = 0; k < parts; ++k)
@@ -429,12 +515,7 @@ static bool split(search *s, const int32_t *list, int32_t count, part made) {
         index[k] = s->agenda_count;
         s->agenda[s->agenda_count++] = made;
     }
-    for (int32_t k = 0; k < count; ++k) {
-        if (!s->waiting[list[k]])
-            continue;
-        part *into = s->agenda + index[s->top[s->p->first[list[k]]]];
-        s->pool[into->list + into->count++] = list[k];
-    }
+    fill_parts(s, list, count, placed, begin);
     int32_t kept = begin;
     for (int32_t k = begin; k < s->agenda_count; ++k) {
         if (s->agenda[k].count > 1)
@@ -452,8 +533,9 @@ static bool try_next(search *s, node *n, int32_t index) {
     n->placed = item;
     if (!place(s, item))
         return false;
-    const part made = {0, 0, s->offset[item], s->rank[item], index};
-    return split(s, s->pool + n->of.list, n->of.count, made);
+    const part made = {0, 0, s->offset[item], 0, index};
+    const int32_t *list = s->pool + n->of.list, count = n->of.count;
+    return may_part(s, item) ? split(s, list, count, item, made) : keep(s, list, count, item, made);
 }
 
 /* Goes back to the node nearest to `index` that still has a choice, and takes it; false: there is
@@ -497,6 +579,7 @@ static size_t carve(search *s, const search_problem *p, unsigned char *memory) {
     s->index = take(memory, &used, items * word);
     s->rest = take(memory, &used, sections * word);
     s->top = take(memory, &used, sections * word);
+    s->cut = take(memory, &used, sections * word);
     s->trail = take(memory, &used, 2 * (size_t)p->links * word);
     /* The list, the choices and the parts of every node: the k-th has at most items - k of each. */
     s->pool = take(memory, &used, (items + 2) * (items + 2) * word);
@@ -505,8 +588,8 @@ static size_t carve(search *s, const search_problem *p, unsigned char *memory) {
 
 int32_t search_abi(void);
 size_t search_memory(const search_problem *p);
-int32_t search_run(const search_problem *p, const int32_t *order, int64_t limit, void *memory,
-                  int32_t *offsets, int64_t *visited);
+int32_t search_run(const search_problem *p, const int32_t *order, int32_t crowded, int64_t limit,
+                   void *memory, int32_t *offsets, int64_t *visited);
 
 int32_t search_abi(void) {
     return ABI;
@@ -520,14 +603,15 @@ size_t search_memory(const search_problem *p) {
 
 /*
  * One run: FOUND with offsets, IMPOSSIBLE, or LIMIT after `limit` nodes. `order`: items by rank;
+ * `crowded`: whether rank only decides between items with which equally much waits;
  * `memory`: aligned for 8 bytes; `visited`: the nodes. The table stays valid from run to run.
  */
-int32_t search_run(const search_problem *p, const int32_t *order, int64_t limit, void *memory,
-                  int32_t *offsets, int64_t *visited) {
-    search s = {.p = p};
+int32_t search_run(const search_problem *p, const int32_t *order, int32_t crowded, int64_t limit,
+                   void *memory, int32_t *offsets, int64_t *visited) {
+    search s = {.p = p, .order = order, .crowded = crowded};
     (void)carve(&s, p, memory);
     for (int32_t x = 0; x < p->sections; ++x)
-        s.rest[x] = 0;
+        s.rest[x] = s.cut[x] = 0;
     for (int32_t k = 0; k < p->items; ++k) {
         s.rank[order[k]] = k;
         s.level[k] = p->floor[k];
@@ -538,8 +622,8 @@ int32_t search_run(const search_problem *p, const int32_t *order, int64_t limit,
         count_rest(&s, k, 1);
         s.waiting[k] = 1;
     }
-    const part whole = {0, 0, 0, -1, -1};
-    bool alive = split(&s, order, p->items, whole);
+    const part whole = {0, 0, 0, 0, -1};
+    bool alive = split(&s, order, p->items, -1, whole);
     while (alive && s.agenda_count > 0 && s.visited < limit) {
         const part of = s.agenda[--s.agenda_count];
         const int32_t index = s.node_count;

@@ -13,6 +13,7 @@ built like that, one in which no item could move to a lower place with the other
   begin below t end at t plus the sum of their sizes at the earliest. So an item that is too high to
   be the lowest of its section waits for one that can be.
 - Items that share no time any more are searched apart; if one part fails, its siblings do not matter.
+- A run may order parts anew as they fall apart: by the most that waits in one of an item's sections.
 - The levels, and who has been passed over, say all about what can still be done. States that failed
   are remembered, by 128 bits of hash, for later branches and runs.
 
@@ -37,11 +38,14 @@ _Key = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Part:
-    """Items that share no time with the rest of what waits, by rank, and what was placed last."""
+    """Items that share no time with the rest of what waits, in their order, and what was placed last.
+
+    `offset`: of the last item placed; `before`: how many of the items come before that one in the order.
+    """
 
     items: tuple[int, ...]
     offset: int
-    rank: int
+    before: int
     parent: int  # the node whose choice split it off, or -1
 
 
@@ -103,8 +107,9 @@ class PythonSearch:
 
     # ---- a run -----------------------------------------------------------------------------------
 
-    def run(self, order: Sequence[int], limit: int) -> Outcome:
-        """One run with items in this order of preference, ended after `limit` nodes."""
+    def run(self, order: Sequence[int], limit: int, crowded: bool = False) -> Outcome:
+        """See `Search`."""
+        self._crowded = crowded
         self._rank = [0] * self._count
         for rank, item in enumerate(order):
             self._rank[item] = rank
@@ -153,9 +158,7 @@ class PythonSearch:
                 continue
             item = node.placed = node.choices[node.next]
             node.next += 1
-            if self._place(item) and self._split(
-                node.part.items, self._offset[item], self._rank[item], index
-            ):
+            if self._place(item) and self._split(node.part.items, self._offset[item], item, index):
                 return True
         return False
 
@@ -211,8 +214,11 @@ class PythonSearch:
                 for section in sections:
                     self._rest[section] -= sign * units
 
-    def _split(self, items: Sequence[int], offset: int, rank: int, parent: int) -> bool:
-        """Puts what waits of `items` on the agenda, in parts; false if one of them cannot be placed."""
+    def _split(self, items: Sequence[int], offset: int, placed: int, parent: int) -> bool:
+        """Puts what waits of `items` on the agenda, in parts; false if one of them cannot be placed.
+
+        `placed`: the item that has just been placed, at `offset`; -1 as a run begins.
+        """
         waiting = [i for i in items if self._waiting[i]]
         crossing = [0] * self._sections
         for i in waiting:
@@ -224,37 +230,49 @@ class PythonSearch:
             running += change
             part += running == 0
         parts: dict[int, list[int]] = {}
-        for i in waiting:
-            parts.setdefault(number[self._first[i]], []).append(i)
-        for _, members in sorted(parts.items()):
-            if len(members) > 1:
-                self._agenda.append(_Part(tuple(members), offset, rank, parent))
-            elif not self._settle(members[0], offset, rank):
+        before: dict[int, int] = {}
+        for i in items:
+            if i == placed:
+                before = {n: len(members) for n, members in parts.items()}
+            elif self._waiting[i]:
+                parts.setdefault(number[self._first[i]], []).append(i)
+        # whether nothing that waits goes on where the placed item did: a part may have ended there
+        anew = self._crowded and (placed < 0 or number[self._first[placed]] != number[self._last[placed] - 1])
+        for n, members in sorted(parts.items()):
+            ordered, first = (self._by_crowd(members), 0) if anew else (members, before.get(n, 0))
+            if len(ordered) > 1:
+                self._agenda.append(_Part(tuple(ordered), offset, first, parent))
+            elif not self._settle(ordered[0], offset, first):
                 return False
         return True
 
-    def _settle(self, item: int, offset: int, rank: int) -> bool:
+    def _by_crowd(self, items: Sequence[int]) -> list[int]:
+        """Items by the most that waits in one of their sections, then by rank."""
+        most = {i: max(self._rest[x] for x in range(self._first[i], self._last[i])) for i in items}
+        return sorted(items, key=lambda i: (-most[i], self._rank[i]))
+
+    def _settle(self, item: int, offset: int, before: int) -> bool:
         """Whether an item that nothing disturbs can lie at its level; if so it is placed there."""
         level = self._offset[item] = self._level[item]
         return (
-            not self._is_passed(item, offset, rank)
+            not self._is_passed(item, 0, offset, before)
             and level + self._size[item] <= self._capacity
             and (self._pinned[item] < 0 or self._pinned[item] == level)
         )
 
     # ---- what a state implies --------------------------------------------------------------------
 
-    def _is_passed(self, item: int, offset: int, rank: int) -> bool:
+    def _is_passed(self, item: int, place: int, offset: int, before: int) -> bool:
         level = self._level[item]
-        return level < offset or (level == offset and self._rank[item] < rank and not self._loose[item])
+        return level < offset or (level == offset and place < before and not self._loose[item])
 
     def _inspect(self, part: _Part) -> tuple[_Key, int] | None:
         """The state's key, and the offset from which on nothing may be placed; None: there is no way."""
         lowest = limit = _NONE
         a = b = 0
-        for i in part.items:
+        for place, i in enumerate(part.items):
             level, size, pinned = self._level[i], self._size[i], self._pinned[i]
-            passed = self._is_passed(i, part.offset, part.rank)
+            passed = self._is_passed(i, place, part.offset, part.before)
             if level + size > self._capacity or (pinned >= 0 and (passed or level != pinned)):
                 return None
             if not passed:

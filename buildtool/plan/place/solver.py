@@ -65,7 +65,7 @@ class _Solver:
         for run in runs(self.problem, self.instance):
             if budget <= 0:
                 break
-            outcome = search.run(run.order, min(run.limit, budget))
+            outcome = search.run(run.order, min(run.limit, budget), run.crowded)
             budget -= outcome.nodes
             self.left -= outcome.nodes
             self.nodes += outcome.nodes

@@ -166,3 +166,10 @@ def test_hard_problems_are_placed_legally_above_their_bound(name):
     found = solve(problem)
     validate(problem, found.offsets)
     assert bound(problem).bytes == live <= found.height
+
+
+def test_an_item_without_bytes_collides_with_nothing():
+    """Also where it has to lie in the middle of another one."""
+    validate(Problem((Item(0, 4, 8), Item(1, 3, 0, offset=3))), (0, 3))
+    with pytest.raises(PlanError, match="overlap"):
+        validate(Problem((Item(0, 4, 8), Item(1, 3, 1, offset=3))), (0, 3))

@@ -100,8 +100,9 @@ def test_the_twins_visit_the_same_nodes_run_after_run(problem: Problem, slack: i
     assert lib is not None
     twins = (PythonSearch(instance, capacity, 10), NativeSearch(lib, instance, capacity, 10))
     for number, run in enumerate(islice(runs(problem, instance), 9)):
-        one, other = (twin.run(run.order, 2 + 3 * number) for twin in twins)
-        assert one == other
+        for crowded in (False, True):
+            one, other = (twin.run(run.order, 2 + 3 * number, crowded) for twin in twins)
+            assert one == other
 
 
 def tight(count: int, seed: int, *, height: int = 1000) -> Problem:

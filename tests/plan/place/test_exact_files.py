@@ -14,7 +14,7 @@ from buildtool.plan.place.arena import Item, Problem
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
 from buildtool.plan.place.instance import MOST_ITEMS
 from buildtool.plan.place.solver import Status, decide, solve
-from buildtool.service.answers.arena import COMMON_NODES
+from buildtool.service.answers.arena import COMMON_NODES, common_budget
 
 CAPACITY = 1_048_576
 HEADER = b"id,lower,upper,size\n"
@@ -170,3 +170,12 @@ def test_the_twins_agree_on_hard_problems(name: str) -> None:
     problem = problem_file(f"{name}.{CAPACITY}.csv")
     fast = decide(problem, CAPACITY, 1200, lib=compiled())
     assert fast == decide(problem, CAPACITY, 1200, native=False)
+
+
+@pytest.mark.parametrize(
+    ("items", "nodes"), [(0, 5_000_000), (256, 5_000_000), (512, 2_500_000), (1024, 1_250_000)]
+)
+def test_the_common_budget_shrinks_with_the_number_of_items_not_with_its_square(
+    items: int, nodes: int
+) -> None:
+    assert common_budget(items) == nodes

@@ -1,0 +1,77 @@
+"""What a plan says of its buffers by themselves: tensors and rows that exist, in enough bytes, and once.
+
+The replay finds out whether the right bytes are there when they are read. It can only ask that of
+buffers whose rings have rows and columns, and of moves between buffers that exist.
+"""
+
+from __future__ import annotations
+
+from buildtool.errors import PlanError
+from buildtool.graph.types import Graph
+from buildtool.plan.check.reads import alias_groups
+from buildtool.plan.types import Buffer, BufferKind, Plan
+
+_TENSORS = (BufferKind.TENSOR, BufferKind.RING)
+_SUM_BYTES = 4  # of a global pooling's accumulator, one a channel
+
+
+def check_contents(plan: Plan, graph: Graph) -> None:
+    """Every buffer can hold what it names; a tensor has one buffer, and one more with each of its moves."""
+    for move in plan.moves:
+        if not (0 <= move.source < len(plan.buffers) and 0 <= move.target < len(plan.buffers)):
+            raise PlanError(f"a move names buffers {move.source} and {move.target} of {len(plan.buffers)}")
+    groups = alias_groups(graph)
+    moved = {move.target for move in plan.moves}
+    held: set[int] = set()
+    summed: set[int] = set()
+    for index, buffer in enumerate(plan.buffers):
+        _check_tensors(buffer, graph, groups)
+        twice = held.intersection(buffer.tensors)
+        if twice and index not in moved:
+            raise PlanError("a tensor has two buffers", tensor=graph.tensors[min(twice)].name)
+        held.update(buffer.tensors)
+        _check_ring(buffer, graph)
+        if buffer.kind is BufferKind.ACCUMULATOR:
+            _check_sums(buffer, graph)
+            if buffer.op in summed:
+                raise PlanError("it has accumulators twice", operator=graph.ops[buffer.op].place)
+            summed.add(buffer.op)
+
+
+def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None:
+    """All its tensors are activations that share their bytes."""
+    for t in buffer.tensors:
+        if t not in groups:
+            raise PlanError(f"buffer '{buffer.name}' holds tensor {t}, which is not an activation")
+    if bool(buffer.tensors) != (buffer.kind in _TENSORS) or len({groups[t] for t in buffer.tensors}) > 1:
+        raise PlanError(f"buffer '{buffer.name}' holds different tensors")
+    if len(set(buffer.tensors)) < len(buffer.tensors):
+        raise PlanError("a tensor has two buffers", tensor=graph.tensors[buffer.tensors[0]].name)
+
+
+def _check_ring(buffer: Buffer, graph: Graph) -> None:
+    """The rows and columns that it keeps are some of each tensor's, and fit into its bytes."""
+    for t in buffer.tensors:
+        tensor = graph.tensors[t]
+        batch, height, width, channels = tensor.nhwc
+        kept = 0 <= buffer.rows <= height and 0 <= buffer.columns <= (width if buffer.rows else 0)
+        if not kept or (buffer.rows and batch > 1):
+            raise PlanError(
+                f"buffer '{buffer.name}' keeps {buffer.rows} rows and {buffer.columns} columns "
+                f"of {height} x {width}",
+                tensor=tensor.name,
+            )
+        pixels = (buffer.rows or height * batch) * (buffer.columns or width)
+        needed = pixels * channels * tensor.dtype.size
+        if buffer.size < needed:
+            raise PlanError(f"the buffer has {buffer.size} of {needed} bytes", tensor=tensor.name)
+
+
+def _check_sums(buffer: Buffer, graph: Graph) -> None:
+    """The accumulators of a global pooling have a sum for each channel."""
+    if not 0 <= buffer.op < len(graph.ops):
+        raise PlanError(f"buffer '{buffer.name}' serves operator {buffer.op} of {len(graph.ops)}")
+    op = graph.ops[buffer.op]
+    needed = _SUM_BYTES * graph.tensors[op.inputs[0]].nhwc[3]
+    if buffer.size < needed:
+        raise PlanError(f"it needs {needed} bytes of accumulators, it has {buffer.size}", operator=op.place)

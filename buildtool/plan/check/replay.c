@@ -1,0 +1,321 @@
+/*
+ * The replay of steps on a model of the arena: the twin of replay.py and memory.py.
+ *
+ * Every byte of the arena has a tag, which tells which byte of which tensor was written there last.
+ * This one only says which step is wrong; the other one says what is wrong with it.
+ *
+ * No global state, no allocation: the caller provides all memory. Sizes, offsets and addresses are
+ * in bytes of the arena.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#define REPLAY_ABI 1
+
+#ifdef _WIN32
+#define PUBLIC __declspec(dllexport)
+#else
+#define PUBLIC
+#endif
+
+/* All structures are tables of 64-bit numbers; native.py fills them in. */
+struct replay_tensor {
+    int64_t offset; /* of its buffer; -1 where it has none */
+    int64_t kept_rows, kept_columns;
+    int64_t contiguous; /* whether its buffer holds all of it */
+    int64_t batch, height, width, channels, pixel, size;
+    int64_t tag; /* of its first byte */
+};
+
+struct replay_taps {
+    int64_t size, extent, stride, pad;
+};
+
+struct replay_read {
+    int64_t tensor;
+    int64_t is_window; /* else the whole tensor is read */
+    struct replay_taps rows, columns;
+};
+
+struct replay_area {
+    int64_t offset, size; /* size -1: there is none */
+    int64_t tag;          /* of all its bytes */
+};
+
+struct replay_operator {
+    int64_t first_read, end_read, first_output, end_output; /* in the lists of reads and outputs */
+    int64_t by_row, by_element, sums_up;
+    struct replay_area scratch, sums, constants;
+};
+
+struct replay_step {
+    int32_t op, y0, y1, x0, x1;
+};
+
+struct replay_model {
+    int64_t *tags;
+    int64_t size; /* of the arena */
+    const struct replay_tensor *tensors;
+    const struct replay_operator *operators;
+    const struct replay_read *reads;
+    const int64_t *outputs; /* tensors */
+    int64_t source;         /* the tensor whose rows are delivered */
+};
+
+struct window {
+    int64_t y0, y1, x0, x1;
+};
+
+struct piece {
+    int64_t address, byte, size;
+};
+
+/* Goes through the pieces of a window. */
+struct walk {
+    const struct replay_tensor *tensor;
+    struct window window;
+    int64_t y, x;
+};
+
+static struct walk pieces(const struct replay_tensor *tensor, struct window window) {
+    return (struct walk){tensor, window, window.y0, window.x0};
+}
+
+static int next_piece(struct walk *walk, struct piece *piece) {
+    const struct replay_tensor *t = walk->tensor;
+    const struct window *w = &walk->window;
+    int whole_rows = w->x0 == 0 && w->x1 == t->width;
+    if (t->contiguous && (t->batch > 1 || (whole_rows && w->y0 == 0 && w->y1 == t->height))) {
+        *piece = (struct piece){t->offset, 0, t->size};
+        return walk->y++ == w->y0;
+    }
+    if (walk->y >= w->y1 || w->x0 >= w->x1) {
+        return 0;
+    }
+    int64_t y = walk->y, x = walk->x, ring_y = y % t->kept_rows, row = t->kept_columns * t->pixel;
+    if (whole_rows && t->kept_columns == t->width) {
+        int64_t left = t->kept_rows - ring_y, count = w->y1 - y < left ? w->y1 - y : left;
+        *piece = (struct piece){t->offset + ring_y * row, y * row, count * row};
+        walk->y += count;
+        return 1;
+    }
+    int64_t ring_x = x % t->kept_columns, left = t->kept_columns - ring_x;
+    int64_t count = w->x1 - x < left ? w->x1 - x : left;
+    *piece = (struct piece){t->offset + ring_y * row + ring_x * t->pixel,
+                            (y * t->width + x) * t->pixel, count * t->pixel};
+    walk->x += count;
+    if (walk->x >= w->x1) {
+        walk->x = w->x0;
+        walk->y++;
+    }
+    return 1;
+}
+
+static int inside(const struct replay_model *m, int64_t address, int64_t size) {
+    return address >= 0 && size >= 0 && address <= m->size && size <= m->size - address;
+}
+
+static int write_window(const struct replay_model *m, int64_t tensor, struct window window) {
+    const struct replay_tensor *t = &m->tensors[tensor];
+    struct walk walk = pieces(t, window);
+    struct piece p;
+    if (t->offset < 0) {
+        return 0;
+    }
+    while (next_piece(&walk, &p)) {
+        if (!inside(m, p.address, p.size)) {
+            return 0;
+        }
+        int64_t *there = m->tags + p.address, tag = t->tag + p.byte;
+        for (int64_t i = 0; i < p.size; i++) {
+            there[i] = tag + i;
+        }
+    }
+    return 1;
+}
+
+static int holds_window(const struct replay_model *m, int64_t tensor, struct window window) {
+    const struct replay_tensor *t = &m->tensors[tensor];
+    struct walk walk = pieces(t, window);
+    struct piece p;
+    if (t->offset < 0) {
+        return 0;
+    }
+    while (next_piece(&walk, &p)) {
+        if (!inside(m, p.address, p.size)) {
+            return 0;
+        }
+        const int64_t *there = m->tags + p.address;
+        int64_t tag = t->tag + p.byte, wrong = 0;
+        for (int64_t i = 0; i < p.size; i++) {
+            wrong |= there[i] ^ (tag + i);
+        }
+        if (wrong) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int own(const struct replay_model *m, const struct replay_area *area) {
+    if (!inside(m, area->offset, area->size)) {
+        return 0;
+    }
+    for (int64_t i = 0; i < area->size; i++) {
+        m->tags[area->offset + i] = area->tag;
+    }
+    return 1;
+}
+
+static int owns(const struct replay_model *m, const struct replay_area *area) {
+    int64_t wrong = 0;
+    if (!inside(m, area->offset, area->size)) {
+        return 0;
+    }
+    for (int64_t i = 0; i < area->size; i++) {
+        wrong |= m->tags[area->offset + i] ^ area->tag;
+    }
+    return !wrong;
+}
+
+static struct window whole(const struct replay_tensor *t) {
+    return (struct window){0, t->height, 0, t->width};
+}
+
+/* The input elements [*first, *end) that output elements [from, to) read. */
+static void tap(const struct replay_taps *taps, int64_t from, int64_t to, int64_t *first,
+                int64_t *end) {
+    int64_t low = from * taps->stride - taps->pad;
+    int64_t high = (to - 1) * taps->stride - taps->pad + taps->extent;
+    *first = low > 0 ? low : 0;
+    *end = high < taps->size ? high : taps->size;
+}
+
+static struct window read_window(const struct replay_model *m, const struct replay_read *read,
+                                 struct window made) {
+    struct window found = whole(&m->tensors[read->tensor]);
+    if (read->is_window) {
+        tap(&read->rows, made.y0, made.y1, &found.y0, &found.y1);
+        tap(&read->columns, made.x0, made.x1, &found.x0, &found.x1);
+    }
+    return found;
+}
+
+/* Whether what a step writes hits what it reads, and its kernel does not allow that. */
+static int collides(const struct replay_model *m, const struct replay_operator *op, int64_t output,
+                    struct window made, int64_t source, struct window read) {
+    const struct replay_tensor *a = &m->tensors[output], *b = &m->tensors[source];
+    int alike = a->batch == b->batch && a->height == b->height && a->width == b->width &&
+                a->channels == b->channels;
+    struct walk outer = pieces(a, made);
+    struct piece out, in;
+    while (next_piece(&outer, &out)) {
+        struct walk inner = pieces(b, read);
+        while (next_piece(&inner, &in)) {
+            if (out.address < in.address + in.size && in.address < out.address + out.size) {
+                int lower = out.address - out.byte <= in.address - in.byte;
+                if (!op->by_element || !alike || !lower) {
+                    return 1;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+static int reads_are_there(const struct replay_model *m, const struct replay_operator *op,
+                           struct window made) {
+    for (int64_t r = op->first_read; r < op->end_read; r++) {
+        const struct replay_read *read = &m->reads[r];
+        struct window window = read_window(m, read, made);
+        if (window.y0 >= window.y1 || window.x0 >= window.x1) {
+            continue;
+        }
+        if (!holds_window(m, read->tensor, window)) {
+            return 0;
+        }
+        for (int64_t o = op->first_output; o < op->end_output; o++) {
+            if (m->tensors[m->outputs[o]].offset < 0 ||
+                collides(m, op, m->outputs[o], made, read->tensor, window)) {
+                return 0;
+            }
+        }
+    }
+    return 1;
+}
+
+static int compute_at_once(const struct replay_model *m, const struct replay_operator *op,
+                           struct window made, int is_streamed) {
+    if (!reads_are_there(m, op, made)) {
+        return 0;
+    }
+    for (int64_t o = op->first_output; o < op->end_output; o++) {
+        int64_t t = m->outputs[o];
+        struct window all = whole(&m->tensors[t]);
+        if (!write_window(m, t, is_streamed || op->by_row ? made : all)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int compute(const struct replay_model *m, const struct replay_operator *op,
+                   struct window made, int is_streamed) {
+    if (!op->by_row) {
+        return compute_at_once(m, op, made, is_streamed);
+    }
+    for (int64_t y = made.y0; y < made.y1; y++) {
+        struct window row = {y, y + 1, made.x0, made.x1};
+        if (!compute_at_once(m, op, row, is_streamed)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int add_up(const struct replay_model *m, const struct replay_operator *op,
+                  struct window part) {
+    if (op->sums.size < 0 || op->first_read == op->end_read) {
+        return 0;
+    }
+    int64_t input = m->reads[op->first_read].tensor, output = m->outputs[op->first_output];
+    struct window all = whole(&m->tensors[input]);
+    int is_first = part.y0 == 0 && part.x0 == 0;
+    int is_last = part.y1 == all.y1 && part.x1 == all.x1;
+    if (!holds_window(m, input, part) || !(is_first || owns(m, &op->sums)) || !own(m, &op->sums)) {
+        return 0;
+    }
+    return !is_last || write_window(m, output, whole(&m->tensors[output]));
+}
+
+static int run_step(const struct replay_model *m, const struct replay_step *step, int is_streamed) {
+    struct window made = {step->y0, step->y1, step->x0, step->x1};
+    if (step->op < 0) {
+        return write_window(m, m->source, made);
+    }
+    const struct replay_operator *op = &m->operators[step->op];
+    int has_scratch = op->scratch.size >= 0, has_constants = op->constants.size >= 0;
+    if ((has_constants && !owns(m, &op->constants)) || (has_scratch && !own(m, &op->scratch))) {
+        return 0;
+    }
+    if (!(is_streamed && op->sums_up ? add_up(m, op, made) : compute(m, op, made, is_streamed))) {
+        return 0;
+    }
+    return !(has_scratch && !owns(m, &op->scratch)) && !(has_constants && !owns(m, &op->constants));
+}
+
+PUBLIC int32_t replay_abi(void) {
+    return REPLAY_ABI;
+}
+
+/* Runs steps of one region. Returns how many went well: where these are fewer, the next is wrong.
+ */
+PUBLIC int64_t replay_run(const struct replay_model *model, const struct replay_step *steps,
+                          int64_t count, int32_t is_streamed) {
+    for (int64_t i = 0; i < count; i++) {
+        if (!run_step(model, &steps[i], is_streamed)) {
+            return i;
+        }
+    }
+    return count;
+}
