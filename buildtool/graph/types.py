@@ -12,7 +12,8 @@ import enum
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # numpy costs a tenth of a second, which naming operators need not wait for
     import numpy as np
@@ -330,12 +331,22 @@ class Graph:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What functions of the graph alone have told of it, by their names; a graph never changes."""
+        return {}
+
     def producers(self) -> dict[int, int]:
         """Tensor index -> index in `ops` of the operator that makes it."""
         return {t: i for i, op in enumerate(self.ops) for t in op.outputs}
 
     def consumers(self) -> dict[int, tuple[int, ...]]:
         """Tensor index -> indices in `ops` of the operators that read it, in order."""
+        if "consumers" not in self.facts:
+            self.facts["consumers"] = self._consumers()
+        return dict(self.facts["consumers"])
+
+    def _consumers(self) -> dict[int, tuple[int, ...]]:
         found: dict[int, list[int]] = {}
         for i, op in enumerate(self.ops):
             for t in dict.fromkeys(op.inputs):

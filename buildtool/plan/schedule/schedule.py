@@ -7,8 +7,10 @@ branches asks for its input little by little (see `branches`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +41,15 @@ class Advance:
     y1: int
 
 
+class Activity(NamedTuple):
+    """An operator's steps in a run: the first and the last, the most columns of one, the pixels of all."""
+
+    first: int
+    last: int
+    columns: int
+    pixels: int
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """How a region runs: `advances` (of a streamed region) and `steps`, both in order.
@@ -49,6 +60,22 @@ class Run:
     region: Region
     advances: tuple[Advance, ...]
     steps: Steps
+
+    @cached_property
+    def activities(self) -> Mapping[int, Activity]:
+        """Operator (SOURCE: the deliveries of rows) -> what its steps are as a whole; ascending."""
+        if not len(self.steps):
+            return {}
+        ops, y0, y1, x0, x1 = self.steps.T
+        found, first = np.unique(ops, return_index=True)
+        _, from_end = np.unique(ops[::-1], return_index=True)
+        width, place = x1 - x0, ops - ops.min()  # numbered from 0, for bincount
+        area = np.bincount(place, (y1 - y0).astype(np.int64) * width)[found - found[0]]
+        widest = np.zeros(found[-1] - found[0] + 1, np.int32)
+        np.maximum.at(widest, place, width)
+        fields = (first, len(ops) - 1 - from_end, widest[found - found[0]], area.astype(np.int64))
+        lines = zip(*(field.tolist() for field in fields), strict=True)
+        return {op: Activity(*line) for op, line in zip(found.tolist(), lines, strict=True)}
 
 
 def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
