@@ -1,4 +1,4 @@
-"""The search in C, compiled for the tests with all warnings as errors, and a placement by brute force."""
+"""Placing in C, compiled for the tests with all warnings as errors, and a placement by brute force."""
 
 import subprocess
 from functools import cache
@@ -13,12 +13,12 @@ FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-
 
 
 @cache
-def compiled() -> Path:
-    """A shared library made of search.c as it is now; it stays until the process ends."""
+def compiled(source: Path = SOURCE) -> Path:
+    """A shared library made of search.c, or another file, as it is now; it stays until the process ends."""
     folder = TemporaryDirectory(prefix="exact-")
     _kept.append(folder)
-    path = Path(folder.name) / "search.so"
-    subprocess.run(["gcc", *FLAGS, str(SOURCE), "-o", str(path)], check=True)
+    path = Path(folder.name) / f"{source.stem}.so"
+    subprocess.run(["gcc", *FLAGS, str(source), "-o", str(path)], check=True)
     return path
 
 
