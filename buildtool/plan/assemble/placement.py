@@ -32,11 +32,16 @@ class Placed:
 
 
 def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) -> Placed:
-    """Offsets as low as found, with as few of the overlaps as that needs.
+    """Offsets as low as found, with as few of the overlaps as that needs."""
+    return searched(place_quickly(buffers, options, alignment), options, alignment)
+
+
+def place_quickly(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) -> Placed:
+    """The same without a long search, where the bound is not met.
 
     A placement without any overlap counts too, so that offering them never costs a byte. First the
     exact search has a short look at the bound itself; where that is not met, greedy orders find a
-    placement, and the search goes on from there.
+    placement.
     """
     least = bound(arena_problem(buffers, options, alignment)).bytes
     needed = _needed(buffers, options, alignment, least)
@@ -44,8 +49,7 @@ def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int)
         met = _within(arena_problem(buffers, offered, alignment), least)
         if met is not None:
             return _placed(buffers, offered, met, least)
-    placed = _by_greedy_orders(buffers, options, alignment, least)
-    return placed if placed.height <= least else _searched(placed, options, alignment)
+    return _by_greedy_orders(buffers, options, alignment, least)
 
 
 def _within(problem: arena.Problem, capacity: int) -> arena.Solution | None:
@@ -85,8 +89,10 @@ def _by_greedy_orders(
     return _placed(buffers, offered, solution, least)
 
 
-def _searched(placed: Placed, options: Sequence[Overlap], alignment: int) -> Placed:
-    """The same, or what the exact search finds to be lower."""
+def searched(placed: Placed, options: Sequence[Overlap], alignment: int) -> Placed:
+    """The same, or what the exact search finds to be lower, with any of the overlaps."""
+    if placed.height <= placed.bound:
+        return placed
     problem = arena_problem(placed.buffers, options, alignment)
     start = arena.Solution(tuple(b.offset for b in placed.buffers), placed.height)
     found = improve(problem, start, SEARCH_NODES)

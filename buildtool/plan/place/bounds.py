@@ -24,6 +24,13 @@ class Bound:
 
 def bound(problem: Problem) -> Bound:
     """The best lower bound known of the height of every placement."""
+    if "bound" not in problem.facts:
+        problem.facts["bound"] = _bound(problem)
+    known: Bound = problem.facts["bound"]
+    return known
+
+
+def _bound(problem: Problem) -> Bound:
     times, live = _live_sums(problem)
     largest = max(problem.sizes, default=0)  # of items that are never live too: they lie somewhere
     if not times:
