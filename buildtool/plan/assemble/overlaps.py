@@ -59,17 +59,25 @@ def overlaps(
 
 
 def of_region(
-    graph: Graph, run: Run, kernels: Sequence[KernelVariant | None], last_reads: Mapping[int, int]
+    graph: Graph,
+    run: Run,
+    kernels: Sequence[KernelVariant | None],
+    last_reads: Mapping[int, int],
+    kept: Container[int],
 ) -> Iterator[RegionOverlap]:
-    """Overlaps of a streamed region's output; `last_reads`: of roots that die, the operator where they do."""
+    """Overlaps of a streamed region's output.
+
+    `last_reads`: of roots that die, the operator where they do; `kept`: tensors of the region that are
+    never whole.
+    """
     roots, ops = alias_roots(graph), run.region.ops
     result = roots[graph.ops[ops[-1]].outputs[0]]
     read = {roots[t] for p in ops for t in graph.ops[p].inputs if t in roots}
     for t in sorted(read - {result}):
-        if last_reads.get(t, -1) not in ops:
+        if t in kept or last_reads.get(t, -1) not in ops:
             continue
         known = (
-            region_distance(graph, run.steps, t, result),
+            region_distance(graph, run.steps, t, result, ops),
             _distance_of_rows(graph, run.region, kernels, t),
         )
         apart = min((d for d in known if d is not None), default=None)
@@ -94,30 +102,42 @@ def _distance_of_rows(
     return distance(graph, op, operands[0], kernel.overlap)
 
 
-def region_distance(graph: Graph, steps: Steps, source: int, result: int) -> int | None:
+def region_distance(
+    graph: Graph, steps: Steps, source: int, result: int, ops: Iterable[int] | None = None
+) -> int | None:
     """Least safe offset(source) - offset(result) in a region with these steps; None if it writes no rows.
 
-    `source` stands for its aliases too: rows are those of the tensor that an operator reads.
+    `source` stands for its aliases too: rows are those of the tensor that an operator reads. `ops`: the
+    region's operators, where they are known.
     """
     roots = alias_roots(graph)
     out_row = graph.tensors[result].nhwc[2] * graph.tensors[result].nhwc[3]
-    unread = np.iinfo(np.int64).max
-    first = np.full(len(steps), unread)  # of each step: the first byte of the source that it reads
-    writes = np.zeros(len(steps), bool)
-    for position in np.unique(steps[:, 0]).tolist():
-        op, mine = graph.ops[position], steps[:, 0] == position
+    read, first = (
+        [np.empty(0, np.int64)],
+        [np.empty(0, np.int64)],
+    )  # steps, and the first byte that each reads
+    written = np.empty(0, np.int64)  # steps
+    for position in np.unique(steps[:, 0]).tolist() if ops is None else ops:
         if position < 0:
             continue  # deliveries of rows
-        for t in op.inputs:
-            if roots.get(t) == source:
-                first[mine] = np.minimum(first[mine], _first_bytes(graph, op, t, steps[mine, 1]))
+        op = graph.ops[position]
+        reads = [t for t in op.inputs if roots.get(t) == source]
+        if not reads and result not in op.outputs:
+            continue
+        mine = np.flatnonzero(steps[:, 0] == position)
+        for t in reads:
+            read.append(mine)
+            first.append(_first_bytes(graph, op, t, steps[mine, 1]))
         if result in op.outputs:
             if accumulates(graph, op):
                 return None
-            writes |= mine
-    needed = np.minimum.accumulate(first[::-1])[::-1]  # by this step or a later one
-    matters = writes & (needed < unread)
-    apart = steps[matters, 2].astype(np.int64) * out_row - needed[matters]
+            written = mine
+    at = np.concatenate(read)
+    order = np.argsort(at, kind="stable")
+    needed = np.minimum.accumulate(np.concatenate(first)[order][::-1])[::-1]  # by this read or a later one
+    following = np.searchsorted(at[order], written)
+    matters = following < len(needed)
+    apart = steps[written[matters], 2].astype(np.int64) * out_row - needed[following[matters]]
     return max(0, int(apart.max(initial=0)))
 
 

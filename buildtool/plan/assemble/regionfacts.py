@@ -108,11 +108,14 @@ class Regions:
         graph, activities, alignment = self.graph, run.activities, self.target.board.alignment
         columns = {op: activity.columns for op, activity in activities.items()}
         work = (pixel_macs(graph, graph.ops[op], a.pixels) for op, a in activities.items() if op >= 0)
+        space = workspace(graph, run.region, self.kernels, alignment, self.in_place, columns)
+        in_rings = tuple(rings(graph, run))
+        kept = {line_buffer.tensor for line_buffer in (*space.windows, *in_rings)}
         by_rows = self.in_place == InPlace.ROWS and run.region.is_streamed
         return RegionFacts(
-            workspace(graph, run.region, self.kernels, alignment, self.in_place, columns),
-            tuple(rings(graph, run)),
+            space,
+            in_rings,
             sum(work),
             self.model.region(run.region, self.image),
-            tuple(of_region(graph, run, self.kernels, self.last_reads)) if by_rows else (),
+            tuple(of_region(graph, run, self.kernels, self.last_reads, kept)) if by_rows else (),
         )

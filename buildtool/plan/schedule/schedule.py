@@ -24,6 +24,7 @@ from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, r
 from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 
 Ints = npt.NDArray[np.int32]
+Columns = npt.NDArray[np.int64]
 Steps = Ints  # one step a line: the fields of types.Step in their order
 
 
@@ -262,15 +263,12 @@ def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
     """(operator's place in the group, columns from, columns to) for one row of a group, in order."""
     width = columns(graph, graph.ops[group.ops[-1]])
     step = group.hand_off or width
-    done = [0] * len(group.ops)
-    found = []
-    for x in range(first_column(group, graph), width, step):
-        ends = column_ends(group, graph, min(width, x + step))
-        for index, end in enumerate(ends):
-            if done[index] < end:
-                found.append((index, done[index], end))
-                done[index] = end
-    return tuple(found)
+    ends = _ends(group, graph, np.arange(first_column(group, graph), width, step) + step)
+    done = np.maximum.accumulate(np.maximum(ends, 0), axis=1)  # by operator and hand-off
+    before = np.concatenate([np.zeros_like(done[:, :1]), done[:, :-1]], axis=1)
+    hand_off, index = np.nonzero((before < done).T)
+    lines = zip(index.tolist(), before[index, hand_off].tolist(), done[index, hand_off].tolist(), strict=True)
+    return tuple(lines)
 
 
 def first_column(group: Group, graph: Graph) -> int:
@@ -295,13 +293,21 @@ def column_ends(group: Group, graph: Graph, end: int) -> list[int]:
 
     Not above 0: it has made none yet.
     """
-    wanted = {graph.ops[group.ops[-1]].outputs[0]: end}
-    ends = []
+    found: list[int] = _ends(group, graph, np.array([end]))[:, 0].tolist()
+    return found
+
+
+def _ends(group: Group, graph: Graph, ends: Columns) -> Columns:
+    """The same (a row an operator) for many ends, none of them beyond what there is."""
+    last = graph.ops[group.ops[-1]]
+    wanted = {last.outputs[0]: np.minimum(columns(graph, last), ends)}
+    found = []
     for position in reversed(group.ops):
         op = graph.ops[position]
-        ends.append(wanted[op.outputs[0]])
+        end = wanted[op.outputs[0]]
+        found.append(end)
         _, axis = axes(graph, op)
         for t in row_inputs(graph, op):
-            need = min(graph.tensors[t].nhwc[2], axis.high(ends[-1]))
-            wanted[t] = max(need, wanted.get(t, need))
-    return ends[::-1]
+            need = np.minimum(graph.tensors[t].nhwc[2], (end - 1) * axis.stride - axis.pad + axis.kernel)
+            wanted[t] = np.maximum(need, wanted.get(t, need))
+    return np.stack(found[::-1])
