@@ -1,9 +1,12 @@
-"""Prints how long fronts take: python benchmarks/front.py [--images I ...] [--chains] [NETWORK ...]
+"""Prints how long `buildtool front` and `buildtool plan` take, cold: python benchmarks/front.py [NETWORK ...]
 
-Each front in a fresh process of its own. Without names: every int8 model in ../shared/models, the zoo, and
-MobileNet V2 at 320 pixels; with --chains: synthetic chains of several lengths instead, so that the growth
-shows. `seconds` are of processor time, from the graph to all points (work as the objective, F up to 2);
-`MB` is the peak of the whole process, Python and the graph included.
+Each command runs in a fresh process, on a file, as a user's does. Without names: every int8 model in
+../shared/models, the zoo, and networks made in code (see made.py: topologies that the zoo does not have,
+and chains, whose growth shows). All figures are CPU seconds but the last, the peak of the process in MB.
+
+`start`: Python, imports and the options, until the request is answered; `read`: the file, to a graph that is
+ready to be planned; `search`: regions and blocks; `place`: buffers, moves and lifetimes of all plans that
+were looked at; `check`: proofs; `rest`: what the report asks besides, and printing it.
 """
 
 from __future__ import annotations
@@ -13,83 +16,44 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
+from command_parts import PARTS
+from made import made
+
 from buildtool import zoo
-from buildtool.errors import UsageError
-from buildtool.graph.types import Graph
-from buildtool.plan.search.front import Settings, front
-from buildtool.service.pipeline.models import load_model, read_graph
-from buildtool.target.registry import load_target
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/support"))
-
-from zeronet import Net
+from buildtool.graph.tflite.writer import write_model
 
 MODELS = Path(__file__).resolve().parents[2] / "shared" / "models"
 IMAGES = ("overwritable", "resident", "stream")
-CHAINS = tuple(f"chain:{n}" for n in (100, 250, 500, 1000)) + tuple(f"blocks:{n}" for n in (25, 50, 100, 200))
-BOARD = "cortex-m4"
+MADE = (
+    *("gates:16", "unet:4", "dense:55", "dense:103", "dense:151", "detection:160", "wired:40"),
+    *("chain:300", "chain:1000", "chain:3000", "blocks:50", "blocks:200"),
+)
 
 
-def chain(operators: int) -> Graph:
-    """Pairs of a 1x1 and a depthwise convolution; four strides, fewer rows and more channels with each."""
-    net = Net((1, 64, 64, 4), name="chain")
-    x = net.inputs[0]
-    strides = {operators * (i + 1) // 5 for i in range(4)}
-    for i in range(operators // 2):
-        stride = 2 if any(2 * i <= s < 2 * i + 2 for s in strides) else 1
-        x = net.depthwise(net.conv(x, 8 + 8 * (2 * i * 5 // operators)), stride=(stride, stride))
-    return net.graph(x)
-
-
-def blocks(count: int) -> Graph:
-    """Inverted bottlenecks, all but four of them with a residual."""
-    net = Net((1, 64, 64, 3), name="chain")
-    x = net.conv(net.inputs[0], 8)
-    strides = {count * (i + 1) // 5 for i in range(4)}
-    for i in range(count):
-        before, stride = x, 2 if i in strides else 1
-        x = net.depthwise(net.conv(before, 6 * net.shape(before)[3]), stride=(stride, stride))
-        x = net.conv(x, 8 + 8 * (i * 5 // count))
-        if net.shape(x) == net.shape(before):
-            x = net.add(x, before)
-    return net.graph(x)
-
-
-def graph_of(name: str) -> Graph:
-    """A synthetic network or a model."""
-    kind, _, count = name.partition(":")
-    if kind in ("chain", "blocks") and count:
-        return chain(int(count)) if kind == "chain" else blocks(int(count))
-    return read_graph(load_model(name))[1]
-
-
-def measure(name: str, image: str) -> dict[str, float]:
-    """In this process: points, seconds, peak memory; nothing where there is no such front."""
-    graph, target = graph_of(name), load_target(BOARD)
-    begun = time.process_time()
-    try:
-        points = front(graph, target, Settings(image=image)).points
-    except UsageError:  # its image cannot be streamed
+def fresh(words: list[str]) -> dict[str, float]:
+    """In a process of its own."""
+    command = [sys.executable, str(Path(__file__).with_name("command_parts.py")), *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        print(f"{' '.join(words)}: {done.stderr.strip().splitlines()[0]}", file=sys.stderr)
         return {}
-    seconds = time.process_time() - begun
-    status = Path("/proc/self/status").read_text()  # getrusage would count what the parent had
-    peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
-    return {"operators": len(graph.ops), "points": len(points), "seconds": seconds, "MB": peak / 1024}
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
 
 
-def fresh(name: str, image: str, folder: Path) -> dict[str, float]:
-    """In a process of its own; a zoo network as a file, for making it takes more memory than its front."""
-    if not name.startswith(("chain:", "blocks:")) and not name.endswith(".tflite"):
-        model = load_model(name)
-        name = str(folder / "network.tflite")
-        Path(name).write_bytes(model.data)
-    command = [sys.executable, __file__, "--one", name, "--images", image]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    answer: dict[str, float] = json.loads(done.stdout)
-    return answer
+def files(names: list[str], folder: Path) -> Iterator[tuple[str, Path]]:
+    """The networks as files: making one takes more time and memory than planning it."""
+    for name in names:
+        graph = made(name)
+        if graph is None and Path(name).suffix:
+            yield Path(name).stem, Path(name).resolve()
+            continue
+        path = folder / f"{name.replace(':', '_').replace('=', '')}.tflite"
+        path.write_bytes(zoo.build(name) if graph is None else write_model(graph))
+        yield name, path
 
 
 def main() -> None:
@@ -98,26 +62,25 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("networks", nargs="*")
+    parser.add_argument("--command", choices=("front", "plan"), default="front")
     parser.add_argument("--images", nargs="+", choices=IMAGES, default=list(IMAGES))
-    parser.add_argument("--chains", action="store_true")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--board", default="cortex-m4")
+    parser.add_argument("--options", default="", help="more of the command's own, in one word")
     args = parser.parse_args()
-    if args.one:
-        print(json.dumps(measure(args.one, args.images[0])))
-        return
     models = [str(path) for path in sorted(MODELS.glob("*.tflite")) if "float" not in path.name]
-    names = args.networks or (CHAINS if args.chains else [*models, *zoo.names(), "mobilenetv2:size=320"])
-    print(
-        "| network | operators | image | points | seconds | MB |\n| --- | ---: | --- | ---: | ---: | ---: |"
-    )
+    names = args.networks or [*models, *zoo.names(), "mobilenetv2:size=224", *MADE]
+    print("| network | image | points | whole | " + " | ".join(PARTS) + " | MB |")
+    print("| --- | --- |" + " ---: |" * (len(PARTS) + 3))
     with tempfile.TemporaryDirectory() as folder:
-        for name in names:
+        for name, path in files(names, Path(folder)):
             for image in args.images:
-                found = fresh(name, image, Path(folder))
-                if not found:
-                    continue
-                cells = f"{found['operators']} | {image} | {found['points']} | {found['seconds']:.2f}"
-                print(f"| {Path(name).stem} | {cells} | {found['MB']:.0f} |", flush=True)
+                words = [args.command, str(path), "--board", args.board, "--image", image]
+                found = fresh([*words, *args.options.split()])
+                if found:
+                    cells = " | ".join(f"{found[part]:.2f}" for part in ("whole", *PARTS))
+                    print(
+                        f"| {name} | {image} | {found['points']} | {cells} | {found['MB']:.0f} |", flush=True
+                    )
 
 
 if __name__ == "__main__":

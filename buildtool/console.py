@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import os
-import platform
 import shutil
 import sys
 from collections.abc import Sequence
@@ -119,6 +118,8 @@ def _words(error: BuildtoolError, argv: Sequence[str]) -> str:
 
 def _circumstances(argv: Sequence[str]) -> dict[str, str]:
     """What whoever looks into an error of ours has to know."""
+    import platform
+
     return {
         "asked": " ".join(["buildtool", *argv]),
         "version": f"buildtool {__version__}, Python {platform.python_version()}, {platform.system()}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -35,7 +34,7 @@ class _Set:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._token = f".buildtool-{os.getpid()}-{secrets.token_hex(4)}"  # of this process alone
+        self._token = f".buildtool-{os.getpid()}-{os.urandom(4).hex()}"  # of this process alone
         self._parts: dict[Path, Path] = {}
         self._old: dict[Path, Path | None] = {}  # what has its new content, and where its old one is
         self._folders: list[Path] = []  # that were made here, outer ones first

@@ -1,13 +1,36 @@
 """The client that build systems use: sends requests to the service, which runs in a child process.
 
-A leaf: the standard library and msgpack only, so that a build that has nothing to do starts fast.
+A leaf: the standard library and msgpack only, so that a build that has nothing to do starts fast. What is
+not used is not imported.
 """
 
-from buildtool import options
-from buildtool.client import turns
-from buildtool.client.child import Client
-from buildtool.client.files import Located
-from buildtool.errors import BuildtoolError, did_you_mean
-from buildtool.identity import code_digest, home
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from buildtool import options
+    from buildtool.client import turns
+    from buildtool.client.child import Client
+    from buildtool.client.files import Located
+    from buildtool.errors import BuildtoolError, did_you_mean
+    from buildtool.identity import code_digest, home
 
 __all__ = ["BuildtoolError", "Client", "Located", "code_digest", "did_you_mean", "home", "options", "turns"]
+
+_HOMES = {
+    "Client": "buildtool.client.child",
+    "Located": "buildtool.client.files",
+    "BuildtoolError": "buildtool.errors",
+    "did_you_mean": "buildtool.errors",
+    "code_digest": "buildtool.identity",
+    "home": "buildtool.identity",
+}
+_MODULES = {"options": "buildtool.options", "turns": "buildtool.client.turns"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

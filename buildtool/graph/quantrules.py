@@ -22,10 +22,10 @@ class QuantError(ValueError):
 
 
 def check_quantization(graph: Graph, op: Op) -> None:
-    """Raises QuantError unless the types and the quantisation of `op`'s tensors are usable."""
-    for t in dict.fromkeys((*op.inputs, *op.outputs)):
-        if t >= 0:
-            check_tensor(graph.tensors[t])
+    """Raises QuantError unless the types and the quantisation of `op`'s tensors are usable.
+
+    Each tensor by itself was checked by `check_tensor`.
+    """
     _TYPES.get(op.kind, _int8_activations)(graph, op)
     rule = _RULES.get(op.kind)
     if rule is not None:
@@ -41,10 +41,10 @@ def check_tensor(tensor: Tensor) -> None:
         raise QuantError(f"{len(quant.scales)} scales, {len(quant.zero_points)} zero points", tensor)
     # Converters that fold batch norm late give channels a negative scale, or 0 where all weights are 0.
     any_sign = tensor.is_constant and (tensor.dtype == DType.INT32 or len(quant.scales) > 1)
-    if not all(math.isfinite(s) and (s > 0 or any_sign) for s in quant.scales):
+    if not all(map(math.isfinite, quant.scales)) or not (any_sign or min(quant.scales) > 0):
         raise QuantError("a scale is not a finite positive number", tensor)
     low, high = _ZERO_POINTS[tensor.dtype]
-    if not all(low <= z <= high for z in quant.zero_points):
+    if min(quant.zero_points) < low or max(quant.zero_points) > high:
         raise QuantError(f"a zero point is outside {low}..{high}", tensor)
     if len(quant.scales) > 1:
         if not 0 <= quant.axis < len(tensor.shape):
@@ -91,9 +91,9 @@ def _weighted_types(graph: Graph, op: Op) -> None:
     axis = 3 if op.kind == OpKind.DEPTHWISE_CONV_2D else 0
     if len(weights.quant.scales) > 1 and weights.quant.axis != axis:
         raise QuantError(f"the filter is quantised along axis {weights.quant.axis}, expected {axis}", weights)
-    for scale in weights.quant.scales:
-        if scale != 0:
-            _ratio(abs(source.scale * scale / out.scale), weights)
+    sizes = [abs(scale) for scale in weights.quant.scales if scale != 0]
+    for scale in (min(sizes), max(sizes)) if sizes else ():
+        _ratio(source.scale * scale / out.scale, weights)
     if op.inputs[2] >= 0:
         bias = graph.tensors[op.inputs[2]]
         if bias.dtype != DType.INT32 or bias.data is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -273,12 +273,12 @@ class Tensor:
     data: npt.NDArray[np.generic] | None = field(default=None, repr=False)
     source: Source | None = None
 
-    @property
+    @cached_property
     def elements(self) -> int:
         """Number of elements."""
         return math.prod(self.shape)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Bytes."""
         return self.elements * self.dtype.size
@@ -288,7 +288,7 @@ class Tensor:
         """Whether the value is part of the model."""
         return self.data is not None
 
-    @property
+    @cached_property
     def nhwc(self) -> tuple[int, int, int, int]:
         """The shape as (batch, rows, columns, channels).
 
@@ -340,13 +340,12 @@ class Graph:
         """Tensor index -> index in `ops` of the operator that makes it."""
         return {t: i for i, op in enumerate(self.ops) for t in op.outputs}
 
-    def consumers(self) -> dict[int, tuple[int, ...]]:
+    def consumers(self) -> Mapping[int, tuple[int, ...]]:
         """Tensor index -> indices in `ops` of the operators that read it, in order."""
-        if "consumers" not in self.facts:
-            self.facts["consumers"] = self._consumers()
-        return dict(self.facts["consumers"])
+        return self._consumers
 
-    def _consumers(self) -> dict[int, tuple[int, ...]]:
+    @cached_property
+    def _consumers(self) -> Mapping[int, tuple[int, ...]]:
         found: dict[int, list[int]] = {}
         for i, op in enumerate(self.ops):
             for t in dict.fromkeys(op.inputs):

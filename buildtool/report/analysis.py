@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from buildtool.errors import Hint, Spelling, from_data, in_requests
 from buildtool.report.table import Cell, count, layer, table
-from buildtool.schema.analysis import AnalysisAnswer, Interface, NoPlan, Verdict
+
+if TYPE_CHECKING:
+    from buildtool.schema.analysis import AnalysisAnswer, Interface, NoPlan, Verdict
 
 PLACE_WIDTH = 64
 DETAILED = 2  # boards at most whose memories are listed part by part

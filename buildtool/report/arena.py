@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from buildtool.report.table import count
-from buildtool.schema.builds import ArenaAnswer
+
+if TYPE_CHECKING:
+    from buildtool.schema.builds import ArenaAnswer
 
 _MEANING = {
     "optimal": "optimal: no placement is lower",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from buildtool.schema.plans import PlanAnswer, RegionView
+if TYPE_CHECKING:
+    from buildtool.schema.plans import PlanAnswer, RegionView
 
 BANDS = 16
 MOST_COLUMNS = 84

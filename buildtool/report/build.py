@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from buildtool.report import estimate, sizes
 from buildtool.report.table import count
-from buildtool.schema.builds import BuildAnswer
+
+if TYPE_CHECKING:
+    from buildtool.schema.builds import BuildAnswer
 
 
 def text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from buildtool.report.table import count
-from buildtool.schema.boards import BoardFacts, Estimate, Loading
+
+if TYPE_CHECKING:
+    from buildtool.schema.boards import BoardFacts, Estimate, Loading
 
 WIDTH = 110  # columns
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from buildtool.report.table import Cell, table
-from buildtool.schema.fronts import Figures, FrontAnswer, Peer
+
+if TYPE_CHECKING:
+    from buildtool.schema.fronts import Figures, FrontAnswer, Peer
 
 
 def text(answer: FrontAnswer) -> str:

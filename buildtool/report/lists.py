@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from string import ascii_uppercase
+from typing import TYPE_CHECKING
 
 from buildtool.report.table import Cell, table
-from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer
+
+if TYPE_CHECKING:
+    from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer
 
 
 def ops(answer: OpsAnswer) -> str:

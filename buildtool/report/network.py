@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from buildtool.report.table import count, layer
-from buildtool.schema.analysis import NetworkAnswer
+
+if TYPE_CHECKING:
+    from buildtool.schema.analysis import NetworkAnswer
 
 PLACE_WIDTH = 64
 _WEIGHTS = {

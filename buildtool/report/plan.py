@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from buildtool.report import arenamap, estimate, regions
 from buildtool.report.table import Cell, count, layer, table
-from buildtool.schema.plans import PlanAnswer
+
+if TYPE_CHECKING:
+    from buildtool.schema.plans import PlanAnswer
 
 NAME_WIDTH = 40
 PLACE_WIDTH = 60

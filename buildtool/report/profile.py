@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from buildtool.report import estimate
 from buildtool.report.table import Cell, count, headline, layer, table
-from buildtool.schema.runs import OutputTop, ProfileAnswer
+
+if TYPE_CHECKING:
+    from buildtool.schema.runs import OutputTop, ProfileAnswer
 
 NAME_WIDTH = 32
 

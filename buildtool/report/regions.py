@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from buildtool.report.table import Cell, count, table
 from buildtool.report.words import BUFFER_WIDTH, extent, form, forms, layer_of, owner, span
-from buildtool.schema.plans import LiveBufferView, Peak, PlanAnswer, WorkView
+
+if TYPE_CHECKING:
+    from buildtool.schema.plans import LiveBufferView, Peak, PlanAnswer, WorkView
 
 MOST_AT_PEAK = 8
 MOST_OF_A_REGION = 4

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from buildtool.report.table import Cell, count, table
-from buildtool.schema.builds import MemorySize, StackSize
+
+if TYPE_CHECKING:
+    from buildtool.schema.builds import MemorySize, StackSize
 
 
 def text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) -> str:

@@ -9,8 +9,10 @@ import textwrap
 from collections.abc import Sequence
 from contextvars import ContextVar
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
-from buildtool.schema.runs import Run
+if TYPE_CHECKING:
+    from buildtool.schema.runs import Run
 
 Cell = str | int | float | None
 WIDTH = 110  # characters, of output that goes to no terminal

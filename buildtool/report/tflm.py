@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from buildtool.report.table import count
-from buildtool.schema.builds import TflmAnswer
+
+if TYPE_CHECKING:
+    from buildtool.schema.builds import TflmAnswer
 
 
 def text(answer: TflmAnswer, out: str) -> str:

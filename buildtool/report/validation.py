@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from buildtool.report import estimate
 from buildtool.report.table import count, headline
-from buildtool.schema.runs import ValidationAnswer
+
+if TYPE_CHECKING:
+    from buildtool.schema.runs import ValidationAnswer
 
 
 def text(answer: ValidationAnswer) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from buildtool.report.names import short_names
 from buildtool.report.table import count, layer, shorten
-from buildtool.schema.plans import BufferView, PlanAnswer
+
+if TYPE_CHECKING:
+    from buildtool.schema.plans import BufferView, PlanAnswer
 
 LAYERS_WIDTH = 28
 FORMS_WIDTH = 20

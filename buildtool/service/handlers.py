@@ -6,32 +6,34 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from buildtool.errors import BuildtoolError
 from buildtool.schema import SCHEMA
-from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
-from buildtool.schema.boards import (
-    BoardEntry,
-    BoardsAnswer,
-    OperatorKernels,
-    OpsAnswer,
-    ZooAnswer,
-    ZooFile,
-)
-from buildtool.schema.builds import (
-    ArenaAnswer,
-    BuildAnswer,
-    DescribeAnswer,
-    EmitAnswer,
-    SizesAnswer,
-    TflmAnswer,
-)
-from buildtool.schema.fronts import FrontAnswer
-from buildtool.schema.plans import PlanAnswer
-from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
 from buildtool.service import requests as r
-from buildtool.session import Session
+
+if TYPE_CHECKING:
+    from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
+    from buildtool.schema.boards import (
+        BoardEntry,
+        BoardsAnswer,
+        OperatorKernels,
+        OpsAnswer,
+        ZooAnswer,
+        ZooFile,
+    )
+    from buildtool.schema.builds import (
+        ArenaAnswer,
+        BuildAnswer,
+        DescribeAnswer,
+        EmitAnswer,
+        SizesAnswer,
+        TflmAnswer,
+    )
+    from buildtool.schema.fronts import FrontAnswer
+    from buildtool.schema.plans import PlanAnswer
+    from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
+    from buildtool.session import Session
 
 
 def answer(request: r.Request, session: Session) -> dict[str, Any]:

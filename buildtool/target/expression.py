@@ -1,43 +1,27 @@
-"""Arithmetic expressions of kernel catalogues: parsed and checked, never executed as code."""
+"""Arithmetic expressions of kernel catalogues: parsed and checked before anything is computed."""
 
 from __future__ import annotations
 
 import ast
 import math
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 from buildtool.errors import TargetError, did_you_mean
 
 Value = int | bool | float
+Formula = Callable[[Mapping[str, int]], Value]
 
 MAX_LENGTH = 2000  # characters of an expression
 MAX_DEPTH = 40  # of nested operations
 MAX_LITERAL = 1 << 63  # absolute value of a number written in an expression
 
-_BINARY: dict[type[ast.operator], Callable[[Value, Value], Value]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-_UNARY: dict[type[ast.unaryop], Callable[[Value], Value]] = {
-    ast.UAdd: operator.pos,
-    ast.USub: operator.neg,
-    ast.Not: operator.not_,
-}
-_COMPARE: dict[type[ast.cmpop], Callable[[Value, Value], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
+_BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
+_UNARY = (ast.UAdd, ast.USub, ast.Not)
+_COMPARE = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_WORTH_KEEPING = (ast.BinOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call)
 
 
 def _ceil_div(a: Value, b: Value) -> Value:
@@ -69,6 +53,8 @@ def evaluate(expression: str, variables: Mapping[str, int]) -> Value:
     try:
         value = formula(variables)
         finite = not isinstance(value, float) or math.isfinite(value)
+    except KeyError as error:
+        _refuse(expression, f"unknown name '{error.args[0]}'", did_you_mean(error.args[0], variables))
     except (ZeroDivisionError, OverflowError) as error:
         _refuse(expression, str(error))
     if not finite:
@@ -102,7 +88,7 @@ def _parse(expression: str) -> ast.expr:
 
 
 def _check_node(node: ast.AST, expression: str, depth: int) -> None:
-    """Refuses every node that `_closure` has no rule for."""
+    """Refuses every node that is not arithmetic: what is left may be executed."""
     if depth > MAX_DEPTH:
         _refuse(expression, f"nested deeper than {MAX_DEPTH}")
     children: list[ast.expr] = []
@@ -111,14 +97,14 @@ def _check_node(node: ast.AST, expression: str, depth: int) -> None:
             pass
         case ast.Name():
             pass
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _BINARY):
             children = [left, right]
-        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+        case ast.UnaryOp(op=op, operand=operand) if isinstance(op, _UNARY):
             children = [operand]
         case ast.BoolOp(values=values):
             children = values
-        case ast.Compare(left=left, ops=ops, comparators=right) if all(type(op) in _COMPARE for op in ops):
-            children = [left, *right]
+        case ast.Compare(left=left, ops=ops, comparators=others) if all(isinstance(o, _COMPARE) for o in ops):
+            children = [left, *others]
         case ast.IfExp(test=test, body=body, orelse=orelse):
             children = [test, body, orelse]
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
@@ -134,72 +120,93 @@ def _check_node(node: ast.AST, expression: str, depth: int) -> None:
         _check_node(child, expression, depth + 1)
 
 
-Formula = Callable[[Mapping[str, int]], Value]
-
-
 @lru_cache(maxsize=1024)
 def compiled(expression: str) -> Formula:
     """A function of the variables that is worth what `evaluate` gives, but is many times faster.
 
-    It is made of closures over the checked tree, and checks neither divisions nor results: it is for
-    expressions that the catalogue's reader has accepted, on variables that are in their range. Cached,
-    because a planner asks for the same few costs very often.
+    It is bytecode of the checked tree, in which names are looked up in the variables and in nothing else. It
+    checks neither names nor divisions nor results: it is for expressions that the catalogue's reader has
+    accepted, on variables that are in their range. Cached, because a planner asks for the same few costs
+    very often.
     """
-    return _closure(_parse(expression), expression)
+    tree = _Repeated(_parse(expression)).function()
+    space: dict[str, object] = {"__builtins__": {}, "bool": bool}
+    space.update((name, function) for name, (function, _, _) in _FUNCTIONS.items())
+    exec(compile(ast.fix_missing_locations(tree), "<expression>", "exec"), space)  # of checked nodes alone
+    return cast(Formula, space["formula"])
 
 
-def _closure(node: ast.expr, expression: str) -> Formula:
-    """The value of a checked node as a function of the variables."""
+class _Repeated(ast.NodeTransformer):
+    """A checked tree as a function of `variables`, in which what is written several times is computed once.
 
-    def part(child: ast.expr) -> Formula:
-        return _closure(child, expression)
+    That is only done with what cannot fail: a division may stand in a branch that is not taken.
+    """
 
+    def __init__(self, tree: ast.expr) -> None:
+        self._tree = tree
+        self._numbers: dict[Hashable, int] = {}  # what is written -> its number
+        self._number: dict[ast.AST, int] = {}  # of every node's
+        self._times: Counter[int] = Counter()
+        self._total: set[int] = set()  # what has a value for all variables
+        self._kept: dict[int, ast.Name] = {}
+        self._first: list[ast.stmt] = []
+        self._survey(tree)
+
+    def function(self) -> ast.Module:
+        """The module that defines it, as `formula`."""
+        module = ast.parse("def formula(variables): pass")
+        value = self.visit(self._tree)
+        function = module.body[0]
+        assert isinstance(function, ast.FunctionDef)
+        function.body = [*self._first, ast.Return(value)]
+        return module
+
+    def _survey(self, node: ast.AST) -> int:
+        """Numbers what is written in a tree, equal for equal text, and counts it."""
+        children = [self._survey(child) for child in ast.iter_child_nodes(node)]
+        own = (
+            node.id if isinstance(node, ast.Name) else node.value if isinstance(node, ast.Constant) else None
+        )
+        key = (type(node), type(own), own, *children)
+        number = self._number[node] = self._numbers.setdefault(key, len(self._numbers))
+        if all(child in self._total for child in children) and _divides_by_numbers(node):
+            self._total.add(number)
+        self._times[number] += isinstance(node, _WORTH_KEEPING)
+        return number
+
+    def visit(self, node: ast.AST) -> Any:
+        """The node as the function has it."""
+        number = self._number[node]
+        if self._times[number] < 2 or number not in self._total:
+            return super().visit(node)
+        if number not in self._kept:
+            value = super().visit(node)
+            name = f"value{len(self._kept)}"
+            self._kept[number] = ast.Name(name, ast.Load())
+            self._first.append(ast.Assign([ast.Name(name, ast.Store())], value))
+        return self._kept[number]
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """A variable."""
+        return ast.Subscript(ast.Name("variables", ast.Load()), ast.Constant(node.id), ast.Load())
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        """True or False, not the last operand."""
+        joined = ast.BoolOp(node.op, [self.visit(value) for value in node.values])
+        return ast.Call(ast.Name("bool", ast.Load()), [joined], [])
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """One of the functions, by its own name."""
+        return ast.Call(node.func, [self.visit(argument) for argument in node.args], [])
+
+
+def _divides_by_numbers(node: ast.AST) -> bool:
+    """Whether a node divides by a number other than 0, if it divides."""
     match node:
-        case ast.Constant(value=int() | float() as number):
-            return lambda variables: number
-        case ast.Name(id=name):
-            return _variable(name, expression)
-        case ast.BinOp(left=left, op=op, right=right):
-            return _combined(_BINARY[type(op)], part(left), part(right))
-        case ast.UnaryOp(op=op, operand=operand):
-            change, inner = _UNARY[type(op)], part(operand)
-            return lambda variables: change(inner(variables))
-        case ast.BoolOp(op=op, values=values):
-            parts = [part(child) for child in values]
-            joined = all if isinstance(op, ast.And) else any
-            return lambda variables: joined(each(variables) for each in parts)
-        case ast.Compare(left=left, ops=ops, comparators=comparators):
-            return _comparison(ops, [part(left), *map(part, comparators)])
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            asked, then, otherwise = part(test), part(body), part(orelse)
-            return lambda variables: then(variables) if asked(variables) else otherwise(variables)
-        case ast.Call(func=ast.Name(id=name), args=args):
-            function, arguments = _FUNCTIONS[name][0], [part(child) for child in args]
-            return lambda variables: function(*[each(variables) for each in arguments])
-    raise AssertionError("checked by _check_node")
-
-
-def _variable(name: str, expression: str) -> Formula:
-    def value(variables: Mapping[str, int]) -> Value:
-        try:
-            return variables[name]
-        except KeyError:
-            _refuse(expression, f"unknown name '{name}'", did_you_mean(name, variables))
-
-    return value
-
-
-def _combined(function: Callable[[Value, Value], Value], a: Formula, b: Formula) -> Formula:
-    return lambda variables: function(a(variables), b(variables))
-
-
-def _comparison(ops: Sequence[ast.cmpop], operands: Sequence[Formula]) -> Formula:
-    tests = [_COMPARE[type(op)] for op in ops]
-    if len(tests) == 1:
-        return _combined(tests[0], *operands)
-
-    def holds(variables: Mapping[str, int]) -> Value:
-        values = [each(variables) for each in operands]
-        return all(test(a, b) for test, a, b in zip(tests, values, values[1:], strict=False))
-
-    return holds
+        case ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Mod(), right=divisor):
+            pass
+        case ast.Call(func=ast.Name(id="ceil_div" | "align"), args=[_, divisor]):
+            pass
+        case _:
+            return True
+    return isinstance(divisor, ast.Constant) and bool(divisor.value)

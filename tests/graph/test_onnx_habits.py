@@ -248,6 +248,16 @@ def test_a_bias_in_another_scale_is_rounded_to_the_product_s():
     assert kinds(graph) == ["CONV_2D"]
 
 
+@pytest.mark.parametrize("scale", [0.0, 1e-45])
+def test_a_bias_in_a_unit_of_nothing_is_refused_without_a_warning(scale, recwarn):
+    net = Qdq((1, 3, 6, 6))
+    w = net.weights((4, 3, 3, 3), 0, np.array([0.03, 0.02, scale, 0.01], np.float32))
+    y = net.node("Conv", [net.x, w, net.const([0.5, -0.25, 0.125, 0.5], np.float32)])
+    with pytest.raises(UnsupportedError, match="a bias that does not fit int32"):
+        read(net.model([net.q(y, 0.2)]))
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize("kind", ["MatMul", "Conv"])
 def test_an_addition_of_constants_is_the_bias(kind):
     net = Qdq((1, 3, 6, 6))

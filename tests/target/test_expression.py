@@ -31,6 +31,11 @@ NAMES = {"kh": 3, "kw": 5, "cin": 16, "zero": 0}
         (" ( 1 )\n", 1),
         ("zero and 1 / zero", False),  # short circuit, as Python
         ("kh if kh else 1 / zero", 3),
+        ("(1 / zero if zero else 2) + (1 / zero if zero else 2)", 4),  # written twice, but not taken
+        ("(kh * kw) + (kh * kw) * (1 + kh * kw)", 255),
+        ("(kw < 3) + (kh < 3) + 2 * (kh < 4) + 4 * (kh < 4)", 6),
+        ("(kw % 3 == 2 and kh) + (kw % 3 == 2 and kh)", 2),  # a condition is True or False
+        ("kh * 1 == kh * 1.0 and (2 if kh * 1 == 3 else 0) * 1.0", True),
     ],
 )
 def test_value(expression, value):
@@ -91,6 +96,39 @@ def test_value(expression, value):
 def test_everything_but_arithmetic_is_refused(expression):
     with pytest.raises(TargetError):
         evaluate(expression, NAMES)
+
+
+def _pairs(inner):
+    """Expressions with what Python is to make of them: conditions are True or False here."""
+    operators = st.sampled_from(["+", "-", "*", "//", "%", "<", "=="])
+    return st.one_of(
+        st.builds(
+            lambda a, op, b: tuple(f"({x} {op} {y})" for x, y in zip(a, b, strict=True)),
+            inner,
+            operators,
+            inner,
+        ),
+        st.builds(lambda a, b: (f"({a[0]} and {b[0]})", f"bool({a[1]} and {b[1]})"), inner, inner),
+        st.builds(
+            lambda a, b: tuple(f"({x} if {y} else {x})" for x, y in zip(a, b, strict=True)), inner, inner
+        ),
+        st.builds(lambda a, b: tuple(f"max({x}, {y}, {x})" for x, y in zip(a, b, strict=True)), inner, inner),
+    )
+
+
+_LEAVES = st.sampled_from([*NAMES, "1", "2", "7", "0.5"]).map(lambda text: (text, text))
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(st.recursive(_LEAVES, _pairs, max_leaves=12))
+def test_values_are_those_of_the_arithmetic_as_python_reads_it(pair):
+    try:
+        expected = eval(pair[1], {"max": max, "bool": bool}, dict(NAMES))
+    except ZeroDivisionError:
+        with pytest.raises(TargetError):
+            evaluate(pair[0], NAMES)
+        return
+    assert evaluate(pair[0], NAMES) == expected
 
 
 @pytest.mark.parametrize(

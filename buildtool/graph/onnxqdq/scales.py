@@ -196,12 +196,18 @@ def bias(value: Constant | Quantized, factors: Sequence[float], channels: int, n
         if data.dtype == np.int32 and np.allclose(own, unit, rtol=_SAME, atol=0):
             real = centred.astype(np.float64)
         else:
-            real = centred * own / unit
+            real = _in_steps(centred * own, unit)
     elif data.dtype.kind == "f":
-        real = flat.astype(np.float64) / unit
+        real = _in_steps(flat.astype(np.float64), unit)
     else:
         raise ModelError(f"a bias of {data.dtype}", tensor=shown(name))
     if not np.isfinite(real).all() or np.abs(real).max(initial=0) > (1 << 31) - 1:
         hint = "check the scales, or raise those of the channels' weights"
         raise UnsupportedError("a bias that does not fit int32", tensor=shown(name), hint=hint)
     return np.rint(real).astype(np.int32)
+
+
+def _in_steps(values: Array, unit: Array) -> Array:
+    """Values over their units; not finite where a unit is 0, as the product of tiny scales may be."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.asarray(values / unit)

@@ -258,8 +258,8 @@ class FlatFile:
         zeros = self._charge(entry.ZeroPointLength(), 8)
         if zeros not in (1, count):
             raise ModelError(f"{count} scales with {zeros} zero points", tensor=name)
-        scales = tuple(float(s) for s in entry.ScaleAsNumpy())
-        points = tuple(int(z) for z in entry.ZeroPointAsNumpy())
+        scales = tuple(entry.ScaleAsNumpy().astype(float).tolist())
+        points = tuple(entry.ZeroPointAsNumpy().astype(int).tolist())
         return Quantization(
             scales, points if zeros == count else points * count, int(entry.QuantizedDimension())
         )

@@ -17,6 +17,7 @@ from buildtool.graph.types import (
 from buildtool.target.types import KernelVariant, Windows
 
 ROW_BY_ROW = TABLE_KINDS | {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX}
+MOST_ROWS = 1 << 14
 WINDOWED = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D})
 
 
@@ -119,10 +120,12 @@ def streams(graph: Graph, op: Op) -> bool:
 def by_rows(graph: Graph, op: Op, kernel: KernelVariant | None) -> bool:
     """Whether the operator can run row by row with this kernel, which may compute whole tensors only.
 
-    Global poolings are fed part by part without their kernel.
+    Global poolings are fed part by part without their kernel. Images of more than MOST_ROWS rows run in one
+    step: a plan lists its steps, and so many would take more memory than they are worth.
     """
     whole_only = kernel is not None and kernel.windows is Windows.WHOLE
-    return streams(graph, op) and (not whole_only or accumulates(graph, op))
+    most = max(graph.tensors[op.inputs[0]].nhwc[1], graph.tensors[op.outputs[0]].nhwc[1])
+    return most <= MOST_ROWS and streams(graph, op) and (not whole_only or accumulates(graph, op))
 
 
 def rows(graph: Graph, op: Op) -> int:

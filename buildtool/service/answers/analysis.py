@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from typing import TYPE_CHECKING
 
 from buildtool.emit.image import image_layout
 from buildtool.emit.names import shape
 from buildtool.errors import BuildtoolError, Hint, Value, suggest, to_data
 from buildtool.graph.liveness import live_ranges, live_sum_bound
 from buildtool.graph.macs import total_macs
-from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace, Objective, Strategy
 from buildtool.plan.summary.binding import binding
-from buildtool.plan.types import Plan
-from buildtool.schema.analysis import AnalysisAnswer, Interface, NeedAnswer, NetworkFacts, NoPlan, Verdict
 from buildtool.service.firmware.counting import counted
 from buildtool.service.pipeline.choose import least, nearest
 from buildtool.service.pipeline.footprint import AROUND, CODE, GUARD, VARIABLES, Footprint
@@ -23,9 +21,14 @@ from buildtool.service.pipeline.needs import Need, needs, needs_of
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
 from buildtool.service.pipeline.targets import TargetChoice, load_target
-from buildtool.service.requests import Analyze
-from buildtool.session import Session
 from buildtool.target.registry import board_names, load_board
+
+if TYPE_CHECKING:
+    from buildtool.graph.types import Graph
+    from buildtool.plan.types import Plan
+    from buildtool.schema.analysis import AnalysisAnswer, Interface, NeedAnswer, NetworkFacts, NoPlan, Verdict
+    from buildtool.service.requests import Analyze
+    from buildtool.session import Session
 
 SPARE_CODE = 0.05  # of the code that is bounded: where less is left, the firmware is linked
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from buildtool.errors import BuildtoolError
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
 from buildtool.plan.place.solver import decide, solve
-from buildtool.schema.builds import ArenaAnswer
-from buildtool.service.files import File
+
+if TYPE_CHECKING:
+    from buildtool.schema.builds import ArenaAnswer
+    from buildtool.service.files import File
 
 # Nodes that the search visits by default: some seconds for COMMON_ITEMS buffers. The time of a node grows
 # with the square of the number of buffers, so that larger problems get fewer nodes.

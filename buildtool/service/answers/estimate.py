@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from buildtool.graph.types import Graph
 from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.summary.summary import peak
-from buildtool.plan.types import Load, Plan
-from buildtool.schema.boards import BoardFacts, Estimate, Loading
-from buildtool.service.pipeline.pipeline import Planned
-from buildtool.target.types import Board
+
+if TYPE_CHECKING:
+    from buildtool.graph.types import Graph
+    from buildtool.plan.types import Load, Plan
+    from buildtool.schema.boards import BoardFacts, Estimate, Loading
+    from buildtool.service.pipeline.pipeline import Planned
+    from buildtool.target.types import Board
 
 
 def facts(made: Planned) -> BoardFacts:

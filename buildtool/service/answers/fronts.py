@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from buildtool.emit.image import image_layout
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.modes import Image, Objective, Strategy
-from buildtool.plan.types import Plan
-from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Refusal
 from buildtool.service.pipeline.choose import chosen
 from buildtool.service.pipeline.fronts import points, settings
 from buildtool.service.pipeline.needs import refuse_weights
 from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
 from buildtool.service.pipeline.targets import load_target
-from buildtool.service.requests import Front
-from buildtool.session import Session
+
+if TYPE_CHECKING:
+    from buildtool.plan.types import Plan
+    from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Refusal
+    from buildtool.service.requests import Front
+    from buildtool.session import Session
 
 
 def front_of(request: Front, session: Session) -> FrontAnswer:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from buildtool.graph.flow import Flow
 from buildtool.graph.fuse import fused
 from buildtool.plan.others.footprint import footprint
-from buildtool.schema.analysis import NetworkAnswer
-from buildtool.service.files import File
 from buildtool.service.pipeline.models import read_model_file
-from buildtool.service.pipeline.options import NetworkOptions
+
+if TYPE_CHECKING:
+    from buildtool.graph.flow import Flow
+    from buildtool.schema.analysis import NetworkAnswer
+    from buildtool.service.files import File
+    from buildtool.service.pipeline.options import NetworkOptions
 
 
 def network_analysis(file: File, options: NetworkOptions) -> NetworkAnswer:

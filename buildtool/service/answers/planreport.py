@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from buildtool.errors import BuildtoolError
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
@@ -23,9 +24,11 @@ from buildtool.schema.plans import (
     RegionView,
     WorkView,
 )
-from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import Planned, make_plan
-from buildtool.target.types import KernelVariant
+
+if TYPE_CHECKING:
+    from buildtool.service.pipeline.options import PlanOptions
+    from buildtool.target.types import KernelVariant
 
 Beside = OtherPlan | NoOtherPlan
 

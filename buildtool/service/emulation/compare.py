@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,9 @@ import numpy.typing as npt
 from buildtool.errors import ToolError
 from buildtool.graph.types import DType, Graph, Tensor
 from buildtool.modes import Reference
-from buildtool.schema.runs import DifferenceAnswer
+
+if TYPE_CHECKING:
+    from buildtool.schema.runs import DifferenceAnswer
 
 Array = npt.NDArray[np.generic]
 _WHOLE: Mapping[int, bytes] = {}

@@ -11,20 +11,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from buildtool.emit.sources import Sources
 from buildtool.errors import ToolError
-from buildtool.graph.types import Graph
-from buildtool.service.emulation.compare import Array
 from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
-from buildtool.service.files import File
 from buildtool.service.firmware.firmware import Firmware, build_firmware
-from buildtool.service.pipeline.pipeline import Planned
 from buildtool.target.plugin import ProgramError
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import RunRequest, RunResult
+
+if TYPE_CHECKING:
+    from buildtool.emit.sources import Sources
+    from buildtool.graph.types import Graph
+    from buildtool.service.emulation.compare import Array
+    from buildtool.service.files import File
+    from buildtool.service.pipeline.pipeline import Planned
 
 TIMEOUT = 600.0  # seconds for all inputs of one run
 

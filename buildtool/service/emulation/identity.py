@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from buildtool.emit.image import HEADER_BYTES, MAGIC, WeightImage
 from buildtool.errors import BuildtoolError, ToolError
 from buildtool.plan.codec import digest
-from buildtool.plan.types import Plan
 from buildtool.service.firmware.sizes import open_elf
+
+if TYPE_CHECKING:
+    from buildtool.plan.types import Plan
 
 MOST_IMAGE_BYTES = 1 << 30
 SECTION = ".nn_identity"

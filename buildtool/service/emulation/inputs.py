@@ -5,13 +5,16 @@ from __future__ import annotations
 import io
 import math
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.errors import UsageError, suggest
-from buildtool.graph.types import Graph, Tensor
-from buildtool.service.files import File
+
+if TYPE_CHECKING:
+    from buildtool.graph.types import Graph, Tensor
+    from buildtool.service.files import File
 
 MOST_BYTES = 1 << 30
 Array = npt.NDArray[np.generic]

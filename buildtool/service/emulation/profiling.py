@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from buildtool.emit.names import shape
 from buildtool.modes import Reference
 from buildtool.plan.summary.summary import Summary, summarize
-from buildtool.schema.runs import LayerProfile, OutputTop, ProfileAnswer
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.execute import Outcome, execute
 from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.emulation.validation import inputs_of, level
-from buildtool.service.pipeline.pipeline import Planned
-from buildtool.service.requests import Profile
-from buildtool.session import Session
+
+if TYPE_CHECKING:
+    from buildtool.schema.runs import LayerProfile, OutputTop, ProfileAnswer
+    from buildtool.service.pipeline.pipeline import Planned
+    from buildtool.service.requests import Profile
+    from buildtool.session import Session
 
 
 def profiling(request: Profile, session: Session) -> ProfileAnswer:

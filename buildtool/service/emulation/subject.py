@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from buildtool.emit.sources import Sources, emit
 from buildtool.service.emulation.execute import built, linked
-from buildtool.service.firmware.firmware import Firmware
 from buildtool.service.pipeline.given import given_plan
 from buildtool.service.pipeline.needs import refuse_unless_fits
 from buildtool.service.pipeline.pipeline import Planned, planned
-from buildtool.service.requests import Profile, Validate
-from buildtool.session import Session
+
+if TYPE_CHECKING:
+    from buildtool.service.firmware.firmware import Firmware
+    from buildtool.service.requests import Profile, Validate
+    from buildtool.session import Session
 
 
 def subject(request: Validate | Profile, session: Session) -> tuple[Planned, Sources]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from buildtool.errors import UsageError, suggest
 from buildtool.modes import Reference
-from buildtool.schema.runs import ValidationAnswer
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.compare import Array, Difference, difference, reference
 from buildtool.service.emulation.execute import Outcome, built, execute
 from buildtool.service.emulation.inputs import from_file, seeded
 from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.pipeline.models import tflite_file
-from buildtool.service.pipeline.pipeline import Planned
-from buildtool.service.requests import Inputs, Validate
-from buildtool.session import Session
-from buildtool.target.types import Board
+
+if TYPE_CHECKING:
+    from buildtool.schema.runs import ValidationAnswer
+    from buildtool.service.pipeline.pipeline import Planned
+    from buildtool.service.requests import Inputs, Validate
+    from buildtool.session import Session
+    from buildtool.target.types import Board
 
 _REFERENCES = {Reference.NUMPY: "buildtool.graph.reference", Reference.LITERT: "LiteRT BUILTIN_REF"}
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")

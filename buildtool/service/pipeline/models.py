@@ -25,11 +25,11 @@ class Model:
 
 def load_model(spec: Named) -> Model:
     """`spec` is a .tflite or .onnx file (text: its absolute path), or a zoo network ("ds_cnn:seed=1")."""
-    from buildtool import zoo
-
     name, found = model_name(spec), to_file(spec, MODEL_SUFFIXES)
     if isinstance(found, File):
         return Model(name, found.path, read_model_file(found))
+    from buildtool import zoo
+
     return Model(name, found, zoo.build(found))
 
 
@@ -40,14 +40,14 @@ def read_model_file(file: File) -> bytes:
 
 def model_name(spec: Named) -> str:
     """What a model's files are called; UsageError if there is neither such a file nor such a network."""
-    from buildtool import zoo
-
     found = to_file(spec, MODEL_SUFFIXES)
     if isinstance(found, File):
         if not found.exists():
             text = "cannot read the model: there is no such file"
             raise UsageError(text, path=found.path, hint="check the path")
         return found.stem
+    from buildtool import zoo
+
     known = zoo.names()
     name = found.partition(":")[0]
     if name not in known:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from buildtool.errors import Hint, PlanError, suggest
-from buildtool.plan.types import Plan
 from buildtool.service.pipeline.footprint import (
     ARENA,
     RESERVED,
@@ -15,9 +15,12 @@ from buildtool.service.pipeline.footprint import (
     Part,
     parts_of,
 )
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import Planned
 from buildtool.target.types import MemoryKind, Target
+
+if TYPE_CHECKING:
+    from buildtool.plan.types import Plan
+    from buildtool.service.pipeline.options import PlanOptions
+    from buildtool.service.pipeline.pipeline import Planned
 
 
 @dataclass(frozen=True)

@@ -61,12 +61,13 @@ def load_network(spec: Named, session: Session) -> Network:
 
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
     """The planning problem of a network on a target; UsageError for an option that has no effect there."""
-    from buildtool.graph.order import reorder
-
     refuse_idle(target, options)
-    graph = network.graph
-    other = reorder(graph).graph if options.order == Order.BEST else graph
-    graphs = (graph,) if other is graph else (graph, other)
+    graphs: tuple[Graph, ...] = (network.graph,)
+    if options.order == Order.BEST:
+        from buildtool.graph.order import reorder
+
+        other = reorder(network.graph).graph
+        graphs = graphs if other is network.graph else (network.graph, other)
     return Prepared(network.model.path, graphs, target, options, session=session)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from buildtool.plan.types import Plan
-from buildtool.service.pipeline.prepare import Prepared
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from buildtool.plan.types import Plan
+    from buildtool.service.pipeline.prepare import Prepared
 
 
 def msf_cnn(prepared: Prepared) -> Plan:

@@ -1,0 +1,102 @@
+"""One command of buildtool in a process that does nothing else, its CPU seconds by part, as JSON.
+
+For benchmarks/front.py: python benchmarks/command_parts.py front FILE --board B ...
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+PARTS = ("start", "read", "search", "place", "check", "rest")
+
+
+class Clock:
+    """CPU seconds by part; what a part calls of another one counts there."""
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(PARTS, 0.0)
+        self._open = ["start"]
+        self._since = 0.0  # process_time counts from the start of the process
+
+    def turn(self, part: str | None) -> None:
+        """Begins a part; None ends the last one begun."""
+        now = time.process_time()
+        self.seconds[self._open[-1]] += now - self._since
+        self._since = now
+        if part is None:
+            self._open.pop()
+        else:
+            self._open.append(part)
+
+    def timed(self, owner: Any, name: str, part: str) -> None:
+        """Counts what a function or method takes to a part."""
+        inner: Callable[..., Any] = getattr(owner, name)
+
+        @functools.wraps(inner)
+        def outer(*args: Any, **named: Any) -> Any:
+            self.turn(part)
+            try:
+                return inner(*args, **named)
+            finally:
+                self.turn(None)
+
+        setattr(owner, name, outer)
+
+
+def measure(words: list[str]) -> dict[str, float]:
+    """In this process, which does nothing else: a command's parts, its points and its peak."""
+    clock = Clock()
+    from buildtool import cli, service
+
+    handle = service.handle
+    service.handle = lambda *args: _timed_inside(clock, lambda: handle(*args))
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        cli.run([*words, "--json"])
+    clock.turn(None)
+    answer = json.loads(text.getvalue())
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    found = {"points": len(answer.get("points", ())), "MB": peak, "whole": sum(clock.seconds.values())}
+    return {**found, **clock.seconds}
+
+
+def _timed_inside(clock: Clock, run: Callable[[], Any]) -> Any:
+    """Counts the parts of an answer."""
+    clock.turn("start")
+    from buildtool.service.pipeline import prepare  # before whoever takes its functions by name
+
+    for name in ("load_network", "prepare"):
+        clock.timed(prepare, name, "read")
+    from buildtool.plan.assemble import layerwise, loads
+    from buildtool.plan.check import check
+    from buildtool.plan.search import blocks, front, paths
+
+    for owner, name, part in (
+        (paths.Search, "least", "search"),
+        (blocks.Blocks, "none_saves", "search"),
+        (front.Space, "ways", "search"),
+        (front.Space, "cheapest", "search"),
+        (front.Front, "assemble", "place"),
+        (layerwise, "plan", "place"),
+        (loads, "with_loads", "place"),
+        (check, "check", "check"),
+    ):
+        clock.timed(owner, name, part)
+    clock.turn(None)
+    clock.turn("rest")
+    try:
+        return run()
+    finally:
+        clock.turn(None)
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1:])))

@@ -1,0 +1,49 @@
+"""A command imports what it uses: what it does without would cost every call its time."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from zeronet import Net
+
+from buildtool.graph.tflite.writer import write_model
+
+CODE = """
+import json, sys
+from buildtool import cli
+status = cli.run(sys.argv[1:])
+assert status == 0
+print("\\n" + json.dumps(sorted(sys.modules)))
+"""
+# What a command of the first words has no use for.
+UNUSED = {
+    "plan": ["zoo", "graph.order", "plan.baselines", "plan.others", "emit.sources", "service.emulation"],
+    "plan --strategy layerwise": ["plan.search"],
+    "front": ["zoo", "graph.order", "plan.baselines", "service.emulation", "service.firmware"],
+    "arena": ["zoo", "plan.search", "plan.assemble", "plan.check"],
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    net = Net((1, 8, 8, 3))
+    graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
+    (folder / "net.tflite").write_bytes(write_model(graph))
+    (folder / "arena.csv").write_text("id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
+    return folder
+
+
+@pytest.mark.parametrize("words", list(UNUSED))
+def test_a_command_imports_what_it_uses(files, words):
+    kind, *options = words.split()
+    given = ["arena.csv"] if kind == "arena" else ["net.tflite", "--board", "cortex-m4"]
+    command = [sys.executable, "-c", CODE, kind, *given, *options]
+    done = subprocess.run(command, cwd=files, capture_output=True, text=True, check=True)
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert "buildtool.service.handlers" in loaded
+    assert not any(name.partition(".")[0] == "onnx" or name == "ai_edge_litert" for name in loaded)
+    for room in UNUSED[words]:
+        found = [n for n in loaded if n == f"buildtool.{room}" or n.startswith(f"buildtool.{room}.")]
+        assert found == []
