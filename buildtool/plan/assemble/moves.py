@@ -22,6 +22,7 @@ from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap
 
 QUICK_NODES = 500  # of the exact search for how far a stretch goes without a move
+MOST_TOGETHER = 512  # buffers of a stretch of several regions: what is longer is placed piece by piece
 PROBE_NODES = 20000  # of the same where it is about to end
 
 
@@ -207,7 +208,8 @@ def _stretches(problem: _Problem, height: int) -> Iterator[tuple[_Stretch, dict[
             while high - low > 1:
                 stop = min(low + step, (low + high) // 2 if high <= count else count)
                 stretch = problem.stretch(start, stop)
-                found = _pinned(stretch, height, {}, nodes)
+                small = len(stretch.buffers) <= MOST_TOGETHER
+                found = _pinned(stretch, height, {}, nodes) if small else None
                 if found is None:
                     high = stop
                 else:
