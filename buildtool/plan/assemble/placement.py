@@ -39,14 +39,16 @@ def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int)
 def place_quickly(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) -> Placed:
     """The same without a long search, where the bound is not met.
 
-    A placement without any overlap counts too, so that offering them never costs a byte. First the
-    exact search has a short look at the bound itself; where that is not met, greedy orders find a
-    placement.
+    First the exact search has a short look at the bound itself, without any overlap where none is needed
+    for that; where the bound is not met, greedy orders find a placement. One without any overlap counts
+    too, so that offering them never costs a byte.
     """
-    least = bound(arena_problem(buffers, options, alignment)).bytes
+    problem = arena_problem(buffers, options, alignment)
+    least = bound(problem).bytes
     needed = _needed(buffers, options, alignment, least)
-    for offered in dict.fromkeys(((), needed, tuple(options))):
-        met = _within(arena_problem(buffers, offered, alignment), least)
+    for offered in dict.fromkeys((needed, tuple(options))):
+        whole = len(offered) == len(options)
+        met = _within(problem if whole else arena_problem(buffers, offered, alignment), least)
         if met is not None:
             return _placed(buffers, offered, met, least)
     return _by_greedy_orders(buffers, options, alignment, least)
