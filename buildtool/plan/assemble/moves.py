@@ -22,6 +22,8 @@ from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap
 
 QUICK_NODES = 500  # of the exact search for how far a stretch goes without a move
+TAIL = 6  # regions at the end of a stretch, which are looked at before all of it
+TAIL_NODES = 8_000  # of the exact search for these
 MOST_TOGETHER = 512  # buffers of a stretch of several regions: what is longer is placed piece by piece
 PROBE_NODES = 20000  # of the same where it is about to end
 
@@ -208,14 +210,30 @@ def _stretches(problem: _Problem, height: int) -> Iterator[tuple[_Stretch, dict[
             while high - low > 1:
                 stop = min(low + step, (low + high) // 2 if high <= count else count)
                 stretch = problem.stretch(start, stop)
-                small = len(stretch.buffers) <= MOST_TOGETHER
-                found = _pinned(stretch, height, {}, nodes) if small else None
+                found = _tried(problem, start, stop, stretch, height, nodes)
                 if found is None:
                     high = stop
                 else:
                     low, best, offsets, step = stop, stretch, found, 2 * step
         yield best, offsets
         start = low
+
+
+def _tried(
+    problem: _Problem, start: int, stop: int, stretch: _Stretch, height: int, nodes: int
+) -> dict[int, int] | None:
+    """Offsets of a stretch, of `start` to `stop`, within `height`.
+
+    A long search for all of it comes after one for its end, which is small, and shows soonest that
+    nothing fits.
+    """
+    if len(stretch.buffers) > MOST_TOGETHER:
+        return None
+    if nodes == PROBE_NODES and stop - start > TAIL:
+        tail = problem.stretch(stop - TAIL, stop)
+        if _pinned(tail, height, {}, TAIL_NODES) is None:
+            return None
+    return _pinned(stretch, height, {}, nodes)
 
 
 def _offsets(
