@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import resource
+import signal
 import struct
 import subprocess
 import tempfile
@@ -25,6 +26,7 @@ from buildtool.service.pipeline.pipeline import Planned, planned
 from buildtool.service.pipeline.targets import TargetChoice
 from buildtool.session import Session
 
+CPU_SECONDS = 100  # of the program, which serves up to 500 images in some milliseconds each
 _MAIN = """
 #include "net.h"
 #include <stdio.h>
@@ -93,9 +95,10 @@ def program() -> Path:
     return folder / "check"
 
 
-def _any_addresses() -> None:
-    """AddressSanitizer's shadow takes terabytes of address space, and no memory."""
+def _limits() -> None:
+    """AddressSanitizer's shadow takes terabytes of address space, and no memory; an endless loop ends."""
     resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
 
 
 class Checker:
@@ -113,7 +116,7 @@ class Checker:
                 stdin=pipe,
                 stdout=pipe,
                 stderr=pipe,
-                preexec_fn=_any_addresses,  # noqa: PLW1509
+                preexec_fn=_limits,  # noqa: PLW1509
             )
         process = self._process
         assert process.stdin and process.stdout and process.stderr
@@ -126,4 +129,6 @@ class Checker:
         self._process = None
         process.wait()
         lines = [line for line in said.splitlines() if "ERROR" in line or "runtime error" in line]
+        if process.returncode == -signal.SIGXCPU:
+            return f"hangs: over {CPU_SECONDS} s for this image and those before it"
         return lines[0] if lines else f"ended with status {process.returncode}"

@@ -20,8 +20,8 @@ static inline int32_t saturating_shift(int32_t value, int32_t bits) {
 /* 1/sum as a Q0.31 factor; *exponent is what a factor * exponential (Q0.31) is then shifted by to
  * become a multiple of 1/256. Three of Newton's steps, from 48/17 - 32/17 * d for d in [1/2, 1). */
 static int32_t reciprocal(int32_t sum, int32_t *exponent) {
-    int32_t bits = 0, half, x;
-    while (sum >> bits != 0) {
+    int32_t bits = 1, half, x;
+    while (bits < 31 && sum >> bits != 0) {
         bits++;
     }
     half = (int32_t)(((uint32_t)sum << (32 - bits)) >> 1);
