@@ -24,7 +24,7 @@ from buildtool.plan.types import Buffer, Move, Overlap
 QUICK_NODES = 500  # of the exact search for how far a stretch goes without a move
 PROBE_NODES = 20_000  # of the same where it is about to end
 TAIL = 6  # regions at the end of a stretch, which are looked at before all of it
-TAIL_NODES = 8_000  # of the exact search for these
+TAIL_NODES = 12_000  # of the exact search for these
 MOST_TOGETHER = 512  # buffers of a stretch of several regions: what is longer is placed piece by piece
 
 
