@@ -15,11 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
+from buildtool.errors import UnsupportedError
 from buildtool.plan.place.arena import Permission, Problem, Solution, round_up
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.greedy_runs import Ints, Links, NativeRuns, PythonRuns, Task, library
 
 VARIATIONS = 240  # orders tried beyond the fixed ones, at most
+MOST_BYTES = 1 << 40  # so that sums, and areas in bytes times steps, stay in 64 bits
 PLACEMENTS = 60_000  # items placed in variations, at most
 
 
@@ -34,10 +36,14 @@ def solve(
     """The lowest placement found; stops as soon as it is within `enough` bytes (None: the problem's bound).
 
     Items with fixed offsets that contradict each other are not noticed here: arena.validate says so.
-    `native`: in C where that was built; Python makes the same placements.
+    `native`: in C where that was built; Python makes the same placements. UnsupportedError where the items
+    add up to MOST_BYTES.
     """
     if not problem.items:
         return Solution((), 0)
+    top = max(item.alignment + (item.offset or 0) for item in problem.items) * len(problem.items)
+    if sum(problem.sizes) + top >= MOST_BYTES:
+        raise UnsupportedError(f"buffers and offsets add up to {MOST_BYTES:,} bytes or more")
     ways = [problem]
     if all(i.offset is None and i.alignment == problem.granule for i in problem.items):
         ways.append(_upside_down(problem))

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
 
-from buildtool.errors import PlanError
+from buildtool.errors import PlanError, UnsupportedError
 from buildtool.plan.place import greedy_runs
 from buildtool.plan.place.arena import Item, Permission, Problem, height, validate
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.greedy import solve
+from buildtool.plan.place.greedy import MOST_BYTES, solve
 
 
 def is_legal(problem, offsets):
@@ -192,3 +192,10 @@ def test_placing_in_c_is_placing_in_python(problem, enough):
     lib = compiled(Path(greedy_runs.__file__).with_name("greedy.c"))
     python = solve(problem, variations=40, enough=enough, native=False)
     assert solve(problem, variations=40, enough=enough, lib=lib) == python
+
+
+def test_items_of_more_bytes_than_can_be_summed_are_refused():
+    half = Item(0, 1, MOST_BYTES // 2)
+    assert solve(Problem((half,))).height == MOST_BYTES // 2
+    with pytest.raises(UnsupportedError, match="add up to"):
+        solve(Problem((half, half)))
