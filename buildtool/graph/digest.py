@@ -10,6 +10,10 @@ def topology_digest(graph: Graph) -> str:
     """SHA-256 (hex) of operators, geometry, shapes, types and connections (see `Topology`).
 
     Tensors have their canonical numbers, so neither names nor numbers, nor weights' values,
-    quantisation or the operators' places in the file have any effect.
+    quantisation or the operators' places in the file have any effect. Every plan carries it, so it stays
+    with the graph, which never changes.
     """
-    return topology(graph).digest
+    if "digest" not in graph.facts:
+        graph.facts["digest"] = topology(graph).digest
+    digest: str = graph.facts["digest"]
+    return digest

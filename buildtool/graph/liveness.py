@@ -41,6 +41,12 @@ def alias_roots(graph: Graph) -> dict[int, int]:
     Raises ModelError where an operator reads a tensor that nothing made, and where an alias of a
     constant would have to become an activation without any code to copy it.
     """
+    if "roots" not in graph.facts:
+        graph.facts["roots"] = _alias_roots(graph)
+    return dict(graph.facts["roots"])
+
+
+def _alias_roots(graph: Graph) -> dict[int, int]:
     roots = {t: t for t in graph.inputs}
     for op in graph.ops:
         for t in op.inputs:
@@ -69,6 +75,13 @@ def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
 
     An output that nothing reads is live at its operator alone; an alias is not a read.
     """
+    if "ranges" not in graph.facts:
+        graph.facts["ranges"] = _live_ranges(graph)
+    ranges: tuple[LiveRange, ...] = graph.facts["ranges"]
+    return ranges
+
+
+def _live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
     roots = alias_roots(graph)
     members: dict[int, list[int]] = {}
     for tensor, root in roots.items():

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # numpy costs a tenth of a second, which naming operators need not wait for
     import numpy as np
@@ -330,6 +330,11 @@ class Graph:
     ops: tuple[Op, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What functions of the graph alone have told of it, by their names; a graph never changes."""
+        return {}
 
     def producers(self) -> dict[int, int]:
         """Tensor index -> index in `ops` of the operator that makes it."""

@@ -18,10 +18,9 @@ from buildtool.plan.assemble.lives import Lives, lives
 from buildtool.plan.assemble.moves import least_between
 from buildtool.plan.assemble.offsets import lay
 from buildtool.plan.assemble.overlaps import overlaps
+from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
 from buildtool.plan.assemble.ticks import Ticks
-from buildtool.plan.assemble.totals import accounting, executed_macs
-from buildtool.plan.assemble.workspace import Workspace, workspaces
-from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.assemble.totals import accounting
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, Overlap, Plan
 from buildtool.session import Session
@@ -33,44 +32,35 @@ class Contents(NamedTuple):
     """What lies in the arena: steps 1 to 3 of the five."""
 
     lives: Lives
-    workspaces: list[Workspace]
+    facts: list[RegionFacts]
     buffers: list[Buffer]
     overlaps: list[Overlap]
 
 
-def contents(
-    timeline: Timeline,
-    kernels: Sequence[KernelVariant | None],
-    alignment: int,
-    in_place: str,
-    apart: Collection[int] = (),
-) -> Contents:
-    """Lives, buffers and overlaps of a timeline; the arguments are those of `assemble`."""
+def contents(timeline: Timeline, regions: Regions, apart: Collection[int] = ()) -> Contents:
+    """Lives, buffers and overlaps of a timeline, and what is known of each of its regions."""
     # 1. When each tensor's and each operator's memory is touched first and last.
     alive = lives(timeline)
 
     # 2. What lies in the arena: workspaces of regions, whole tensors and rings, sums of poolings.
-    spaces = workspaces(timeline, kernels, alignment, in_place)
-    inside = {window.tensor for space in spaces for window in space.windows}
-    buffers = [*tensor_buffers(timeline, alive, inside), *accumulators(timeline, alive)]
+    facts = [regions.facts(run) for run in timeline.runs]
+    inside = {window.tensor for known in facts for window in known.workspace.windows}
+    in_rings = (ring for known in facts for ring in known.rings)
+    buffers = [*tensor_buffers(timeline, alive, inside, in_rings), *accumulators(timeline, alive)]
 
     # 3. Which of these may lie on each other.
-    return Contents(alive, spaces, buffers, overlaps(timeline, kernels, buffers, in_place, apart))
+    streamed = (overlap for known in facts for overlap in known.overlaps)
+    return Contents(alive, facts, buffers, overlaps(timeline, regions.permitted, streamed, buffers, apart))
 
 
-def region_bounds(
-    timeline: Timeline,
-    kernels: Sequence[KernelVariant | None],
-    alignment: int,
-    in_place: str,
-    apart: Collection[int] = (),
-) -> list[int]:
+def region_bounds(timeline: Timeline, regions: Regions, apart: Collection[int] = ()) -> list[int]:
     """Region -> bytes that the arena has at the least while it runs, wherever tensors are moved to."""
     if not timeline.regions:  # a network whose outputs are its inputs
         return []
-    _, spaces, buffers, permitted = contents(timeline, kernels, alignment, in_place, apart)
-    ticks = Ticks(timeline, spaces)
+    _, facts, buffers, permitted = contents(timeline, regions, apart)
+    ticks = Ticks(timeline, [known.workspace for known in facts])
     timed = [*map(ticks.timed, buffers), *ticks.pieces()]
+    alignment = regions.target.board.alignment
     return least_between(timed, permitted, alignment, ticks.starts) if timed else []
 
 
@@ -93,8 +83,10 @@ def assemble(
     enough: no tensor is moved between regions to lower it further (math.inf: tensors never move).
     """
     graph, alignment = timeline.graph, target.board.alignment
+    regions = Regions.of(graph, kernels, target, timeline.image, in_place, session)
 
-    alive, spaces, buffers, permitted = contents(timeline, kernels, alignment, in_place, apart)
+    alive, facts, buffers, permitted = contents(timeline, regions, apart)
+    spaces = [known.workspace for known in facts]
 
     # 4. Offsets as low as found; tensors move between regions where that makes the arena lower.
     laid = lay(timeline, alive, buffers, extra, spaces, permitted, alignment, enough, session or Session())
@@ -113,9 +105,9 @@ def assemble(
         alignment=alignment,
         arena_bytes=laid.height,
         arena_bound_bytes=laid.bound,
-        macs=sum(executed_macs(graph, timeline.steps).values()),
+        macs=sum(known.macs for known in facts),
         macs_layerwise=total_macs(graph),
-        cost=CostModel(graph, kernels, target.costs).regions(timeline.regions, timeline.image, moved),
+        cost=sum(known.cost for known in facts) + sum(map(regions.model.pricer.move, moved)),
         accounting=accounting(target, timeline.image, in_place),
         moves=laid.moves,
     )

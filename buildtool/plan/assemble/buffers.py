@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.schedule.receptive import accumulates
-from buildtool.plan.schedule.rings import accumulator_bytes, rings
+from buildtool.plan.schedule.rings import LineBuffer, accumulator_bytes, rings
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind
 
 
-def tensor_buffers(timeline: Timeline, lives: Lives, windows: Collection[int]) -> list[Buffer]:
+def tensor_buffers(
+    timeline: Timeline,
+    lives: Lives,
+    windows: Collection[int],
+    found_rings: Iterable[LineBuffer] | None = None,
+) -> list[Buffer]:
     """One buffer for each set of tensors that share their bytes: a ring inside a region, else all of it.
 
-    `windows`: tensors that lie in a region's workspace. What is never touched has no buffer.
+    `windows`: tensors that lie in a region's workspace; `found_rings`: those of all regions, where they are
+    known. What is never touched has no buffer.
     """
     names = _names(timeline.graph)
-    in_rings = {k.tensor: k for r in timeline.runs for k in rings(timeline.graph, r)}
+    if found_rings is None:
+        found_rings = (k for r in timeline.runs for k in rings(timeline.graph, r))
+    in_rings = {k.tensor: k for k in found_rings}
     found = []
     for shared in timeline.ranges:
         root = shared.tensors[0]
@@ -35,6 +43,13 @@ def tensor_buffers(timeline: Timeline, lives: Lives, windows: Collection[int]) -
 
 def _names(graph: Graph) -> dict[int, str]:
     """Names of what is fed or computed, by place alone: a plan does not change with tensors' names."""
+    if "buffer names" not in graph.facts:
+        graph.facts["buffer names"] = _made_names(graph)
+    names: dict[int, str] = graph.facts["buffer names"]
+    return names
+
+
+def _made_names(graph: Graph) -> dict[int, str]:
     names = {t: f"input {i}" for i, t in enumerate(graph.inputs)}
     for position, op in enumerate(graph.ops):
         for i, t in enumerate(op.outputs):

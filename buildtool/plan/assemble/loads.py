@@ -17,6 +17,7 @@ from typing import NamedTuple
 from buildtool.errors import TargetError
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.assemble import assemble, region_bounds
+from buildtool.plan.assemble.regionfacts import Regions
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
@@ -133,8 +134,11 @@ class Loading:
         return tuple(RegionNeed(*both) for both in zip(*bounds, strict=True))
 
     def _bounds(self, apart: frozenset[int]) -> list[int]:
-        alignment = self.target.board.alignment
-        return region_bounds(self.timeline, self.kernels, alignment, self.in_place, apart)
+        timeline = self.timeline
+        regions = Regions.of(
+            timeline.graph, self.kernels, self.target, timeline.image, self.in_place, self.session
+        )
+        return region_bounds(timeline, regions, apart)
 
     @cached_property
     def least(self) -> int:

@@ -8,17 +8,24 @@ placed by itself; as few are made as that height needs.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 
 from buildtool.errors import UnsupportedError
-from buildtool.plan.assemble.placement import SEARCH_NODES, Placed, place
+from buildtool.plan.assemble.placement import Placed, place
 from buildtool.plan.place import arena
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap
+
+QUICK_NODES = 500  # of the exact search for how far a stretch goes without a move
+PROBE_NODES = 20_000  # of the same where it is about to end
+TAIL = 6  # regions at the end of a stretch, which are looked at before all of it
+TAIL_NODES = 12_000  # of the exact search for these
+MOST_TOGETHER = 512  # buffers of a stretch of several regions: what is longer is placed piece by piece
 
 
 @dataclass(frozen=True)
@@ -40,30 +47,18 @@ class Parted:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """The part of a problem between two cuts: buffers with their lives in it, by position."""
+    """The part of a problem between two cuts: buffers (by position, ascending) and overlaps that are in it.
 
-    first: int
-    end: int  # of time, exclusive
-    buffers: dict[int, Buffer]
+    `problem`: the same in the arena's terms, lives cut off at the cuts.
+    """
+
+    buffers: tuple[int, ...]
     options: tuple[Overlap, ...]
+    problem: arena.Problem
 
-    def numbered(self) -> tuple[list[Buffer], list[Overlap]]:
-        """Buffers and overlaps, which name the buffers by their place in the list."""
-        index = {position: i for i, position in enumerate(self.buffers)}
-        options = [replace(o, input=index[o.input], output=index[o.output]) for o in self.options]
-        return list(self.buffers.values()), options
-
-    def least(self, alignment: int) -> int:
-        """No placement of the stretch is lower."""
-        return bound(arena_problem(*self.numbered(), alignment)).bytes
-
-    def placed(self, alignment: int) -> Placed:
-        """The stretch by itself."""
-        return place(*self.numbered(), alignment)
-
-    def offsets(self, placed: Placed) -> dict[int, int]:
+    def offsets(self, solution: arena.Solution) -> dict[int, int]:
         """Position -> offset."""
-        return {i: b.offset for i, b in zip(self.buffers, placed.buffers, strict=True)}
+        return dict(zip(self.buffers, solution.offsets, strict=True))
 
 
 class _Problem:
@@ -73,39 +68,81 @@ class _Problem:
         self,
         buffers: Sequence[Buffer],
         options: Sequence[Overlap],
+        alignment: int,
         cuts: Sequence[int],
         fixed: Collection[int],
     ) -> None:
-        self.buffers, self.options = buffers, options
+        self.buffers, self.options, self.alignment = buffers, options, alignment
         end = max(b.last for b in buffers) + 1
-        still = [b for i, b in enumerate(buffers) if i in fixed]
-        free = [c for c in cuts if not any(b.first < c <= b.last for b in still)]
-        self.times = [0, *(c for c in free if 0 < c < end), end]
+        barred = [0] * (end + 1)  # how many more of the fixed buffers are alive on both sides of a time
+        for i in fixed:
+            barred[buffers[i].first + 1] += 1
+            barred[buffers[i].last + 1] -= 1
+        alive = list(accumulate(barred))
+        self.times = [0, *(c for c in cuts if 0 < c < end and not alive[c]), end]
+        self._items = arena_problem(buffers, (), alignment).items
+        self._buffers = _Spans(self.times, [(b.first, b.last) for b in buffers])
+        pairs = ((buffers[o.input], buffers[o.output]) for o in options)
+        self._options = _Spans(self.times, [(max(a.first, b.first), min(a.last, b.last)) for a, b in pairs])
+
+    @property
+    def stretches(self) -> int:
+        """How many stretches there are between neighbouring cuts."""
+        return len(self.times) - 1
 
     def stretch(self, start: int, stop: int) -> _Stretch:
         """From the cut `start` to the cut `stop` (positions in `times`)."""
         first, end = self.times[start], self.times[stop]
-        inside = {
-            i: replace(b, first=max(first, b.first), last=min(end - 1, b.last))
-            for i, b in enumerate(self.buffers)
-            if b.first < end and b.last >= first
-        }
-        options = tuple(o for o in self.options if o.input in inside and o.output in inside)
-        return _Stretch(first, end, inside, tuple(o for o in options if _meet(inside, o)))
+        inside = self._buffers.between(start, stop)
+        options = tuple(self.options[k] for k in self._options.between(start, stop))
+        index = {position: i for i, position in enumerate(inside)}
+        items = []
+        for i in inside:
+            item = self._items[i]
+            if item.lower < first or item.upper > end:
+                item = arena.Item(max(first, item.lower), min(end, item.upper), item.size, item.alignment)
+            items.append(item)
+        permissions = (arena.Permission(index[o.output], index[o.input], o.distance) for o in options)
+        return _Stretch(tuple(inside), options, arena.Problem(tuple(items), tuple(permissions)))
+
+    def placed(self, stretch: _Stretch) -> arena.Solution:
+        """A stretch by itself, as low as found."""
+        index = {position: i for i, position in enumerate(stretch.buffers)}
+        buffers = [
+            replace(self.buffers[position], first=item.lower, last=item.upper - 1)
+            for position, item in zip(stretch.buffers, stretch.problem.items, strict=True)
+        ]
+        options = [replace(o, input=index[o.input], output=index[o.output]) for o in stretch.options]
+        found = place(buffers, options, self.alignment)
+        return arena.Solution(tuple(b.offset for b in found.buffers), found.height)
 
 
-def _meet(buffers: dict[int, Buffer], o: Overlap) -> bool:
-    a, b = buffers[o.input], buffers[o.output]
-    return a.first <= b.last and b.first <= a.last
+class _Spans:
+    """Which of some spans of time (both ends inside; none if the last is before the first) meet a stretch."""
+
+    def __init__(self, times: Sequence[int], spans: Sequence[tuple[int, int]]) -> None:
+        self._begun: list[list[int]] = [[] for _ in times]  # by the stretch in which they begin
+        self._held: list[list[int]] = [[] for _ in times]  # by the cut that they go across
+        for k, (first, last) in enumerate(spans):
+            if first > last:
+                continue
+            begun = bisect_right(times, first) - 1
+            self._begun[begun].append(k)
+            for cut in range(begun + 1, bisect_right(times, last)):
+                self._held[cut].append(k)
+
+    def between(self, start: int, stop: int) -> list[int]:
+        """Those alive between two cuts, ascending."""
+        return sorted(chain(self._held[start], *self._begun[start:stop]))
 
 
 def least_between(
     buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, cuts: Sequence[int]
 ) -> list[int]:
     """For each two neighbouring cuts: no placement of what is alive between them is lower, moves or not."""
-    problem = _Problem(buffers, options, cuts, ())
-    stretches = [problem.stretch(i, i + 1) for i in range(len(problem.times) - 1)]
-    return [stretch.least(alignment) for stretch in stretches]
+    problem = _Problem(buffers, options, alignment, cuts, ())
+    singles = (problem.stretch(i, i + 1) for i in range(problem.stretches))
+    return [bound(single.problem).bytes for single in singles]
 
 
 def place_in_parts(
@@ -124,81 +161,126 @@ def place_in_parts(
     """
     if not buffers:
         return None
-    problem = _Problem(buffers, options, cuts, fixed)
-    singles = [problem.stretch(i, i + 1) for i in range(len(problem.times) - 1)]
-    least = max(single.least(alignment) for single in singles)
+    problem = _Problem(buffers, options, alignment, cuts, fixed)
+    singles = [problem.stretch(i, i + 1) for i in range(problem.stretches)]
+    least = 0
+    for size, single in sorted(((sum(s.problem.sizes), s) for s in singles), key=lambda pair: -pair[0]):
+        if size <= least:
+            break  # and so are the others, whatever shares its bytes in them
+        least = max(least, bound(single.problem).bytes)
     if len(singles) < 2 or least >= below:
         return None
-    high = [single for single in singles if _pinned(single, alignment, least, {}) is None]
-    height = max([least, *(single.placed(alignment).height for single in high)])
+    high = [single for single in singles if not _fits(single, least)]
+    height = max([least, *(problem.placed(single).height for single in high)])
     if height >= below:
         return None
     free = int(min(enough, below - 1)) // alignment * alignment
     heights = dict.fromkeys((height, max(height, free)))
-    found = [_within(problem, alignment, h, least) for h in heights]
+    found = [_within(problem, h, least) for h in heights]
     return min((parted for parted in found if parted), key=Parted.moved_bytes, default=None)
 
 
-def _within(problem: _Problem, alignment: int, height: int, least: int) -> Parted | None:
+def _within(problem: _Problem, height: int, least: int) -> Parted | None:
     """A placement within `height` bytes, in as few stretches as are found."""
-    found = list(_stretches(problem, alignment, height))
+    found = list(_stretches(problem, height))
     offsets = [found[0][1]]
     for (before, _), (after, anywhere) in pairwise(found):
-        wished = {i: offsets[-1][i] for i in after.buffers if i in before.buffers}
-        offsets.append(_offsets(after, anywhere, alignment, height, wished))
-    return _parted([stretch for stretch, _ in found], offsets, Placed((), (), height, least), alignment)
+        held = set(before.buffers)
+        wished = {i: offsets[-1][i] for i in after.buffers if i in held}
+        offsets.append(_offsets(problem, after, anywhere, height, wished))
+    return _parted(problem, [stretch for stretch, _ in found], offsets, height, least)
 
 
-def _stretches(problem: _Problem, alignment: int, height: int) -> Iterator[tuple[_Stretch, dict[int, int]]]:
-    """From the first cut on, each as long as it can be placed within `height`, with its offsets."""
-    start, count = 0, len(problem.times) - 1
+def _stretches(problem: _Problem, height: int) -> Iterator[tuple[_Stretch, dict[int, int]]]:
+    """From the first cut on, each as long as it can be placed within `height`, with its offsets.
+
+    How long that is, is found by steps that double as long as they succeed, and then are halved: the
+    effort depends on the stretch's own length. Short searches come first; where they end it, long ones
+    go on from there.
+    """
+    start, count = 0, problem.stretches
     while start < count:
-        low, high = start + 1, count + 1  # what ends at `low` can be placed, at `high` it cannot
-        best: tuple[_Stretch, dict[int, int]] | None = None
-        while high - low > 1 or best is None:
-            stop = (low + high) // 2 if high - low > 1 else low
-            stretch = problem.stretch(start, stop)
-            offsets = _pinned(stretch, alignment, height, {})
-            if offsets is None and stop == start + 1:
-                offsets = stretch.offsets(stretch.placed(alignment))
-            if offsets is None:
-                high = stop
-            else:
-                low, best = stop, (stretch, offsets)
-        yield best
+        best = problem.stretch(start, start + 1)
+        offsets = _pinned(best, height, {})
+        if offsets is None:
+            offsets = best.offsets(problem.placed(best))
+        low = start + 1
+        for nodes in (QUICK_NODES, PROBE_NODES):
+            high, step = count + 1, 1  # what ends at `low` can be placed, at `high` it cannot
+            while high - low > 1:
+                stop = min(low + step, (low + high) // 2 if high <= count else count)
+                stretch = problem.stretch(start, stop)
+                found = _tried(problem, start, stop, stretch, height, nodes)
+                if found is None:
+                    high = stop
+                else:
+                    low, best, offsets, step = stop, stretch, found, 2 * step
+        yield best, offsets
         start = low
 
 
+def _tried(
+    problem: _Problem, start: int, stop: int, stretch: _Stretch, height: int, nodes: int
+) -> dict[int, int] | None:
+    """Offsets of a stretch, of `start` to `stop`, within `height`.
+
+    A long search for all of it comes after one for its end, which is small, and shows soonest that
+    nothing fits.
+    """
+    if len(stretch.buffers) > MOST_TOGETHER:
+        return None
+    if nodes == PROBE_NODES and stop - start > TAIL:
+        tail = problem.stretch(stop - TAIL, stop)
+        if _pinned(tail, height, {}, TAIL_NODES) is None:
+            return None
+    return _pinned(stretch, height, {}, nodes)
+
+
 def _offsets(
-    stretch: _Stretch, offsets: dict[int, int], alignment: int, height: int, wished: dict[int, int]
+    problem: _Problem, stretch: _Stretch, offsets: dict[int, int], height: int, wished: dict[int, int]
 ) -> dict[int, int]:
     """Position -> offset in a stretch; as many as can be of the largest buffers lie where it is wished."""
     pins: dict[int, int] = {}
-    for i in sorted(wished, key=lambda i: (-stretch.buffers[i].size, i)):
+    for i in sorted(wished, key=lambda i: (-problem.buffers[i].size, i)):
         tried = pins | {i: wished[i]}
         if all(offsets[k] == at for k, at in tried.items()):
             pins = tried
             continue
-        found = _pinned(stretch, alignment, height, tried)
+        found = _pinned(stretch, height, tried)
         if found is not None:
             offsets, pins = found, tried
     return offsets
 
 
-def _pinned(stretch: _Stretch, alignment: int, height: int, pins: dict[int, int]) -> dict[int, int] | None:
+def _fits(stretch: _Stretch, height: int) -> bool:
+    """Whether a stretch was found to fit within `height` bytes."""
+    return sum(stretch.problem.sizes) <= height or _pinned(stretch, height, {}) is not None
+
+
+def _pinned(
+    stretch: _Stretch, height: int, pins: dict[int, int], nodes: int = PROBE_NODES
+) -> dict[int, int] | None:
     """Offsets within `height` with some of them given; None where none were found."""
-    problem = arena_problem(*stretch.numbered(), alignment)
-    pinned = {i: pins[position] for i, position in enumerate(stretch.buffers) if position in pins}
-    items = [replace(item, offset=pinned.get(i)) for i, item in enumerate(problem.items)]
+    problem = stretch.problem
+    if pins:
+        items = [
+            replace(item, offset=pins[i]) if i in pins else item
+            for i, item in zip(stretch.buffers, problem.items, strict=True)
+        ]
+        problem = arena.Problem(tuple(items), problem.permissions)
     try:
-        solution = decide(arena.Problem(tuple(items), problem.permissions), height, SEARCH_NODES).solution
+        solution = decide(problem, height, nodes).solution
     except UnsupportedError:
         return None
-    return None if solution is None else dict(zip(stretch.buffers, solution.offsets, strict=True))
+    return None if solution is None else stretch.offsets(solution)
 
 
 def _parted(
-    stretches: Sequence[_Stretch], offsets: Sequence[dict[int, int]], totals: Placed, alignment: int
+    problem: _Problem,
+    stretches: Sequence[_Stretch],
+    offsets: Sequence[dict[int, int]],
+    height: int,
+    least: int,
 ) -> Parted | None:
     """The parts of all stretches, as high as they are; None where no order of the moves keeps every byte."""
     parts: list[Buffer] = []
@@ -208,13 +290,14 @@ def _parted(
     overlaps: list[Overlap] = []
     for stretch, at in zip(stretches, offsets, strict=True):
         moved: list[Move] = []
-        for i, buffer in stretch.buffers.items():
+        for i, item in zip(stretch.buffers, stretch.problem.items, strict=True):
             known = current.get(i)
             if known is not None and parts[known].offset == at[i]:
-                parts[known] = replace(parts[known], last=buffer.last)
+                parts[known] = replace(parts[known], last=item.upper - 1)
                 continue
             current[i] = len(parts)
-            parts.append(replace(buffer, offset=at[i]))
+            first, last = item.lower, item.upper - 1
+            parts.append(replace(problem.buffers[i], first=first, last=last, offset=at[i]))
             origin.append(i)
             if known is not None:
                 moved.append(Move(known, current[i]))
@@ -228,9 +311,9 @@ def _parted(
     top = max(part.offset + part.size for part in parts)
     at_last = {part: i for i, part in enumerate(order)}
     return Parted(
-        replace(
-            totals,
-            height=min(totals.height, arena.round_up(top, alignment)),
+        Placed(
+            height=min(height, arena.round_up(top, problem.alignment)),
+            bound=least,
             buffers=tuple(parts[part] for part in order),
             overlaps=tuple(
                 replace(o, input=at_last[o.input], output=at_last[o.output]) for o in dict.fromkeys(overlaps)

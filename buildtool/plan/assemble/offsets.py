@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from buildtool.modes import Image
 from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.assemble.moves import Parted, place_in_parts
-from buildtool.plan.assemble.placement import Placed, place
+from buildtool.plan.assemble.placement import Placed, place_quickly, searched
 from buildtool.plan.assemble.ticks import Ticks
 from buildtool.plan.assemble.workspace import Workspace
 from buildtool.plan.place.arena import round_up
@@ -121,18 +121,30 @@ def _placed(
     enough: float,
     session: Session,
 ) -> Parted:
-    """Offsets as low as found; in parts, where `enough` bytes are not met otherwise."""
+    """Offsets as low as found; in parts, where `enough` bytes are not met otherwise.
+
+    Where a placement in parts is as low as the whole could be at the best, nothing lower is looked for.
+    """
     key = (tuple(timed), tuple(overlaps), alignment)
-    placed = session.remember("placements", key, lambda: place(timed, overlaps, alignment), MOST_PLACEMENTS)
-    whole = Parted(placed, tuple(range(len(timed))), ())
-    if placed.height <= enough:
-        return whole
-    fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR}
-    below = placed.height
-    parts = session.remember(
-        "placements in parts",
-        (*key, tuple(starts), below, enough),
-        lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough),
-        MOST_PLACEMENTS,
+    quick = session.remember(
+        "placements", key, lambda: place_quickly(timed, overlaps, alignment), MOST_PLACEMENTS
     )
-    return parts or whole
+    fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR}
+
+    def parted(below: int) -> Parted | None:
+        return session.remember(
+            "placements in parts",
+            (*key, tuple(starts), below, enough),
+            lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough),
+            MOST_PLACEMENTS,
+        )
+
+    if enough < quick.bound < quick.height:
+        parts = parted(quick.height)
+        if parts is not None and parts.placed.height <= quick.bound:
+            return parts
+    placed = session.remember(
+        "searched placements", key, lambda: searched(quick, overlaps, alignment), MOST_PLACEMENTS
+    )
+    whole = Parted(placed, tuple(range(len(timed))), ())
+    return whole if placed.height <= enough else parted(placed.height) or whole

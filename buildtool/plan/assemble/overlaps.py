@@ -6,79 +6,83 @@ do: the output may cover what no later step of the region reads.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import Graph, Op
-from buildtool.modes import Image, InPlace
-from buildtool.plan.schedule.overlap import distance, permitted
+from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams
-from buildtool.plan.schedule.schedule import Steps
+from buildtool.plan.schedule.schedule import Run, Steps
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Overlap, Region
 from buildtool.target.types import Contract, KernelVariant
 
 
+class RegionOverlap(NamedTuple):
+    """What a streamed region's output may lie on, by roots (see alias_roots); the rest as in Overlap."""
+
+    op: int
+    source: int
+    result: int
+    distance: int
+
+
 def overlaps(
     timeline: Timeline,
-    kernels: Sequence[KernelVariant | None],
+    permitted: Sequence[Overlap],
+    regions: Iterable[RegionOverlap],
     buffers: Sequence[Buffer],
-    in_place: str,
     apart: Container[int],
 ) -> list[Overlap]:
-    """Every overlap that is safe, of the kinds that `in_place` allows, by the buffers' positions.
+    """Every overlap that is safe, by the buffers' positions.
 
-    `apart`: operators whose output must not lie on their input.
+    `permitted`: by the kernels' contracts, with numbers of live ranges as buffers; `regions`: of the
+    streamed regions; `apart`: operators whose output must not lie on their input.
     """
     whole = {b.tensors[0]: i for i, b in enumerate(buffers) if b.kind is BufferKind.TENSOR}
-    found = [*_of_operators(timeline, kernels, whole, in_place)]
-    if in_place == InPlace.ROWS:
-        found += _of_regions(timeline, kernels, whole)
-    return [o for o in found if o.op not in apart]
-
-
-def _of_operators(
-    timeline: Timeline,
-    kernels: Sequence[KernelVariant | None],
-    whole: Mapping[int, int],
-    in_place: str,
-) -> Iterator[Overlap]:
-    """Overlaps in regions of one operator; `whole`: root -> the buffer that holds all of it."""
     alone = {region.ops[0] for region in timeline.regions if not region.is_streamed}
     ranges = timeline.ranges
-    for o in permitted(timeline.graph, ranges, kernels, in_place, timeline.image == Image.RESIDENT):
-        source, result = ranges[o.input].tensors[0], ranges[o.output].tensors[0]
-        if o.op in alone and source in whole and result in whole:
-            yield Overlap(o.op, whole[source], whole[result], o.distance)
+    by_contract = (
+        RegionOverlap(o.op, ranges[o.input].tensors[0], ranges[o.output].tensors[0], o.distance)
+        for o in permitted
+        if o.op in alone
+    )
+    return [
+        Overlap(o.op, whole[o.source], whole[o.result], o.distance)
+        for o in (*by_contract, *regions)
+        if o.source in whole and o.result in whole and o.op not in apart
+    ]
 
 
-def _of_regions(
-    timeline: Timeline, kernels: Sequence[KernelVariant | None], whole: Mapping[int, int]
-) -> Iterator[Overlap]:
-    """Overlaps of streamed regions."""
-    graph, roots = timeline.graph, timeline.roots
-    last_use = {roots[t]: p for p, op in enumerate(graph.ops) for t in op.inputs if t in roots}
-    pinned = {roots[t] for t in graph.outputs if t in roots}
-    pinned |= set(graph.inputs) if timeline.image == Image.RESIDENT else set()
-    for run in timeline.runs:
-        ops = run.region.ops
-        if not run.region.is_streamed:
+def of_region(
+    graph: Graph,
+    run: Run,
+    kernels: Sequence[KernelVariant | None],
+    last_reads: Mapping[int, int],
+    kept: Container[int],
+) -> Iterator[RegionOverlap]:
+    """Overlaps of a streamed region's output.
+
+    `last_reads`: of roots that die, the operator where they do; `kept`: tensors of the region that are
+    never whole.
+    """
+    roots, ops = alias_roots(graph), run.region.ops
+    result = roots[graph.ops[ops[-1]].outputs[0]]
+    read = {roots[t] for p in ops for t in graph.ops[p].inputs if t in roots}
+    for t in sorted(read - {result}):
+        if t in kept or last_reads.get(t, -1) not in ops:
             continue
-        result = roots[graph.ops[ops[-1]].outputs[0]]
-        read = {roots[t] for p in ops for t in graph.ops[p].inputs if t in roots}
-        for t in sorted(read & set(whole) - pinned - {result}):
-            if last_use[t] not in ops:
-                continue
-            known = (
-                region_distance(graph, run.steps, t, result),
-                _distance_of_rows(graph, run.region, kernels, t),
-            )
-            apart = min((d for d in known if d is not None), default=None)
-            if apart is not None and apart < graph.tensors[result].size:
-                yield Overlap(ops[-1], whole[t], whole[result], apart)
+        known = (
+            region_distance(graph, run.steps, t, result, ops),
+            _distance_of_rows(graph, run.region, kernels, t),
+        )
+        apart = min((d for d in known if d is not None), default=None)
+        if apart is not None and apart < graph.tensors[result].size:
+            yield RegionOverlap(ops[-1], t, result, apart)
 
 
 def _distance_of_rows(
@@ -98,30 +102,42 @@ def _distance_of_rows(
     return distance(graph, op, operands[0], kernel.overlap)
 
 
-def region_distance(graph: Graph, steps: Steps, source: int, result: int) -> int | None:
+def region_distance(
+    graph: Graph, steps: Steps, source: int, result: int, ops: Iterable[int] | None = None
+) -> int | None:
     """Least safe offset(source) - offset(result) in a region with these steps; None if it writes no rows.
 
-    `source` stands for its aliases too: rows are those of the tensor that an operator reads.
+    `source` stands for its aliases too: rows are those of the tensor that an operator reads. `ops`: the
+    region's operators, where they are known.
     """
     roots = alias_roots(graph)
     out_row = graph.tensors[result].nhwc[2] * graph.tensors[result].nhwc[3]
-    unread = np.iinfo(np.int64).max
-    first = np.full(len(steps), unread)  # of each step: the first byte of the source that it reads
-    writes = np.zeros(len(steps), bool)
-    for position in np.unique(steps[:, 0]).tolist():
-        op, mine = graph.ops[position], steps[:, 0] == position
+    read, first = (
+        [np.empty(0, np.int64)],
+        [np.empty(0, np.int64)],
+    )  # steps, and the first byte that each reads
+    written = np.empty(0, np.int64)  # steps
+    for position in np.unique(steps[:, 0]).tolist() if ops is None else ops:
         if position < 0:
             continue  # deliveries of rows
-        for t in op.inputs:
-            if roots.get(t) == source:
-                first[mine] = np.minimum(first[mine], _first_bytes(graph, op, t, steps[mine, 1]))
+        op = graph.ops[position]
+        reads = [t for t in op.inputs if roots.get(t) == source]
+        if not reads and result not in op.outputs:
+            continue
+        mine = np.flatnonzero(steps[:, 0] == position)
+        for t in reads:
+            read.append(mine)
+            first.append(_first_bytes(graph, op, t, steps[mine, 1]))
         if result in op.outputs:
             if accumulates(graph, op):
                 return None
-            writes |= mine
-    needed = np.minimum.accumulate(first[::-1])[::-1]  # by this step or a later one
-    matters = writes & (needed < unread)
-    apart = steps[matters, 2].astype(np.int64) * out_row - needed[matters]
+            written = mine
+    at = np.concatenate(read)
+    order = np.argsort(at, kind="stable")
+    needed = np.minimum.accumulate(np.concatenate(first)[order][::-1])[::-1]  # by this read or a later one
+    following = np.searchsorted(at[order], written)
+    matters = following < len(needed)
+    apart = steps[written[matters], 2].astype(np.int64) * out_row - needed[following[matters]]
     return max(0, int(apart.max(initial=0)))
 
 

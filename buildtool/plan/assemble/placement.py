@@ -32,20 +32,26 @@ class Placed:
 
 
 def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) -> Placed:
-    """Offsets as low as found, with as few of the overlaps as that needs.
+    """Offsets as low as found, with as few of the overlaps as that needs."""
+    return searched(place_quickly(buffers, options, alignment), options, alignment)
 
-    A placement without any overlap counts too, so that offering them never costs a byte. First the
-    exact search has a short look at the bound itself; where that is not met, greedy orders find a
-    placement, and the search goes on from there.
+
+def place_quickly(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) -> Placed:
+    """The same without a long search, where the bound is not met.
+
+    First the exact search has a short look at the bound itself, without any overlap where none is needed
+    for that; where the bound is not met, greedy orders find a placement. One without any overlap counts
+    too, so that offering them never costs a byte.
     """
-    least = bound(arena_problem(buffers, options, alignment)).bytes
+    problem = arena_problem(buffers, options, alignment)
+    least = bound(problem).bytes
     needed = _needed(buffers, options, alignment, least)
-    for offered in dict.fromkeys(((), needed, tuple(options))):
-        met = _within(arena_problem(buffers, offered, alignment), least)
+    for offered in dict.fromkeys((needed, tuple(options))):
+        whole = len(offered) == len(options)
+        met = _within(problem if whole else arena_problem(buffers, offered, alignment), least)
         if met is not None:
             return _placed(buffers, offered, met, least)
-    placed = _by_greedy_orders(buffers, options, alignment, least)
-    return placed if placed.height <= least else _searched(placed, options, alignment)
+    return _by_greedy_orders(buffers, options, alignment, least)
 
 
 def _within(problem: arena.Problem, capacity: int) -> arena.Solution | None:
@@ -85,8 +91,10 @@ def _by_greedy_orders(
     return _placed(buffers, offered, solution, least)
 
 
-def _searched(placed: Placed, options: Sequence[Overlap], alignment: int) -> Placed:
-    """The same, or what the exact search finds to be lower."""
+def searched(placed: Placed, options: Sequence[Overlap], alignment: int) -> Placed:
+    """The same, or what the exact search finds to be lower, with any of the overlaps."""
+    if placed.height <= placed.bound:
+        return placed
     problem = arena_problem(placed.buffers, options, alignment)
     start = arena.Solution(tuple(b.offset for b in placed.buffers), placed.height)
     found = improve(problem, start, SEARCH_NODES)

@@ -17,7 +17,6 @@ from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import columns_per_call
 from buildtool.plan.schedule.rings import LineBuffer, windows
-from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Group, Region, Scheme
 from buildtool.target import catalogue
 from buildtool.target.types import Contract, KernelVariant
@@ -75,14 +74,6 @@ class Workspace:
     def windows(self) -> Iterator[LineBuffer]:
         """The windows that lie in it."""
         return (window for piece in self.pieces for window, _ in piece.windows)
-
-
-def workspaces(
-    timeline: Timeline, kernels: Sequence[KernelVariant | None], alignment: int, in_place: str
-) -> list[Workspace]:
-    """One for each region, with scratch for as many columns as the calls of its steps make."""
-    graph, columns = timeline.graph, timeline.columns
-    return [workspace(graph, r, kernels, alignment, in_place, columns) for r in timeline.regions]
 
 
 def workspace(

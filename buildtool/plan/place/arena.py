@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
+from typing import Any
 
 from buildtool.errors import PlanError
 
@@ -47,6 +48,11 @@ class Problem:
 
     items: tuple[Item, ...]
     permissions: tuple[Permission, ...] = ()
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What functions of the problem alone have told of it, by their names; a problem never changes."""
+        return {}
 
     @cached_property
     def granule(self) -> int:

@@ -7,7 +7,7 @@ on each other has to climb.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from buildtool.plan.place.arena import Item, Permission, Problem, round_up
@@ -24,6 +24,13 @@ class Bound:
 
 def bound(problem: Problem) -> Bound:
     """The best lower bound known of the height of every placement."""
+    if "bound" not in problem.facts:
+        problem.facts["bound"] = _bound(problem)
+    known: Bound = problem.facts["bound"]
+    return known
+
+
+def _bound(problem: Problem) -> Bound:
     times, live = _live_sums(problem)
     largest = max(problem.sizes, default=0)  # of items that are never live too: they lie somewhere
     if not times:
@@ -39,7 +46,7 @@ def bound(problem: Problem) -> Bound:
     ends = [i.offset + s for i, s in zip(problem.items, problem.sizes, strict=True) if i.offset is not None]
     most = max(live)
     return Bound(
-        max(most, _chains(problem, by_output, dict(zip(times, live, strict=True))), *ends, largest),
+        max(_chains(problem, by_output, dict(zip(times, live, strict=True)), most), *ends, largest),
         times[live.index(most)],
         most,
     )
@@ -92,24 +99,68 @@ class _Link:
     apart: int  # the live sum at `time` if the two do not overlap
 
 
+_Sized = tuple[Item, int]  # with its rounded size
+
 _LONGEST = 256  # links of a chain that are looked at
+_ENDLESS = 1 << 62  # higher than any end
 
 
-def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict[int, int]) -> int:
-    """The bound that chains give: x1 may lie on x0 from d1 on, x2 on x1 from d2 on, and so forth.
+def _chains(problem: Problem, by_output: dict[int, list[Permission]], live: dict[int, int], best: int) -> int:
+    """The bound that chains give, `best` at the least: x1 may lie on x0 from d1 on, x2 on x1 from d2 on, ...
 
     Either two neighbours of the chain do not overlap, and what is live at their time is all of it
     side by side; or all do, and then they are one piece of memory in which x_k begins at d1 + ... + d_k
-    or above, and whatever is live all the while lies outside of it.
+    or above, and whatever is live all the while lies outside of it. So a link at whose time no more than
+    `best` is live side by side ends a chain.
     """
-    links = {o: link for o, found in by_output.items() if (link := _link(problem, found, live)) is not None}
+    found = ((o, _link(problem, permissions, live)) for o, permissions in by_output.items())
+    links = {o: link for o, link in found if link is not None and link.apart > best}
+    if not links:
+        return best
     linked = {i for p in problem.permissions for i in (p.input, p.output)}
     loose = [
         (item, size)
         for index, (item, size) in enumerate(zip(problem.items, problem.sizes, strict=True))
         if index not in linked and item.upper - item.lower > 1
     ]
-    return max((_climb(problem, start, links, loose) for start in links), default=0)
+    beside = _live_at({link.time for link in links.values()}, loose)
+    reach = _reaches(problem, links)
+    for start in links:
+        best = _climb(problem, start, links, beside, reach, best)
+    return best
+
+
+def _live_at(times: Iterable[int], items: Sequence[_Sized]) -> dict[int, list[_Sized]]:
+    """Those of the items that are live, for each of the times."""
+    waiting = sorted(items, key=lambda sized: sized[0].lower, reverse=True)
+    active: list[_Sized] = []
+    found = {}
+    for time in sorted(times):
+        while waiting and waiting[-1][0].lower <= time:
+            active.append(waiting.pop())
+        active = [sized for sized in active if time < sized[0].upper]
+        found[time] = active
+    return found
+
+
+def _reaches(problem: Problem, links: Mapping[int, _Link]) -> dict[int, int]:
+    """Item -> where the highest end of the chain from it on is at the least, from its own start.
+
+    `_ENDLESS` where the chain goes round.
+    """
+    found: dict[int, int] = {}
+    for start in links:
+        path, at = [], start
+        while at in links and at not in found:
+            found[at] = _ENDLESS  # until its chain has come to an end
+            path.append(at)
+            at = links[at].input
+        reach = found.get(at, problem.sizes[at])
+        for item in reversed(path):
+            if reach < _ENDLESS:
+                reach = max(problem.sizes[item], links[item].distance + reach)
+            found[item] = reach
+    return found
 
 
 def _link(problem: Problem, permissions: Sequence[Permission], live: dict[int, int]) -> _Link | None:
@@ -130,21 +181,29 @@ def _link(problem: Problem, permissions: Sequence[Permission], live: dict[int, i
     return best
 
 
-def _climb(problem: Problem, start: int, links: dict[int, _Link], loose: Sequence[tuple[Item, int]]) -> int:
-    """The best bound of the chains that begin with `start` as their lowest item."""
-    best, climbed, extent = 0, 0, problem.sizes[start]
-    apart: int | None = None
-    first = last = 0
+def _climb(
+    problem: Problem,
+    start: int,
+    links: Mapping[int, _Link],
+    beside: Mapping[int, Sequence[_Sized]],
+    reach: Mapping[int, int],
+    best: int,
+) -> int:
+    """The best bound of the chains that begin with `start` as their lowest item; `best` if none is better."""
+    climbed, extent, sizes = 0, problem.sizes[start], problem.sizes
+    first = last = links[start].time
+    apart, around = links[start].apart, beside[first]
     seen, at = {start}, start
     while at in links and links[at].input not in seen and len(seen) <= _LONGEST:
         link = links[at]
-        first = link.time if apart is None else min(first, link.time)
-        last = link.time if apart is None else max(last, link.time)
-        apart = link.apart if apart is None else min(apart, link.apart)
+        first, last, apart = min(first, link.time), max(last, link.time), min(apart, link.apart)
+        around = [(item, size) for item, size in around if item.lower <= first and last < item.upper]
+        outside = sum(size for _, size in around)
+        if min(apart, max(extent, climbed + reach[at]) + outside) <= best:
+            break  # what follows is not higher
         climbed += link.distance
-        extent = max(extent, climbed + problem.sizes[link.input])
-        beside = sum(size for item, size in loose if item.lower <= first and last < item.upper)
-        best = max(best, min(apart, extent + beside))
+        extent = max(extent, climbed + sizes[link.input])
+        best = max(best, min(apart, extent + outside))
         at = link.input
         seen.add(at)
     return best

@@ -4,101 +4,70 @@ A single order misses the bound on common networks; the best of a few nearly nev
 orders are tried, bottom up and top down, and where the bound is still not met, variations of the
 best of them in which the item that sticks out moves forward. Everything is deterministic: ties are
 broken by a total order, variations come from a fixed generator, and effort is counted in
-placements, never in time.
+placements, never in time. Placing itself is in C where that was built (see greedy_runs).
 """
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
-from buildtool.plan.place.arena import Permission, Problem, Solution, height, round_up
+import numpy as np
+
+from buildtool.errors import UnsupportedError
+from buildtool.plan.place.arena import Permission, Problem, Solution, round_up
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.noise import choice, following
+from buildtool.plan.place.greedy_runs import Ints, Links, NativeRuns, PythonRuns, Task, library
 
 VARIATIONS = 240  # orders tried beyond the fixed ones, at most
+MOST_BYTES = 1 << 40  # so that sums, and areas in bytes times steps, stay in 64 bits
 PLACEMENTS = 60_000  # items placed in variations, at most
-SEED = 0x2545F491  # of the variations' generator
-ANY_HEIGHT = 1 << 62  # no limit
 
 
-class Fit(enum.Enum):
-    """Which of the gaps that are wide enough an item gets."""
-
-    FIRST = "first"  # the lowest
-    BEST = "best"  # the tightest; the top of the arena only if there is no other
-
-
-class _Neighbour(NamedTuple):
-    """An item live at the same time; at offset o it forbids offsets between o - below and o + above."""
-
-    item: int
-    below: int
-    above: int
-
-
-@dataclass(frozen=True)
-class _Ready:
-    """A problem with what every placement needs of it."""
-
-    problem: Problem
-    neighbours: tuple[tuple[_Neighbour, ...], ...]
-    flipped: bool  # the problem is upside down
-
-
-class _Trial:
-    """One placement, by one order."""
-
-    def __init__(self, ready: _Ready, order: Sequence[int], fit: Fit, offsets: list[int]) -> None:
-        self.ready, self.order, self.fit, self.offsets = ready, order, fit, offsets
-        self.height = height(ready.problem, offsets)
-
-    def solution(self) -> Solution:
-        """The offsets, the right way up."""
-        sizes = self.ready.problem.sizes
-        if not self.ready.flipped:
-            return Solution(tuple(self.offsets), self.height)
-        turned = (self.height - o - s for o, s in zip(self.offsets, sizes, strict=True))
-        return Solution(tuple(turned), self.height)
-
-
-def solve(problem: Problem, *, variations: int = VARIATIONS) -> Solution:
-    """The lowest placement found; stops as soon as it meets the problem's bound.
+def solve(
+    problem: Problem,
+    *,
+    variations: int = VARIATIONS,
+    enough: int | None = None,
+    native: bool = True,
+    lib: Path | None = None,
+) -> Solution:
+    """The lowest placement found; stops as soon as it is within `enough` bytes (None: the problem's bound).
 
     Items with fixed offsets that contradict each other are not noticed here: arena.validate says so.
+    `native`: in C where that was built; Python makes the same placements. UnsupportedError where the items
+    add up to MOST_BYTES.
     """
-    least = bound(problem).bytes
-    best: _Trial | None = None
-    for ready, order, fit in _ways(problem):
-        most = ANY_HEIGHT if best is None else best.height - 1
-        offsets = _place(ready, order, fit, {}, most)
-        if offsets is None:
-            continue
-        trial = _Trial(ready, order, fit, offsets)
-        if best is None or trial.height < best.height:  # fixed items may be as high
-            best = trial
-        if best.height <= least:
-            return best.solution()
-    assert best is not None
-    for trial in _variations(best, variations):
-        if trial.height < best.height:
-            best = trial
-        if best.height <= least:
-            break
-    return best.solution()
-
-
-def _ways(problem: Problem) -> Iterator[tuple[_Ready, Sequence[int], Fit]]:
-    """Every fixed order, every fit, bottom up and (where that is possible) top down."""
-    ways = [_prepare(problem, flipped=False)]
+    if not problem.items:
+        return Solution((), 0)
+    top = max(item.alignment + (item.offset or 0) for item in problem.items) * len(problem.items)
+    if sum(problem.sizes) + top >= MOST_BYTES:
+        raise UnsupportedError(f"buffers and offsets add up to {MOST_BYTES:,} bytes or more")
+    ways = [problem]
     if all(i.offset is None and i.alignment == problem.granule for i in problem.items):
-        ways.append(_prepare(_upside_down(problem), flipped=True))
-    for order in _orders(problem):
-        for fit in Fit:
-            for ready in ways:
-                yield ready, order, fit
+        ways.append(_upside_down(problem))
+    task = Task(
+        sizes=_ints(problem.sizes),
+        alignments=_ints([item.alignment for item in problem.items]),
+        pinned=_ints([-1 if item.offset is None else item.offset for item in problem.items]),
+        links=_links(ways),
+        ways=len(ways),
+        orders=np.array(list(_orders(problem)), np.int64),
+        least=bound(problem).bytes if enough is None else enough,
+        variations=min(variations, PLACEMENTS // len(problem.items)),
+    )
+    found = library(lib) if native else None
+    runs = PythonRuns(task) if found is None else NativeRuns(found, task)
+    offsets, height, way = runs.best()
+    if way:
+        turned = zip(offsets, problem.sizes, strict=True)
+        offsets = [height - offset - size for offset, size in turned]
+    return Solution(tuple(offsets), height)
+
+
+def _ints(values: Sequence[int]) -> Ints:
+    return np.array(values, np.int64)
 
 
 def _upside_down(problem: Problem) -> Problem:
@@ -107,7 +76,6 @@ def _upside_down(problem: Problem) -> Problem:
     offset(in) >= offset(out) + d becomes offset'(out) >= offset'(in) + d + size(in) - size(out).
     """
     sizes = problem.sizes
-    items = tuple(replace(item, size=size) for item, size in zip(problem.items, sizes, strict=True))
     permissions = tuple(
         Permission(
             output=p.input,
@@ -116,56 +84,58 @@ def _upside_down(problem: Problem) -> Problem:
         )
         for p in problem.permissions
     )
-    return Problem(items, permissions)
+    return replace(problem, permissions=permissions)
 
 
-def _prepare(problem: Problem, *, flipped: bool) -> _Ready:
-    """Finds every item's neighbours in time."""
-    allowed = {(p.output, p.input): p.distance for p in problem.permissions}
-    items, sizes = problem.items, problem.sizes
-    found: list[list[_Neighbour]] = [[] for _ in items]
-    active: list[int] = []
-    for a in sorted(range(len(items)), key=lambda i: items[i].lower):
-        if items[a].lower >= items[a].upper or not sizes[a]:
-            continue
-        active = [b for b in active if items[b].upper > items[a].lower]
-        for b in active:
-            found[a].append(_neighbour(b, sizes[a], sizes[b], allowed.get((a, b)), allowed.get((b, a))))
-            found[b].append(_neighbour(a, sizes[b], sizes[a], allowed.get((b, a)), allowed.get((a, b))))
-        active.append(a)
-    return _Ready(problem, tuple(tuple(f) for f in found), flipped)
+def _links(ways: Sequence[Problem]) -> Links:
+    """Who is live together, and what they forbid each other; the ways differ in permissions alone."""
+    problem = ways[0]
+    sizes = _ints(problem.sizes)
+    lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
+    live = np.flatnonzero((lower < upper) & (sizes > 0))
+    births = live[np.argsort(lower[live], kind="stable")]
+    # Whoever is born after an item and before it dies is live together with it.
+    later = np.searchsorted(lower[births], upper[births]) - np.arange(len(births)) - 1
+    first = np.repeat(np.arange(len(births)), later)
+    begin = np.repeat(np.cumsum(later) - later, later)
+    second = first + 1 + np.arange(len(first)) - begin
+    mine, other = np.concatenate([first, second]), np.concatenate([second, first])
+    rows = np.lexsort((other, births[mine]))  # by item, neighbours in the order of their births
+    owner, neighbour = births[mine[rows]], births[other[rows]]
+    start = np.searchsorted(owner, np.arange(len(sizes) + 1))
+    below = np.tile(sizes[owner], (len(ways), 1))
+    above = np.tile(sizes[neighbour], (len(ways), 1))
+    for way, turned in enumerate(ways):
+        for p in turned.permissions:
+            for link in np.flatnonzero(neighbour[start[p.output] : start[p.output + 1]] == p.input):
+                at = start[p.output] + link
+                below[way, at] = min(below[way, at], p.distance)
+            for link in np.flatnonzero(neighbour[start[p.input] : start[p.input + 1]] == p.output):
+                at = start[p.input] + link
+                above[way, at] = min(above[way, at], p.distance)
+    return Links(start.astype(np.int64), neighbour.astype(np.int64), below, above)
 
 
-def _neighbour(other: int, size: int, other_size: int, under: int | None, over: int | None) -> _Neighbour:
-    """What `other` forbids an item of `size`; `under`: distance if the item is the output of the two."""
-    return _Neighbour(
-        other,
-        size if under is None else min(size, under),
-        other_size if over is None else min(other_size, over),
-    )
-
-
-def _orders(problem: Problem) -> Iterator[tuple[int, ...]]:
+def _orders(problem: Problem) -> Iterator[Ints]:
     """Orders that do well on networks, by what they put first; ties: size, then later birth, then index."""
-    items, sizes = problem.items, problem.sizes
-    crowd = _crowds(problem)
-    length = [item.upper - item.lower for item in items]
-    keys: tuple[Callable[[int], int | tuple[int, int]], ...] = (
-        lambda i: -sizes[i],
-        lambda i: -crowd[i],
-        lambda i: (-crowd[i], -items[i].lower),
-        lambda i: -sizes[i] * length[i],
-        lambda i: -length[i],
-        lambda i: items[i].lower,
-        lambda i: -items[i].upper,
-        lambda i: items[i].upper,
+    sizes = _ints(problem.sizes)
+    lower, upper = _ints([i.lower for i in problem.items]), _ints([i.upper for i in problem.items])
+    crowd, length = _ints(_crowds(problem)), upper - lower
+    keys = (
+        (-sizes,),
+        (-crowd,),
+        (-crowd, -lower),
+        (-sizes * length,),
+        (-length,),
+        (lower,),
+        (-upper,),
+        (upper,),
     )
-    plain = sorted(range(len(items)), key=lambda i: (-sizes[i], -items[i].lower, i))
-    half = (max((i.upper for i in items), default=0) - min((i.lower for i in items), default=0)) / 2
+    half = (int(upper.max()) - int(lower.min())) / 2
     for key in keys:
-        order = sorted(plain, key=key)  # stable: ties stay as in `plain`
-        yield tuple(order)
-        yield tuple(sorted(order, key=lambda i: length[i] < half))
+        order = np.lexsort((-lower, -sizes, *reversed(key)))
+        yield order
+        yield order[np.argsort(length[order] < half, kind="stable")]
 
 
 def _crowds(problem: Problem) -> list[int]:
@@ -183,82 +153,3 @@ def _crowds(problem: Problem) -> list[int]:
         for b in active:
             crowd[b] = max(crowd[b], live)
     return crowd
-
-
-def _place(
-    ready: _Ready, order: Sequence[int], fit: Fit, known: Mapping[int, int], most: int
-) -> list[int] | None:
-    """Offsets of all items, placed in `order`; fixed ones first. None where one ends above `most` bytes.
-
-    `known`: item -> offset, of the first ones of the order, where another order began with them too.
-    """
-    problem = ready.problem
-    offsets, sizes, items = [-1] * len(problem.items), problem.sizes, problem.items
-    for i, item in enumerate(items):
-        if item.offset is not None:
-            offsets[i] = item.offset
-    for i, offset in known.items():
-        offsets[i] = offset
-    find = _first_gap if fit is Fit.FIRST else _best_gap
-    for i in order:
-        if offsets[i] < 0:
-            forbidden = [
-                (offset - below, offset + above)
-                for other, below, above in ready.neighbours[i]
-                if (offset := offsets[other]) >= 0
-            ]
-            forbidden.sort()
-            offsets[i] = find(forbidden, items[i].alignment)
-            if offsets[i] + sizes[i] > most:
-                return None
-    return offsets
-
-
-def _first_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
-    """The lowest offset outside all of the open intervals, which come in ascending order."""
-    offset = 0
-    for low, high in forbidden:
-        if offset <= low:
-            return offset
-        if offset < high:
-            offset = -(-high // alignment) * alignment
-    return offset
-
-
-def _best_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
-    """The same in the tightest gap; above all where there is none."""
-    offset, tightest, chosen = 0, -1, -1
-    for low, high in forbidden:
-        if offset <= low and (chosen < 0 or low - offset < tightest):
-            tightest, chosen = low - offset, offset
-        if offset < high:
-            offset = -(-high // alignment) * alignment
-    return offset if chosen < 0 else chosen
-
-
-def _variations(start: _Trial, count: int) -> Iterator[_Trial]:
-    """Placements by orders near the start's: an item at the top, or one it collides with, moves forward.
-
-    A variation that is not higher than the one before replaces it; the others are not carried to their end.
-    """
-    ready, current, state = start.ready, start, SEED
-    sizes = ready.problem.sizes
-    for _ in range(min(count, PLACEMENTS // max(len(sizes), 1))):
-        peaks = [i for i in current.order if current.offsets[i] + sizes[i] == current.height]
-        state, pick = _next(state, len(peaks))
-        near = [peaks[pick], *(n.item for n in ready.neighbours[peaks[pick]])]
-        state, pick = _next(state, len(near))
-        state, place = _next(state, max(current.order.index(near[pick]), 1))
-        order = [i for i in current.order if i != near[pick]]
-        order.insert(place, near[pick])
-        known = {i: current.offsets[i] for i in order[:place]}
-        offsets = _place(ready, order, start.fit, known, current.height)
-        if offsets is not None:
-            current = _Trial(ready, order, start.fit, offsets)
-            yield current
-
-
-def _next(state: int, choices: int) -> tuple[int, int]:
-    """The generator's next state, and a choice by it."""
-    state = following(state)
-    return state, choice(state, choices)

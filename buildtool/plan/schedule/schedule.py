@@ -7,8 +7,10 @@ branches asks for its input little by little (see `branches`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,7 @@ from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, r
 from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 
 Ints = npt.NDArray[np.int32]
+Columns = npt.NDArray[np.int64]
 Steps = Ints  # one step a line: the fields of types.Step in their order
 
 
@@ -39,6 +42,15 @@ class Advance:
     y1: int
 
 
+class Activity(NamedTuple):
+    """An operator's steps in a run: the first and the last, the most columns of one, the pixels of all."""
+
+    first: int
+    last: int
+    columns: int
+    pixels: int
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """How a region runs: `advances` (of a streamed region) and `steps`, both in order.
@@ -49,6 +61,22 @@ class Run:
     region: Region
     advances: tuple[Advance, ...]
     steps: Steps
+
+    @cached_property
+    def activities(self) -> Mapping[int, Activity]:
+        """Operator (SOURCE: the deliveries of rows) -> what its steps are as a whole; ascending."""
+        if not len(self.steps):
+            return {}
+        ops, y0, y1, x0, x1 = self.steps.T
+        found, first = np.unique(ops, return_index=True)
+        _, from_end = np.unique(ops[::-1], return_index=True)
+        width, place = x1 - x0, ops - ops.min()  # numbered from 0, for bincount
+        area = np.bincount(place, (y1 - y0).astype(np.int64) * width)[found - found[0]]
+        widest = np.zeros(found[-1] - found[0] + 1, np.int32)
+        np.maximum.at(widest, place, width)
+        fields = (first, len(ops) - 1 - from_end, widest[found - found[0]], area.astype(np.int64))
+        lines = zip(*(field.tolist() for field in fields), strict=True)
+        return {op: Activity(*line) for op, line in zip(found.tolist(), lines, strict=True)}
 
 
 def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
@@ -235,15 +263,12 @@ def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
     """(operator's place in the group, columns from, columns to) for one row of a group, in order."""
     width = columns(graph, graph.ops[group.ops[-1]])
     step = group.hand_off or width
-    done = [0] * len(group.ops)
-    found = []
-    for x in range(first_column(group, graph), width, step):
-        ends = column_ends(group, graph, min(width, x + step))
-        for index, end in enumerate(ends):
-            if done[index] < end:
-                found.append((index, done[index], end))
-                done[index] = end
-    return tuple(found)
+    ends = _ends(group, graph, np.arange(first_column(group, graph), width, step) + step)
+    done = np.maximum.accumulate(np.maximum(ends, 0), axis=1)  # by operator and hand-off
+    before = np.concatenate([np.zeros_like(done[:, :1]), done[:, :-1]], axis=1)
+    hand_off, index = np.nonzero((before < done).T)
+    lines = zip(index.tolist(), before[index, hand_off].tolist(), done[index, hand_off].tolist(), strict=True)
+    return tuple(lines)
 
 
 def first_column(group: Group, graph: Graph) -> int:
@@ -268,13 +293,21 @@ def column_ends(group: Group, graph: Graph, end: int) -> list[int]:
 
     Not above 0: it has made none yet.
     """
-    wanted = {graph.ops[group.ops[-1]].outputs[0]: end}
-    ends = []
+    found: list[int] = _ends(group, graph, np.array([end]))[:, 0].tolist()
+    return found
+
+
+def _ends(group: Group, graph: Graph, ends: Columns) -> Columns:
+    """The same (a row an operator) for many ends, none of them beyond what there is."""
+    last = graph.ops[group.ops[-1]]
+    wanted = {last.outputs[0]: np.minimum(columns(graph, last), ends)}
+    found = []
     for position in reversed(group.ops):
         op = graph.ops[position]
-        ends.append(wanted[op.outputs[0]])
+        end = wanted[op.outputs[0]]
+        found.append(end)
         _, axis = axes(graph, op)
         for t in row_inputs(graph, op):
-            need = min(graph.tensors[t].nhwc[2], axis.high(ends[-1]))
-            wanted[t] = max(need, wanted.get(t, need))
-    return ends[::-1]
+            need = np.minimum(graph.tensors[t].nhwc[2], (end - 1) * axis.stride - axis.pad + axis.kernel)
+            wanted[t] = np.maximum(need, wanted.get(t, need))
+    return np.stack(found[::-1])

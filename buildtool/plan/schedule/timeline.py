@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,9 +22,10 @@ from buildtool.plan.schedule.schedule import Run, Steps, run
 from buildtool.plan.types import Region, Step
 from buildtool.session import Session
 
+MOST_RUNS = 2048  # that a session keeps, of some kilobytes each
 
-@dataclass(frozen=True)
-class Life:
+
+class Life(NamedTuple):
     """First and last step in which something is touched."""
 
     first: int
@@ -44,14 +46,10 @@ class Timeline:
     @staticmethod
     def of(graph: Graph, regions: Sequence[Region], image: str, session: Session | None = None) -> Timeline:
         """The timeline of some regions. What a session has of them already is not made again."""
-
-        def make() -> tuple[Run, ...]:
-            return tuple(run(region, graph, image) for region in regions)
-
         if session is None:
-            return Timeline(graph, image, make())
-        key = (topology_digest(graph), tuple(regions), image)
-        return Timeline(graph, image, session.remember("runs", key, make))
+            return Timeline(graph, image, tuple(run(region, graph, image) for region in regions))
+        digest = topology_digest(graph)
+        return Timeline(graph, image, tuple(_known(session, digest, r, graph, image) for r in regions))
 
     @cached_property
     def regions(self) -> tuple[Region, ...]:
@@ -84,18 +82,21 @@ class Timeline:
     @cached_property
     def lives(self) -> Mapping[int, Life]:
         """Operator (SOURCE: the deliveries of rows) -> its first and last step."""
-        ops = self.steps[:, 0]
-        found, first = np.unique(ops, return_index=True)
-        _, from_end = np.unique(ops[::-1], return_index=True)
-        last = len(ops) - 1 - from_end
-        return {o: Life(a, b) for o, a, b in zip(found.tolist(), first.tolist(), last.tolist(), strict=True)}
+        found: dict[int, Life] = {}
+        for region, start in zip(self.runs, self.starts, strict=False):
+            for op, activity in region.activities.items():
+                first = found[op].first if op in found else start + activity.first
+                found[op] = Life(first, start + activity.last)
+        return found
 
     @cached_property
     def columns(self) -> Mapping[int, int]:
         """Operator -> the most columns of its output that one of its calls makes."""
-        most = np.zeros(len(self.graph.ops) + 1, np.int64)  # the deliveries come last
-        np.maximum.at(most, self.steps[:, 0], self.steps[:, 4] - self.steps[:, 3])
-        return {op: int(most[op]) for op in self.lives}
+        found: dict[int, int] = {}
+        for region in self.runs:
+            for op, activity in region.activities.items():
+                found[op] = max(activity.columns, found.get(op, 0))
+        return found
 
     @cached_property
     def roots(self) -> Mapping[int, int]:
@@ -106,6 +107,11 @@ class Timeline:
     def ranges(self) -> tuple[LiveRange, ...]:
         """The activations that share their bytes: see live_ranges."""
         return live_ranges(self.graph)
+
+
+def _known(session: Session, digest: str, region: Region, graph: Graph, image: str) -> Run:
+    """A run that a session may have already: plans asked for together share most of their regions."""
+    return session.remember("runs", (digest, region, image), lambda: run(region, graph, image), MOST_RUNS)
 
 
 def pixels(steps: Steps) -> dict[int, int]:

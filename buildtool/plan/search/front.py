@@ -31,10 +31,11 @@ from buildtool.graph.topology import topology
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
+from buildtool.plan.assemble.regionfacts import Regions
 from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
-from buildtool.plan.search.blocks import Blocks
+from buildtool.plan.search.blocks import Block, Blocks, Form
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.miss import factor, over_bound
@@ -285,9 +286,8 @@ class Front:
 
     def assemble(self, regions: tuple[Region, ...], enough: float = 0) -> Plan:
         """The placed plan of some regions; tensors move only where the arena would have more bytes."""
-        timeline = Timeline.of(self.graph, regions, self.settings.image, self.session)
         return assemble(
-            timeline,
+            self._timeline(regions),
             self.target,
             self.elements.kernels,
             strategy=STRATEGY,
@@ -295,6 +295,9 @@ class Front:
             enough=enough,
             session=self.session,
         )
+
+    def _timeline(self, regions: tuple[Region, ...]) -> Timeline:
+        return Timeline.of(self.graph, regions, self.settings.image, self.session)
 
     def alone(self, enough: float = 0) -> Plan:
         """The placed plan of a region for every operator."""
@@ -317,8 +320,16 @@ class Front:
 
     def calls_cost(self, way: Way) -> float:
         """What a way's plan costs at the least, in whichever forms `cheap` takes: all but its copies."""
-        model, image = self.elements.model, self.settings.image
-        return min(model.regions(regions, image) for regions in (self._cheap(way), self._lean(way)))
+        known = Regions.of(
+            self.graph,
+            self.elements.kernels,
+            self.target,
+            self.settings.image,
+            self.settings.in_place,
+            self.session,
+        )
+        timelines = (self._timeline(regions) for regions in (self._cheap(way), self._lean(way)))
+        return min(sum(known.facts(run).cost for run in timeline.runs) for timeline in timelines)
 
     def cheaper(self, most_bytes: float, search: Search, below: Callable[[], float]) -> Iterator[int]:
         """The points whose arena may be within some bytes, most live bytes first, as long as one may cost
@@ -341,6 +352,11 @@ class Front:
     def _cheap(self, way: Way) -> tuple[Region, ...]:
         return tuple(self._polished(region, way.bytes) for region in way.regions)
 
+    @cached_property
+    def _forms(self) -> dict[Block, tuple[Form, ...]]:
+        """The forms of the blocks that were polished: points share most of them."""
+        return {}
+
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
         found = region.region(self.elements)
@@ -348,7 +364,10 @@ class Front:
         room = most_bytes - region.bytes + max((block_form.window for block_form in block_forms), default=0)
         groups = list(found.groups)
         for index, block_form in enumerate(block_forms):
-            fitting = [form for form, _ in self.blocks.forms(block_form.block) if form.window <= room]
+            block = block_form.block
+            if block not in self._forms:
+                self._forms[block] = tuple(form for form, _ in self.blocks.forms(block))
+            fitting = [form for form in self._forms[block] if form.window <= room]
             if fitting:
                 groups[index] = fitting[-1].group
         return replace(found, groups=tuple(groups))

@@ -78,6 +78,18 @@ def test_each_schedule_is_made_once_for_a_plan_and_once_for_its_check(monkeypatc
     assert made == Counter(plan.regions)
 
 
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(graphs(), st.sampled_from(["overwritable", "resident"]))
+def test_what_is_known_of_regions_changes_no_plan(graph, image):
+    """Points of one front, which share their regions, are the plans that each is by itself."""
+    target, session = make_target(scratch="kh * kw * cin"), Session()
+    points = front(graph, target, Settings(image=image), session)
+    for index in reversed(range(len(points.points))):
+        plan = points.plan(index)
+        assert front(graph, target, Settings(image=image)).plan(index) == plan
+        assert front(graph, target, Settings(image=image), session).plan(index) == plan
+
+
 def test_an_arena_of_strips_holds_scratch_for_the_columns_of_a_call():
     """With calls of two columns a kernel wants less scratch than with calls of whole rows."""
     net = Net((1, 12, 12, 4))

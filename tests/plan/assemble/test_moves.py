@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plan_nets import make_target
+from plan_nets import make_target, residual_net
 from zeronet import Net
 
 from buildtool.errors import PlanError
 from buildtool.plan import codec
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.assemble.moves import place_in_parts
+from buildtool.plan.assemble.moves import _Problem, place_in_parts
 from buildtool.plan.check.check import check
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.search.front import Settings, front
 from buildtool.plan.types import Buffer, BufferKind, Group, Overlap, Region
 from buildtool.target import catalogue
 
@@ -194,3 +195,53 @@ def test_buffers_that_cannot_move_hold_the_cuts_they_cross():
     parted = place_in_parts([*tensors], [], GRANULE, ticks, set(), 1 << 30)
     assert parted is not None
     assert parted.moves == ()
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(problems(), st.data())
+def test_a_stretch_has_all_that_is_alive_in_it(problem, data):
+    """By the definition, buffer by buffer and overlap by overlap."""
+    buffers, options, ticks = problem
+    fixed = [i for i, b in enumerate(buffers) if not b.tensors or data.draw(st.integers(0, 9)) == 0]
+    stretches = _Problem(buffers, options, GRANULE, ticks, fixed)
+    end = max(b.last for b in buffers) + 1
+    free = [t for t in ticks if not any(buffers[i].first < t <= buffers[i].last for i in fixed)]
+    assert stretches.times == [0, *(t for t in free if 0 < t < end), end]
+    start = data.draw(st.integers(0, stretches.stretches - 1))
+    stop = data.draw(st.integers(start + 1, stretches.stretches))
+    found, times = stretches.stretch(start, stop), range(stretches.times[start], stretches.times[stop])
+    lives = [[t for t in times if b.first <= t <= b.last] for b in buffers]
+    assert found.buffers == tuple(i for i, life in enumerate(lives) if life)
+    items = [found.problem.items[k] for k in range(len(found.buffers))]
+    assert [list(range(item.lower, item.upper)) for item in items] == [life for life in lives if life]
+    assert found.options == tuple(o for o in options if set(lives[o.input]) & set(lives[o.output]))
+
+
+def test_long_stretches_are_placed_piece_by_piece(monkeypatch):
+    """A limit of the buffers of a stretch costs no byte of the arena, and every byte still arrives."""
+    graph, target, enough = chain(24), make_target(), 7000
+    whole = alone(graph, target, enough=enough)
+    monkeypatch.setattr("buildtool.plan.assemble.moves.MOST_TOGETHER", 5)
+    pieces = alone(graph, target, enough=enough)
+    assert whole.arena_bytes <= enough
+    assert pieces.arena_bytes <= enough
+    assert pieces.buffers != whole.buffers
+    assert pieces.moves
+    check(pieces, graph, target)
+
+
+@pytest.mark.parametrize(
+    ("make", "image"),
+    [(lambda: chain(8), "overwritable"), (lambda: chain(5), "resident"), (residual_net, "stream")],
+)
+def test_plans_are_the_same_bytes_without_anything_in_c(monkeypatch, make, image):
+    graph, target = make(), make_target(scratch="kh * kw * cin")
+
+    def plans():
+        found = front(graph, target, Settings(image=image))
+        return [codec.to_bytes(found.plan(i)) for i in range(len(found.points))]
+
+    in_c = plans()
+    monkeypatch.setattr("buildtool.plan.place.solver.library", lambda path: None)
+    monkeypatch.setattr("buildtool.plan.place.greedy.library", lambda path: None)
+    assert plans() == in_c

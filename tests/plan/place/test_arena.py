@@ -3,17 +3,19 @@
 import csv
 import itertools
 import random
+from pathlib import Path
 
 import pytest
-from exactlib import lowest
+from exactlib import compiled, lowest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
 
-from buildtool.errors import PlanError
+from buildtool.errors import PlanError, UnsupportedError
+from buildtool.plan.place import greedy_runs
 from buildtool.plan.place.arena import Item, Permission, Problem, height, validate
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.greedy import solve
+from buildtool.plan.place.greedy import MOST_BYTES, solve
 
 
 def is_legal(problem, offsets):
@@ -168,8 +170,40 @@ def test_hard_problems_are_placed_legally_above_their_bound(name):
     assert bound(problem).bytes == live <= found.height
 
 
+<<<<<<< HEAD
 def test_an_item_without_bytes_collides_with_nothing():
     """Also where it has to lie in the middle of another one."""
     validate(Problem((Item(0, 4, 8), Item(1, 3, 0, offset=3))), (0, 3))
     with pytest.raises(PlanError, match="overlap"):
         validate(Problem((Item(0, 4, 8), Item(1, 3, 1, offset=3))), (0, 3))
+=======
+@st.composite
+def crowded(draw):
+    """More items than can be searched through, some of them pinned, some that may overlap."""
+    count, state = draw(st.integers(1, 40)), random.Random(draw(st.integers(0, 1 << 30)))
+    alignment = draw(st.sampled_from([(1,), (4,), (1, 4, 16)]))
+    pinned = draw(st.sampled_from([0.0, 0.1]))
+    items = []
+    for _ in range(count):
+        lower, aligned = state.randrange(12), state.choice(alignment)
+        offset = 16 * state.randrange(20) if state.random() < pinned else None
+        items.append(Item(lower, lower + state.randrange(6), state.randrange(60), aligned, offset))
+    pairs = {frozenset(state.sample(range(count), 2)) for _ in range(count // 3)} if count > 1 else set()
+    ordered = [state.sample(sorted(pair), 2) for pair in sorted(pairs, key=sorted)]
+    return Problem(tuple(items), tuple(Permission(a, b, state.randrange(-3, 50)) for a, b in ordered))
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(crowded(), st.sampled_from([None, 0]))
+def test_placing_in_c_is_placing_in_python(problem, enough):
+    lib = compiled(Path(greedy_runs.__file__).with_name("greedy.c"))
+    python = solve(problem, variations=40, enough=enough, native=False)
+    assert solve(problem, variations=40, enough=enough, lib=lib) == python
+
+
+def test_items_of_more_bytes_than_can_be_summed_are_refused():
+    half = Item(0, 1, MOST_BYTES // 2)
+    assert solve(Problem((half,))).height == MOST_BYTES // 2
+    with pytest.raises(UnsupportedError, match="add up to"):
+        solve(Problem((half, half)))
+>>>>>>> place

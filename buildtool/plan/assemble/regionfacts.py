@@ -1,0 +1,121 @@
+"""What is known of a region by itself, whatever runs before and after it, found out once.
+
+The points of a front share most of their regions, and so do the plans that a limit is tried with.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from buildtool.graph.digest import topology_digest
+from buildtool.graph.liveness import alias_roots, live_ranges
+from buildtool.graph.macs import pixel_macs
+from buildtool.graph.types import Graph
+from buildtool.modes import Image, InPlace
+from buildtool.plan.assemble.overlaps import RegionOverlap, of_region
+from buildtool.plan.assemble.workspace import Workspace, workspace
+from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.overlap import permitted
+from buildtool.plan.schedule.rings import LineBuffer, rings
+from buildtool.plan.schedule.schedule import Run
+from buildtool.plan.types import Overlap, Region
+from buildtool.session import Session
+from buildtool.target.digest import planning_digest
+from buildtool.target.types import KernelVariant, Target
+
+MOST_REGIONS = 4096  # that are kept, of about a kilobyte each
+
+
+class RegionFacts(NamedTuple):
+    """A region's workspace, rings, multiply-accumulates, cost, and where its output may cover its inputs."""
+
+    workspace: Workspace
+    rings: tuple[LineBuffer, ...]
+    macs: int
+    cost: float
+    overlaps: tuple[RegionOverlap, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """The regions of one graph with one set of kernels; the fields are as in `assemble`."""
+
+    graph: Graph
+    kernels: Sequence[KernelVariant | None]
+    target: Target
+    image: str
+    in_place: str
+
+    @staticmethod
+    def of(
+        graph: Graph,
+        kernels: Sequence[KernelVariant | None],
+        target: Target,
+        image: str,
+        in_place: str,
+        session: Session | None,
+    ) -> Regions:
+        """The same; a session has those of every graph with equal topology and numbers of tensors."""
+        made = Regions(graph, kernels, target, image, in_place)
+        if session is None:
+            return made
+        numbers = (graph.inputs, graph.outputs, tuple((op.inputs, op.outputs) for op in graph.ops))
+        names = tuple(kernel.name if kernel else "" for kernel in kernels)
+        key = (topology_digest(graph), numbers, planning_digest(target), names, image, in_place)
+        return session.remember("regions", key, lambda: made)
+
+    @cached_property
+    def model(self) -> CostModel:
+        """The costs of the graph's operators."""
+        return CostModel(self.graph, self.kernels, self.target.costs)
+
+    @cached_property
+    def permitted(self) -> tuple[Overlap, ...]:
+        """What the kernels' contracts allow, by numbers of live ranges."""
+        resident = self.image == Image.RESIDENT
+        return permitted(self.graph, live_ranges(self.graph), self.kernels, self.in_place, resident)
+
+    @cached_property
+    def last_reads(self) -> Mapping[int, int]:
+        """Root (see alias_roots) -> the operator that reads its bytes last; without what lives to the end."""
+        roots = alias_roots(self.graph)
+        kept = {roots[t] for t in self.graph.outputs if t in roots}
+        kept |= set(self.graph.inputs) if self.image == Image.RESIDENT else set()
+        read = {roots[t]: p for p, op in enumerate(self.graph.ops) for t in op.inputs if t in roots}
+        return {t: p for t, p in read.items() if t not in kept}
+
+    @cached_property
+    def _kept(self) -> OrderedDict[Region, RegionFacts]:
+        return OrderedDict()
+
+    def facts(self, run: Run) -> RegionFacts:
+        """What is known of a run's region."""
+        kept = self._kept
+        found = kept.get(run.region)
+        if found is None:
+            found = kept[run.region] = self._facts(run)
+            if len(kept) > MOST_REGIONS:
+                kept.popitem(last=False)
+        else:
+            kept.move_to_end(run.region)
+        return found
+
+    def _facts(self, run: Run) -> RegionFacts:
+        graph, activities, alignment = self.graph, run.activities, self.target.board.alignment
+        columns = {op: activity.columns for op, activity in activities.items()}
+        work = (pixel_macs(graph, graph.ops[op], a.pixels) for op, a in activities.items() if op >= 0)
+        space = workspace(graph, run.region, self.kernels, alignment, self.in_place, columns)
+        in_rings = tuple(rings(graph, run))
+        kept = {line_buffer.tensor for line_buffer in (*space.windows, *in_rings)}
+        by_rows = self.in_place == InPlace.ROWS and run.region.is_streamed
+        return RegionFacts(
+            space,
+            in_rings,
+            sum(work),
+            self.model.region(run.region, self.image),
+            tuple(of_region(graph, run, self.kernels, self.last_reads, kept)) if by_rows else (),
+        )

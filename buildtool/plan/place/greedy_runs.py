@@ -1,0 +1,225 @@
+"""Greedy placements by given orders, and by variations of the best of them, in Python and in C."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.compiled import load
+from buildtool.plan.place.noise import choice, following
+
+Ints = npt.NDArray[np.int64]
+
+ABI = 1  # of greedy.c; a library of another one is not used
+SEED = 0x2545F491  # of the variations' generator
+ANY_HEIGHT = 1 << 62  # no limit
+FITS = (False, True)  # the lowest gap; the tightest, the top of the arena only if there is no other
+
+
+@dataclass(frozen=True)
+class Links:
+    """Item i's neighbours in time are at start[i] to start[i + 1] of `neighbour`, in the order of births.
+
+    One at offset o forbids item i the offsets between o - below and o + above; `below` and `above` have
+    a row for each way up.
+    """
+
+    start: Ints
+    neighbour: Ints
+    below: Ints
+    above: Ints
+
+
+@dataclass(frozen=True)
+class Task:
+    """Placements to try: in every order (a row each), by every fit, every way up; then variations.
+
+    Arrays are by item; `pinned`: where the item has to lie, or -1. A height of `least` ends the trials.
+    """
+
+    sizes: Ints
+    alignments: Ints
+    pinned: Ints
+    links: Links
+    ways: int
+    orders: Ints
+    least: int
+    variations: int
+
+
+Found = tuple[list[int], int, int]  # offsets, height, the way up in which they are
+
+
+class PythonRuns:
+    """The readable twin of greedy.c."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._sizes: list[int] = task.sizes.tolist()
+        self._alignments: list[int] = task.alignments.tolist()
+        self._pinned: list[int] = task.pinned.tolist()
+        start, neighbour = task.links.start.tolist(), task.links.neighbour.tolist()
+        self._links = []
+        for below, above in zip(task.links.below.tolist(), task.links.above.tolist(), strict=True):
+            rows = list(zip(neighbour, below, above, strict=True))
+            self._links.append([rows[start[i] : start[i + 1]] for i in range(len(self._sizes))])
+
+    def best(self) -> Found:
+        """The lowest placement found."""
+        task, best, height = self._task, list(self._pinned), ANY_HEIGHT
+        chosen: tuple[list[int], bool, int] = ([], False, 0)
+        for order in task.orders.tolist():
+            for tightest in FITS:
+                for way in range(task.ways):
+                    most = height if height == ANY_HEIGHT else height - 1
+                    offsets = self._place(order, tightest, way, list(self._pinned), most)
+                    if offsets is None:
+                        continue
+                    reached = self._height(offsets)
+                    if reached < height:  # pinned items may be as high
+                        best, height, chosen = offsets, reached, (order, tightest, way)
+                    if height <= task.least:
+                        return best, height, chosen[2]
+        return self._varied(*chosen, best, height)
+
+    def _height(self, offsets: Sequence[int]) -> int:
+        return max(o + s for o, s in zip(offsets, self._sizes, strict=True))
+
+    def _place(
+        self, order: Sequence[int], tightest: bool, way: int, offsets: list[int], most: int
+    ) -> list[int] | None:
+        """Places what has no offset (-1) yet, in `order`. None where an item would end above `most`."""
+        links, find = self._links[way], _best_gap if tightest else _first_gap
+        for i in order:
+            if offsets[i] < 0:
+                forbidden = [
+                    (offset - below, offset + above)
+                    for other, below, above in links[i]
+                    if (offset := offsets[other]) >= 0
+                ]
+                forbidden.sort()
+                offsets[i] = find(forbidden, self._alignments[i])
+                if offsets[i] + self._sizes[i] > most:
+                    return None
+        return offsets
+
+    def _varied(self, order: list[int], tightest: bool, way: int, best: list[int], lowest: int) -> Found:
+        """By orders near this one: an item at the top, or one it collides with, moves forward.
+
+        A variation that is not higher than the one before replaces it; the others are not carried to
+        their end.
+        """
+        current, top, state = best, lowest, SEED
+        for _ in range(self._task.variations):
+            if lowest <= self._task.least:
+                break
+            peaks = [i for i in order if current[i] + self._sizes[i] == top]
+            state, pick = _next(state, len(peaks))
+            near = [peaks[pick], *(other for other, _, _ in self._links[way][peaks[pick]])]
+            state, pick = _next(state, len(near))
+            state, place = _next(state, max(order.index(near[pick]), 1))
+            varied = [i for i in order if i != near[pick]]
+            varied.insert(place, near[pick])
+            known = list(self._pinned)
+            for i in varied[:place]:
+                known[i] = current[i]
+            offsets = self._place(varied, tightest, way, known, top)
+            if offsets is not None:
+                order, current, top = varied, offsets, self._height(offsets)
+                if top < lowest:
+                    best, lowest = current, top
+        return best, lowest, way
+
+
+def _first_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
+    """The lowest offset outside all of the open intervals, which come in ascending order."""
+    offset = 0
+    for low, high in forbidden:
+        if offset <= low:
+            return offset
+        if offset < high:
+            offset = -(-high // alignment) * alignment
+    return offset
+
+
+def _best_gap(forbidden: Sequence[tuple[int, int]], alignment: int) -> int:
+    """The same in the tightest gap; above all where there is none."""
+    offset, tightest, chosen = 0, -1, -1
+    for low, high in forbidden:
+        if offset <= low and (chosen < 0 or low - offset < tightest):
+            tightest, chosen = low - offset, offset
+        if offset < high:
+            offset = -(-high // alignment) * alignment
+    return offset if chosen < 0 else chosen
+
+
+def _next(state: int, choices: int) -> tuple[int, int]:
+    """The generator's next state, and a choice by it."""
+    state = following(state)
+    return state, choice(state, choices)
+
+
+class _Problem(ctypes.Structure):
+    """struct greedy_problem."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("items", "links", "ways", "orders")),
+        *((name, ctypes.c_void_p) for name in ("size", "alignment", "pinned")),
+        *((name, ctypes.c_void_p) for name in ("start", "neighbour", "below", "above", "order")),
+        *((name, ctypes.c_int64) for name in ("least", "variations")),
+    )
+
+
+@cache
+def library(path: Path | None = None) -> ctypes.CDLL | None:
+    """The compiled greedy.c at `path`, by default the one built with the package; None if there is none."""
+    found = load(__file__, "greedy", ABI, path)
+    if found is not None:
+        found.greedy_memory.restype = ctypes.c_size_t
+        found.greedy_memory.argtypes = [ctypes.POINTER(_Problem)]
+        found.greedy_run.restype = ctypes.c_int64
+        found.greedy_run.argtypes = [
+            ctypes.POINTER(_Problem),
+            ctypes.c_void_p,
+            ctypes.c_void_p,
+            ctypes.POINTER(ctypes.c_int64),
+        ]
+    return found
+
+
+class NativeRuns:
+    """The same in C."""
+
+    def __init__(self, lib: ctypes.CDLL, task: Task) -> None:
+        self._lib, self._task = lib, task
+
+    def best(self) -> Found:
+        """The lowest placement found."""
+        task, links = self._task, self._task.links
+        arrays = {
+            **{"size": task.sizes, "alignment": task.alignments, "pinned": task.pinned},
+            **{"start": links.start, "neighbour": links.neighbour},
+            **{"below": links.below, "above": links.above, "order": task.orders},
+        }
+        arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        problem = _Problem(
+            items=len(task.sizes),
+            links=len(links.neighbour),
+            ways=task.ways,
+            orders=len(task.orders),
+            least=task.least,
+            variations=task.variations,
+            **{name: array.ctypes.data for name, array in arrays.items()},
+        )
+        memory = np.empty(self._lib.greedy_memory(ctypes.byref(problem)), np.int64)
+        offsets, way = np.empty(len(task.sizes), np.int64), ctypes.c_int64(0)
+        height = self._lib.greedy_run(
+            ctypes.byref(problem), memory.ctypes.data, offsets.ctypes.data, ctypes.byref(way)
+        )
+        return offsets.tolist(), height, way.value
