@@ -170,13 +170,13 @@ def test_hard_problems_are_placed_legally_above_their_bound(name):
     assert bound(problem).bytes == live <= found.height
 
 
-<<<<<<< HEAD
 def test_an_item_without_bytes_collides_with_nothing():
     """Also where it has to lie in the middle of another one."""
     validate(Problem((Item(0, 4, 8), Item(1, 3, 0, offset=3))), (0, 3))
     with pytest.raises(PlanError, match="overlap"):
         validate(Problem((Item(0, 4, 8), Item(1, 3, 1, offset=3))), (0, 3))
-=======
+
+
 @st.composite
 def crowded(draw):
     """More items than can be searched through, some of them pinned, some that may overlap."""
@@ -206,4 +206,3 @@ def test_items_of_more_bytes_than_can_be_summed_are_refused():
     assert solve(Problem((half,))).height == MOST_BYTES // 2
     with pytest.raises(UnsupportedError, match="add up to"):
         solve(Problem((half, half)))
->>>>>>> place
