@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from buildtool.schema.plans import PlanAnswer
     from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
 
+# What multiplies no matrices: numpy need not start threads for that, which takes longer than a small plan.
+_PLANNING = frozenset({"analyze", "plan", "front", "ops", "boards", "arena"})
 INTERNAL = 70  # the exit status of a fault of ours (EX_SOFTWARE of sysexits.h)
 Result = tuple[Mapping[str, object], str, int]  # the answer, its text, the exit status
 
@@ -188,6 +191,8 @@ def run(argv: Sequence[str]) -> int:
     """
     try:
         args = _parsed(argv)
+        if args.command in _PLANNING:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         with _as_wide_as(console.width()):
             answer, text, status = _COMMANDS[args.command](args)
             console.write(console.as_json(answer) if args.json else table.folded(text))
