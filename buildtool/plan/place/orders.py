@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from buildtool.plan.place.arena import Problem
 from buildtool.plan.place.instance import Instance
 from buildtool.plan.place.noise import choice, following
@@ -82,8 +84,10 @@ def _measures(problem: Problem, instance: Instance) -> _Measures:
 
 def _order(keys: Sequence[tuple[int, int, int]], instance: Instance) -> tuple[int, ...]:
     """Items by descending key; ties, and twins among each other, by position."""
-    order = sorted(range(len(keys)), key=lambda i: (*(-k for k in keys[i]), i))
+    order = _descending(keys)
     twin = instance.twin.tolist()
+    if max(twin, default=-1) < 0:
+        return tuple(order)
     families: dict[int, list[int]] = {}
     head: list[int] = []  # of every item, the first of its twins
     for i, previous in enumerate(twin):
@@ -91,3 +95,13 @@ def _order(keys: Sequence[tuple[int, int, int]], instance: Instance) -> tuple[in
         families.setdefault(head[i], []).append(i)
     waiting = {first: iter(members) for first, members in families.items()}
     return tuple(next(waiting[head[i]]) for i in order)
+
+
+def _descending(keys: Sequence[tuple[int, int, int]]) -> list[int]:
+    """Positions by descending key, ties by position."""
+    try:
+        columns = np.array(keys, np.int64).reshape(-1, 3).T
+    except OverflowError:  # lives of arena problems may be of any length
+        return sorted(range(len(keys)), key=lambda i: (*(-k for k in keys[i]), i))
+    found: list[int] = np.lexsort((-columns[2], -columns[1], -columns[0])).tolist()
+    return found

@@ -148,10 +148,10 @@ def front_factor(prepared: Prepared) -> float:
 
 def plan_factor(prepared: Prepared) -> float:
     """How many times the least there is what a plan makes least may be: see `search_factor`."""
-    from buildtool.plan.search.choose import search_factor
-
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
+    from buildtool.plan.search.choose import search_factor
+
     most = limits(prepared, prepared.ram)
     return max(search_factor(searched(graph, prepared), most) for graph in prepared.graphs)
 
