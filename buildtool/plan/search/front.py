@@ -35,7 +35,7 @@ from buildtool.plan.assemble.regionfacts import Regions
 from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
-from buildtool.plan.search.blocks import Block, Blocks, Form
+from buildtool.plan.search.blocks import Blocks, Form
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.miss import factor, over_bound
@@ -353,21 +353,24 @@ class Front:
         return tuple(self._polished(region, way.bytes) for region in way.regions)
 
     @cached_property
-    def _forms(self) -> dict[Block, tuple[Form, ...]]:
-        """The forms of the blocks that were polished: points share most of them."""
+    def _forms(self) -> dict[tuple[int, int, int, bool], tuple[Form, ...]]:
+        """The forms of the blocks that were polished, by what tells blocks apart: points share most of them."""
         return {}
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
         found = region.region(self.elements)
         block_forms = region.block_forms
-        room = most_bytes - region.bytes + max((block_form.window for block_form in block_forms), default=0)
+        if not block_forms:
+            return found
+        room = most_bytes - region.bytes + max(block_form.window for block_form in block_forms)
         groups = list(found.groups)
         for index, block_form in enumerate(block_forms):
             block = block_form.block
-            if block not in self._forms:
-                self._forms[block] = tuple(form for form, _ in self.blocks.forms(block))
-            fitting = [form for form in self._forms[block] if form.window <= room]
+            key = (block.first, block.last, block.step, block.section is not None)
+            if key not in self._forms:
+                self._forms[key] = tuple(form for form, _ in self.blocks.forms(block))
+            fitting = [form for form in self._forms[key] if form.window <= room]
             if fitting:
                 groups[index] = fitting[-1].group
         return replace(found, groups=tuple(groups))
