@@ -354,7 +354,7 @@ class Front:
 
     @cached_property
     def _forms(self) -> dict[tuple[int, int, int, bool], tuple[Form, ...]]:
-        """The forms of the blocks that were polished, by what tells blocks apart: points share most of them."""
+        """The forms of the blocks that were polished, by what tells blocks apart."""
         return {}
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
