@@ -93,6 +93,7 @@ def test_help_lists_the_variables_and_asks_no_service(project: Project) -> None:
     assert not (project.folder / "build").exists()
 
 
+@pytest.mark.slow
 def test_a_build_a_second_one_new_weights_another_topology_and_cleaning(project: Project) -> None:
     """One long session: each build starts from the one before it."""
     model = project.folder / "net.tflite"
