@@ -64,6 +64,7 @@ def test_errors_arrive_as_they_were_raised_and_the_service_goes_on(client: Clien
     assert "boards" in client.request({"kind": "boards"})
 
 
+@pytest.mark.slow
 def test_threads_share_one_service(client: Client) -> None:
     kinds = ["boards", "ops"] * 6
     expected = {kind: client.request({"kind": kind}) for kind in set(kinds)}

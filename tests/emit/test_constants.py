@@ -35,6 +35,7 @@ def check(graph: Graph, op: Op) -> set[str]:
     return {kernel.packing for kernel in serving}
 
 
+@pytest.mark.slow
 def test_lengths_are_those_of_the_packed_blocks():
     seen: set[str] = set()
     for strategy in (*windowed.values(), means(), depthwise_rows()):

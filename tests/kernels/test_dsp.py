@@ -47,6 +47,7 @@ def recorded(kinds, count):
     return recorder
 
 
+@pytest.mark.slow
 def test_every_placement_leaves_the_same_bytes():
     recorder = recorded(sorted(KINDS), 15)
     recorder.check("clang")

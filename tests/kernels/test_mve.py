@@ -64,6 +64,7 @@ def recorded(kinds, count):
     return recorder
 
 
+@pytest.mark.slow
 def test_every_placement_leaves_the_same_bytes():
     recorder = recorded(sorted(KINDS), 12)
     recorder.check("clang")

@@ -85,6 +85,7 @@ def recorded(family, kinds, count):
     return recorder
 
 
+@pytest.mark.slow
 @families
 def test_the_same_bytes_as_the_plain_kernels_and_scratch_as_the_catalogue_says(family):
     recorder = recorded(family, STRATEGIES, 8)

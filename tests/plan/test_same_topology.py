@@ -135,6 +135,7 @@ def test_every_reader_and_builder_leads_to_the_same_plan(spec, image):
         check(plans["builder"], rewrite(made), target)
 
 
+@pytest.mark.slow
 def test_every_operator_of_another_seed_has_the_same_plan_and_c():
     target = load_target("cortex-m4")
     (one, plan), (other, again) = (

@@ -26,6 +26,7 @@ def _same(graph, regions, image):
     return [step for region in regions for step in schedule_twin.steps(region, graph, image)]
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=80)
 @given(st.data(), st.one_of(residual_nets(), plan_nets.graphs()))
 def test_steps_are_those_of_rows_pulled_one_by_one(data, graph):
