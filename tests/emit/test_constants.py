@@ -1,5 +1,6 @@
 """The catalogues' lengths of constants are those of the packed blocks, for every kernel."""
 
+import pytest
 from everyop import every_operator
 from hypothesis import given, settings
 from kernelcases import Case, means, windowed
