@@ -3,25 +3,62 @@
 A session is made where a request comes in and is passed along to whatever may reuse a value. Keys are
 canonical values (digests, tuples of numbers), never an object's identity, so that two equal questions
 share one answer whoever asks them. Nothing else in the project remembers anything between calls.
+
+What is worth more than a process's life is kept by a keeper (see buildtool/cache) besides: as bytes,
+under a key of all that the value depends on, the code that made it included.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgpack
 
 T = TypeVar("T")
 
 MOST_ENTRIES = 64  # of one kind
+_SCHEMA = 1  # of keys
+
+
+class Keeper(Protocol):
+    """Keeps bytes by level and key. `code`: digest of the code that made them."""
+
+    code: str
+
+    def get(self, level: str, key: str, parts: Mapping[str, Any]) -> bytes | None:
+        """What is kept, None where nothing is; `parts`: what the key stands for."""
+
+    def put(self, level: str, key: str, data: bytes) -> None:
+        """Keeps `data`."""
+
+    def refuse(self, level: str, key: str) -> None:
+        """What was got is not a value of that level."""
+
+
+@dataclass(frozen=True)
+class Level(Generic[T]):
+    """A kind of value that outlives a process: its name (lower-case letters), and its bytes.
+
+    `pack` gives b"" for a value that shall not outlive the session. `unpack` raises an exception for bytes
+    that are no such value; then it is made anew.
+    """
+
+    name: str
+    pack: Callable[[T], bytes]
+    unpack: Callable[[bytes], T]
 
 
 class Session:
-    """Values by kind and key; of each kind the ones used last are kept."""
+    """Values by kind and key; of each kind the ones used last are kept, and some by a `keeper` as well."""
 
-    def __init__(self, most_entries: int = MOST_ENTRIES) -> None:
+    def __init__(self, most_entries: int = MOST_ENTRIES, keeper: Keeper | None = None) -> None:
         self._most = most_entries
         self._kinds: dict[str, OrderedDict[Hashable, Any]] = {}
+        self.keeper = keeper
 
     def remember(self, kind: str, key: Hashable, make: Callable[[], T], most_entries: int = 0) -> T:
         """The value kept under `kind` and `key`; made, and kept, where there is none.
@@ -39,3 +76,52 @@ class Session:
         while len(kept) > (most_entries or self._most):
             kept.popitem(last=False)
         return value
+
+    def keep(
+        self, level: Level[T], parts: Mapping[str, Any], make: Callable[[], T], most_entries: int = 0
+    ) -> T:
+        """As `remember`, and by the keeper as well. `parts`: all that the value depends on, by name.
+
+        They are plain values: numbers, text, bytes, None, and lists and maps of these. No value is None.
+        """
+        value = self.kept(level, parts)
+        if value is None:
+            value = make()
+            self.hold(level, parts, value, most_entries)
+        return value
+
+    def kept(self, level: Level[T], parts: Mapping[str, Any]) -> T | None:
+        """The value that is kept; None where there is none."""
+        key = self._key(level, parts)
+        kept = self._kinds.setdefault(level.name, OrderedDict())
+        if key in kept:
+            kept.move_to_end(key)
+            value: T = kept[key]
+            return value
+        data = self.keeper.get(level.name, key, parts) if self.keeper is not None else None
+        if data is None or self.keeper is None:
+            return None
+        try:
+            found = level.unpack(data)
+        except Exception:  # whatever hostile bytes bring about: they are no value of ours
+            self.keeper.refuse(level.name, key)
+            return None
+        kept[key] = found
+        return found
+
+    def hold(self, level: Level[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
+        """Keeps a value from now on; where `pack` has no bytes for it, in the session alone."""
+        key = self._key(level, parts)
+        self.remember(level.name, key, lambda: value, most_entries)
+        if self.keeper is not None and (data := level.pack(value)):
+            self.keeper.put(level.name, key, data)
+
+    def forget(self) -> None:
+        """Forgets all values; what a keeper has stays."""
+        self._kinds.clear()
+
+    def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
+        """SHA-256 (hex) of canonical bytes: all that the value depends on, the code that makes it included."""
+        code = self.keeper.code if self.keeper is not None else ""
+        data = msgpack.packb([_SCHEMA, level.name, code, sorted(parts.items())], use_bin_type=True)
+        return hashlib.sha256(data).hexdigest()

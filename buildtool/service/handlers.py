@@ -115,7 +115,6 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
     from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
     from buildtool.service.answers.planreport import beside, described
-    from buildtool.service.pipeline.fronts import plan_factor
     from buildtool.service.pipeline.needs import refuse_unless_fits
     from buildtool.service.pipeline.pipeline import planned
 
@@ -128,7 +127,7 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
         "model": made.model.name,
         "board": made.target.board.name,
         "flash_bytes": image_bytes,
-        "search_factor": plan_factor(made.prepared()),
+        "search_factor": made.search_factor,
         "order_status": made.order_status,
         "beside": beside(made, request.compare),
         "plan": to_bytes(made.plan),

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
+
+import msgpack
 
 from buildtool.emit.image import image_layout
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.service.pipeline.choose import chosen
 from buildtool.service.pipeline.fronts import front_factor, points, settings
+from buildtool.service.pipeline.kept import parts
 from buildtool.service.pipeline.needs import refuse_weights
 from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
 from buildtool.service.pipeline.targets import load_target
+from buildtool.schema.fronts import Figures, Point
+from buildtool.session import Level
 
 if TYPE_CHECKING:
     from buildtool.plan.types import Plan
-    from buildtool.schema.fronts import Figures, FrontAnswer, Peer, Refusal
+    from buildtool.schema.fronts import FrontAnswer, Peer, Refusal
     from buildtool.service.requests import Front
     from buildtool.session import Session
 
@@ -33,8 +38,8 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
     prepared = prepare(network, target, options, session)
     graph = prepared.graphs[0]
     refuse_weights(target, options, image_layout(graph, catalogue.select_all(target, graph)).size)
-    found = points(prepared, options.ram)
-    if not found:
+    found = prepared.session.keep(FRONTS, parts(prepared), lambda: _found(prepared))
+    if not found["points"]:
         raise _refused(prepared)
     searched = settings(graph, prepared)
     return {
@@ -45,15 +50,52 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
         "hand_offs": list(searched.hand_offs),
         "max_f": options.max_f or searched.max_f,
         "available_bytes": prepared.available,
-        "macs": found[0].plan.macs_layerwise,
+        "macs": found["macs"],
+        "points": found["points"],
+        "beside": _beside(prepared, request.peers),
+        "search_factor": found["search_factor"],
+        "order_status": prepared.order_status,
+        "accounting": found["accounting"],
+    }
+
+
+class Found(TypedDict):
+    """What a search for the front, and placing its points, has found: figures alone, no plan."""
+
+    macs: int
+    points: list[Point]
+    search_factor: float
+    accounting: list[str]
+
+
+def _found(prepared: Prepared) -> Found:
+    found = points(prepared, prepared.options.ram)
+    return {
+        "macs": found[0].plan.macs_layerwise if found else 0,
         "points": [
             {"live_bytes": p.live_bytes, "strategy": p.plan.strategy, **_figures(p.plan)} for p in found
         ],
-        "beside": _beside(prepared, request.peers),
         "search_factor": front_factor(prepared),
-        "order_status": prepared.order_status,
-        "accounting": list(found[0].plan.accounting),
+        "accounting": list(found[0].plan.accounting) if found else [],
     }
+
+
+def _unpacked(data: bytes) -> Found:
+    found: Found = msgpack.unpackb(data)
+    kinds = {"strategy": str, "f": float, "cost": float}
+    right = found.keys() == Found.__annotations__.keys() and all(
+        point.keys() == _FIGURES and all(type(v) is kinds.get(name, int) for name, v in point.items())
+        for point in found["points"]
+    )
+    if not right:
+        raise ValueError("not the figures of a front")
+    return found
+
+
+_FIGURES = {"live_bytes", "strategy", *Figures.__annotations__}
+
+
+FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpacked)
 
 
 def _figures(plan: Plan) -> Figures:

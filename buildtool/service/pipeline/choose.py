@@ -11,8 +11,17 @@ from buildtool.graph.types import Graph
 from buildtool.modes import Objective, Strategy
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
-from buildtool.service.pipeline import strategies
-from buildtool.service.pipeline.fronts import layerwise, least_cost, limits, points, settings
+from buildtool.service.pipeline import kept, strategies
+from buildtool.service.pipeline.fronts import (
+    layerwise,
+    least_cost,
+    limits,
+    plan_factor,
+    points,
+    settings,
+    start_factor,
+)
+from buildtool.service.pipeline.kept import Choice
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import Prepared
 from buildtool.service.pipeline.slow_weights import loads_weights, with_least_loads, with_loads
@@ -28,17 +37,30 @@ def chosen(prepared: Prepared) -> Placed:
     much, and every other request ends in `refuse_unless_fits`. Order `best` plans the given order as well,
     and takes the other one only where it is better.
     """
-    made: list[Placed] = []
+    found = choice(prepared)
+    return prepared.graphs[found.index], found.plan
+
+
+def choice(prepared: Prepared) -> Choice:
+    """As `chosen`, with the factor by which the plan may miss the best one; what is known is not made again."""
+    return kept.choice(prepared, lambda: _chosen(prepared))
+
+
+def _chosen(prepared: Prepared) -> Choice:
+    made: list[Choice] = []
     refused: list[PlanError] = []
-    for graph in prepared.graphs:
+    for index, graph in enumerate(prepared.graphs):
+        alone = replace(prepared, graphs=(graph,))
+        start_factor(alone)
         try:
-            made.append((graph, _of_one_order(replace(prepared, graphs=(graph,)))))
+            plan = _of_one_order(alone)
+            made.append(Choice(index, plan, plan_factor(alone)))
         except PlanError as error:
             refused.append(error)
     if not made:
         raise refused[-1].at(path=prepared.path)
     # min keeps the first of equals: the given order
-    return min(made, key=lambda found: _merit(found[1], prepared))
+    return min(made, key=lambda found: _merit(found.plan, prepared))
 
 
 def nearest(prepared: Prepared) -> Placed:

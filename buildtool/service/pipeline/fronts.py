@@ -146,6 +146,13 @@ def front_factor(prepared: Prepared) -> float:
     return max(searched(graph, prepared).factor for graph in prepared.graphs)
 
 
+def start_factor(prepared: Prepared) -> None:
+    """Forgets what earlier plans have proven: `plan_factor` is then that of the plan made next."""
+    if prepared.options.strategy == Strategy.BEST:
+        for graph in prepared.graphs:
+            searched(graph, prepared).space.cost_factors.clear()
+
+
 def plan_factor(prepared: Prepared) -> float:
     """How many times the least there is what a plan makes least may be: see `search_factor`."""
     if prepared.options.strategy != Strategy.BEST:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
+from buildtool.service.pipeline.choose import choice as planned_choice
 from buildtool.service.pipeline.choose import chosen
 from buildtool.service.pipeline.models import Model, Named
 from buildtool.service.pipeline.options import PlanOptions
@@ -38,10 +39,7 @@ class Planned:
     options: PlanOptions
     session: Session
     order_status: str | None = None  # as in Prepared
-
-    def prepared(self) -> Prepared:
-        """The planning problem that this is an answer to, in the order of operators that was taken."""
-        return Prepared("", (self.graph,), self.target, self.options, session=self.session)
+    search_factor: float = 1.0  # as `fronts.plan_factor`
 
     def toolchain(self) -> Toolchain:
         """The compiler that was asked for, as the family's plugin sets it up."""
@@ -59,9 +57,19 @@ def planned(
     loaded = load_target(chosen_target)
     network = load_network(spec, session)
     prepared = prepare(network, loaded, options, session)
-    graph, plan = chosen(prepared)
-    model, source, status = network.model, network.source, prepared.order_status
-    return Planned(model, source, graph, loaded, plan, chosen_target, options, session, status)
+    found = planned_choice(prepared)
+    return Planned(
+        network.model,
+        network.source,
+        prepared.graphs[found.index],
+        loaded,
+        found.plan,
+        chosen_target,
+        options,
+        session,
+        prepared.order_status,
+        found.factor,
+    )
 
 
 def make_plan(graph: Graph, target: Target, options: PlanOptions, session: Session | None = None) -> Plan:

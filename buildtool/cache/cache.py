@@ -1,0 +1,224 @@
+"""A cache as a session asks it: memory over disk, with what was found, made and left out counted.
+
+What is written to disk goes there when `flush` is called, after an answer: nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import hashlib
+import os
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+
+from buildtool.cache.disk import Disk
+from buildtool.folders import cache_folder
+
+if TYPE_CHECKING:
+    from buildtool.cache.index import Notes
+
+MODE = "BUILDTOOL_CACHE"  # off: nothing is read or written
+SIZE = "BUILDTOOL_CACHE_BYTES"  # another bound on the bytes on disk
+DISK_BYTES = 512 << 20
+MEMORY_BYTES = 64 << 20
+_EVICTED_TO = 0.8  # of the bound
+_LOCK = "evict.lock"
+_SHOWN = 80  # characters of a part of a key in a report
+
+
+class Use(enum.StrEnum):
+    """Whether what is kept is used: `renew` writes, and reads nothing that older requests have made."""
+
+    ON = "on"
+    OFF = "off"
+    RENEW = "renew"
+
+
+class Cache:
+    """Payloads by level and key. `code` stands for the code that made them, and is part of every key."""
+
+    def __init__(self, folder: Path, code: str, memory_bytes: int = MEMORY_BYTES) -> None:
+        self.code, self.use = code, Use.ON
+        self.disk = Disk(folder)
+        self._memory: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._memory_bytes, self._held = memory_bytes, 0
+        self._unwritten: dict[tuple[str, str], bytes] = {}
+        self._uses: set[tuple[str, str]] = set()
+        self._made: set[tuple[str, str]] = set()  # since the request began: those `renew` may read
+        self._found: Counter[tuple[str, str]] = Counter()  # (level, "hits" or "misses")
+        self._asked: dict[str, tuple[Mapping[str, Any], bool]] = {}
+        self.subject = ""
+
+    def begin(self, subject: str, use: Use = Use.ON) -> None:
+        """A request about `subject` (in words, for `explain`) begins."""
+        self.subject, self.use = subject, use
+        self._made.clear()
+
+    def get(self, level: str, key: str, parts: Mapping[str, Any]) -> bytes | None:
+        """A payload; None where there is none. `parts`: what the key stands for, for `explain`."""
+        if self.use is Use.OFF:
+            return None
+        known = level, key
+        data = None
+        if self.use is Use.ON or known in self._made:
+            data = self._memory.get(known) or self._unwritten.get(known) or self.disk.read(level, key)
+        self._found[level, "hits" if data is not None else "misses"] += 1
+        self._asked[level] = parts, data is not None
+        if data is not None:
+            self._uses.add(known)
+            self._remember(known, data)
+        return data
+
+    def put(self, level: str, key: str, data: bytes) -> None:
+        """Keeps a payload."""
+        if self.use is Use.OFF:
+            return
+        self._made.add((level, key))
+        self._unwritten[level, key] = data
+        self._remember((level, key), data)
+
+    def refuse(self, level: str, key: str) -> None:
+        """A payload that was found is not what its level says: it is put aside, and is a miss."""
+        self._found[level, "hits"] -= 1
+        self._found[level, "misses"] += 1
+        self._held -= len(self._memory.pop((level, key), b""))
+        self._unwritten.pop((level, key), None)
+        self._uses.discard((level, key))
+        self.disk.discard(level, key)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """By level, hits and misses since the last `flush`."""
+        found: dict[str, dict[str, int]] = {}
+        for (level, what), number in sorted(self._found.items()):
+            found.setdefault(level, {"hits": 0, "misses": 0})[what] = number
+        return found
+
+    def forget(self) -> None:
+        """Gives back what is held in memory."""
+        self._memory.clear()
+        self._held = 0
+
+    def flush(self) -> None:
+        """Writes what is not written, and notes what was used. Never raises for a disk that refuses."""
+        unwritten, self._unwritten = self._unwritten, {}
+        counts = {f"{level} {what}": n for (level, what), n in self._found.items() if n}
+        asked, self._asked = self._asked, {}
+        uses, self._uses = self._uses, set()
+        per_level = self.counts()
+        self._found.clear()
+        if not (unwritten or counts) or self.disk.trouble:
+            return
+        from buildtool.cache.index import Index, Notes  # sqlite, which no answer waits for
+
+        sizes = {known: self.disk.write(*known, data) for known, data in unwritten.items()}
+        notes = Notes({known: size for known, size in sizes.items() if size}, uses, counts)
+        notes.counts |= {what: n for what, n in self.disk.counts.items() if n}
+        self.disk.counts.clear()
+        index = Index(self.disk.folder)
+        if self.subject:
+            self._report(notes, asked, per_level, index.reports(self.subject))
+        noted = index.note(notes)
+        if noted is not None and notes.sizes:
+            total, fresh = noted
+            if fresh or total > most_disk_bytes():
+                evict(self.disk, fresh)
+
+    def _remember(self, known: tuple[str, str], data: bytes) -> None:
+        self._held += len(data) - len(self._memory.pop(known, b""))
+        self._memory[known] = data
+        while self._held > self._memory_bytes:
+            self._held -= len(self._memory.popitem(last=False)[1])
+
+    def _report(
+        self,
+        notes: Notes,
+        asked: Mapping[str, tuple[Mapping[str, Any], bool]],
+        found: Mapping[str, Mapping[str, int]],
+        before: Mapping[str, bytes],
+    ) -> None:
+        """Notes, for `explain`, what this request asked of each level, and which parts of keys are new."""
+        for level, (parts, hit) in asked.items():
+            now = {"code": self.code, **parts}
+            shown = {name: [_digest(value), _short(value)] for name, value in sorted(now.items())}
+            changed = [] if hit else _changes(before.get(level), shown)
+            report = {"hit": hit, "counts": dict(found.get(level, {})), "parts": shown, "changed": changed}
+            notes.reports[self.subject, level] = msgpack.packb(report)
+
+
+def open_cache(code: str) -> Cache | None:
+    """The user's cache; None where it is switched off, or where there is no place for one."""
+    if os.environ.get(MODE, "").lower() in ("off", "0", "no"):
+        return None
+    folder = cache_folder()
+    return Cache(folder, code) if folder is not None else None
+
+
+def most_disk_bytes() -> int:
+    """Bytes that entries may have on disk."""
+    text = os.environ.get(SIZE, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else DISK_BYTES
+
+
+def evict(disk: Disk, walk: bool = False) -> None:
+    """Removes what was used longest ago, if no other process is at it. `walk`: counts the files anew first."""
+    from buildtool.cache.index import Index
+
+    with _alone(disk.folder) as mine:
+        if not mine:
+            return
+        index = Index(disk.folder)
+        if walk:
+            disk.sweep()
+            index.replace({(level, key): size for level, key, size in disk.entries()})
+        total = sum(size for _, size in index.levels().values())
+        most = most_disk_bytes()
+        if total <= most:
+            return
+        chosen = index.oldest(total - int(most * _EVICTED_TO))
+        for level, key in chosen:
+            disk.remove(level, key)
+        index.forget(chosen)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Any:
+    """Whether this process alone evicts."""
+    try:
+        import fcntl
+
+        handle = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except (ImportError, OSError):
+        yield False
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except OSError:
+        yield False
+    finally:
+        os.close(handle)
+
+
+def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[str]]:
+    """Name, old and new value of each part of a key that is not what it was; [] where nothing was asked."""
+    if before is None:
+        return []
+    old = msgpack.unpackb(before)["parts"]
+    names = sorted(old.keys() | now.keys())
+    nothing = ["", "(none)"]
+    pairs = [(name, old.get(name, nothing), now.get(name, nothing)) for name in names]
+    return [[name, was[1], is_[1]] for name, was, is_ in pairs if was[0] != is_[0]]
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(msgpack.packb(value)).hexdigest()[:16]
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."

@@ -1,0 +1,198 @@
+"""What is known of a cache's entries without looking at their files: sizes, the order of use, counts.
+
+An sqlite file beside the entries. It is written after an answer, never on its way; where it cannot be
+written, or is damaged, entries are served all the same, and it is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+NAME = "index.sqlite"
+MOST_SUBJECTS = 500  # requests of which is remembered what they asked for
+_WAIT_SECONDS = 2.0  # for another process that writes
+_TABLES = """
+create table if not exists entries (
+    level text not null, key text not null, bytes integer not null, used integer not null, at real not null,
+    primary key (level, key)) without rowid;
+create table if not exists counts (name text primary key, number integer not null) without rowid;
+create table if not exists asked (
+    subject text not null, level text not null, report blob not null, used integer not null,
+    primary key (subject, level)) without rowid;
+create table if not exists clock (now integer not null);
+"""
+
+
+@dataclass
+class Notes:
+    """What happened since the index was written last.
+
+    `sizes`: bytes of entries that were written; `uses`: entries that were read; `counts`: additions to the
+    counts; `reports`: by subject and level, what the last request about it asked for (msgpack).
+    """
+
+    sizes: dict[tuple[str, str], int] = field(default_factory=dict)
+    uses: set[tuple[str, str]] = field(default_factory=set)
+    counts: dict[str, int] = field(default_factory=dict)
+    reports: dict[tuple[str, str], bytes] = field(default_factory=dict)
+
+
+class Index:
+    """The index of the entries in `folder`; opened for each use, so that nothing stays locked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+
+    def note(self, notes: Notes) -> tuple[int, bool] | None:
+        """Writes notes down; the bytes of all entries, and whether the index was made just now.
+
+        None where it cannot be written.
+        """
+        with self._open() as found:
+            if found is None:
+                return None
+            base, fresh = found
+            now, at = _tick(base), time.time()
+            base.executemany(
+                "insert into entries values (?, ?, ?, ?, ?) "
+                "on conflict do update set bytes = excluded.bytes, used = excluded.used, at = excluded.at",
+                [(level, key, size, now, at) for (level, key), size in notes.sizes.items()],
+            )
+            base.executemany(
+                "update entries set used = ?, at = ? where level = ? and key = ?",
+                [(now, at, level, key) for level, key in sorted(notes.uses - notes.sizes.keys())],
+            )
+            base.executemany(
+                "insert into counts values (?, ?) on conflict do update set number = number + excluded.number",
+                sorted(notes.counts.items()),
+            )
+            base.executemany(
+                "insert into asked values (?, ?, ?, ?) "
+                "on conflict do update set report = excluded.report, used = excluded.used",
+                [(subject, level, report, now) for (subject, level), report in notes.reports.items()],
+            )
+            base.execute(
+                "delete from asked where subject not in (select subject from asked group by subject "
+                "order by max(used) desc limit ?)",
+                (MOST_SUBJECTS,),
+            )
+            (total,) = base.execute("select coalesce(sum(bytes), 0) from entries").fetchone()
+            base.commit()
+            return total, fresh
+        return None
+
+    def oldest(self, surplus: int) -> list[tuple[str, str]]:
+        """The entries that were not used for longest, as many as have `surplus` bytes together."""
+        chosen: list[tuple[str, str]] = []
+        with self._open() as found:
+            if found is not None:
+                rows = found[0].execute("select level, key, bytes from entries order by used, level, key")
+                for level, key, size in rows:
+                    if surplus <= 0:
+                        break
+                    chosen.append((level, key))
+                    surplus -= size
+        return chosen
+
+    def forget(self, entries: Sequence[tuple[str, str]]) -> None:
+        """Takes entries off the index."""
+        with self._open() as found:
+            if found is not None:
+                found[0].executemany("delete from entries where level = ? and key = ?", entries)
+                found[0].commit()
+
+    def replace(self, sizes: Mapping[tuple[str, str], int]) -> None:
+        """Sets the entries to those that a walk has found, old ones as old as they were."""
+        with self._open() as found:
+            if found is None:
+                return
+            base, now, at = found[0], _tick(found[0]), time.time()
+            kept = {
+                (level, key): (used, then)
+                for level, key, used, then in base.execute("select level, key, used, at from entries")
+            }
+            base.execute("delete from entries")
+            rows = [
+                (level, key, size, *kept.get((level, key), (now, at)))
+                for (level, key), size in sorted(sizes.items())
+            ]
+            base.executemany("insert or replace into entries values (?, ?, ?, ?, ?)", rows)
+            base.commit()
+
+    def levels(self) -> dict[str, tuple[int, int]]:
+        """By level: entries and bytes."""
+        with self._open() as found:
+            if found is not None:
+                rows = found[0].execute(
+                    "select level, count(*), sum(bytes) from entries group by level order by level"
+                )
+                return {level: (entries, size) for level, entries, size in rows}
+        return {}
+
+    def counts(self) -> dict[str, int]:
+        """The counts since the cache was made or cleared."""
+        with self._open() as found:
+            if found is not None:
+                return dict(found[0].execute("select name, number from counts order by name"))
+        return {}
+
+    def reports(self, subject: str) -> dict[str, bytes]:
+        """By level, what the last request about a subject asked for."""
+        with self._open() as found:
+            if found is not None:
+                rows = found[0].execute(
+                    "select level, report from asked where subject = ? order by level", (subject,)
+                )
+                return dict(rows)
+        return {}
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[tuple[sqlite3.Connection, bool] | None]:
+        """The index, and whether it is new; None where there can be none. Errors inside end the use of it."""
+        base: sqlite3.Connection | None = None
+        try:
+            fresh = not self.path.exists()
+            base = self._connected()
+        except (sqlite3.Error, OSError):
+            yield None
+            return
+        try:
+            yield base, fresh
+        except sqlite3.Error:
+            pass
+        finally:
+            base.close()
+
+    def _connected(self) -> sqlite3.Connection:
+        try:
+            return _with_tables(self.path)
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):  # locked, read-only, no space
+                raise
+            self.path.unlink(missing_ok=True)  # what lies there is no index
+            return _with_tables(self.path)
+
+
+def _with_tables(path: Path) -> sqlite3.Connection:
+    base = sqlite3.connect(path, timeout=_WAIT_SECONDS)
+    try:
+        base.execute("pragma synchronous = off")  # a lost index is made anew
+        base.executescript(_TABLES)
+    except sqlite3.Error:
+        base.close()
+        raise
+    return base
+
+
+def _tick(base: sqlite3.Connection) -> int:
+    """The next number of the clock that tells what was used last, whatever the system's clock does."""
+    row = base.execute("select max(now) from clock").fetchone()
+    now = int(row[0] or 0) + 1
+    base.execute("delete from clock")
+    base.execute("insert into clock values (?)", (now,))
+    return now

@@ -1,0 +1,66 @@
+"""Where buildtool keeps what outlives a command: its cache, and the daemon's socket, lock and log.
+
+Both folders belong to the user alone. One that is a link, that is another user's, or that others may write
+to is refused: whoever could plant files there would decide what gets built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from buildtool.errors import MachineError
+
+CACHE = "BUILDTOOL_CACHE_DIR"  # names another folder for the cache
+STATE = "BUILDTOOL_STATE_DIR"  # the same for the daemon's
+
+
+def cache_folder() -> Path | None:
+    """$BUILDTOOL_CACHE_DIR, $XDG_CACHE_HOME/buildtool/planner, or ~/.cache/…; None without a home."""
+    if named := os.environ.get(CACHE):
+        return Path(named).absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (Path(base).absolute() if base else Path.home() / ".cache") / "buildtool" / "planner"
+    except RuntimeError:
+        return None
+
+
+def state_folder() -> Path:
+    """$BUILDTOOL_STATE_DIR, $XDG_RUNTIME_DIR/buildtool, or a folder of this user in the temporary one."""
+    if named := os.environ.get(STATE):
+        return Path(named).absolute()
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    if base and Path(base).is_absolute():
+        return Path(base) / "buildtool"
+    return Path(tempfile.gettempdir()).absolute() / f"buildtool-{_user()}"
+
+
+def short_name(text: str) -> str:
+    """A name of 16 characters for any text: what is put into a socket's path, which has 104 bytes at most."""
+    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def private(folder: Path) -> Path:
+    """`folder`, made if it is not there. MachineError if it is not this user's alone."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.lstat()
+    except OSError as error:
+        raise MachineError(f"the system refuses: {error.strerror}", path=str(folder)) from None
+    if not stat.S_ISDIR(found.st_mode):
+        raise MachineError("this has to be a folder, not a link or a file", path=str(folder))
+    if found.st_uid != _user():
+        raise MachineError("this folder belongs to another user", path=str(folder))
+    if found.st_mode & 0o022:
+        raise MachineError(
+            "others may write to this folder", path=str(folder), hint=f"chmod go-w '{folder}'"
+        )
+    return folder
+
+
+def _user() -> int:
+    return os.getuid() if hasattr(os, "getuid") else 0

@@ -1,0 +1,139 @@
+"""What of planning is kept beyond a process, and under which keys: choices, refusals, fronts' figures.
+
+A key holds all that the value depends on, and no more: names, weights and quantisation of the network, the
+board's name and its toolchain have no part in it, so that a network that was trained again, or a board with
+another compiler, finds what is there. A refusal names operators, so the names are in its key.
+
+Every plan that comes from bytes passes `Plan.check` before it is used.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+
+from buildtool.errors import PlanError, from_data, to_data
+from buildtool.graph.digest import topology_digest
+from buildtool.plan.types import Plan
+from buildtool.session import Level
+from buildtool.target.digest import planning_digest
+
+if TYPE_CHECKING:
+    from buildtool.graph.types import Graph
+    from buildtool.service.pipeline.prepare import Prepared
+
+_SCHEMA = 1  # of what is in the payloads
+_MOST_REFUSALS = 256
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The plan that was chosen: for the order of operators with this `index` in `Prepared.graphs`.
+
+    `factor`: see `fronts.plan_factor`.
+    """
+
+    index: int
+    plan: Plan
+    factor: float
+
+
+def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
+    """The choice that is kept, or that `make` makes; PlanError, kept as well, where it raises that."""
+    session, known = prepared.session, parts(prepared)
+    level = Level("plans", _packed_if_it_fits(prepared), lambda data: _checked(data, prepared))
+    found = session.kept(level, known)
+    if found is not None:
+        return found
+    named = {**known, "names": names_digest(prepared.graphs[0]), "board": prepared.target.board.name}
+    told = session.kept(_REFUSALS, named)
+    if told is not None:
+        raise from_data(told).at(path=prepared.path)
+    try:
+        found = make()
+    except PlanError as error:
+        path = "" if error.path == prepared.path else error.path
+        session.hold(_REFUSALS, named, {**to_data(error), "path": path}, _MOST_REFUSALS)
+        raise
+    session.hold(level, known, found)
+    return found
+
+
+def parts(prepared: Prepared) -> dict[str, Any]:
+    """What a plan or a front of this problem depends on, by name."""
+    from buildtool.target import catalogue
+
+    target, options = prepared.target, prepared.options
+    graph = prepared.graphs[0]
+    kernels = catalogue.select_all(target, graph)
+    return {
+        "schema": _SCHEMA,
+        "topology": [topology_digest(one) for one in prepared.graphs],
+        "target": planning_digest(target),
+        "kernels": [kernel.name if kernel else "" for kernel in kernels],
+        "most_ram": prepared.ram,  # the option's and the board's
+        **{f.name: _plain(getattr(options, f.name)) for f in dataclasses.fields(options)},
+    }
+
+
+def names_digest(graph: Graph) -> str:
+    """Of all that a message may call a network's operators and tensors."""
+    digest = hashlib.sha256()
+    for tensor in graph.tensors:
+        digest.update(tensor.name.encode(errors="surrogateescape") + b"\0")
+    for op in graph.ops:
+        digest.update(op.place.encode(errors="surrogateescape") + b"\0")
+    return digest.hexdigest()
+
+
+def _plain(value: object) -> object:
+    return value if value is None or isinstance(value, bool | int | float) else str(value)
+
+
+# ---- payloads ----------------------------------------------------------------------------------------
+
+
+def _packed_if_it_fits(prepared: Prepared) -> Callable[[Choice], bytes]:
+    """A plan that is too large for the board is not checked, and so not kept beyond the session."""
+
+    def packed(found: Choice) -> bytes:
+        from buildtool.plan.codec import to_bytes
+
+        if found.plan.arena_bytes > prepared.available:
+            return b""
+        data: bytes = msgpack.packb([found.index, found.factor, to_bytes(found.plan)])
+        return data
+
+    return packed
+
+
+def _checked(data: bytes, prepared: Prepared) -> Choice:
+    """The choice in `data`, its plan checked; an exception for anything else."""
+    from buildtool.plan.check.check import check
+    from buildtool.plan.codec import from_bytes
+
+    index, factor, plan_bytes = msgpack.unpackb(data)
+    if type(index) is not int or not 0 <= index < len(prepared.graphs):
+        raise ValueError("no such order of operators")
+    if not isinstance(factor, float) or not factor >= 1.0 or not isinstance(plan_bytes, bytes):
+        raise ValueError("not a choice")
+    plan = from_bytes(plan_bytes)
+    check(plan, prepared.graphs[index], prepared.target)
+    if prepared.ram is not None and plan.arena_bytes > prepared.ram:
+        raise ValueError("a plan over the limit")
+    return Choice(index, plan, factor)
+
+
+def _refusal(data: bytes) -> Mapping[str, Any]:
+    found = msgpack.unpackb(data)
+    if not isinstance(found, dict) or found.get("code") != PlanError.code:
+        raise ValueError("not a refusal")
+    return found
+
+
+_REFUSALS: Level[Mapping[str, Any]] = Level("refusals", msgpack.packb, _refusal)
