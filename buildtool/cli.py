@@ -170,15 +170,31 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
 
 def _ask(args: argparse.Namespace, kind: str = "") -> Any:
     """The service's answer to the request that the arguments make (of another `kind`)."""
+    from buildtool.client import door
     from buildtool.client.files import Located
-    from buildtool.service import handle
 
     request = arguments.request(args)
     located = Located(request | ({"kind": kind} if kind else {}))
+    use = _cache_use(args)
+    who = door.mode(args.daemon) if hasattr(args, "daemon") else door.Mode.OFF
+
+    def here(request: Mapping[str, Any]) -> dict[str, Any]:
+        from buildtool.service import answered, kept_session
+
+        return answered(request, kept_session(), use)
+
     try:
-        return handle(located.request)
+        return door.ask(located.request, here, mode=who, cache=use)
     except BuildtoolError as error:
         raise located.restored(error) from None
+
+
+def _cache_use(args: argparse.Namespace) -> str:
+    """What is done with the cache; UsageError for both of its options at once."""
+    off, renew = getattr(args, "no_cache", False), getattr(args, "recache", False)
+    if off and renew:
+        raise UsageError("--no-cache and --recache exclude each other", hint="leave one of them out")
+    return "off" if off else "renew" if renew else "on"
 
 
 # ---- the command ---------------------------------------------------------------------------------

@@ -14,8 +14,10 @@ from pathlib import Path
 
 from buildtool.errors import MachineError
 
+MODE = "BUILDTOOL_CACHE"  # off: nothing is kept
 CACHE = "BUILDTOOL_CACHE_DIR"  # names another folder for the cache
 STATE = "BUILDTOOL_STATE_DIR"  # the same for the daemon's
+MOST_SOCKET_PATH = 100  # bytes; systems allow 104 to 108
 
 
 def cache_folder() -> Path | None:
@@ -37,6 +39,15 @@ def state_folder() -> Path:
     if base and Path(base).is_absolute():
         return Path(base) / "buildtool"
     return Path(tempfile.gettempdir()).absolute() / f"buildtool-{_user()}"
+
+
+def socket_path(name: str) -> Path:
+    """Where the socket of the daemon `name` is: in the state folder, unless the path would be too long."""
+    path = state_folder() / f"{name}.sock"
+    if len(os.fsencode(path)) <= MOST_SOCKET_PATH:
+        return path
+    folder = Path("/tmp" if os.name == "posix" else tempfile.gettempdir()) / f"buildtool-{_user()}"
+    return folder / f"{short_name(str(path))}.sock"
 
 
 def short_name(text: str) -> str:

@@ -53,12 +53,26 @@ class Level(Generic[T]):
 
 
 class Session:
-    """Values by kind and key; of each kind the ones used last are kept, and some by a `keeper` as well."""
+    """Values by kind and key; of each kind the ones used last are kept, and some by a `keeper` as well.
 
-    def __init__(self, most_entries: int = MOST_ENTRIES, keeper: Keeper | None = None) -> None:
+    `progress` hears, in a few words, of steps that may take a while.
+    """
+
+    def __init__(
+        self,
+        most_entries: int = MOST_ENTRIES,
+        keeper: Keeper | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> None:
         self._most = most_entries
         self._kinds: dict[str, OrderedDict[Hashable, Any]] = {}
         self.keeper = keeper
+        self._progress = progress
+
+    def tell(self, text: str) -> None:
+        """Says what begins now, to whoever listens."""
+        if self._progress is not None:
+            self._progress(text)
 
     def remember(self, kind: str, key: Hashable, make: Callable[[], T], most_entries: int = 0) -> T:
         """The value kept under `kind` and `key`; made, and kept, where there is none.

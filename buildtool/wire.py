@@ -1,7 +1,8 @@
 """Frames between a client and the service: four bytes of length (little-endian), then msgpack.
 
-A request frame is {"protocol": 1, "request": {...}}, its answer {"protocol": 1, "answer": {...}} or
-{"protocol": 1, "error": {...}} with what `errors.to_data` gives. Imports the standard library and
+Every frame is a map with `protocol` and one key that says what it is. To the service: `hello`, `request`
+(with `cache`: on, off or renew) and `control`. From it: `hello`, any number of `beat` (it is at work),
+`progress` and `log`, then one `answer`, or one `error` with what `errors.to_data` gives. Imports the standard library and
 msgpack only: the client's start-up time is every build's.
 """
 
@@ -24,12 +25,17 @@ _LENGTH = struct.Struct("<I")
 def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
     """Writes one frame and flushes. ToolError when the message is over FRAME_LIMIT."""
     # a file's name need not be UTF-8
+    stream.write(packed(message))
+    stream.flush()
+
+
+def packed(message: Mapping[str, Any]) -> bytes:
+    """The bytes of one frame. ToolError when the message is over FRAME_LIMIT."""
+    # a file's name need not be UTF-8
     payload = msgpack.packb(message, use_bin_type=True, unicode_errors="surrogateescape")
     if len(payload) > FRAME_LIMIT:
         raise ToolError(f"a message of {len(payload):,} bytes exceeds the limit of {FRAME_LIMIT:,}")
-    stream.write(_LENGTH.pack(len(payload)))
-    stream.write(payload)
-    stream.flush()
+    return _LENGTH.pack(len(payload)) + bytes(payload)
 
 
 def receive(stream: IO[bytes]) -> dict[str, Any] | None:
@@ -45,9 +51,43 @@ def receive(stream: IO[bytes]) -> dict[str, Any] | None:
     payload = _read(stream, length)
     if len(payload) < length:
         raise ToolError("the stream ended within a frame")
+    return _message(payload)
+
+
+class Decoder:
+    """Frames out of bytes as they arrive. `most`: bytes of a frame; a longer one is refused by its length."""
+
+    def __init__(self, most: int = FRAME_LIMIT) -> None:
+        self._most = most
+        self._buffer = bytearray()
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether a frame has begun and not ended."""
+        return bool(self._buffer)
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        """The messages that end in `data`. ToolError for anything but a frame."""
+        self._buffer += data
+        found = []
+        while len(self._buffer) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._buffer)
+            if length > self._most:
+                raise ToolError(f"a frame of {length:,} bytes exceeds the limit of {self._most:,}")
+            end = _LENGTH.size + length
+            if len(self._buffer) < end:
+                break
+            payload = bytes(self._buffer[_LENGTH.size : end])
+            del self._buffer[:end]
+            found.append(_message(payload))
+        return found
+
+
+def _message(payload: bytes) -> dict[str, Any]:
+    """The message in a frame; ToolError where there is none of this protocol."""
     try:
         message = msgpack.unpackb(payload, raw=False, strict_map_key=False, unicode_errors="surrogateescape")
-    except (ValueError, msgpack.exceptions.UnpackException) as error:
+    except Exception as error:  # msgpack raises a dozen kinds, RecursionError among them
         raise ToolError(f"a frame is not msgpack: {error}") from None
     if not isinstance(message, dict):
         raise ToolError("a frame does not hold a message")

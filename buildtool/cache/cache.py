@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import msgpack
 
 from buildtool.cache.disk import Disk
-from buildtool.folders import cache_folder
+from buildtool.folders import MODE, cache_folder
 
 if TYPE_CHECKING:
     from buildtool.cache.index import Notes
 
-MODE = "BUILDTOOL_CACHE"  # off: nothing is read or written
+
 SIZE = "BUILDTOOL_CACHE_BYTES"  # another bound on the bytes on disk
 DISK_BYTES = 512 << 20
 MEMORY_BYTES = 64 << 20

@@ -51,6 +51,16 @@ class Command:
 
 
 _JSON = Own(("--json",), "Prints the answer as JSON, and nothing else.")
+_DAEMON = Own(
+    ("--daemon",),
+    "Who plans: the daemon (auto: started where none runs; require: or an error), or this process (off). "
+    "(default: $BUILDTOOL_DAEMON, else auto; off where $CI is set)",
+    "MODE",
+    choices=("auto", "off", "require"),
+)
+_NO_CACHE = Own(("--no-cache",), "Plans anew, and keeps nothing of it.")
+_RECACHE = Own(("--recache",), "Plans anew, and keeps that instead of what was kept.")
+_KEEPING = ("analyze", "plan", "front", "build", "validate", "profile")  # commands that plan
 
 
 def _out(metavar: str, sentence: str, required: bool = False) -> Own:
@@ -193,7 +203,8 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
             if option.group not in groups:
                 groups[option.group] = sub.add_argument_group(_TITLES[option.group])
             _add(groups[option.group], option, required=_is_required(command, option))
-        for own in (*command.own, _JSON):
+        keeping = (_DAEMON, _NO_CACHE, _RECACHE) if command.name in _KEEPING else ()
+        for own in (*command.own, *keeping, _JSON):
             _add_own(sub, own)
     return parser, commands.choices
 

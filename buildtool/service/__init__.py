@@ -1,4 +1,8 @@
-"""Answers requests: `handle(request) -> answer`, with plain values both ways."""
+"""Answers requests: `handle(request) -> answer`, with plain values both ways.
+
+Three fronts stand before it: the caller's own process (the command line and the client's child), the daemon,
+and the worker of a build system. Their answers are equal.
+"""
 
 from __future__ import annotations
 
@@ -18,3 +22,38 @@ def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[s
     from buildtool.service.requests import parse
 
     return answer(parse(request), session or Session())
+
+
+def kept_session() -> Session:
+    """A session that also finds what earlier processes of this user have kept."""
+    from buildtool.cache.cache import open_cache
+    from buildtool.identity import code_digest
+
+    return Session(keeper=open_cache(code_digest()))
+
+
+def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> dict[str, Any]:
+    """As `handle`, with the cache on, off, or renewed; what is to be kept is written down at the end."""
+    from buildtool.cache.cache import Cache, Use
+
+    keeper = session.keeper
+    if not isinstance(keeper, Cache):
+        return handle(request, session)
+    keeper.begin(subject(request), Use(use))
+    if use != Use.ON:
+        session.forget()
+    session.keeper = None if use == Use.OFF else keeper
+    try:
+        return handle(request, session)
+    finally:
+        session.keeper = keeper
+        keeper.flush()
+
+
+def subject(request: Mapping[str, Any]) -> str:
+    """What a request is about, in words: under which `cache explain` finds it."""
+
+    def named(value: Any) -> str:
+        return str(value.get("path") or value.get("name")) if isinstance(value, Mapping) else str(value)
+
+    return f"{request.get('kind')} {named(request.get('model'))} on {named(request.get('board'))}"

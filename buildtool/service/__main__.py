@@ -12,13 +12,14 @@ from buildtool.session import Session
 
 
 def _respond(message: dict[str, Any], session: Session) -> dict[str, Any]:
-    from buildtool.service import handle
+    from buildtool.service import answered
 
     try:
         request = message.get("request")
         if not isinstance(request, dict):
             raise ToolError("a message holds no request")
-        return {"protocol": wire.PROTOCOL, "answer": handle(request, session)}
+        answer = answered(request, session, str(message.get("cache", "on")))
+        return {"protocol": wire.PROTOCOL, "answer": answer}
     except Exception as error:
         told = from_exception(error)
         if isinstance(told, InternalError):
@@ -29,10 +30,12 @@ def _respond(message: dict[str, Any], session: Session) -> dict[str, Any]:
 
 def main() -> int:
     """Answers frames from standard input on standard output; 0 at its end, 1 for a broken frame."""
+    from buildtool.service import kept_session
+
     # Whatever a library prints must not get between the frames.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    session = Session()  # of the process: one client asks about one project
+    session = kept_session()  # of the process: one client asks about one project
     try:
         while (message := wire.receive(sys.stdin.buffer)) is not None:
             wire.send(replies, _respond(message, session))

@@ -1,0 +1,197 @@
+"""A request to the daemon: found, or started; asked; given up when it is dead or says nothing.
+
+The daemon makes things faster, never different. Whatever goes wrong here is an `AbsentError`, and the caller
+answers the request in another way, unless a daemon is required.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from buildtool import __version__, wire
+from buildtool.client import endpoint as places
+from buildtool.client.endpoint import Endpoint
+from buildtool.errors import BuildtoolError, MachineError, ToolError
+from buildtool.identity import home
+
+CONNECT_SECONDS = 1.0
+HELLO_SECONDS = 2.0
+SILENCE_SECONDS = 5.0  # a daemon that is at work says so twice a second
+START_SECONDS = 10.0
+NO_DAEMONS = "this system has no daemons: they need locks and local sockets"
+_CHUNK = 1 << 18
+
+Listener = Callable[[Mapping[str, Any]], None]  # hears of progress and logs while a request runs
+
+
+class AbsentError(Exception):
+    """There is no daemon that answers; `args[0]` says why."""
+
+
+class Link:
+    """A connection to a daemon that has said hello."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._decoder = wire.Decoder()
+        self._waiting: list[dict[str, Any]] = []
+        self.hello: dict[str, Any] = {}
+
+    def greet(self) -> Link:
+        """Says hello; AbsentError unless a daemon of this version does so, too."""
+        self._send({"hello": {"version": __version__}})
+        self.hello = self._receive(HELLO_SECONDS).get("hello") or {}
+        if self.hello.get("version") != __version__:
+            raise AbsentError("the daemon is of another version")
+        return self
+
+    def control(self, word: str, seconds: float = SILENCE_SECONDS) -> dict[str, Any]:
+        """What the daemon says to a word of control, such as "status"."""
+        self._send({"control": word})
+        found = self._receive(seconds).get("control")
+        return found if isinstance(found, dict) else {}
+
+    def request(self, request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
+        """The final message to a request. AbsentError when the daemon ends, or is silent for too long."""
+        self._send({"request": dict(request), "cache": cache, "environment": _environment(request)})
+        while True:
+            message = self._receive(SILENCE_SECONDS)
+            if "answer" in message or "error" in message:
+                return message
+            if listen is not None:
+                listen(message)
+
+    def close(self) -> None:
+        """Hangs up; a daemon that is at work on a request of nobody else's ends that work."""
+        self._socket.close()
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        try:
+            self._socket.settimeout(SILENCE_SECONDS)
+            self._socket.sendall(wire.packed({"protocol": wire.PROTOCOL, **message}))
+        except OSError as error:
+            raise AbsentError(f"the daemon cannot be reached: {error}") from None
+
+    def _receive(self, seconds: float) -> dict[str, Any]:
+        while not self._waiting:
+            try:
+                self._socket.settimeout(seconds)
+                data = self._socket.recv(_CHUNK)
+            except TimeoutError:
+                raise AbsentError(f"the daemon said nothing for {seconds:.0f} seconds") from None
+            except OSError as error:
+                raise AbsentError(f"the daemon cannot be reached: {error}") from None
+            if not data:
+                raise AbsentError("the daemon ended while it was asked")
+            try:
+                self._waiting += self._decoder.feed(data)
+            except ToolError as error:
+                raise AbsentError(f"the daemon sent what cannot be read: {error.text}") from None
+        return self._waiting.pop(0)
+
+
+def _environment(request: Mapping[str, Any]) -> dict[str, str]:
+    """What the answer may depend on of the caller's environment: the tools that it finds."""
+    return dict(os.environ) if request.get("kind") in TOOLS else {}
+
+
+PURE = frozenset({"plan", "front", "emit", "arena", "tflm", "zoo", "ops", "boards"})
+TOOLS = frozenset({"analyze", "describe"})  # they look for compilers as well
+SERVED = PURE | TOOLS  # what builds and runs firmware belongs to the caller's own processes
+
+
+def ask(
+    request: Mapping[str, Any], cache: str = "on", *, start: bool = True, listen: Listener | None = None
+) -> dict[str, Any]:
+    """The daemon's answer; BuildtoolError where it answers with that, AbsentError where it does not answer."""
+    link = reach(start=start)
+    try:
+        message = link.request(request, cache, listen)
+    finally:
+        link.close()
+    if "error" in message:
+        raise wire.to_error(message["error"])
+    answer = message["answer"]
+    if not isinstance(answer, dict):
+        raise AbsentError("the daemon sent a malformed answer")
+    return answer
+
+
+def reach(at: Endpoint | None = None, *, start: bool) -> Link:
+    """A connection to the daemon. AbsentError where there is none, and none is (or can be) started."""
+    if places.fcntl is None or not hasattr(socket, "AF_UNIX"):
+        raise AbsentError(NO_DAEMONS)
+    try:
+        found = (at or places.endpoint()).prepared() if start else at or places.endpoint()
+        connection = found.connect(CONNECT_SECONDS)
+        if connection is None and start:
+            connection = _started(found)
+    except (MachineError, OSError) as error:
+        told = error.text if isinstance(error, BuildtoolError) else str(error)
+        raise AbsentError(f"no daemon can be started: {told}") from None
+    if connection is None:
+        raise AbsentError("no daemon is running")
+    link = Link(connection)
+    try:
+        return link.greet()
+    except BaseException:
+        link.close()
+        raise
+
+
+def _started(at: Endpoint) -> socket.socket | None:
+    """A connection to a daemon that was started here, or by another client at the same time."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        with places.locked(at.starting, wait=False) as mine:
+            if mine is None:
+                time.sleep(0.02)
+            elif (connection := at.connect(CONNECT_SECONDS)) is None:
+                _spawn(at, deadline)
+        connection = connection if mine is not None and connection else at.connect(CONNECT_SECONDS)
+        if connection is not None:
+            return connection
+    raise AbsentError(f"the daemon was not there after {START_SECONDS:.0f} seconds")
+
+
+def _spawn(at: Endpoint, deadline: float) -> None:
+    """Starts a daemon and waits until it listens. AbsentError, with its last words, if it ended instead."""
+    read, write = os.pipe()
+    try:
+        log = os.open(at.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
+        try:
+            paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "buildtool.service.daemon", at.name, str(write)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+                pass_fds=[write],
+                start_new_session=True,
+            )
+        finally:
+            os.close(log)
+            os.close(write)
+        _wait(read, deadline)
+    finally:
+        os.close(read)
+    if child.poll() not in (None, 0):
+        raise AbsentError(f"the daemon ended at its start; its last words:\n{at.last_words()}")
+
+
+def _wait(ready: int, deadline: float) -> None:
+    """Until the pipe says a byte, or is closed at the other end."""
+    import select
+
+    with contextlib.suppress(OSError):
+        if select.select([ready], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            os.read(ready, 1)

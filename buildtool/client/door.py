@@ -1,0 +1,71 @@
+"""The door to the service: a request goes to the daemon, or is answered here; the answer is the same.
+
+    auto        the daemon, which is started where none runs; where that fails, here
+    off         here
+    require     the daemon, or an error
+
+The default is $BUILDTOOL_DAEMON, else `auto`; `off` where $CI says that nobody will ask again.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from buildtool.client import daemon
+from buildtool.errors import ToolError, UsageError, did_you_mean
+
+MODE = "BUILDTOOL_DAEMON"
+
+
+class Mode(enum.StrEnum):
+    """Who answers."""
+
+    AUTO = "auto"
+    OFF = "off"
+    REQUIRE = "require"
+
+
+def mode(given: str | None = None) -> Mode:
+    """The mode that was `given`, or the environment's; UsageError for a word that is none."""
+    text = given or os.environ.get(MODE, "")
+    if not text:
+        in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false", "no")
+        return Mode.OFF if in_ci else Mode.AUTO
+    try:
+        return Mode(text.lower())
+    except ValueError:
+        where = "" if given else f" in ${MODE}"
+        raise UsageError(
+            f"unknown mode '{text}'{where}", option="daemon", hint=did_you_mean(text, list(Mode))
+        ) from None
+
+
+def ask(
+    request: Mapping[str, Any],
+    here: Callable[[Mapping[str, Any]], dict[str, Any]],
+    *,
+    mode: Mode,
+    cache: str = "on",
+    listen: daemon.Listener | None = None,
+) -> dict[str, Any]:
+    """The answer to a request whose paths are absolute; `here` answers it without a daemon.
+
+    ToolError where a daemon is required and none answers.
+    """
+    if mode is Mode.OFF or request.get("kind") not in daemon.SERVED:
+        return here(request)
+    try:
+        return daemon.ask(request, cache, listen=listen)
+    except daemon.AbsentError as error:
+        if mode is Mode.REQUIRE:
+            raise ToolError(f"the planner daemon does not answer: {error.args[0]}", hint=_HINT) from None
+        if error.args[0] != daemon.NO_DAEMONS:
+            print(f"note: this is planned without the daemon: {error.args[0]}", file=sys.stderr, flush=True)
+        return here(request)
+
+
+_HINT = "'buildtool daemon status' and 'buildtool daemon logs' tell more"

@@ -1,0 +1,166 @@
+"""Where this user's daemon is: its name, its files, and whether it is alive.
+
+A daemon's name stands for what its answers depend on beside requests: protocol and version, the Python that
+runs it, and buildtool's own code. It has no part of a board, a network, or the folder that a build runs in,
+so that one daemon serves them all; and whoever has edited buildtool gets another one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from buildtool import __version__, wire
+from buildtool.errors import MachineError
+from buildtool.folders import MODE, cache_folder, private, short_name, socket_path, state_folder
+from buildtool.identity import code_digest, home
+
+try:
+    import fcntl
+except ImportError:  # a system that has no such locks
+    fcntl = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """The files of the daemon called `name` in `folder`."""
+
+    name: str
+    folder: Path
+
+    @cached_property
+    def socket(self) -> Path:
+        """Its socket; the folder may be another one, where the path would be too long."""
+        return socket_path(self.name)
+
+    @property
+    def lock(self) -> Path:
+        """Locked for as long as it lives."""
+        return self.folder / f"{self.name}.lock"
+
+    @property
+    def starting(self) -> Path:
+        """Locked by the client that starts it."""
+        return self.folder / f"{self.name}.start"
+
+    @property
+    def log(self) -> Path:
+        """What it says."""
+        return self.folder / f"{self.name}.log"
+
+    @property
+    def record(self) -> Path:
+        """What it is, and why it ended last, as JSON."""
+        return self.folder / f"{self.name}.json"
+
+    def prepared(self) -> Endpoint:
+        """Itself, its folders made. MachineError where they are not this user's alone."""
+        private(self.folder)
+        private(self.socket.parent)
+        return self
+
+    def is_alive(self) -> bool:
+        """Whether a process holds the lock."""
+        if fcntl is None:
+            return False
+        try:
+            handle = os.open(self.lock, os.O_RDWR)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(handle)
+        return False
+
+    def said(self) -> dict[str, Any]:
+        """What its record says; {} where there is none."""
+        try:
+            found = json.loads(self.record.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def last_words(self, lines: int = 12) -> str:
+        """The end of its log."""
+        try:
+            text = self.log.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def connect(self, seconds: float) -> socket.socket | None:
+        """A connection to it; None where nobody of this user listens."""
+        found = socket.socket(socket.AF_UNIX)
+        found.settimeout(seconds)
+        try:
+            found.connect(str(self.socket))
+            if peer(found) in (None, os.getuid()):
+                return found
+        except OSError:
+            pass
+        found.close()
+        return None
+
+
+def endpoint() -> Endpoint:
+    """That of the daemon for this code, this Python and this user."""
+    cache = os.environ.get(MODE, ""), str(cache_folder())
+    identity = "\0".join((str(wire.PROTOCOL), __version__, sys.executable, home(), code_digest(), *cache))
+    return Endpoint(short_name(identity), state_folder())
+
+
+def every() -> list[Endpoint]:
+    """All daemons that left a record in the state folder, this code's or another's."""
+    with contextlib.suppress(OSError, MachineError):
+        folder = private(state_folder())
+        return [Endpoint(path.stem, folder) for path in sorted(folder.glob("*.json"))]
+    return []
+
+
+def peer(connection: socket.socket) -> int | None:
+    """The user at the other end; None where the system does not say."""
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
+        return None
+    return int(struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, option, 12))[1])
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, wait: bool) -> Iterator[int | None]:
+    """Holds a file's lock; None where another process has it, or there are no locks."""
+    if fcntl is None:
+        yield None
+        return
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield None
+            return
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def process_start(pid: int) -> str:
+    """When a process began, as Linux counts it, so that its number is not taken for another's; "" elsewhere."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return fields[19]
+    except (OSError, IndexError):
+        return ""

@@ -1,0 +1,54 @@
+"""Requests at work. Equal ones are computed once; one that nobody waits for any more is given up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from buildtool.client.daemon import PURE
+
+if TYPE_CHECKING:
+    from buildtool.service.daemon.connection import Connection
+    from buildtool.service.daemon.pool import Worker
+
+
+@dataclass(eq=False)
+class Job:
+    """A request; `waiting`: whoever asked for it, nobody where it is prepared in the background."""
+
+    key: str
+    request: Mapping[str, Any]
+    environment: Mapping[str, str]
+    cache: str
+    waiting: list[Connection] = field(default_factory=list)
+    worker: Worker | None = None
+    background: bool = False
+    begun: float = field(default_factory=time.monotonic)
+    doing: str = "waiting for a free process"
+
+    @property
+    def about(self) -> str:
+        """The network and the board, by which a worker is chosen that knows them."""
+        return f"{_named(self.request.get('model'))} on {_named(self.request.get('board'))}"
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the answer depends on files alone, each of which the request gives a digest of or it names."""
+        return self.request.get("kind") in PURE and not self.request.get("cmsis_nn") and self.cache == "on"
+
+    def message(self) -> dict[str, Any]:
+        """What its worker is told."""
+        return {
+            "request": self.request,
+            "environment": self.environment,
+            "cache": self.cache,
+        }
+
+
+def _named(value: Any) -> str:
+    """How a request names a file, a network of the zoo or a board."""
+    if isinstance(value, Mapping):
+        return str(value.get("path") or value.get("name"))
+    return str(value)

@@ -1,0 +1,126 @@
+"""Answers by request, as long as the files behind them are what they were."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+MOST_BYTES = 64 << 20
+_RACY_SECONDS = 2.0  # a file this young may be written again within one tick of its time
+
+Stamp = tuple[int, int, int, int]  # size, time (ns), node, change time (ns) of a file
+
+
+def request_key(request: Mapping[str, Any], environment: Mapping[str, str], cache: str) -> str:
+    """Stands for all that a request says."""
+    data = msgpack.packb(
+        [_sorted(request), sorted(environment.items()), cache],
+        use_bin_type=True,
+        unicode_errors="surrogateescape",
+    )
+    return hashlib.sha256(data).hexdigest()
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return [[str(key), _sorted(item)] for key, item in sorted(value.items(), key=lambda kv: str(kv[0]))]
+    if isinstance(value, list | tuple):
+        return [_sorted(item) for item in value]
+    return value
+
+
+class Digests:
+    """SHA-256 (hex) of files' contents, read again where size or time changed or is too young to tell."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[Stamp, str]] = OrderedDict()
+
+    def of(self, path: str) -> str:
+        """That of a file; "" of one that cannot be read."""
+        try:
+            stamp = _stamp(path)
+            known = self._known.get(path)
+            if known is not None and known[0] == stamp:
+                return known[1]
+            digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+            if stamp != _stamp(path):
+                return ""
+        except (OSError, ValueError):
+            return ""
+        if _is_settled(stamp):
+            self._known[path] = (stamp, digest)
+            while len(self._known) > 1024:
+                self._known.popitem(last=False)
+        return digest
+
+
+def _is_settled(stamp: Stamp) -> bool:
+    import time
+
+    return time.time() - stamp[1] / 1e9 > _RACY_SECONDS
+
+
+def _stamp(path: str) -> Stamp:
+    found = os.stat(path)  # noqa: PTH116 - of text that may be no path
+    return found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An answer's frame, and path and digest of each file it depends on that its request gives no digest of."""
+
+    frame: bytes
+    inputs: tuple[tuple[str, str], ...]
+
+
+class Answers:
+    """Answers of requests whose digests say all; the ones used last are kept, within some bytes."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._most, self._held = most_bytes, 0
+        self._digests = Digests()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    @property
+    def bytes(self) -> int:
+        """What is held."""
+        return self._held
+
+    def get(self, key: str) -> bytes | None:
+        """The frame for a request; None where none is known, or a file behind it changed."""
+        known = self._kept.get(key)
+        if known is None:
+            return None
+        if any(self._digests.of(path) != digest for path, digest in known.inputs):
+            self._drop(key)
+            return None
+        self._kept.move_to_end(key)
+        return known.frame
+
+    def put(self, key: str, kept: Kept) -> None:
+        """Keeps an answer."""
+        self._drop(key)
+        self._kept[key] = kept
+        self._held += len(kept.frame)
+        while self._held > self._most:
+            self._drop(next(iter(self._kept)))
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self._kept.clear()
+        self._held = 0
+
+    def _drop(self, key: str) -> None:
+        known = self._kept.pop(key, None)
+        if known is not None:
+            self._held -= len(known.frame)

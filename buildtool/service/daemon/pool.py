@@ -1,0 +1,126 @@
+"""Child processes that plan: one for each request at work, each with what it remembers of its networks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool import wire
+
+MOST_WORKERS = max(2, os.cpu_count() or 1)
+IDLE_SECONDS = 300.0  # after which a worker that is not the last one ends
+_CHUNK = 1 << 18
+
+
+class Worker:
+    """A child; `about`: the network and board that it planned last; `job`: the key of its request."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "buildtool.service.daemon.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # so that its own children end with it
+        )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        os.set_blocking(self.stdin.fileno(), False)
+        os.set_blocking(self.stdout.fileno(), False)
+        self._decoder = wire.Decoder()
+        self._out = bytearray()
+        self.about = ""
+        self.job: str | None = None
+        self.ready = False
+        self.rss = 0  # bytes, as it said last
+        self.since = time.monotonic()  # that it is at work, or idle
+        self.doing = "starting"
+        self.wakes: tuple[str, ...] = ()
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self.process.pid
+
+    @property
+    def wants_to_write(self) -> bool:
+        """Whether bytes are waiting for its standard input."""
+        return bool(self._out)
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Sends it a message, as soon as it reads."""
+        self._out += wire.packed({"protocol": wire.PROTOCOL, **message})
+        self.write()
+
+    def write(self) -> None:
+        """Writes what its pipe takes now; a child that ended is noticed where it is read."""
+        with contextlib.suppress(BlockingIOError, OSError):
+            while self._out:
+                sent = os.write(self.stdin.fileno(), memoryview(self._out)[:_CHUNK].tobytes())
+                del self._out[:sent]
+
+    def read(self) -> list[dict[str, Any]] | None:
+        """The messages that it has sent; None where it ended. ToolError for what is no message."""
+        try:
+            data = os.read(self.stdout.fileno(), _CHUNK)
+        except BlockingIOError:
+            return []
+        except OSError:
+            return None
+        return self._decoder.feed(data) if data else None
+
+    def end(self) -> int:
+        """Kills it and all it has started; its exit status."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.pid, signal.SIGKILL)
+        for pipe in (self.stdin, self.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        return self.process.wait()
+
+
+class Pool:
+    """The workers, at most so many at work for clients at once."""
+
+    def __init__(self, most: int = MOST_WORKERS) -> None:
+        self.most = most
+        self.workers: list[Worker] = []
+        self.started = 0
+
+    def free(self, about: str) -> Worker | None:
+        """One that can take a request about a network: the one that knows it, an idle one, or a new one."""
+        idle = [worker for worker in self.workers if worker.job is None]
+        known = [worker for worker in idle if worker.about == about]
+        fresh = [worker for worker in idle if not worker.about]
+        if known or fresh:
+            return (known or fresh)[0]
+        if len(self.workers) < self.most:
+            return self.add()
+        return min(idle, key=lambda worker: worker.since, default=None)
+
+    def add(self) -> Worker:
+        """A new one."""
+        self.workers.append(Worker())
+        self.started += 1
+        return self.workers[-1]
+
+    def remove(self, worker: Worker) -> int:
+        """Ends one; its exit status."""
+        if worker in self.workers:
+            self.workers.remove(worker)
+        return worker.end()
+
+    def tired(self, now: float) -> list[Worker]:
+        """Idle ones that nobody has asked for long; one always stays."""
+        idle = [w for w in self.workers if w.job is None and now - w.since > IDLE_SECONDS]
+        return idle[: max(0, len(self.workers) - 1)]
+
+    @property
+    def rss(self) -> int:
+        """Bytes of memory of all of them, as they said last."""
+        return sum(worker.rss for worker in self.workers)
