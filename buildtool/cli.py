@@ -159,9 +159,48 @@ def arena(args: argparse.Namespace) -> Result:
     return {**answer, "files": written}, report.text(answer), 0 if solved else 1
 
 
+def watch(args: argparse.Namespace) -> Result:
+    """Plans on every save; what it shows is printed as it comes."""
+    from buildtool import watch as watching
+
+    status = watching.watch(lambda: _ask(args), lambda: _inputs(args), as_json=args.json, once=args.once)
+    return {}, "", status
+
+
+def daemon(args: argparse.Namespace) -> Result:
+    """The planner's daemon."""
+    from buildtool import upkeep
+
+    return upkeep.daemon_command(args.action, every=args.all)
+
+
+def cache(args: argparse.Namespace) -> Result:
+    """What is kept of earlier plans."""
+    from buildtool import upkeep
+
+    if args.words and args.action != "explain":
+        raise UsageError(f"words have no effect on 'cache {args.action}'", hint="leave them out")
+    return upkeep.cache_command(args.action, args.words)
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
     command.__name__: command
-    for command in (analyze, plan, front, build, sizes, validate, profile, ops, boards, zoo, arena)
+    for command in (
+        analyze,
+        plan,
+        front,
+        build,
+        sizes,
+        validate,
+        profile,
+        ops,
+        boards,
+        zoo,
+        arena,
+        watch,
+        daemon,
+        cache,
+    )
 }
 
 
@@ -189,6 +228,26 @@ def _ask(args: argparse.Namespace, kind: str = "") -> Any:
         raise located.restored(error) from None
 
 
+def _inputs(args: argparse.Namespace) -> list[str]:
+    """The files that a request's answer depends on, as far as they are there."""
+    from buildtool.client.files import Located
+    from buildtool.target.registry import board_chain
+
+    request = Located(arguments.request(args)).request
+    paths = [value["path"] for value in request.values() if isinstance(value, dict) and "path" in value]
+    paths += [value for name, value in request.items() if name in ("model", "board") and _is_file(value)]
+    board = next((path for path in paths if path.endswith(".toml")), None)
+    if board is not None:
+        with contextlib.suppress(BuildtoolError, OSError):
+            paths += [str(path) for path in board_chain(board)]
+    return sorted(set(paths))
+
+
+def _is_file(value: object) -> bool:
+    """Whether a request's value is a path (absolute, as the client has made it)."""
+    return isinstance(value, str) and Path(value).is_absolute()
+
+
 def _cache_use(args: argparse.Namespace) -> str:
     """What is done with the cache; UsageError for both of its options at once."""
     off, renew = getattr(args, "no_cache", False), getattr(args, "recache", False)
@@ -211,7 +270,8 @@ def run(argv: Sequence[str]) -> int:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         with _as_wide_as(console.width()):
             answer, text, status = _COMMANDS[args.command](args)
-            console.write(console.as_json(answer) if args.json else table.folded(text))
+            if answer:
+                console.write(console.as_json(answer) if args.json else table.folded(text))
         return status
     except BrokenPipeError:
         raise

@@ -67,9 +67,7 @@ def private(folder: Path) -> Path:
     if found.st_uid != _user():
         raise MachineError("this folder belongs to another user", path=str(folder))
     if found.st_mode & 0o022:
-        raise MachineError(
-            "others may write to this folder", path=str(folder), hint=f"chmod go-w '{folder}'"
-        )
+        raise MachineError("others may write to this folder", path=str(folder), hint=f"chmod go-w '{folder}'")
     return folder
 
 

@@ -135,7 +135,7 @@ class Session:
         self._kinds.clear()
 
     def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
-        """SHA-256 (hex) of canonical bytes: all that the value depends on, the code that makes it included."""
+        """SHA-256 (hex) of canonical bytes: all that the value depends on, the code included."""
         code = self.keeper.code if self.keeper is not None else ""
         data = msgpack.packb([_SCHEMA, level.name, code, sorted(parts.items())], use_bin_type=True)
         return hashlib.sha256(data).hexdigest()

@@ -2,8 +2,9 @@
 
 Every frame is a map with `protocol` and one key that says what it is. To the service: `hello`, `request`
 (with `cache`: on, off or renew) and `control`. From it: `hello`, any number of `beat` (it is at work),
-`progress` and `log`, then one `answer`, or one `error` with what `errors.to_data` gives. Imports the standard library and
-msgpack only: the client's start-up time is every build's.
+`progress` and `log`, then one `answer`, or one `error` with what `errors.to_data` gives.
+
+Imports the standard library and msgpack only: the client's start-up time is every build's.
 """
 
 from __future__ import annotations

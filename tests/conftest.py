@@ -16,6 +16,10 @@ from buildtool.errors import ToolError
 # Workers already fill the cores; a matrix product with threads of its own is several times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Every test plans for itself: no daemon runs, and nothing is kept, but where a test is about just that.
+os.environ["BUILDTOOL_DAEMON"] = "off"
+os.environ["BUILDTOOL_CACHE"] = "off"
+
 # Hundreds of short processes would compile every module again, and pytest every test module.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -110,7 +110,7 @@ def test_json_has_hints_as_data_and_text_has_them_as_options(capsys: pytest.Capt
 def test_errors_below_the_surface_exit_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(_request: object) -> None:
+    def fail(_request: object, _session: object) -> None:
         raise BuildtoolError("it broke", path="net.tflite", operator="#3 ADD")
 
     monkeypatch.setattr("buildtool.service.handle", fail)
@@ -201,7 +201,7 @@ def test_an_interrupt_is_quiet() -> None:
     code = """
 import sys
 from buildtool import cli, service
-def interrupted(request):
+def interrupted(request, session):
     raise KeyboardInterrupt
 service.handle = interrupted
 sys.argv = ["buildtool", "boards"]
@@ -331,7 +331,7 @@ def test_behind_two_dashes_json_is_a_name(capsys: pytest.CaptureFixture[str]) ->
 def test_a_fault_of_ours_says_what_was_asked_and_how_to_report_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(_request: object) -> None:
+    def fail(_request: object, _session: object) -> None:
         raise KeyError("lost")
 
     monkeypatch.setattr("buildtool.service.handle", fail)
@@ -364,7 +364,7 @@ def test_a_fault_of_ours_says_what_was_asked_and_how_to_report_it(
 def test_what_the_machine_refuses_is_no_fault_of_ours(
     refused: Exception, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(_request: object) -> None:
+    def fail(_request: object, _session: object) -> None:
         raise refused
 
     monkeypatch.setattr("buildtool.service.handle", fail)

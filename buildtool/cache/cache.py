@@ -68,7 +68,7 @@ class Cache:
         if self.use is Use.ON or known in self._made:
             data = self._memory.get(known) or self._unwritten.get(known) or self.disk.read(level, key)
         self._found[level, "hits" if data is not None else "misses"] += 1
-        self._asked[level] = parts, data is not None
+        self._asked.setdefault(level, (parts, data is not None))  # the first is what the request is about
         if data is not None:
             self._uses.add(known)
             self._remember(known, data)
@@ -165,7 +165,7 @@ def most_disk_bytes() -> int:
 
 
 def evict(disk: Disk, walk: bool = False) -> None:
-    """Removes what was used longest ago, if no other process is at it. `walk`: counts the files anew first."""
+    """Removes what was used longest ago, if no other process is at it. `walk`: counts files anew first."""
     from buildtool.cache.index import Index
 
     with _alone(disk.folder) as mine:

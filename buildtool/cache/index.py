@@ -68,7 +68,8 @@ class Index:
                 [(now, at, level, key) for level, key in sorted(notes.uses - notes.sizes.keys())],
             )
             base.executemany(
-                "insert into counts values (?, ?) on conflict do update set number = number + excluded.number",
+                "insert into counts values (?, ?) "
+                "on conflict do update set number = number + excluded.number",
                 sorted(notes.counts.items()),
             )
             base.executemany(
@@ -150,6 +151,16 @@ class Index:
                 )
                 return dict(rows)
         return {}
+
+    def subjects(self) -> list[str]:
+        """What requests were about, the latest first."""
+        with self._open() as found:
+            if found is not None:
+                rows = found[0].execute(
+                    "select subject from asked group by subject order by max(used) desc, subject"
+                )
+                return [subject for (subject,) in rows]
+        return []
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[tuple[sqlite3.Connection, bool] | None]:

@@ -110,7 +110,7 @@ SERVED = PURE | TOOLS  # what builds and runs firmware belongs to the caller's o
 def ask(
     request: Mapping[str, Any], cache: str = "on", *, start: bool = True, listen: Listener | None = None
 ) -> dict[str, Any]:
-    """The daemon's answer; BuildtoolError where it answers with that, AbsentError where it does not answer."""
+    """The daemon's answer, or the BuildtoolError that it answers with; AbsentError where it does not."""
     link = reach(start=start)
     try:
         message = link.request(request, cache, listen)
@@ -126,7 +126,7 @@ def ask(
 
 def reach(at: Endpoint | None = None, *, start: bool) -> Link:
     """A connection to the daemon. AbsentError where there is none, and none is (or can be) started."""
-    if places.fcntl is None or not hasattr(socket, "AF_UNIX"):
+    if not places.HAS_LOCKS or not hasattr(socket, "AF_UNIX"):
         raise AbsentError(NO_DAEMONS)
     try:
         found = (at or places.endpoint()).prepared() if start else at or places.endpoint()
@@ -150,12 +150,15 @@ def _started(at: Endpoint) -> socket.socket | None:
     """A connection to a daemon that was started here, or by another client at the same time."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
+        connection: socket.socket | None = None
         with places.locked(at.starting, wait=False) as mine:
             if mine is None:
                 time.sleep(0.02)
-            elif (connection := at.connect(CONNECT_SECONDS)) is None:
-                _spawn(at, deadline)
-        connection = connection if mine is not None and connection else at.connect(CONNECT_SECONDS)
+            else:
+                connection = at.connect(CONNECT_SECONDS)
+                if connection is None:
+                    _spawn(at, deadline)
+        connection = connection or at.connect(CONNECT_SECONDS)
         if connection is not None:
             return connection
     raise AbsentError(f"the daemon was not there after {START_SECONDS:.0f} seconds")

@@ -29,6 +29,8 @@ try:
 except ImportError:  # a system that has no such locks
     fcntl = None  # type: ignore[assignment]
 
+HAS_LOCKS = fcntl is not None
+
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -38,7 +40,7 @@ class Endpoint:
     folder: Path
 
     @cached_property
-    def socket(self) -> Path:
+    def address(self) -> Path:
         """Its socket; the folder may be another one, where the path would be too long."""
         return socket_path(self.name)
 
@@ -65,7 +67,7 @@ class Endpoint:
     def prepared(self) -> Endpoint:
         """Itself, its folders made. MachineError where they are not this user's alone."""
         private(self.folder)
-        private(self.socket.parent)
+        private(self.address.parent)
         return self
 
     def is_alive(self) -> bool:
@@ -107,7 +109,7 @@ class Endpoint:
         found = socket.socket(socket.AF_UNIX)
         found.settimeout(seconds)
         try:
-            found.connect(str(self.socket))
+            found.connect(str(self.address))
             if peer(found) in (None, os.getuid()):
                 return found
         except OSError:
@@ -158,7 +160,7 @@ def locked(path: Path, *, wait: bool) -> Iterator[int | None]:
 
 
 def process_start(pid: int) -> str:
-    """When a process began, as Linux counts it, so that its number is not taken for another's; "" elsewhere."""
+    """When a process began, as Linux counts it: its number alone may be another's by now; "" elsewhere."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return fields[19]

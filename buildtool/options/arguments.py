@@ -33,6 +33,7 @@ class Own:
     metavar: str = ""  # "": it takes no value
     required: bool = False
     choices: tuple[str, ...] | None = None
+    many: bool = False  # of an argument without dashes: any number of words
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Command:
     """
 
     name: str
-    kind: str
+    kind: str  # "": it makes no request
     summary: str
     positional: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
@@ -60,7 +61,7 @@ _DAEMON = Own(
 )
 _NO_CACHE = Own(("--no-cache",), "Plans anew, and keeps nothing of it.")
 _RECACHE = Own(("--recache",), "Plans anew, and keeps that instead of what was kept.")
-_KEEPING = ("analyze", "plan", "front", "build", "validate", "profile")  # commands that plan
+_KEEPING = ("analyze", "plan", "front", "build", "validate", "profile", "watch")  # commands that plan
 
 
 def _out(metavar: str, sentence: str, required: bool = False) -> Own:
@@ -124,6 +125,31 @@ COMMANDS = (
         ("model",),
         optional=("model",),
         own=(_out("DIR", "The folder for the file (default: this one)."),),
+    ),
+    Command(
+        "watch",
+        "plan",
+        "Plans anew whenever the network or the board is saved, and shows what that changes.",
+        ("model",),
+        own=(Own(("--once",), "Ends after the first plan."),),
+    ),
+    Command(
+        "daemon",
+        "",
+        "Starts, stops or shows the planner's daemon, which makes every plan after the first one cheap.",
+        own=(
+            Own(("action",), "What to do.", choices=("start", "stop", "restart", "status", "logs")),
+            Own(("--all",), "With stop and status: daemons of other code of buildtool as well."),
+        ),
+    ),
+    Command(
+        "cache",
+        "",
+        "Shows, checks or empties what is kept of earlier plans; explains what was made anew, and why.",
+        own=(
+            Own(("action",), "What to do.", choices=("stats", "verify", "clear", "explain")),
+            Own(("words",), "With explain: words that the request has, such as the model's file.", many=True),
+        ),
     ),
     Command(
         "arena",
@@ -203,8 +229,11 @@ def _parser() -> tuple[_Parser, dict[str, _Parser]]:
             if option.group not in groups:
                 groups[option.group] = sub.add_argument_group(_TITLES[option.group])
             _add(groups[option.group], option, required=_is_required(command, option))
-        keeping = (_DAEMON, _NO_CACHE, _RECACHE) if command.name in _KEEPING else ()
-        for own in (*command.own, *keeping, _JSON):
+        for own in (
+            *command.own,
+            *((_DAEMON, _NO_CACHE, _RECACHE) if command.name in _KEEPING else ()),
+            _JSON,
+        ):
             _add_own(sub, own)
     return parser, commands.choices
 
@@ -235,6 +264,10 @@ def _add(group: Any, option: Option, required: bool) -> None:
 
 
 def _add_own(parser: argparse.ArgumentParser, own: Own) -> None:
+    if not own.names[0].startswith("-"):
+        nargs, words = ("*", "WORD") if own.many else (None, None)
+        parser.add_argument(*own.names, nargs=nargs, metavar=words, choices=own.choices, help=own.sentence)
+        return
     if not own.metavar:
         parser.add_argument(*own.names, action="store_true", help=own.sentence)
         return

@@ -10,13 +10,13 @@ import msgpack
 from buildtool.emit.image import image_layout
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.modes import Image, Objective, Strategy
+from buildtool.schema.fronts import Figures, Point
 from buildtool.service.pipeline.choose import chosen
 from buildtool.service.pipeline.fronts import front_factor, points, settings
 from buildtool.service.pipeline.kept import parts
 from buildtool.service.pipeline.needs import refuse_weights
 from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
 from buildtool.service.pipeline.targets import load_target
-from buildtool.schema.fronts import Figures, Point
 from buildtool.session import Level
 
 if TYPE_CHECKING:

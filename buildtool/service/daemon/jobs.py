@@ -35,7 +35,7 @@ class Job:
 
     @property
     def is_pure(self) -> bool:
-        """Whether the answer depends on files alone, each of which the request gives a digest of or it names."""
+        """Whether the answer depends on files alone, whose digests come with the request or the answer."""
         return self.request.get("kind") in PURE and not self.request.get("cmsis_nn") and self.cache == "on"
 
     def message(self) -> dict[str, Any]:

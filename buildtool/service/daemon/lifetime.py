@@ -23,7 +23,7 @@ class Life:
     def __init__(self, at: Endpoint, lock: int) -> None:
         self.at, self._lock = at, lock
         self.listener = _listening(at)
-        self._node = os.stat(at.socket).st_ino  # noqa: PTH116
+        self._node = os.stat(at.address).st_ino  # noqa: PTH116
         self.began = time.time()
         self.last_end = str(at.said().get("ended") or "")
         self.note()
@@ -47,7 +47,7 @@ class Life:
     def is_cut_off(self) -> bool:
         """Whether nobody can find this daemon any more: its socket or its folder is gone."""
         try:
-            return os.stat(self.at.socket).st_ino != self._node or not self.at.lock.exists()  # noqa: PTH116
+            return os.stat(self.at.address).st_ino != self._node or not self.at.lock.exists()  # noqa: PTH116
         except OSError:
             return True
 
@@ -55,7 +55,7 @@ class Life:
         """Takes the endpoint away, so that the next client starts another daemon."""
         if not self.is_cut_off():
             with contextlib.suppress(OSError):
-                self.at.socket.unlink()
+                self.at.address.unlink()
         self.listener.close()
         self.note(why)
 
@@ -70,11 +70,11 @@ def shorten_log(at: Endpoint) -> None:
 def _listening(at: Endpoint) -> socket.socket:
     """A socket at the endpoint; the lock is held, so what lies there is stale."""
     with contextlib.suppress(FileNotFoundError):
-        at.socket.unlink()
+        at.address.unlink()
     found = socket.socket(socket.AF_UNIX)
     before = os.umask(0o177)
     try:
-        found.bind(str(at.socket))
+        found.bind(str(at.address))
     finally:
         os.umask(before)
     found.listen(64)

@@ -74,7 +74,7 @@ def _stamp(path: str) -> Stamp:
 
 @dataclass(frozen=True)
 class Kept:
-    """An answer's frame, and path and digest of each file it depends on that its request gives no digest of."""
+    """An answer's frame; path and digest of the files behind it of which the request has no digest."""
 
     frame: bytes
     inputs: tuple[tuple[str, str], ...]
@@ -92,8 +92,8 @@ class Answers:
         return len(self._kept)
 
     @property
-    def bytes(self) -> int:
-        """What is held."""
+    def size(self) -> int:
+        """Bytes that are held."""
         return self._held
 
     def get(self, key: str) -> bytes | None:

@@ -65,7 +65,9 @@ class Server:
         signal.set_wakeup_fd(self._wake_write)
         self._worker_at_hand()
         while not self._is_over():
-            for key, events in self._selector.select(SETTLE_SECONDS if self.watcher.is_hinted else BEAT_SECONDS):
+            for key, events in self._selector.select(
+                SETTLE_SECONDS if self.watcher.is_hinted else BEAT_SECONDS
+            ):
                 self._handle(key.data, events)
             now = time.monotonic()
             if now - self._beaten >= BEAT_SECONDS:
@@ -91,7 +93,9 @@ class Server:
     def _is_over(self) -> bool:
         if not self._ending:
             return False
-        waiting = any(job.waiting for job in self.jobs.values()) or any(c.wants_to_write for c in self.clients)
+        waiting = any(job.waiting for job in self.jobs.values()) or any(
+            c.wants_to_write for c in self.clients
+        )
         return not waiting or time.monotonic() > self._deadline
 
     def _finish(self) -> None:
@@ -416,7 +420,7 @@ class Server:
             "version": __version__,
             "state": "ending" if self._ending else "ready",
             "seconds": round(time.time() - self.life.began, 1),
-            "socket": str(self.life.at.socket),
+            "socket": str(self.life.at.address),
             "log": str(self.life.at.log),
             "last_end": self.life.last_end,
             "idle_seconds": self.idle_seconds,
@@ -426,7 +430,7 @@ class Server:
             "leases": sum(client.leased for client in self.clients),
             "waiting": len(self.queue),
             "answers": len(self.answers),
-            "answers_bytes": self.answers.bytes,
+            "answers_bytes": self.answers.size,
             "counts": dict(self.counts),
             "watched": self.watcher.status(),
             "workers": [

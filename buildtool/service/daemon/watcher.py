@@ -174,7 +174,10 @@ class Watcher:
         """Says once that a folder's files are looked at every few seconds instead."""
         if folder not in self._without_events:
             self._without_events[folder] = why
-            print(f"buildtool daemon: no events for {folder}: {why}; its files are looked at instead", flush=True)
+            print(
+                f"buildtool daemon: no events for {folder}: {why}; its files are looked at",
+                flush=True,
+            )
 
 
 def file_system(folder: str) -> str:
@@ -211,7 +214,7 @@ def _files(value: Any) -> dict[str, str]:
 
 def _bare(value: Any) -> Any:
     """A request without the digests in it: what stays the same when its files change."""
-    return _with_digests(value, {path: "" for path in _files(value)})
+    return _with_digests(value, dict.fromkeys(_files(value), ""))
 
 
 def _with_digests(value: Any, digests: Mapping[str, str]) -> Any:

@@ -166,15 +166,7 @@ def _prepare_process() -> None:
 
 
 def _preload() -> None:
-    import buildtool.service.handlers
-    import buildtool.service.ahead
-    import buildtool.service.answers.planreport
-    import buildtool.service.answers.fronts
-    import buildtool.emit.sources
-    import buildtool.plan.search.choose
-    import buildtool.plan.check.check
-    import buildtool.graph.tflite.reader
-    import buildtool.graph.rewrite  # noqa: F401
+    pass
 
 
 def main() -> int:

@@ -42,7 +42,7 @@ def chosen(prepared: Prepared) -> Placed:
 
 
 def choice(prepared: Prepared) -> Choice:
-    """As `chosen`, with the factor by which the plan may miss the best one; what is known is not made again."""
+    """As `chosen`, with the factor by which the plan may miss the best; what is known is not made again."""
     return kept.choice(prepared, lambda: _chosen(prepared))
 
 

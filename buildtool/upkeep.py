@@ -1,0 +1,123 @@
+"""The commands that look after the planner's daemon and its cache."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from buildtool.client import daemon, endpoint
+from buildtool.client.endpoint import Endpoint, process_start
+from buildtool.errors import ToolError
+
+STOP_SECONDS = 12.0  # a daemon drains for ten
+
+
+def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, Any], str, int]:
+    """The answer, its text and the exit status of `buildtool daemon ACTION`."""
+    if action in ("start", "restart"):
+        if action == "restart":
+            _stop([endpoint.endpoint()])
+        return _start()
+    known = endpoint.every() if every else [endpoint.endpoint()]
+    if action == "stop":
+        return _stop(known)
+    if action == "logs":
+        return _logs(known[0])
+    return _status(known)
+
+
+def _start() -> tuple[Mapping[str, Any], str, int]:
+    try:
+        link = daemon.reach(start=True)
+    except daemon.AbsentError as error:
+        raise ToolError(f"the daemon cannot be started: {error.args[0]}") from None
+    try:
+        pid = link.hello.get("pid")
+    finally:
+        link.close()
+    return {"running": True, "pid": pid}, f"the daemon runs (process {pid})", 0
+
+
+def _stop(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
+    stopped = [pid for at in known if (pid := _stopped(at))]
+    text = f"stopped: process {', '.join(map(str, stopped))}" if stopped else "no daemon was running"
+    return {"stopped": stopped}, text, 0
+
+
+def _stopped(at: Endpoint) -> int:
+    """The process of a daemon that was stopped; 0 where none ran.
+
+    One that does not answer is killed, if its number and its start are those that it wrote down.
+    """
+    if not at.is_alive():
+        return 0
+    said = at.said()
+    pid = int(said.get("pid") or 0)
+    try:
+        link = daemon.reach(at, start=False)
+        try:
+            link.control("stop")
+        finally:
+            link.close()
+    except daemon.AbsentError:
+        _kill(at, pid, str(said.get("start", "")), signal.SIGKILL)
+    deadline = time.monotonic() + STOP_SECONDS
+    while at.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if at.is_alive():
+        _kill(at, pid, str(said.get("start", "")), signal.SIGKILL)
+    return pid
+
+
+def _kill(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
+    if pid <= 0 or not start or process_start(pid) != start:
+        raise ToolError(f"the daemon does not answer, and its process is not known: see {at.log}")
+    os.kill(pid, word)
+
+
+def _logs(at: Endpoint) -> tuple[Mapping[str, Any], str, int]:
+    text = at.last_words(200)
+    return {"log": str(at.log), "lines": text.splitlines()}, text or f"nothing is written in {at.log}", 0
+
+
+def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
+    from buildtool.report import daemon as report
+
+    found = []
+    for at in known:
+        try:
+            link = daemon.reach(at, start=False)
+        except daemon.AbsentError as error:
+            alive = at.is_alive()
+            why = error.args[0] if alive else str(at.said().get("ended") or "")
+            found.append({"running": alive, "socket": str(at.address), "log": str(at.log), "why": why})
+            continue
+        try:
+            found.append({"running": True, **link.control("status")})
+        except daemon.AbsentError as error:
+            found.append({"running": True, "log": str(at.log), "why": error.args[0]})
+        finally:
+            link.close()
+    running = any(one["running"] for one in found)
+    return {"daemons": found}, report.text(found), 0 if running else 1
+
+
+def cache_command(action: str, words: list[str]) -> tuple[Mapping[str, Any], str, int]:
+    """The answer, its text and the exit status of `buildtool cache ACTION`."""
+    from buildtool.cache import care
+    from buildtool.report import cache as report
+
+    if action == "stats":
+        answer = care.stats()
+        return answer, report.stats(answer), 0
+    if action == "verify":
+        answer = care.verify()
+        return answer, report.verified(answer), 1 if answer["bad"] or answer["unreadable"] else 0
+    if action == "clear":
+        answer = care.clear()
+        return answer, f"removed {answer['entries']:,} entries, {answer['bytes']:,} bytes", 0
+    answer = care.explain(" ".join(words))
+    return answer, report.explained(answer), 0
