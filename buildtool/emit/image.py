@@ -29,6 +29,7 @@ HEADER_BYTES = 64
 DIGEST_BYTES = 16
 ALIGNMENT = 16
 QUANTIZATION_BYTES = 8  # nn_quantization
+_NUMBERS = struct.Struct("<7I")  # version, header's bytes, payload's bytes, its CRC-32, inputs, outputs, 0
 _TENSOR = "tensor"  # an entry that is a constant operand's values
 
 
@@ -138,10 +139,8 @@ def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Weigh
         assert len(block) == size
         blocks.append(block)
     payload = b"".join(blocks)
-    layout = [VERSION, topology_digest(graph), *map(list, places.entries)]
-    digest = hashlib.sha256(msgpack.packb(layout)).digest()[:DIGEST_BYTES]
-    header = MAGIC + struct.pack(
-        "<7I",
+    digest = layout_digest(graph, places)
+    header = MAGIC + _NUMBERS.pack(
         VERSION,
         HEADER_BYTES,
         len(payload),
@@ -152,6 +151,23 @@ def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Weigh
     )
     head = (header + digest).ljust(HEADER_BYTES, b"\0")
     return WeightImage(head + payload, digest, places)
+
+
+def layout_digest(graph: Graph, places: ImageLayout) -> bytes:
+    """What tells a layout from every other one: DIGEST_BYTES of the header."""
+    layout = [VERSION, topology_digest(graph), *map(list, places.entries)]
+    return hashlib.sha256(msgpack.packb(layout)).digest()[:DIGEST_BYTES]
+
+
+def header_of(data: bytes) -> tuple[bytes, int]:
+    """The layout's digest, and the payload's CRC-32, as an image's header says; ValueError for no image."""
+    start = len(MAGIC) + _NUMBERS.size
+    if len(data) < HEADER_BYTES or not data.startswith(MAGIC):
+        raise ValueError("not a weight image")
+    _, _, size, crc, *_ = _NUMBERS.unpack_from(data, len(MAGIC))
+    if size != len(data) - HEADER_BYTES:
+        raise ValueError("not a whole weight image")
+    return data[start : start + DIGEST_BYTES], crc
 
 
 def pieces(graph: Graph, places: ImageLayout, position: int) -> list[tuple[int, int, int]]:

@@ -45,13 +45,20 @@ def plan_routines(plan: Plan, target: Target) -> list[Routine]:
 _BESIDE = ((Role.FILL, OpKind.PAD), (Role.JOIN, OpKind.CONCATENATION))
 
 
-def emit(graph: Graph, plan: Plan, target: Target, name: str, session: Session | None = None) -> Sources:
+def emit(
+    graph: Graph,
+    plan: Plan,
+    target: Target,
+    name: str,
+    session: Session | None = None,
+    image: WeightImage | None = None,
+) -> Sources:
     """C, headers and weight image of `graph` run by `plan`; `name` becomes the API's prefix.
 
-    `session`: what may know the plan's timeline already.
+    `session`: what may know the plan's timeline already; `image`: the weight image, where it is known.
     """
     kernels = target.named(plan.kernels)
-    image = weight_image(graph, kernels)
+    image = image or weight_image(graph, kernels)
     targets = {move.target for move in plan.moves}
     holders = {t: b for i, b in enumerate(plan.buffers) if i not in targets for t in b.tensors}
     timeline = Timeline.of(graph, plan.regions, plan.image, session)

@@ -30,7 +30,7 @@ def _placed(asked: Planning, session: Session) -> Iterator[None]:
     from buildtool.service.pipeline.prepare import load_network, prepare
     from buildtool.service.pipeline.targets import load_target
 
-    target = load_target(asked.target)
+    target = load_target(asked.target, session)
     network = load_network(asked.model, session)
     yield
     options = replace(asked.options, ram=None, max_cost=None)

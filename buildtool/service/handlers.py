@@ -123,7 +123,7 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
     image_bytes = image_layout(made.graph, kernels).size
     refuse_unless_fits(made, image_bytes)
     return {
-        **described(made, kernels),
+        **described(made),
         "model": made.model.name,
         "board": made.target.board.name,
         "flash_bytes": image_bytes,
@@ -158,15 +158,15 @@ def analyze_network(request: r.AnalyzeNetwork, _session: Session) -> NetworkAnsw
 
 def emit(request: r.Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
-    from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
     from buildtool.service.firmware.firmware import arena_map, kernel_sources
     from buildtool.service.firmware.library import include_folder, kernel_includes
+    from buildtool.service.pipeline.emitted import emitted
     from buildtool.service.pipeline.needs import refuse_unless_fits
     from buildtool.service.pipeline.pipeline import planned
 
     made = planned(request.model, request.target, request.options, session)
-    sources = emit_sources(made.graph, made.plan, made.target, request.name or made.model.name, made.session)
+    sources = emitted(made, request.name or made.model.name)
     refuse_unless_fits(made, len(sources.image.data))
     return {
         "net": sources.net,
@@ -191,18 +191,18 @@ def describe(request: r.Describe, session: Session) -> DescribeAnswer:
 
 def build(request: r.Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, .bin, size report."""
-    from buildtool.emit.sources import emit as emit_sources
     from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
     from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools
     from buildtool.service.firmware.sizes import binaries, size_report
     from buildtool.service.firmware.stack.report import stack_report
+    from buildtool.service.pipeline.emitted import emitted
     from buildtool.service.pipeline.needs import refuse_unless_fits
     from buildtool.service.pipeline.pipeline import planned
     from buildtool.target.registry import plugin
 
     made = planned(request.model, request.target, request.options, session)
-    sources = emit_sources(made.graph, made.plan, made.target, made.model.name, made.session)
+    sources = emitted(made, made.model.name)
     refuse_unless_fits(made, len(sources.image.data))
     board = made.target.board
     family = plugin(board)

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from buildtool.errors import UsageError, suggest
+from buildtool.graph.digest import topology_digest
 from buildtool.graph.topology import topology
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace
@@ -47,6 +48,7 @@ from buildtool.plan.types import Group, Plan, Region
 from buildtool.session import Session
 from buildtool.target import catalogue
 from buildtool.target.costs import COST_UNITS
+from buildtool.target.digest import planning_digest
 from buildtool.target.types import KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
@@ -259,7 +261,13 @@ class Front:
 
     @cached_property
     def _plans(self) -> dict[int, Plan]:
-        return {}
+        """The points that are placed; kept in the session for every front of the same problem."""
+        if self.session is None:
+            return {}
+        names = tuple(kernel.name if kernel else "" for kernel in self.elements.kernels)
+        key = (topology_digest(self.graph), planning_digest(self.target), names, self.settings)
+        placed: dict[int, Plan] = self.session.remember("placed points", key, dict)
+        return placed
 
     def plan(self, index: int) -> Plan:
         """The placed plan of a point, in the least arena that is found and as cheap as that allows."""

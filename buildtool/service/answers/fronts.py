@@ -33,7 +33,7 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
     """
     from buildtool.target import catalogue
 
-    target, options = load_target(request.target), request.options
+    target, options = load_target(request.target, session), request.options
     network = load_network(request.model, session)
     prepared = prepare(network, target, options, session)
     graph = prepared.graphs[0]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from buildtool.errors import BuildtoolError
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
 from buildtool.modes import Image, Objective, Strategy
+from buildtool.plan.codec import digest
 from buildtool.plan.summary.memory import LiveBuffer, Moment, Use
 from buildtool.plan.summary.summary import RegionSummary, Summary, Work, summarize
 from buildtool.plan.summary.view import group_view, to_json
@@ -28,7 +29,6 @@ from buildtool.service.pipeline.pipeline import Planned, make_plan
 
 if TYPE_CHECKING:
     from buildtool.service.pipeline.options import PlanOptions
-    from buildtool.target.types import KernelVariant
 
 Beside = OtherPlan | NoOtherPlan
 
@@ -41,9 +41,15 @@ _SHORT = {
 }
 
 
-def described(made: Planned, kernels: Sequence[KernelVariant | None]) -> PlanDetails:
+def described(made: Planned) -> PlanDetails:
     """The plan as plain values, with every region's memory and work, the peak, and what is lost."""
+    key = (digest(made.plan), made.model.digest)
+    return made.session.remember("described", key, lambda: _described(made))
+
+
+def _described(made: Planned) -> PlanDetails:
     plan, graph = made.plan, made.graph
+    kernels = made.target.named(plan.kernels)
     found = summarize(plan, graph, kernels, made.target.costs, made.session)
     view = to_json(plan, graph, made.session)
     return {

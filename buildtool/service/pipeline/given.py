@@ -27,7 +27,7 @@ def given_plan(spec: Named, choice: TargetChoice, file: File, session: Session) 
 
     PlanError for a file that is no plan, or one of another network, board or version of buildtool.
     """
-    target = load_target(choice)
+    target = load_target(choice, session)
     network = load_network(spec, session)
     data = file.read("the plan", MOST_PLAN_BYTES)
     try:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 
 from buildtool.errors import BuildtoolError, UnsupportedError, UsageError, did_you_mean, suggest
 from buildtool.graph.types import Graph
@@ -10,6 +12,7 @@ from buildtool.options import MODEL_SUFFIXES
 from buildtool.service.files import File, to_file
 from buildtool.session import Session
 
+MOST_MODELS = 8  # of which a session keeps the bytes
 MAX_BYTES = 1 << 30  # larger files are refused before they are read
 Named = str | File  # a network of the zoo by its name, or a file
 
@@ -22,9 +25,25 @@ class Model:
     path: str
     data: bytes
 
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the bytes."""
+        return hashlib.sha256(self.data).hexdigest()
 
-def load_model(spec: Named) -> Model:
-    """`spec` is a .tflite or .onnx file (text: its absolute path), or a zoo network ("ds_cnn:seed=1")."""
+
+def load_model(spec: Named, session: Session | None = None) -> Model:
+    """`spec` is a .tflite or .onnx file (text: its absolute path), or a zoo network ("ds_cnn:seed=1").
+
+    A file whose digest was sent with its name is read once in a session, a network of the zoo made once.
+    """
+    found = to_file(spec, MODEL_SUFFIXES)
+    if session is None or (isinstance(found, File) and not found.sha256):
+        return _load(spec)
+    key = (found.path, found.sha256) if isinstance(found, File) else found
+    return session.remember("models", key, lambda: _load(spec), MOST_MODELS)
+
+
+def _load(spec: Named) -> Model:
     name, found = model_name(spec), to_file(spec, MODEL_SUFFIXES)
     if isinstance(found, File):
         return Model(name, found.path, read_model_file(found))
@@ -80,8 +99,8 @@ def read_graph(model: Model, session: Session | None = None) -> tuple[Graph, Gra
         return graph, rewrite(graph)
 
     try:
-        key = (model.data, is_onnx(model.path))
-        return session.remember("graphs", key, read) if session else read()
+        key = (model.digest, is_onnx(model.path))
+        return session.remember("graphs", key, read, MOST_MODELS) if session else read()
     except BuildtoolError as error:
         raise error.at(path=model.path) from None
 

@@ -54,7 +54,7 @@ def planned(
     """Reads, rewrites, plans and checks; does not ask whether the plan fits the board."""
     session = session or Session()
     chosen_target = choice(target)
-    loaded = load_target(chosen_target)
+    loaded = load_target(chosen_target, session)
     network = load_network(spec, session)
     prepared = prepare(network, loaded, options, session)
     found = planned_choice(prepared)

@@ -56,7 +56,7 @@ class Prepared:
 
 def load_network(spec: Named, session: Session) -> Network:
     """Reads a model and rewrites its graph."""
-    model = load_model(spec)
+    model = load_model(spec, session)
     source, graph = read_graph(model, session)
     return Network(model, source, graph)
 

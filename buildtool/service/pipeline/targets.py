@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from buildtool.options import BOARD_SUFFIXES
 from buildtool.service.files import File, to_file
+from buildtool.session import Session
 from buildtool.target.types import Board, Target
 
 MOST_BOARD_BYTES = 1 << 20
@@ -41,8 +42,19 @@ def load_board(board: Named) -> Board:
     return registry.load_board(found.path, found.read("the board's file", MOST_BOARD_BYTES))
 
 
-def load_target(target: TargetChoice) -> Target:
-    """The board with its kernels, best first; those of CMSIS-NN before them where that is asked for."""
+def load_target(target: TargetChoice, session: Session | None = None) -> Target:
+    """The board with its kernels, best first; those of CMSIS-NN before them where that is asked for.
+
+    Made once in a session for the same board: its files are compared, a library's are not.
+    """
+    if session is None or target.cmsis_nn:
+        return _made(target)
+    board = load_board(target.board)
+    return session.remember("targets", board, lambda: _made(target, board))
+
+
+def _made(target: TargetChoice, board: Board | None = None) -> Target:
     from buildtool.target.registry import make_target
 
-    return make_target(load_board(target.board), {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {})
+    board = board or load_board(target.board)
+    return make_target(board, {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {})

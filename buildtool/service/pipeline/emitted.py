@@ -1,0 +1,92 @@
+"""The sources and the weight image of a plan, each made once for the same model, plan and target."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import msgpack
+
+from buildtool.session import Level
+
+if TYPE_CHECKING:
+    from buildtool.emit.image import WeightImage
+    from buildtool.emit.sources import Sources
+    from buildtool.service.pipeline.pipeline import Planned
+
+Text = tuple[dict[str, bytes], tuple[str, ...]]  # files, and which of them are to be compiled
+
+
+def emitted(made: Planned, name: str) -> Sources:
+    """What `buildtool.emit.sources.emit` makes of a planned network; what is known is not made again."""
+    from buildtool.emit.names import identifier
+    from buildtool.emit.sources import Sources, emit
+    from buildtool.plan.codec import digest
+    from buildtool.target.digest import emitting_digest
+
+    image = _image(made)
+    files: list[Sources] = []
+
+    def text() -> Text:
+        files.append(emit(made.graph, made.plan, made.target, name, made.session, image))
+        others = {path: data for path, data in files[0].files.items() if not path.endswith(".bin")}
+        return others, files[0].c_files
+
+    parts = {
+        "model": made.model.digest,
+        "plan": digest(made.plan),
+        "target": emitting_digest(made.target),
+        "name": name,
+        "layout": image.layout,
+    }
+    others, c_files = made.session.keep(_CODE, parts, text)
+    if files:
+        return files[0]
+    net = identifier(name)
+    return Sources(net, {**others, f"{net}_weights.bin": image.data}, c_files, image)
+
+
+def _image(made: Planned) -> WeightImage:
+    """The packed weights."""
+    from buildtool.emit.image import weight_image
+    from buildtool.graph.digest import topology_digest
+    from buildtool.target.digest import packing_digest
+
+    kernels = made.target.named(made.plan.kernels)
+    parts = {
+        "model": made.model.digest,
+        "topology": topology_digest(made.graph),
+        "target": packing_digest(made.target),
+        "kernels": list(made.plan.kernels),
+    }
+    level = Level("weights", lambda image: image.data, lambda data: _read_image(data, made))
+    return made.session.keep(level, parts, lambda: weight_image(made.graph, kernels))
+
+
+def _read_image(data: bytes, made: Planned) -> WeightImage:
+    """The image in `data`; ValueError where it is not laid out as this network's is."""
+    from buildtool.emit import image
+
+    places = image.image_layout(made.graph, made.target.named(made.plan.kernels))
+    layout = image.layout_digest(made.graph, places)
+    found = image.WeightImage(data, layout, places)
+    if len(data) != places.size or image.header_of(data) != (layout, zlib.crc32(data[image.HEADER_BYTES :])):
+        raise ValueError("not this network's weight image")
+    return found
+
+
+def _packed(text: Text) -> bytes:
+    data: bytes = msgpack.packb([text[0], list(text[1])])
+    return data
+
+
+def _unpacked(data: bytes) -> Text:
+    found: Any = msgpack.unpackb(data)
+    files, c_files = found
+    right = isinstance(files, dict) and all(isinstance(v, bytes) and "/" not in k for k, v in files.items())
+    if not right or not all(name in files for name in c_files):
+        raise ValueError("not emitted files")
+    return files, tuple(c_files)
+
+
+_CODE: Level[Text] = Level("code", _packed, _unpacked)
