@@ -81,8 +81,14 @@ class Topology(NamedTuple):
 
 
 def topology(graph: Graph) -> Topology:
-    """The topology of a network, whatever numbers its tensors have."""
-    graph = numbered(graph)
+    """The topology of a network, whatever numbers its tensors have; it stays with the graph."""
+    if "topology" not in graph.facts:
+        graph.facts["topology"] = _topology(numbered(graph))
+    found: Topology = graph.facts["topology"]
+    return found
+
+
+def _topology(graph: Graph) -> Topology:
     return Topology(
         tuple(TensorTopology(tuple(t.shape), t.dtype.value, t.is_constant) for t in graph.tensors),
         tuple(OpTopology(op.kind.value, op.inputs, op.outputs, _attributes(op.attrs)) for op in graph.ops),

@@ -53,6 +53,7 @@ from buildtool.target.types import KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
+MOST_ASSEMBLED = 256  # plans that a session keeps by their regions
 MOST_FORMS = 200  # of all blocks: in larger networks a point's way is not looked for again by cost
 
 
@@ -264,8 +265,7 @@ class Front:
         """The points that are placed; kept in the session for every front of the same problem."""
         if self.session is None:
             return {}
-        names = tuple(kernel.name if kernel else "" for kernel in self.elements.kernels)
-        key = (topology_digest(self.graph), planning_digest(self.target), names, self.settings)
+        key = (*self._problem, self.settings)
         placed: dict[int, Plan] = self.session.remember("placed points", key, dict)
         return placed
 
@@ -293,8 +293,15 @@ class Front:
         return min(made, other, key=lambda plan: (max(plan.arena_bytes, enough), plan.cost))
 
     def assemble(self, regions: tuple[Region, ...], enough: float = 0) -> Plan:
-        """The placed plan of some regions; tensors move only where the arena would have more bytes."""
-        return assemble(
+        """The placed plan of some regions; tensors move only where the arena would have more bytes.
+
+        A plan without moves is as low as whole tensors were placed, whatever was enough: it is that of every
+        other number of bytes that it has room in.
+        """
+        known = self._assembled(regions)
+        if known and known[0].arena_bytes <= enough:
+            return known[0]
+        made = assemble(
             self._timeline(regions),
             self.target,
             self.elements.kernels,
@@ -303,6 +310,22 @@ class Front:
             enough=enough,
             session=self.session,
         )
+        if not made.moves:
+            known[:] = [made]
+        return made
+
+    def _assembled(self, regions: tuple[Region, ...]) -> list[Plan]:
+        """The plan of some regions that has no moves, once it is known."""
+        if self.session is None:
+            return []
+        return self.session.remember("assembled", (*self._problem, regions), list[Plan], MOST_ASSEMBLED)
+
+    @cached_property
+    def _problem(self) -> tuple[object, ...]:
+        """What a placed plan depends on beside its regions."""
+        names = tuple(kernel.name if kernel else "" for kernel in self.elements.kernels)
+        settings = (self.settings.image, self.settings.in_place)
+        return (topology_digest(self.graph), planning_digest(self.target), names, settings)
 
     def _timeline(self, regions: tuple[Region, ...]) -> Timeline:
         return Timeline.of(self.graph, regions, self.settings.image, self.session)
