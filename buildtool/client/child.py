@@ -15,8 +15,6 @@ from types import TracebackType
 from typing import Any
 
 from buildtool import wire
-from buildtool.client import door
-from buildtool.client.door import Mode
 from buildtool.client.files import Located
 from buildtool.errors import BuildtoolError, ToolError
 from buildtool.identity import home
@@ -31,16 +29,18 @@ class Client:
     answers (see `door`); `cache`: on, off, or renew.
     """
 
-    def __init__(self, cwd: str | None = None, mode: Mode = Mode.OFF, cache: str = "on") -> None:
+    def __init__(self, cwd: str | None = None, mode: str = "off", cache: str = "on") -> None:
         self._cwd, self._mode, self._cache = cwd, mode, cache
         self._child: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The service's answer. Raises the BuildtoolError it answered with, ToolError if it died."""
+        from buildtool.client import door  # for those who ask; a build with nothing to do does not
+
         located = Located(request, self._cwd)
         try:
-            return door.ask(located.request, self._ask_child, mode=self._mode, cache=self._cache)
+            return door.ask(located.request, self._ask_child, mode=door.mode(self._mode), cache=self._cache)
         except BuildtoolError as error:
             raise located.restored(error) from None
 
