@@ -346,6 +346,8 @@ class Server:
             if "ready" in message:
                 worker.ready = True
                 self._check_code(message["ready"])
+            elif "rested" in message and worker.job is None:
+                worker.doing = "idle"
             elif "progress" in message:
                 self._progress(worker, message["progress"])
             elif "answer" in message or "error" in message:
@@ -362,7 +364,7 @@ class Server:
 
     def _answered(self, worker: Worker, message: Mapping[str, Any]) -> None:
         job = self.jobs.get(worker.job or "")
-        worker.job, worker.since, worker.doing = None, time.monotonic(), "idle"
+        worker.job, worker.since, worker.doing = None, time.monotonic(), "preparing other limits"
         if job is not None:
             self._done(job, message)
         self._bound_memory(worker)

@@ -181,6 +181,8 @@ def main() -> int:
         while os.getppid() == parent:
             if busy and not select.select([0], [], [], 0)[0]:
                 busy = service.rest()
+                if not busy:
+                    service.say({"rested": True, "rss": resident_bytes()})
                 continue
             data = os.read(0, _CHUNK)
             if not data:
