@@ -47,6 +47,7 @@ def choice(prepared: Prepared) -> Choice:
 
 
 def _chosen(prepared: Prepared) -> Choice:
+    prepared.session.tell(f"planning, strategy {prepared.options.strategy}")
     made: list[Choice] = []
     refused: list[PlanError] = []
     for index, graph in enumerate(prepared.graphs):

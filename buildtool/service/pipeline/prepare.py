@@ -62,6 +62,7 @@ class Prepared:
 
 def load_network(spec: Named, session: Session) -> Network:
     """Reads a model and rewrites its graph."""
+    session.tell("reading the network")
     model = load_model(spec, session)
     source, graph = read_graph(model, session)
     return Network(model, source, graph)
@@ -96,6 +97,7 @@ def _best_order(graph: Graph, session: Session) -> graph_order.Order:
 
     level = Level("orders", lambda found: bytes(msgpack.packb(list(vars(found).values()))), unpacked)
     parts = {"topology": topology_digest(graph), "budget": BUDGET}
+    session.tell("looking for the best order of operators")
     return session.keep(level, parts, lambda: least_peak_order(flow_of(graph)))
 
 
