@@ -24,6 +24,8 @@ ORDER = (
     "schema",
     "wire",
     "session",
+    "kept",
+    "seen",
     "identity",
     "client",
     "compiled",
@@ -64,6 +66,8 @@ LEAF = {
     "options",
     "schema",
     "wire",
+    "kept",
+    "seen",
     "identity",
     "client",
 }  # what the client may be made of

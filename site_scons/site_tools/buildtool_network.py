@@ -12,6 +12,7 @@ folder.
 from __future__ import annotations
 
 import atexit
+import functools
 import hashlib
 import json
 import os
@@ -21,7 +22,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from SCons.Action import Action
 from SCons.Errors import UserError
@@ -29,7 +30,7 @@ from SCons.PathList import PathList
 from SCons.Subst import Literal
 from SCons.Tool import Tool
 
-from buildtool.client import BuildtoolError, Client, did_you_mean, home
+from buildtool.client import BuildtoolError, Client, code_digest, described, did_you_mean, home
 from buildtool.client import options as table
 
 if TYPE_CHECKING:
@@ -386,9 +387,22 @@ def _client(env):
     return _clients[top]
 
 
+@functools.cache
+def _code():
+    """The digest of buildtool's code, which a build takes once."""
+    return code_digest()
+
+
 def _described(env, request: dict[str, str]) -> answers.DescribeAnswer:
     try:
-        answer: answers.DescribeAnswer = _client(env).request({"kind": "describe", **request})
-        return answer
+        top = env.Dir("#").abspath
+        answer = described(
+            {"kind": "describe", **request},
+            top,
+            _code(),
+            env["FILES_SEEN"],
+            lambda asked: _client(env).request(asked),
+        )
+        return cast("answers.DescribeAnswer", answer)
     except BuildtoolError as error:
         raise UserError(str(error)) from None
