@@ -56,7 +56,7 @@ class Seen:
             self._records = _load(self._name)
         key = f"{how}:{path}"
         self._used.add(key)
-        there = Path(path).stat()
+        there = os.stat(path)  # noqa: PTH116 (of hundreds of files: a Path costs more than the question)
         known = self._records.get(key)
         if known is not None and known[:4] == stamp(there) and at_rest(there, known[4]):
             return known[5]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from buildtool.client.child import Client
     from buildtool.client.descriptions import described
     from buildtool.client.files import Located
+    from buildtool.client.placing import place
     from buildtool.errors import BuildtoolError, did_you_mean
     from buildtool.identity import code_digest, home
     from buildtool.seen import Seen
@@ -27,6 +28,7 @@ __all__ = [
     "did_you_mean",
     "home",
     "options",
+    "place",
     "turns",
 ]
 
@@ -34,6 +36,7 @@ _HOMES = {
     "Client": "buildtool.client.child",
     "Located": "buildtool.client.files",
     "Seen": "buildtool.seen",
+    "place": "buildtool.client.placing",
     "described": "buildtool.client.descriptions",
     "BuildtoolError": "buildtool.errors",
     "did_you_mean": "buildtool.errors",

@@ -72,13 +72,20 @@ def emit(graph: Graph, plan: Plan, target: Target, name: str, session: Session |
 
 def _weights_assembly(net: str, image: WeightImage) -> str:
     return f"""\
-/* Links the weight image {net}_weights.bin into the firmware.
+/* Links the weight image {net}_weights.bin into the firmware, or, with NN_WEIGHTS_RESERVED defined,
+ * reserves room for it: a program so linked has the same addresses whatever the weights are.
  * Of layout {image.layout.hex()}. */
     .section .nn_weights, "a", %progbits
     .balign 16
     .global {net}_weights
+    .type {net}_weights, %object
+    .size {net}_weights, {len(image.data)}
 {net}_weights:
+#ifdef NN_WEIGHTS_RESERVED
+    .space {len(image.data)}
+#else
     .incbin "{net}_weights.bin"
+#endif
     .balign 16
 
     .section .note.GNU-stack, "", %progbits"""

@@ -6,6 +6,7 @@ the record. So:
 
     env.OnlyAsRecorded(nodes)       # made anew where they are not the files that were recorded
     env.DecideByContent(programs)   # sources of its targets are read, whatever their times say
+    env.NamedValue("the script", text)  # a value that can be told from others in an explanation
 
 The first also holds for every target of the environment that was written while a build ran that was
 killed, and for what was made from such a file. A second build in the same folder waits for the first
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
 import sys
 from pathlib import Path
 
@@ -38,6 +40,7 @@ def generate(env):
     env["FILES_SEEN"] = _files_seen(env)
     env.AddMethod(only_as_recorded, "OnlyAsRecorded")
     env.AddMethod(decide_by_content, "DecideByContent")
+    env.AddMethod(named_value, "NamedValue")
     if not hasattr(env.decide_source, "doubts"):
         env.decide_source = _with_doubt(env.decide_source, turn)
         env.decide_target = _with_doubt(env.decide_target, turn)
@@ -50,7 +53,7 @@ def exists(env):
 
 def only_as_recorded(env, nodes):
     """Makes `nodes` anew where the files are not those that SCons recorded when it made them."""
-    check = env.Value("the target is as it was recorded")
+    check = env.Value("the file itself")  # as --debug=explain calls it
     check.Decider(_is_another)
     env.Depends(nodes, check)
     return nodes
@@ -77,6 +80,14 @@ def decide_by_content(env, programs=()):
     env.Decider(decided)
 
 
+def named_value(env, name, content):
+    """A value node of `content` that --debug=explain calls by a name of one line."""
+    digest = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()[:16]
+    node = env.Value(f"{name}, of digest {digest}")
+    node.write(content)
+    return node
+
+
 def _files_seen(env):
     """The digests of the files that builds in the top folder have read, kept until the next one."""
     top = env.Dir("#").abspath
@@ -99,10 +110,15 @@ def _is_another(dependency, target, prev_ni, repo_node=None):
 
 
 def _is_of_others(dependency, target):
-    """Whether the target may have been made from another file than the one that was recorded."""
-    if dependency in _others:
-        _others.add(target)
-    return target in _others
+    """Whether the target may have been made from another file than the one that was recorded.
+
+    What this build has made was not: SCons asks again, and would not look for the headers of a source
+    that it takes for out of date.
+    """
+    if dependency not in _others or target.get_state() >= SCons.Node.up_to_date:
+        return False
+    _others.add(target)
+    return True
 
 
 def _is_recorded(target, path):

@@ -77,7 +77,7 @@ def test_a_name_is_not_python(tmp_path: Path, word: str) -> None:
     (folder / f"m/{PYTHON}.tflite").write_bytes(zoo.build("ds_cnn"))
     (folder / f"{PYTHON}.toml").write_text('extends = "host"\n')
     said = scons(folder, word, f"board={PYTHON}.toml", f"model=m/{PYTHON}.tflite")
-    assert f"actual: m/{PYTHON}.tflite" in said if word == "-h" else f"planning m/{PYTHON}" in said
+    assert f"actual: m/{PYTHON}.tflite" in said if word == "-h" else f"emitting m/{PYTHON}" in said
     assert nothing_ran(folder)
 
 
