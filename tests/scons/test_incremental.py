@@ -116,10 +116,12 @@ def test_only_what_a_change_concerns_is_made_anew(
     model.write_bytes(zoo.build("ds_cnn"))
 
     first = tree.ran("-j2", *words)
-    assert sorted(line for line in first if "kernels/" not in line and "_plugins/" not in line) == sorted(
-        ["emitting net.tflite", NETWORK[0], f"assembling {M4}/src/net_weights.S", *IMAGE, *WEIGHTS]
-        + ["writing build/cortex-m4/cortex-m4.ld", "writing compile_commands.json"]
-    )
+    of_network = [
+        *("emitting net.tflite", NETWORK[0], f"assembling {M4}/src/net_weights.S", *IMAGE, *WEIGHTS),
+        *("writing build/cortex-m4/cortex-m4.ld", "writing compile_commands.json"),
+    ]
+    of_board = [line for line in first if "kernels/" in line or "_plugins/" in line]
+    assert sorted(set(first) - set(of_board)) == sorted(of_network)
     assert tree.ran(*words) == []
 
     # retrained: weights, scales, zero points, names
@@ -155,10 +157,10 @@ def test_only_what_a_change_concerns_is_made_anew(
 
     # another board: a folder of its own, nothing of the first touched
     before_m4 = tree.times("build/cortex-m4")
-    ran = tree.ran("-j2", "ram=8K", "board=cortex-m4,hifive1", "model=net.tflite")
+    ran = tree.ran("-j2", "ram=8K", "board=cortex-m4,host", "model=net.tflite")
     assert tree.times("build/cortex-m4") == before_m4
     assert not any("cortex-m4" in line for line in ran)
-    assert f"linking {M4}/net.elf".replace("cortex-m4", "hifive1") in ran
+    assert "linking build/host/net/net.elf" in ran
     assert "emitting net.tflite" in ran
 
     # the image with its weights put in runs as the reference does
