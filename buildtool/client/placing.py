@@ -68,7 +68,7 @@ def place(program: bytes, symbol: str, data: bytes) -> bytes:
     """
     try:
         start, size = _room(program, symbol)
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, OverflowError):
         raise ToolError("not an ELF image: it is damaged or cut short", hint="link it again") from None
     if size != len(data):
         raise ToolError(
