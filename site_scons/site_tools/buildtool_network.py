@@ -61,13 +61,21 @@ def exists(env):
 class Network:
     """A network's nodes: `library` to link, `include` for the compiler, `files` by name.
 
-    `reserving` is the library with room in place of the weights, for programs that PlaceWeights fills.
+    `reserving` is the library with room in place of the weights, for programs that PlaceWeights fills; it
+    is a target where somebody asks for it.
     `answer` is what buildtool says of the network, `made` the part about its files; `slots`: by name, what
     its commands are about.
     """
 
     def __init__(
-        self, answer: answers.DescribeAnswer, directory, slots: dict[str, str], libraries, include, files
+        self,
+        answer: answers.DescribeAnswer,
+        directory,
+        slots: dict[str, str],
+        library,
+        include,
+        files,
+        reserve,
     ):
         assert answer["network"] is not None  # it was asked for with a model
         self.made = answer["network"]
@@ -75,9 +83,15 @@ class Network:
         self.answer = answer
         self.directory = directory
         self.slots = slots
-        self.library, self.reserving = libraries
+        self.library = library
+        self._reserve = reserve
         self.include = include
         self.files = files
+
+    @functools.cached_property
+    def reserving(self):
+        """See Network."""
+        return self._reserve()
 
 
 def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
@@ -155,11 +169,14 @@ def neural_network(env, model, directory=None, name=None, **planning):
     directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
     request = {key: value for key, value in asked.items() if key != "toolchain"} | {"options": planning}
     emitted = _emit(own, directory.Dir("src"), request, source)
-    libraries = _libraries(own, _kernels(env), directory, files, emitted)
+    objects, kernels = _objects(own, "network", directory.Dir("obj"), emitted), _kernels(env)
+    library = own.StaticLibrary(directory.File(files["library"]), [*objects, *kernels])
+    env.OnlyAsRecorded(library)
+    reserve = functools.partial(_reserving, own, directory, emitted, objects, kernels)
     group = _group(answer, "network")
     include = [_node(own, answer, place, env.fs.Dir, emitted) for place in group["includes"]]
     slots = {key: asked[key] for key in ("model", "board", "cmsis_nn") if key in asked}
-    return Network(answer, directory, slots, libraries, include, emitted)
+    return Network(answer, directory, slots, library, include, emitted, reserve)
 
 
 def place_weights(env, target, program, networks):
@@ -300,25 +317,23 @@ def _objects(own, name, directory, emitted=None):
     return objects
 
 
-def _libraries(own, kernels, directory, files: answers.NetworkFiles, emitted):
-    """The library of a network, and the one that has room in place of the weights."""
+def _reserving(own, directory, emitted, objects, kernels):
+    """The library of a network with room in place of the weights."""
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
-    group = _group(answer, "network")
-    objects = _objects(own, "network", directory.Dir("obj"), emitted)
-    code = [node for node, source in zip(objects, group["sources"], strict=True) if not source["reads"]]
-    (weights,) = (source for source in group["sources"] if source["reads"])
+    files = answer["network"]
+    assert files is not None  # it was asked for with a model
+    sources = _group(answer, "network")["sources"]
+    code = [node for node, source in zip(objects, sources, strict=True) if not source["reads"]]
+    (weights,) = (source for source in sources if source["reads"])
     room = own.Object(
         directory.Dir("obj").File(f"{files['symbol']}_reserved.o"),
         _node(own, answer, weights["file"], own.fs.File, emitted),
         ASPPFLAGS=[*own["ASPPFLAGS"], *_words([files["reserve"]])],
     )
     own.Depends(room, own.Value(f"the compiler {answer['tools']['identity']}"))
-    made = {files["library"]: objects, f"lib{files['net']}_reserving.a": [*code, *room]}
-    own.OnlyAsRecorded(room)
-    return [
-        own.OnlyAsRecorded(own.StaticLibrary(directory.File(name), [*members, *kernels]))
-        for name, members in made.items()
-    ]
+    library = own.StaticLibrary(directory.File(f"lib{files['net']}_reserving.a"), [*code, *room, *kernels])
+    own.OnlyAsRecorded([room, library])
+    return library
 
 
 def _kernels(env):
