@@ -26,6 +26,8 @@ ORDER = (
     "session",
     "folders",
     "cache",
+    "kept",
+    "seen",
     "identity",
     "client",
     "compiled",
@@ -72,6 +74,8 @@ LEAF = {
     "schema",
     "wire",
     "folders",
+    "kept",
+    "seen",
     "identity",
     "client",
 }  # what the client may be made of
