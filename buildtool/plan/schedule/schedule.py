@@ -7,6 +7,7 @@ branches asks for its input little by little (see `branches`).
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,6 +27,7 @@ from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 Ints = npt.NDArray[np.int32]
 Columns = npt.NDArray[np.int64]
 Steps = Ints  # one step a line: the fields of types.Step in their order
+FEW = 64  # steps of a run that are not deflated
 
 
 @dataclass(frozen=True)
@@ -55,17 +57,31 @@ class Activity(NamedTuple):
 class Run:
     """How a region runs: `advances` (of a streamed region) and `steps`, both in order.
 
-    Rows and columns of a step are those of Tensor.nhwc of the operator's first output.
+    Rows and columns of a step are those of Tensor.nhwc of the operator's first output. There are `count`
+    steps; more than a few are kept deflated, since long plans hold thousands of runs.
     """
 
     region: Region
     advances: tuple[Advance, ...]
-    steps: Steps
+    count: int
+    packed: bytes
+
+    @staticmethod
+    def of(region: Region, advances: tuple[Advance, ...], steps: Steps) -> Run:
+        """A run with these steps."""
+        packed = steps.tobytes() if len(steps) <= FEW else zlib.compress(steps.tobytes(), 1)
+        return Run(region, advances, len(steps), packed)
+
+    @property
+    def steps(self) -> Steps:
+        """The steps, unpacked each time that they are asked for."""
+        plain = self.packed if self.count <= FEW else zlib.decompress(self.packed)
+        return np.frombuffer(plain, np.int32).reshape(-1, 5)
 
     @cached_property
     def activities(self) -> Mapping[int, Activity]:
         """Operator (SOURCE: the deliveries of rows) -> what its steps are as a whole; ascending."""
-        if not len(self.steps):
+        if not self.count:
             return {}
         ops, y0, y1, x0, x1 = self.steps.T
         found, first = np.unique(ops, return_index=True)
@@ -88,10 +104,10 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
     if not region.groups:
         raise PlanError("a region without groups has no schedule")
     if not region.is_streamed:
-        return Run(region, (), _operator_steps(region.groups[0], graph, image))
+        return Run.of(region, (), _operator_steps(region.groups[0], graph, image))
     chain = links(region, graph)
     found = tuple(_advances(chain, graph, image))
-    return Run(region, found, _steps_of(chain, graph, found))
+    return Run.of(region, found, _steps_of(chain, graph, found))
 
 
 def schedule(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> tuple[Step, ...]:
