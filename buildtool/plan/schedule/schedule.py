@@ -27,11 +27,10 @@ from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 Ints = npt.NDArray[np.int32]
 Columns = npt.NDArray[np.int64]
 Steps = Ints  # one step a line: the fields of types.Step in their order
-FEW = 64  # steps of a run that are not deflated
+FEW = 64  # lines that are not deflated
 
 
-@dataclass(frozen=True)
-class Advance:
+class Advance(NamedTuple):
     """Rows [y0, y1) that are made in one go inside a streamed region.
 
     `group`: the group's place in the region, -1 where rows of the image are delivered; `ops`: the
@@ -58,25 +57,36 @@ class Run:
     """How a region runs: `advances` (of a streamed region) and `steps`, both in order.
 
     Rows and columns of a step are those of Tensor.nhwc of the operator's first output. There are `count`
-    steps; more than a few are kept deflated, since long plans hold thousands of runs.
+    steps. Both are kept deflated, and unpacked each time that they are asked for: long plans hold thousands
+    of runs.
     """
 
     region: Region
-    advances: tuple[Advance, ...]
     count: int
-    packed: bytes
+    packed_steps: bytes
+    packed_advances: bytes
 
     @staticmethod
-    def of(region: Region, advances: tuple[Advance, ...], steps: Steps) -> Run:
+    def of(region: Region, advances: Sequence[Advance], steps: Steps) -> Run:
         """A run with these steps."""
-        packed = steps.tobytes() if len(steps) <= FEW else zlib.compress(steps.tobytes(), 1)
-        return Run(region, advances, len(steps), packed)
+        lines = np.array([(a.group, a.ops[-1], a.y0, a.y1) for a in advances], np.int32)
+        return Run(region, len(steps), _packed(steps), _packed(lines))
 
     @property
     def steps(self) -> Steps:
-        """The steps, unpacked each time that they are asked for."""
-        plain = self.packed if self.count <= FEW else zlib.decompress(self.packed)
-        return np.frombuffer(plain, np.int32).reshape(-1, 5)
+        """The steps."""
+        return _unpacked(self.packed_steps).reshape(-1, 5)
+
+    @property
+    def advances(self) -> tuple[Advance, ...]:
+        """What is made in one go, one after the other."""
+        groups = self.region.groups
+        alone = [group.scheme is Scheme.BRANCHES for group in groups]  # their operators advance by themselves
+        lines = _unpacked(self.packed_advances).reshape(-1, 4).tolist()
+        return tuple(
+            Advance(group, (last,) if group < 0 or alone[group] else groups[group].ops, y0, y1)
+            for group, last, y0, y1 in lines
+        )
 
     @cached_property
     def activities(self) -> Mapping[int, Activity]:
@@ -93,6 +103,16 @@ class Run:
         fields = (first, len(ops) - 1 - from_end, widest[found - found[0]], area.astype(np.int64))
         lines = zip(*(field.tolist() for field in fields), strict=True)
         return {op: Activity(*line) for op, line in zip(found.tolist(), lines, strict=True)}
+
+
+def _packed(lines: Ints) -> bytes:
+    """Numbers as bytes, deflated where there are more than a few; the first byte says which."""
+    plain = lines.tobytes()
+    return b"0" + plain if len(lines) <= FEW else b"1" + zlib.compress(plain, 1)
+
+
+def _unpacked(packed: bytes) -> Ints:
+    return np.frombuffer(packed[1:] if packed[:1] == b"0" else zlib.decompress(packed[1:]), np.int32)
 
 
 def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
