@@ -64,25 +64,26 @@ class Run:
     region: Region
     count: int
     packed_steps: bytes
+    advance_count: int
     packed_advances: bytes
 
     @staticmethod
     def of(region: Region, advances: Sequence[Advance], steps: Steps) -> Run:
         """A run with these steps."""
-        lines = np.array([(a.group, a.ops[-1], a.y0, a.y1) for a in advances], np.int32)
-        return Run(region, len(steps), _packed(steps), _packed(lines))
+        lines = np.array([(a.group, a.ops[-1], a.y0, a.y1) for a in advances], np.int32).reshape(-1, 4)
+        return Run(region, len(steps), _packed(steps), len(lines), _packed(lines))
 
     @property
     def steps(self) -> Steps:
         """The steps."""
-        return _unpacked(self.packed_steps).reshape(-1, 5)
+        return _unpacked(self.packed_steps, self.count, 5)
 
     @property
     def advances(self) -> tuple[Advance, ...]:
         """What is made in one go, one after the other."""
         groups = self.region.groups
         alone = [group.scheme is Scheme.BRANCHES for group in groups]  # their operators advance by themselves
-        lines = _unpacked(self.packed_advances).reshape(-1, 4).tolist()
+        lines = _unpacked(self.packed_advances, self.advance_count, 4).tolist()
         return tuple(
             Advance(group, (last,) if group < 0 or alone[group] else groups[group].ops, y0, y1)
             for group, last, y0, y1 in lines
@@ -106,13 +107,15 @@ class Run:
 
 
 def _packed(lines: Ints) -> bytes:
-    """Numbers as bytes, deflated where there are more than a few; the first byte says which."""
-    plain = lines.tobytes()
-    return b"0" + plain if len(lines) <= FEW else b"1" + zlib.compress(plain, 1)
+    """Lines of numbers as bytes, column by column, deflated where there are more than a few."""
+    plain = lines.T.tobytes()
+    return plain if len(lines) <= FEW else zlib.compress(plain, 1)
 
 
-def _unpacked(packed: bytes) -> Ints:
-    return np.frombuffer(packed[1:] if packed[:1] == b"0" else zlib.decompress(packed[1:]), np.int32)
+def _unpacked(packed: bytes, count: int, columns: int) -> Ints:
+    """So many lines again."""
+    plain = packed if count <= FEW else zlib.decompress(packed)
+    return np.ascontiguousarray(np.frombuffer(plain, np.int32).reshape(columns, count).T)
 
 
 def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:

@@ -104,7 +104,8 @@ def _forms(t: Tables) -> tuple[list[int], Numbers]:
             part = t.rows_of(last)[:, columns]
             part[:, SECTION] = np.where(part[:, SECTION] == 1, numbers.get(last, -1), -1)
             if t.e.loaded:
-                part[:, SUMS] += [t.e.constants(last - back, last) for back in part[:, 0].tolist()]
+                constants = [t.e.constants(last - back, last) for back in part[:, 0].tolist()]
+                part[:, SUMS] += np.array(constants, np.int64)
             parts.append(part)
             count += len(part)
         starts.append(by_key[key])
