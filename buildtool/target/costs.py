@@ -164,6 +164,8 @@ class Pricer:
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
         self._calls: dict[tuple[str, Geometry, Part, Part], float] = {}
+        # by formula and operator: what the formula is worth for a window in one piece
+        self._windows: dict[tuple[str, Geometry], dict[tuple[Part, Part], float]] = {}
         self._formulas: dict[str, Formula] = {}
         self._named: dict[tuple[str, tuple[int, ...]], float] = {}
         self.call = self._stated("call", {})
@@ -173,10 +175,14 @@ class Pricer:
         key = (kernel.cost, of, rows, columns)
         found = self._calls.get(key)
         if found is None:
-            formula = self._formula(kernel.cost)
-            found = rounded(sum(formula(known) * times for known, times in terms(of, rows, columns)))
-            found += self.call
-            self._calls[key] = found
+            windows = self._windows.setdefault((kernel.cost, of), {})
+            formula, total = self._formula(kernel.cost), 0.0
+            for piece, times in terms(columns):
+                worth = windows.get((rows, piece))
+                if worth is None:
+                    worth = windows[rows, piece] = formula(variables(of, rows, piece))
+                total += worth * times
+            found = self._calls[key] = rounded(total) + self.call
         return found
 
     def sums(self, of: Geometry, rows: int, columns: int) -> float:
@@ -211,16 +217,15 @@ class Pricer:
         return self._formulas[expression]
 
 
-def terms(of: Geometry, rows: Part, columns: Part) -> list[tuple[dict[str, int], int]]:
-    """The values that a kernel's formula is asked with for one call, and how often each answer counts.
+def terms(columns: Part) -> list[tuple[Part, int]]:
+    """The columns that a kernel's formula is asked with for one call, and how often each answer counts.
 
     A call's columns that lie in several pieces of memory are computed piece by piece, in tiles that end where
     the piece does: each adds what it costs beyond a window without columns.
     """
     if not columns.pieces:
-        return [(variables(of, rows, columns), 1)]
-    each = [(variables(of, rows, piece), 1) for piece in columns.pieces]
-    return [*each, (variables(of, rows, NOTHING), 1 - len(each))]
+        return [(columns, 1)]
+    return [*((piece, 1) for piece in columns.pieces), (NOTHING, 1 - len(columns.pieces))]
 
 
 def variables(of: Geometry, rows: Part, columns: Part) -> dict[str, int]:
