@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import tflite
 
 from buildtool.errors import ModelError, UnsupportedError
 from buildtool.graph.tflite.quicktable import quick
+from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import Quantization
 
 Accessor = Any  # an object of the generated schema package, which has no types
