@@ -46,7 +46,9 @@ class _Package(ModuleType):
 def _package() -> Any:
     spec = find_spec(NAME) if NAME not in sys.modules else None
     if spec is None or spec.submodule_search_locations is None:
-        return import_module(NAME)
+        import tflite as imported  # by somebody else already, or not installed
+
+        return imported
     package = _Package(NAME)
     package.__spec__, package.__file__ = spec, spec.origin
     package.__path__ = list(spec.submodule_search_locations)
