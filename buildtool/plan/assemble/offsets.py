@@ -17,6 +17,7 @@ from buildtool.plan.types import Buffer, BufferKind, Move, Overlap
 from buildtool.session import Session
 
 MOST_PLACEMENTS = 512  # that a session keeps, of some kilobytes each
+MOST_BUFFERS = 1 << 13  # in all of them, but for the last two
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,8 @@ def _placed(
     Where a placement in parts is as low as the whole could be at the best, nothing lower is looked for.
     """
     key = (tuple(timed), tuple(overlaps), alignment)
-    quick = session.remember(
-        "placements", key, lambda: place_quickly(timed, overlaps, alignment), MOST_PLACEMENTS
-    )
+    kept = max(2, min(MOST_PLACEMENTS, MOST_BUFFERS // max(1, len(timed))))
+    quick = session.remember("placements", key, lambda: place_quickly(timed, overlaps, alignment), kept)
     fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR}
 
     def parted(below: int) -> Parted | None:
@@ -136,15 +136,13 @@ def _placed(
             "placements in parts",
             (*key, tuple(starts), below, enough),
             lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough),
-            MOST_PLACEMENTS,
+            kept,
         )
 
     if enough < quick.bound < quick.height:
         parts = parted(quick.height)
         if parts is not None and parts.placed.height <= quick.bound:
             return parts
-    placed = session.remember(
-        "searched placements", key, lambda: searched(quick, overlaps, alignment), MOST_PLACEMENTS
-    )
+    placed = session.remember("searched placements", key, lambda: searched(quick, overlaps, alignment), kept)
     whole = Parted(placed, tuple(range(len(timed))), ())
     return whole if placed.height <= enough else parted(placed.height) or whole

@@ -18,9 +18,10 @@ from buildtool.graph.types import Graph
 from buildtool.plan.schedule.calls import Calls, Numbers, Ranges, RegionCalls, region_calls
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.types import Load, Region
-from buildtool.target.costs import Geometry, Part, Pricer, Rings, geometry, part
+from buildtool.target.costs import Geometry, Part, Pricer, Rings, along, geometry, part
 from buildtool.target.types import Costs, KernelVariant
 
+FEW = 256  # ranges that are faster counted one by one
 Parts = tuple[tuple[Part, int], ...]  # each with how often it occurs
 
 
@@ -29,37 +30,38 @@ def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Pa
 
     `rings`: for columns, as in `target.costs.part`, of which this is the sum over all ranges.
     """
-    inputs, kernel, stride, dilation, pad = (
-        (of.ih, of.kh, of.sh, of.dh, of.pt) if axis == 0 else (of.iw, of.kw, of.sw, of.dw, of.pl)
-    )
+    inputs, kernel, stride, dilation, pad = along(of, axis)
     low, high = ranges
     extent = (kernel - 1) * dilation + 1
     inside = (low * stride >= pad) & ((high - 1) * stride - pad + extent <= inputs)
     found: dict[Part, int] = {}
-    for size in np.flatnonzero(np.bincount((high - low)[inside])).tolist():
-        begin = low[inside & (high - low == size)]
-        for some, times in _in_memory(of, axis, begin, size, rings):
-            found[some] = found.get(some, 0) + times
+    for begin, end, times in _in_memory(low[inside], high[inside], rings):
+        some = part(of, axis, begin, end, rings)
+        found[some] = found.get(some, 0) + times
     for a, b in zip(low[~inside].tolist(), high[~inside].tolist(), strict=True):
         at_border = part(of, axis, a, b, rings)
         found[at_border] = found.get(at_border, 0) + 1
     return tuple(found.items())
 
 
-def _in_memory(
-    of: Geometry, axis: int, begin: Numbers, size: int, rings: Rings
-) -> Iterator[tuple[Part, int]]:
-    """The parts that ranges of `size` are, whose windows lie in the input, and how often each occurs.
+def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int, int, int]]:
+    """Of ranges whose windows lie in the input one of each kind, and how often the kind occurs.
 
-    How such a range lies in the rings depends on where in them it begins.
+    Ranges are of one kind if they are equally long and begin at the same place of the rings.
     """
-    if not any(rings):
-        yield part(of, axis, int(begin[0]), int(begin[0]) + size), len(begin)
+    if not len(low):
         return
-    again = math.lcm(*(ring for ring in rings if ring))
-    _, first, times = np.unique(begin % again, return_index=True, return_counts=True)
-    for low, count in zip(begin[first].tolist(), times.tolist(), strict=True):
-        yield part(of, axis, low, low + size, rings), count
+    again = math.lcm(*(ring for ring in rings if ring)) if any(rings) else 1
+    kinds = (high - low) * again + low % again
+    if len(low) <= FEW:
+        counted: dict[int, tuple[int, int]] = {}  # kind -> one of it, and how many there are
+        for which, kind in enumerate(kinds.tolist()):
+            counted[kind] = which, counted[kind][1] + 1 if kind in counted else 1
+        found = list(counted.values())
+    else:
+        _, first, many = np.unique(kinds, return_index=True, return_counts=True)
+        found = list(zip(first.tolist(), many.tolist(), strict=True))
+    yield from ((int(low[which]), int(high[which]), times) for which, times in found)
 
 
 def calls_cost(pricer: Pricer, kernel: KernelVariant, of: Geometry, rows: Parts, columns: Parts) -> float:

@@ -116,11 +116,12 @@ class Space:
 
     elements: Elements
     hand_offs: tuple[int, ...]
+    session: Session | None = None  # what may know the forms of equal chains already
 
     @cached_property
     def blocks(self) -> Blocks:
         """The blocks that ways are made of."""
-        return Blocks(self.elements, self.hand_offs)
+        return Blocks(self.elements, self.hand_offs, self.session)
 
     @cached_property
     def tables(self) -> Tables:
@@ -426,7 +427,7 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
     )
     session = session or Session()
     key = (*known.key, settings.hand_offs, blocks.STEPS)
-    space = session.remember("space", key, lambda: Space(known, settings.hand_offs))
+    space = session.remember("space", key, lambda: Space(known, settings.hand_offs, session))
     return Front(graph, target, settings, space, session)
 
 
