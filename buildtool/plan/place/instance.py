@@ -35,9 +35,10 @@ class Instance:
     `twin`: the previous item that is the same in everything, or -1. Item i's neighbours are at
     start[i] to start[i + 1] of `neighbour`; one that lies above i is at least `above` away from it,
     and if i lies above, then at least `below`. Arrays `share_*` are indexed by permission: both items,
-    the sections both are live in, and how many units they can share. `capped`: some permissions are not
-    used in full (negative distances count as 0; of items that may lie at one offset because each is
-    the next one's output in a circle, not all will), so that finding no placement proves nothing.
+    the sections both are live in, how many units they can share, and their distance. `capped`: some
+    permissions are not used in full (negative distances count as 0; of items that may lie at one offset
+    because each is the next one's output in a circle, not all will), so that finding no placement
+    proves nothing.
     """
 
     unit: int
@@ -62,6 +63,7 @@ class Instance:
     share_first: Int32s
     share_last: Int32s
     share_units: Int32s
+    share_distance: Int32s
 
 
 def compile_problem(problem: Problem) -> Instance:
@@ -107,6 +109,7 @@ def compile_problem(problem: Problem) -> Instance:
         share_first=_ints([max(first[o], first[n]) for o, n in distance]),
         share_last=_ints([min(last[o], last[n]) for o, n in distance]),
         share_units=_ints(savings),
+        share_distance=_ints([min(sizes[o], away) for (o, _), away in distance.items()]),
     )
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from buildtool.errors import PlanError, UnsupportedError
 from buildtool.plan.place import arena
+from buildtool.plan.place.allowed import allowed_offsets, is_small
 from buildtool.plan.place.arena import Problem, Solution
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import MOST_UNITS, Instance, compile_problem
@@ -22,6 +24,7 @@ from buildtool.plan.place.outcome import Search, Verdict
 from buildtool.plan.place.search import PythonSearch
 
 LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
+LOOK = 100  # nodes before it is found out which offsets are left to the items
 SHARE = 4  # of the budget that is left, 1 / SHARE is spent on one height
 
 
@@ -57,12 +60,14 @@ class _Solver:
         """Looks for a placement within `capacity` bytes, at most `budget` nodes long."""
         # All on top of each other is below MOST_UNITS, so a larger capacity makes no difference.
         units = min(capacity // self.instance.unit, MOST_UNITS - 1)
-        search: Search
-        if self._library is None:
-            search = PythonSearch(self.instance, units, self._bits)
-        else:
-            search = NativeSearch(self._library, self.instance, units, self._bits)
-        for run in runs(self.problem, self.instance):
+        search = self._search(units, None)
+        order = runs(self.problem, self.instance)
+        first = next(order)
+        tried = [first]
+        if is_small(self.instance, units):
+            # Most problems are easy; where one is not, what is found out about offsets helps.
+            tried.insert(0, replace(first, limit=LOOK))
+        for run in chain(tried, order):
             if budget <= 0:
                 break
             outcome = search.run(run.order, min(run.limit, budget), run.crowded)
@@ -72,8 +77,23 @@ class _Solver:
             if outcome.verdict is Verdict.FOUND:
                 return Verdict.FOUND, self._solution(outcome.offsets)
             if outcome.verdict is Verdict.IMPOSSIBLE:
-                return (Verdict.LIMIT if self.instance.capped else Verdict.IMPOSSIBLE), None
+                return self._impossible, None
+            if run.limit == LOOK:
+                allowed = allowed_offsets(self.instance, units)
+                if not all(allowed):
+                    return self._impossible, None
+                search = self._search(units, allowed)
         return Verdict.LIMIT, None
+
+    @property
+    def _impossible(self) -> Verdict:
+        """What it means that the search has tried everything."""
+        return Verdict.LIMIT if self.instance.capped else Verdict.IMPOSSIBLE
+
+    def _search(self, units: int, allowed: Sequence[int] | None) -> Search:
+        if self._library is None:
+            return PythonSearch(self.instance, units, self._bits, allowed)
+        return NativeSearch(self._library, self.instance, units, self._bits, allowed)
 
     def _solution(self, units: Sequence[int]) -> Solution:
         offsets = [item.offset or 0 for item in self.problem.items]

@@ -1,0 +1,181 @@
+"""Where items can lie at all, by what else has to fit beside them: a bound before and inside of the search.
+
+In a section that is nearly full nothing can be left free but its slack, the capacity less what lies in it.
+So below an item lies a subset of the others, and as much waste as the slack at the most: its offset is
+one of their subset sums, or above it by the slack at the most. An output and an input that cannot lie
+side by side there overlap, as far as that needs, and what is known of one holds for the other. Along a
+chain of regions, each of whose outputs lies over its input, this shows soon what a search by branches
+shows late: that no offsets go together.
+
+Sets of offsets are integers, bit k for the offset of k units. They hold for every placement, so nothing
+is lost by a search that keeps to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from buildtool.plan.place.instance import Instance
+
+MOST_UNITS = 1 << 13  # of capacity: the sets are as long
+MOST_MEMBERS = 512  # items
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """An output and an input that may overlap, both live in a section; distances and sizes in units.
+
+    `union`: what both take at the least together; `separate`: whether they may lie side by side there;
+    `farthest`: if they overlap, most units from the output's offset to the input's.
+    """
+
+    output: int
+    input: int
+    distance: int
+    union: int
+    separate: bool
+    farthest: int
+
+
+@dataclass(frozen=True)
+class _Section:
+    """What is live in a section, in which no item has two permissions; `slack`: units that are left."""
+
+    singles: tuple[int, ...]
+    pairs: tuple[_Pair, ...]
+    slack: int
+
+
+def is_small(instance: Instance, capacity: int) -> bool:
+    """Whether a problem is small enough for sets of offsets."""
+    return capacity <= MOST_UNITS and len(instance.items) <= MOST_MEMBERS
+
+
+def allowed_offsets(instance: Instance, capacity: int) -> list[int]:
+    """Item -> the offsets that are left to it at a capacity (in units), as a set of bits.
+
+    Where nothing fits, that is nowhere: 0.
+    """
+    sizes, alignments = instance.size.tolist(), instance.alignment.tolist()
+    found = []
+    for size, alignment, pin in zip(sizes, alignments, instance.pinned.tolist(), strict=True):
+        everywhere = _up(1, capacity - size, alignment) if size <= capacity else 0
+        found.append(everywhere & (1 << pin) if pin >= 0 else everywhere)
+    sections = _sections(instance, sizes, capacity)
+    spans = list(zip(instance.first.tolist(), instance.last.tolist(), strict=True))
+    for section in sections:
+        # What lives in one section only has nothing to tell to others.
+        crossing = [i for i in section.singles if spans[i][1] - spans[i][0] > 1]
+        if section.slack < 0 or not _fill(section, crossing, sizes, capacity, found):
+            return [0] * len(sizes)
+    together = [pair for section in sections for pair in section.pairs if not pair.separate]
+    return found if _agree(together, found) else [0] * len(sizes)
+
+
+def _up(offsets: int, most: int, step: int = 1) -> int:
+    """The offsets, and all above them by a multiple of `step`, `most` at the most."""
+    steps, done = most // step, 0
+    while done < steps:
+        shift = min(done + 1, steps - done)
+        offsets |= offsets << (shift * step)
+        done += shift
+    return offsets
+
+
+def _down(offsets: int, most: int) -> int:
+    """The offsets, and all below them by `most` at the most."""
+    done = 0
+    while done < most:
+        shift = min(done + 1, most - done)
+        offsets |= offsets >> shift
+        done += shift
+    return offsets
+
+
+def _sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_Section]:
+    """The sections of which something can be told: nearly full ones, in which no three items overlap."""
+    inside: list[list[int]] = [[] for _ in range(instance.sections)]
+    for i, (first, last) in enumerate(zip(instance.first.tolist(), instance.last.tolist(), strict=True)):
+        for x in range(first, last):
+            inside[x].append(i)
+    shares: list[list[tuple[int, int, int]]] = [[] for _ in range(instance.sections)]
+    columns = (instance.share_output, instance.share_input, instance.share_distance)
+    permissions = zip(*(column.tolist() for column in columns), strict=True)
+    spans = zip(instance.share_first.tolist(), instance.share_last.tolist(), strict=True)
+    for permission, (first, last) in zip(permissions, spans, strict=True):
+        for x in range(first, last):
+            shares[x].append(permission)
+    found = []
+    for items, permitted in zip(inside, shares, strict=True):
+        paired = {i for output, source, _ in permitted for i in (output, source)}
+        if len(paired) < 2 * len(permitted):
+            continue
+        unions = [max(sizes[o], away + sizes[i]) for o, i, away in permitted]
+        singles = tuple(i for i in items if i not in paired)
+        slack = capacity - sum(unions) - sum(sizes[i] for i in singles)
+        if 2 * slack > capacity:
+            continue  # nearly every offset would be left
+        pairs = tuple(
+            _Pair(o, i, away, union, sizes[o] + sizes[i] - union <= slack, union + slack - sizes[i])
+            for (o, i, away), union in zip(permitted, unions, strict=True)
+        )
+        found.append(_Section(singles, pairs, slack))
+    return found
+
+
+def _fill(
+    section: _Section, crossing: Sequence[int], sizes: Sequence[int], capacity: int, found: list[int]
+) -> bool:
+    """Leaves to the items of a section, in `found`, what its subset sums allow; false if that is nothing."""
+    for i in crossing:
+        found[i] &= _up(_sums(section, sizes, capacity, without=i), section.slack)
+        if not found[i]:
+            return False
+    for pair in section.pairs:
+        o, i = pair.output, pair.input
+        sums = _sums(section, sizes, capacity, beside=pair)
+        output = _up(sums, section.slack)
+        source = _up(output << pair.distance, pair.farthest - pair.distance)
+        if pair.separate:
+            source |= output | output << sizes[o]
+            output |= output << sizes[i]
+        found[o] &= output
+        found[i] &= source
+        if not found[o] or not found[i]:
+            return False
+    return True
+
+
+def _sums(
+    section: _Section, sizes: Sequence[int], capacity: int, without: int = -1, beside: _Pair | None = None
+) -> int:
+    """What can lie below something: sums of what is live in the section, but for one item or pair."""
+    sums, full = 1, (1 << capacity + 1) - 1
+    for i in section.singles:
+        if i != without:
+            sums |= sums << sizes[i]
+    for pair in section.pairs:
+        if pair is beside:
+            continue
+        if pair.separate:
+            sums |= sums << pair.union | sums << sizes[pair.output] | sums << sizes[pair.input]
+        else:
+            sums |= sums << pair.union
+    return sums & full
+
+
+def _agree(together: Sequence[_Pair], found: list[int]) -> bool:
+    """Carries what is left along pairs that have to overlap, to the end; false: nothing is left."""
+    changed = True
+    while changed:
+        changed = False
+        for pair in together:
+            o, i, most = pair.output, pair.input, pair.farthest - pair.distance
+            source = found[i] & _up(found[o] << pair.distance, most)
+            output = found[o] & _down(source >> pair.distance, most)
+            changed = changed or source != found[i] or output != found[o]
+            found[i], found[o] = source, output
+            if not source or not output:
+                return False
+    return True
