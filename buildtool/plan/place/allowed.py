@@ -60,7 +60,7 @@ def allowed_offsets(instance: Instance, capacity: int) -> list[int]:
     sizes, alignments = instance.size.tolist(), instance.alignment.tolist()
     found = []
     for size, alignment, pin in zip(sizes, alignments, instance.pinned.tolist(), strict=True):
-        everywhere = _up(1, capacity - size, alignment) if size <= capacity else 0
+        everywhere = _multiples(capacity - size, alignment) if size <= capacity else 0
         found.append(everywhere & (1 << pin) if pin >= 0 else everywhere)
     sections = _sections(instance, sizes, capacity)
     spans = list(zip(instance.first.tolist(), instance.last.tolist(), strict=True))
@@ -73,24 +73,27 @@ def allowed_offsets(instance: Instance, capacity: int) -> list[int]:
     return found if _agree(together, found) else [0] * len(sizes)
 
 
-def _up(offsets: int, most: int, step: int = 1) -> int:
-    """The offsets, and all above them by a multiple of `step`, `most` at the most."""
-    steps, done = most // step, 0
-    while done < steps:
-        shift = min(done + 1, steps - done)
-        offsets |= offsets << (shift * step)
-        done += shift
-    return offsets
+def _up(offsets: int, most: int) -> int:
+    """The offsets, and all above them by `most` at the most."""
+    done = 0
+    while 2 * done < most:
+        offsets |= offsets << done + 1
+        done = 2 * done + 1
+    return offsets | offsets << most - done if done < most else offsets
 
 
 def _down(offsets: int, most: int) -> int:
     """The offsets, and all below them by `most` at the most."""
     done = 0
-    while done < most:
-        shift = min(done + 1, most - done)
-        offsets |= offsets >> shift
-        done += shift
-    return offsets
+    while 2 * done < most:
+        offsets |= offsets >> done + 1
+        done = 2 * done + 1
+    return offsets | offsets >> most - done if done < most else offsets
+
+
+def _multiples(most: int, step: int) -> int:
+    """The multiples of `step` up to `most`."""
+    return sum(1 << offset for offset in range(0, most + 1, step)) if step > 1 else (1 << most + 1) - 1
 
 
 def _sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_Section]:

@@ -18,6 +18,7 @@ from buildtool.plan.place.allowed import allowed_offsets, is_small
 from buildtool.plan.place.arena import Problem, Solution
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import MOST_UNITS, Instance, compile_problem
+from buildtool.plan.place.instance import library as instance_library
 from buildtool.plan.place.native import NativeSearch, library
 from buildtool.plan.place.orders import FIRST_LIMIT, runs
 from buildtool.plan.place.outcome import Search, Verdict
@@ -52,19 +53,21 @@ class _Solver:
 
     def __init__(self, problem: Problem, budget: int, lib: Path | None, *, native: bool) -> None:
         self.problem, self.left, self.nodes = problem, budget, 0
-        self.instance: Instance = compile_problem(problem)
         self._library = library(lib) if native else None
+        compiler = instance_library() if native else None
+        self.instance: Instance = compile_problem(problem, compiler)
         self._bits = min(MOST_TABLE_BITS, max(LEAST_TABLE_BITS, budget.bit_length()))
 
     def search(self, capacity: int, budget: int) -> tuple[Verdict, Solution | None]:
         """Looks for a placement within `capacity` bytes, at most `budget` nodes long."""
         # All on top of each other is below MOST_UNITS, so a larger capacity makes no difference.
         units = min(capacity // self.instance.unit, MOST_UNITS - 1)
-        search = self._search(units, None)
+        small = is_small(self.instance, units)
+        search = self._search(units, LEAST_TABLE_BITS if small else self._bits)
         order = runs(self.problem, self.instance)
         first = next(order)
         tried = [first]
-        if is_small(self.instance, units):
+        if small:
             # Most problems are easy; where one is not, what is found out about offsets helps.
             tried.insert(0, replace(first, limit=LOOK))
         for run in chain(tried, order):
@@ -82,7 +85,7 @@ class _Solver:
                 allowed = allowed_offsets(self.instance, units)
                 if not all(allowed):
                     return self._impossible, None
-                search = self._search(units, allowed)
+                search = self._search(units, self._bits, allowed)
         return Verdict.LIMIT, None
 
     @property
@@ -90,10 +93,10 @@ class _Solver:
         """What it means that the search has tried everything."""
         return Verdict.LIMIT if self.instance.capped else Verdict.IMPOSSIBLE
 
-    def _search(self, units: int, allowed: Sequence[int] | None) -> Search:
+    def _search(self, units: int, bits: int, allowed: Sequence[int] | None = None) -> Search:
         if self._library is None:
-            return PythonSearch(self.instance, units, self._bits, allowed)
-        return NativeSearch(self._library, self.instance, units, self._bits, allowed)
+            return PythonSearch(self.instance, units, bits, allowed)
+        return NativeSearch(self._library, self.instance, units, bits, allowed)
 
     def _solution(self, units: Sequence[int]) -> Solution:
         offsets = [item.offset or 0 for item in self.problem.items]

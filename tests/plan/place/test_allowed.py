@@ -45,10 +45,11 @@ def chained(seed: int) -> Problem:
     return Problem(tuple(items), tuple(permissions))
 
 
-def placements(problem: Problem, capacity: int) -> Iterator[tuple[int, ...]]:
-    """Every placement within a capacity, whatever lies below it or not."""
+def placements(problem: Problem, capacity: int, tries: int = 4000) -> Iterator[tuple[int, ...]]:
+    """Every placement within a capacity, whatever lies below it or not; those that so many tries find."""
     permitted = {(p.output, p.input): p.distance for p in problem.permissions}
     offsets: list[int] = []
+    left = tries
 
     def collide(a: int, b: int) -> bool:
         one, two = problem.items[a], problem.items[b]
@@ -63,6 +64,7 @@ def placements(problem: Problem, capacity: int) -> Iterator[tuple[int, ...]]:
         )
 
     def go_on() -> Iterator[tuple[int, ...]]:
+        nonlocal left
         i = len(offsets)
         if i == len(problem.items):
             yield tuple(offsets)
@@ -70,7 +72,8 @@ def placements(problem: Problem, capacity: int) -> Iterator[tuple[int, ...]]:
         item = problem.items[i]
         last = capacity - problem.sizes[i]
         for at in range(0, last + 1, item.alignment) if item.offset is None else (item.offset,):
-            if at > last:
+            left -= 1
+            if at > last or left < 0:
                 continue
             offsets.append(at)
             if not any(collide(i, k) for k in range(i)):
@@ -89,7 +92,7 @@ def test_every_placement_keeps_to_the_offsets_that_are_allowed(first: int) -> No
         for capacity in (bound(problem).bytes - 1, bound(problem).bytes, bound(problem).bytes + 1):
             sets = allowed_offsets(instance, capacity // instance.unit)
             used = [0] * len(sets)
-            for found in islice(placements(problem, capacity), 3000):
+            for found in placements(problem, capacity):
                 for k, item in enumerate(instance.items):
                     if found[item] % instance.unit == 0:  # what lies as low as it can
                         used[k] |= 1 << found[item] // instance.unit
