@@ -25,6 +25,7 @@ QUICK_NODES = 500  # of the exact search for how far a stretch goes without a mo
 PROBE_NODES = 20_000  # of the same where it is about to end
 TAIL = 6  # regions at the end of a stretch, which are looked at before all of it
 TAIL_NODES = 12_000  # of the exact search for these
+EARLIER_CUTS = 3  # that are tried, where less would have to be moved than at the last one
 MOST_TOGETHER = 512  # buffers of a stretch of several regions: what is longer is placed piece by piece
 
 
@@ -61,6 +62,16 @@ class _Stretch:
         return dict(zip(self.buffers, solution.offsets, strict=True))
 
 
+@dataclass(frozen=True)
+class _Placed:
+    """A stretch from cut `start` to cut `stop` (positions in the problem's times) with its offsets."""
+
+    start: int
+    stop: int
+    stretch: _Stretch
+    offsets: dict[int, int]
+
+
 class _Problem:
     """Buffers and overlaps, in stretches between the cuts at which nothing but tensors is alive."""
 
@@ -82,6 +93,10 @@ class _Problem:
         self.times = [0, *(c for c in cuts if 0 < c < end and not alive[c]), end]
         self._items = arena_problem(buffers, (), alignment).items
         self._buffers = _Spans(self.times, [(b.first, b.last) for b in buffers])
+        self._alive = [
+            sum(buffers[i].size for i in held)
+            for held in (self._buffers.across(k) for k in range(len(self.times)))
+        ]
         pairs = ((buffers[o.input], buffers[o.output]) for o in options)
         self._options = _Spans(self.times, [(max(a.first, b.first), min(a.last, b.last)) for a, b in pairs])
 
@@ -89,6 +104,10 @@ class _Problem:
     def stretches(self) -> int:
         """How many stretches there are between neighbouring cuts."""
         return len(self.times) - 1
+
+    def alive(self, cut: int) -> int:
+        """Bytes of what is alive on both sides of a cut."""
+        return self._alive[cut]
 
     def stretch(self, start: int, stop: int) -> _Stretch:
         """From the cut `start` to the cut `stop` (positions in `times`)."""
@@ -130,6 +149,10 @@ class _Spans:
             self._begun[begun].append(k)
             for cut in range(begun + 1, bisect_right(times, last)):
                 self._held[cut].append(k)
+
+    def across(self, cut: int) -> list[int]:
+        """Those that go across a cut."""
+        return self._held[cut]
 
     def between(self, start: int, stop: int) -> list[int]:
         """Those alive between two cuts, ascending."""
@@ -183,15 +206,53 @@ def place_in_parts(
 def _within(problem: _Problem, height: int, least: int) -> Parted | None:
     """A placement within `height` bytes, in as few stretches as are found."""
     found = list(_stretches(problem, height))
-    offsets = [found[0][1]]
-    for (before, _), (after, anywhere) in pairwise(found):
-        held = set(before.buffers)
-        wished = {i: offsets[-1][i] for i in after.buffers if i in held}
-        offsets.append(_offsets(problem, after, anywhere, height, wished))
-    return _parted(problem, [stretch for stretch, _ in found], offsets, height, least)
+    made = (_joined(problem, way, height, least) for way in (found, _cheaper(problem, found, height)) if way)
+    return min((parted for parted in made if parted), key=Parted.moved_bytes, default=None)
 
 
-def _stretches(problem: _Problem, height: int) -> Iterator[tuple[_Stretch, dict[int, int]]]:
+def _joined(problem: _Problem, found: Sequence[_Placed], height: int, least: int) -> Parted | None:
+    """The parts of stretches that follow each other; as few bytes move between them as are found."""
+    offsets = [found[0].offsets]
+    for before, after in pairwise(found):
+        held = set(before.stretch.buffers)
+        wished = {i: offsets[-1][i] for i in after.stretch.buffers if i in held}
+        offsets.append(_offsets(problem, after.stretch, after.offsets, height, wished))
+    return _parted(problem, [placed.stretch for placed in found], offsets, height, least)
+
+
+def _cheaper(problem: _Problem, found: Sequence[_Placed], height: int) -> list[_Placed]:
+    """As many stretches, that begin where fewer bytes are alive than where the ones before have to end.
+
+    Empty where there are none. From the last one on: what is before an earlier cut was placed already.
+    """
+    changed, made, stop = False, list[_Placed](), found[-1].stop
+    for before, after in reversed(list(pairwise(found))):
+        latest, alive = before.stop, problem.alive(before.stop)
+        starts = [s for s in range(before.start + 1, latest) if problem.alive(s) < alive]
+        offsets, start, stretch = None, latest, after.stretch
+        for start in sorted(starts, key=lambda s: (problem.alive(s), -s))[:EARLIER_CUTS]:
+            stretch = problem.stretch(start, stop)
+            offsets = _tried(problem, start, stop, stretch, height, QUICK_NODES)
+            if offsets is not None:
+                break
+        if offsets is None:
+            start, stretch = latest, problem.stretch(latest, stop)
+            kept = set(stretch.buffers)
+            offsets = {i: at for i, at in after.offsets.items() if i in kept}
+        else:
+            changed = True
+        made.append(_Placed(start, stop, stretch, offsets))
+        stop = start
+    first = found[0]
+    kept_first = problem.stretch(first.start, stop)
+    inside = set(kept_first.buffers)
+    made.append(
+        _Placed(first.start, stop, kept_first, {i: at for i, at in first.offsets.items() if i in inside})
+    )
+    return made[::-1] if changed else []
+
+
+def _stretches(problem: _Problem, height: int) -> Iterator[_Placed]:
     """From the first cut on, each as long as it can be placed within `height`, with its offsets.
 
     How long that is, is found by steps that double as long as they succeed, and then are halved: the
@@ -215,7 +276,7 @@ def _stretches(problem: _Problem, height: int) -> Iterator[tuple[_Stretch, dict[
                     high = stop
                 else:
                     low, best, offsets, step = stop, stretch, found, 2 * step
-        yield best, offsets
+        yield _Placed(start, low, best, offsets)
         start = low
 
 
