@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, chain, pairwise
 
 from buildtool.errors import UnsupportedError
@@ -22,9 +23,9 @@ from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap
 
 QUICK_NODES = 500  # of the exact search for how far a stretch goes without a move
-PROBE_NODES = 20_000  # of the same where it is about to end
+PROBE_NODES = 8_000  # of the same where it is about to end
 TAIL = 6  # regions at the end of a stretch, which are looked at before all of it
-TAIL_NODES = 12_000  # of the exact search for these
+TAIL_NODES = 5_000  # of the exact search for these
 EARLIER_CUTS = 3  # that are tried, where less would have to be moved than at the last one
 MOST_TOGETHER = 512  # buffers of a stretch of several regions: what is longer is placed piece by piece
 
@@ -92,6 +93,7 @@ class _Problem:
         alive = list(accumulate(barred))
         self.times = [0, *(c for c in cuts if 0 < c < end and not alive[c]), end]
         self._items = arena_problem(buffers, (), alignment).items
+        self._singles: dict[tuple[int, int], dict[int, int] | None] = {}
         self._buffers = _Spans(self.times, [(b.first, b.last) for b in buffers])
         self._alive = [
             sum(buffers[i].size for i in held)
@@ -111,6 +113,16 @@ class _Problem:
 
     def stretch(self, start: int, stop: int) -> _Stretch:
         """From the cut `start` to the cut `stop` (positions in `times`)."""
+        if stop == start + 1:
+            return self.singles[start]
+        return self._made(start, stop)
+
+    @cached_property
+    def singles(self) -> list[_Stretch]:
+        """The stretches between neighbouring cuts."""
+        return [self._made(i, i + 1) for i in range(self.stretches)]
+
+    def _made(self, start: int, stop: int) -> _Stretch:
         first, end = self.times[start], self.times[stop]
         inside = self._buffers.between(start, stop)
         options = tuple(self.options[k] for k in self._options.between(start, stop))
@@ -123,6 +135,12 @@ class _Problem:
             items.append(item)
         permissions = (arena.Permission(index[o.output], index[o.input], o.distance) for o in options)
         return _Stretch(tuple(inside), options, arena.Problem(tuple(items), tuple(permissions)))
+
+    def single(self, number: int, height: int) -> dict[int, int] | None:
+        """Offsets within `height` from a cut to the next; None where none were found."""
+        if (number, height) not in self._singles:
+            self._singles[number, height] = _pinned(self.singles[number], height, {})
+        return self._singles[number, height]
 
     def placed(self, stretch: _Stretch) -> arena.Solution:
         """A stretch by itself, as low as found."""
@@ -164,8 +182,7 @@ def least_between(
 ) -> list[int]:
     """For each two neighbouring cuts: no placement of what is alive between them is lower, moves or not."""
     problem = _Problem(buffers, options, alignment, cuts, ())
-    singles = (problem.stretch(i, i + 1) for i in range(problem.stretches))
-    return [bound(single.problem).bytes for single in singles]
+    return [bound(single.problem).bytes for single in problem.singles]
 
 
 def place_in_parts(
@@ -174,7 +191,7 @@ def place_in_parts(
     alignment: int,
     cuts: Sequence[int],
     fixed: Collection[int],
-    below: int,
+    below: float,
     enough: float = 0,
 ) -> Parted | None:
     """A placement with moves at some of the `cuts` (times), if one is lower than `below` bytes.
@@ -185,7 +202,7 @@ def place_in_parts(
     if not buffers:
         return None
     problem = _Problem(buffers, options, alignment, cuts, fixed)
-    singles = [problem.stretch(i, i + 1) for i in range(problem.stretches)]
+    singles = problem.singles
     least = 0
     for size, single in sorted(((sum(s.problem.sizes), s) for s in singles), key=lambda pair: -pair[0]):
         if size <= least:
@@ -193,8 +210,8 @@ def place_in_parts(
         least = max(least, bound(single.problem).bytes)
     if len(singles) < 2 or least >= below:
         return None
-    high = [single for single in singles if not _fits(single, least)]
-    height = max([least, *(problem.placed(single).height for single in high)])
+    high = [i for i, single in enumerate(singles) if not _fits(problem, i, single, least)]
+    height = max([least, *(problem.placed(singles[i]).height for i in high)])
     if height >= below:
         return None
     free = int(min(enough, below - 1)) // alignment * alignment
@@ -262,7 +279,7 @@ def _stretches(problem: _Problem, height: int) -> Iterator[_Placed]:
     start, count = 0, problem.stretches
     while start < count:
         best = problem.stretch(start, start + 1)
-        offsets = _pinned(best, height, {})
+        offsets = problem.single(start, height)
         if offsets is None:
             offsets = best.offsets(problem.placed(best))
         low = start + 1
@@ -313,9 +330,9 @@ def _offsets(
     return offsets
 
 
-def _fits(stretch: _Stretch, height: int) -> bool:
-    """Whether a stretch was found to fit within `height` bytes."""
-    return sum(stretch.problem.sizes) <= height or _pinned(stretch, height, {}) is not None
+def _fits(problem: _Problem, number: int, single: _Stretch, height: int) -> bool:
+    """Whether the stretch from a cut to the next was found to fit within `height` bytes."""
+    return sum(single.problem.sizes) <= height or problem.single(number, height) is not None
 
 
 def _pinned(
