@@ -14,7 +14,7 @@ is lost by a search that keeps to them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from buildtool.plan.place.instance import Instance
 
@@ -22,8 +22,7 @@ MOST_UNITS = 1 << 13  # of capacity: the sets are as long
 MOST_MEMBERS = 512  # items
 
 
-@dataclass(frozen=True)
-class _Pair:
+class _Pair(NamedTuple):
     """An output and an input that may overlap, both live in a section; distances and sizes in units.
 
     `union`: what both take at the least together; `separate`: whether they may lie side by side there;
@@ -38,8 +37,7 @@ class _Pair:
     farthest: int
 
 
-@dataclass(frozen=True)
-class _Section:
+class _Section(NamedTuple):
     """What is live in a section, in which no item has two permissions; `slack`: units that are left."""
 
     singles: tuple[int, ...]
@@ -105,25 +103,32 @@ def _sections(instance: Instance, sizes: Sequence[int], capacity: int) -> list[_
     shares: list[list[tuple[int, int, int]]] = [[] for _ in range(instance.sections)]
     columns = (instance.share_output, instance.share_input, instance.share_distance)
     permissions = zip(*(column.tolist() for column in columns), strict=True)
-    spans = zip(instance.share_first.tolist(), instance.share_last.tolist(), strict=True)
+    spans = list(zip(instance.share_first.tolist(), instance.share_last.tolist(), strict=True))
     for permission, (first, last) in zip(permissions, spans, strict=True):
         for x in range(first, last):
             shares[x].append(permission)
+    left = [capacity] * instance.sections
+    for x, items in enumerate(inside):
+        left[x] -= sum([sizes[i] for i in items])
+    for units, (first, last) in zip(instance.share_units.tolist(), spans, strict=True):
+        for x in range(first, last):
+            left[x] += units
     found = []
-    for items, permitted in zip(inside, shares, strict=True):
+    for items, permitted, slack in zip(inside, shares, left, strict=True):
+        if 2 * slack > capacity:
+            continue  # nearly every offset would be left
+        if not permitted:
+            found.append(_Section(tuple(items), (), slack))
+            continue
         paired = {i for output, source, _ in permitted for i in (output, source)}
         if len(paired) < 2 * len(permitted):
             continue
-        unions = [max(sizes[o], away + sizes[i]) for o, i, away in permitted]
-        singles = tuple(i for i in items if i not in paired)
-        slack = capacity - sum(unions) - sum(sizes[i] for i in singles)
-        if 2 * slack > capacity:
-            continue  # nearly every offset would be left
-        pairs = tuple(
-            _Pair(o, i, away, union, sizes[o] + sizes[i] - union <= slack, union + slack - sizes[i])
-            for (o, i, away), union in zip(permitted, unions, strict=True)
-        )
-        found.append(_Section(singles, pairs, slack))
+        pairs = []
+        for o, i, away in permitted:
+            union = max(sizes[o], away + sizes[i])
+            separate = sizes[o] + sizes[i] - union <= slack
+            pairs.append(_Pair(o, i, away, union, separate, union + slack - sizes[i]))
+        found.append(_Section(tuple([i for i in items if i not in paired]), tuple(pairs), slack))
     return found
 
 
@@ -131,8 +136,11 @@ def _fill(
     section: _Section, crossing: Sequence[int], sizes: Sequence[int], capacity: int, found: list[int]
 ) -> bool:
     """Leaves to the items of a section, in `found`, what its subset sums allow; false if that is nothing."""
+    by_size: dict[int, int] = {}
     for i in crossing:
-        found[i] &= _up(_sums(section, sizes, capacity, without=i), section.slack)
+        if sizes[i] not in by_size:
+            by_size[sizes[i]] = _up(_sums(section, sizes, capacity, without=i), section.slack)
+        found[i] &= by_size[sizes[i]]
         if not found[i]:
             return False
     for pair in section.pairs:
