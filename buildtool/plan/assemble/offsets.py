@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from buildtool.modes import Image
 from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.assemble.moves import Parted, place_in_parts
-from buildtool.plan.assemble.placement import Placed, place_quickly, searched
+from buildtool.plan.assemble.placement import Placed, look, place_quickly, searched
 from buildtool.plan.assemble.ticks import Ticks
 from buildtool.plan.assemble.workspace import Workspace
 from buildtool.plan.place.arena import round_up
@@ -128,10 +129,10 @@ def _placed(
     """
     key = (tuple(timed), tuple(overlaps), alignment)
     kept = max(2, min(MOST_PLACEMENTS, MOST_BUFFERS // max(1, len(timed))))
-    quick = session.remember("placements", key, lambda: place_quickly(timed, overlaps, alignment), kept)
+    seen = session.remember("looks", key, lambda: look(timed, overlaps, alignment), kept)
     fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR}
 
-    def parted(below: int) -> Parted | None:
+    def parted(below: float) -> Parted | None:
         return session.remember(
             "placements in parts",
             (*key, tuple(starts), below, enough),
@@ -139,7 +140,12 @@ def _placed(
             kept,
         )
 
-    if enough < quick.bound < quick.height:
+    if enough < seen.bound and seen.impossible:
+        parts = parted(math.inf)
+        if parts is not None and parts.placed.height <= seen.bound:
+            return parts
+    quick = session.remember("placements", key, lambda: place_quickly(timed, overlaps, alignment, seen), kept)
+    if enough < quick.bound < quick.height and not seen.impossible:
         parts = parted(quick.height)
         if parts is not None and parts.placed.height <= quick.bound:
             return parts

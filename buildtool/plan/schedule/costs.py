@@ -102,12 +102,24 @@ class CostModel:
         return Pricer(self.costs)
 
     @cached_property
+    def calls(self) -> CallCosts:
+        """The costs of calls in streamed regions, each of which is made out once."""
+        return CallCosts(self)
+
+    @cached_property
     def geometries(self) -> dict[int, Geometry]:
         """Operator -> what its cost depends on."""
         return {p: geometry(self.graph, self.graph.ops[p]) for p, kernel in enumerate(self.kernels) if kernel}
 
     def operator(self, position: int, calls: Calls, streamed: bool) -> float:
         """An operator's calls in a region that is streamed, or is not."""
+        if streamed:
+            known = self.calls
+            return known.cost(
+                position,
+                known.parts(position, 0, calls.rows),
+                known.parts(position, 1, calls.columns, calls.rings),
+            )
         rows = self.parts(position, 0, calls.rows, streamed)
         columns = self.parts(position, 1, calls.columns, streamed, calls.rings)
         return self.priced(position, rows, columns, streamed)
@@ -176,3 +188,51 @@ class CostModel:
                 total += times * self.pricer.cost(kernel, share, rows, columns)
                 total += times * self.pricer.load(load.size * count // of.cout)
         return total
+
+
+class CallCosts:
+    """The costs of a graph's operators in streamed regions, each made out once.
+
+    Most of what is asked was asked before: equal ranges of rows come from other blocks and plans, equal
+    operators from other places of the network. Parts are known by a number.
+    """
+
+    def __init__(self, model: CostModel) -> None:
+        self._model = model
+        self._numbers: dict[Parts, int] = {}
+        self._parts: list[Parts] = []
+        self._of_ranges: dict[tuple[int, int, bytes, bytes, Rings], int] = {}
+        self._costs: dict[tuple[int, int, int], float] = {}
+
+    @cached_property
+    def _alike(self) -> tuple[int, ...]:
+        """Operator -> the first one with the same geometry and kernel, which costs the same."""
+        model = self._model
+        first: dict[tuple[Geometry | None, str, bool], int] = {}
+        return tuple(
+            first.setdefault(
+                (model.geometries.get(p), kernel.cost if kernel else "", p in model.fed_in_parts), p
+            )
+            for p, kernel in enumerate(model.kernels)
+        )
+
+    def parts(self, position: int, axis: int, ranges: Ranges, rings: Rings = Rings()) -> int:  # noqa: B008
+        """The number of what ranges along an axis are to the cost of an operator: see CostModel.parts."""
+        alike = self._alike[position]
+        key = (alike, axis, ranges.low.tobytes(), ranges.high.tobytes(), rings)
+        found = self._of_ranges.get(key)
+        if found is None:
+            parts = self._model.parts(alike, axis, ranges, True, rings)
+            found = self._of_ranges[key] = self._numbers.setdefault(parts, len(self._parts))
+            if found == len(self._parts):
+                self._parts.append(parts)
+        return found
+
+    def cost(self, position: int, rows: int, columns: int) -> float:
+        """All calls of an operator for rows and columns by their numbers."""
+        key = (self._alike[position], rows, columns)
+        found = self._costs.get(key)
+        if found is None:
+            model = self._model
+            found = self._costs[key] = model.priced(key[0], self._parts[rows], self._parts[columns], True)
+        return found

@@ -20,7 +20,7 @@ from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
 from buildtool.modes import Image
 from buildtool.plan.schedule.branches import Branches, Progress, branches
-from buildtool.plan.schedule.inner import fed_by, made, needs
+from buildtool.plan.schedule.inner import fed_by, known, made, needs
 from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 
@@ -300,6 +300,10 @@ def _row_ranges(group: Group, graph: Graph, y0: Ints, y1: Ints) -> tuple[Ints, I
 
 def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
     """(operator's place in the group, columns from, columns to) for one row of a group, in order."""
+    return known(graph, "hand-offs", group, lambda: _hand_offs(group, graph))
+
+
+def _hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
     width = columns(graph, graph.ops[group.ops[-1]])
     step = group.hand_off or width
     ends = _ends(group, graph, np.arange(first_column(group, graph), width, step) + step)

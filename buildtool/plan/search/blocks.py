@@ -268,13 +268,27 @@ class Blocks:
 
     def forms(self, block: Block) -> tuple[tuple[Form, float], ...]:
         """All forms that no other is as good as in both memory and cost, by memory, ascending."""
-        kept: list[tuple[Form, float]] = []
         made = (self._form(block, group) for group in self._groups(block))
-        costed = [(form, self.block_cost(block, form.group)) for form in made]
+        return self._undominated((form, self.block_cost(block, form.group)) for form in made)
+
+    @staticmethod
+    def _undominated(costed: Iterable[tuple[Form, float]]) -> tuple[tuple[Form, float], ...]:
+        kept: list[tuple[Form, float]] = []
         for form, cost in sorted(costed, key=lambda found: (found[0].window, found[1])):
             if not any(not other.late & ~form.late and less <= cost for other, less in kept):
                 kept.append((form, cost))
         return tuple(kept)
+
+    def cheapest(self, block: Block, most_window: float) -> Form | None:
+        """The cheapest of the forms with at most so many bytes of windows; None: they all have more."""
+        key = block.first, block.last, block.step, block.section is not None
+        if key not in self._every_form:
+            self._every_form[key] = tuple(self._form(block, group) for group in self._groups(block))
+        fitting = [form for form in self._every_form[key] if form.window <= most_window]
+        if len(fitting) < 2:
+            return fitting[0] if fitting else None
+        found = self._undominated((form, self.block_cost(block, form.group)) for form in fitting)
+        return found[-1][0]
 
     def _form(self, block: Block, group: Group) -> Form:
         """How a block runs as a group."""
@@ -283,6 +297,10 @@ class Blocks:
             return Form(group, max(self.e.scratch[elements]), (1 << (block.last - block.first + 1)) - 1)
         window = self._windows.of(block.last, block.step, group.hand_off)[block.last - block.first]
         return Form(group, window, self._windows.late(block.first, block.last, group.hand_off))
+
+    @cached_property
+    def _every_form(self) -> dict[tuple[int, int, int, bool], tuple[Form, ...]]:
+        return {}
 
     @cached_property
     def _windows(self) -> ChainWindows:

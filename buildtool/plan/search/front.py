@@ -32,11 +32,11 @@ from buildtool.graph.topology import topology
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.assemble.regionfacts import Regions
+from buildtool.plan.assemble.regionfacts import Regions, known_costs
 from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
-from buildtool.plan.search.blocks import Blocks, Form
+from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.miss import factor, over_bound
@@ -384,11 +384,6 @@ class Front:
     def _cheap(self, way: Way) -> tuple[Region, ...]:
         return tuple(self._polished(region, way.bytes) for region in way.regions)
 
-    @cached_property
-    def _forms(self) -> dict[tuple[int, int, int, bool], tuple[Form, ...]]:
-        """The forms of the blocks that were polished, by what tells blocks apart."""
-        return {}
-
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
         found = region.region(self.elements)
@@ -398,13 +393,9 @@ class Front:
         room = most_bytes - region.bytes + max(block_form.window for block_form in block_forms)
         groups = list(found.groups)
         for index, block_form in enumerate(block_forms):
-            block = block_form.block
-            key = (block.first, block.last, block.step, block.section is not None)
-            if key not in self._forms:
-                self._forms[key] = tuple(form for form, _ in self.blocks.forms(block))
-            fitting = [form for form in self._forms[key] if form.window <= room]
-            if fitting:
-                groups[index] = fitting[-1].group
+            cheapest = self.blocks.cheapest(block_form.block, room)
+            if cheapest is not None:
+                groups[index] = cheapest.group
         return replace(found, groups=tuple(groups))
 
 
@@ -428,6 +419,7 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
     session = session or Session()
     key = (*known.key, settings.hand_offs, blocks.STEPS)
     space = session.remember("space", key, lambda: Space(known, settings.hand_offs, session))
+    known_costs(session, graph, kernels, target, space.elements.model)  # so that plans look them up
     return Front(graph, target, settings, space, session)
 
 
