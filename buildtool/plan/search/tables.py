@@ -24,10 +24,11 @@ from buildtool.modes import Image, InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import Axis
-from buildtool.plan.search.blocks import Block, Blocks, Form, Lags, Rows
+from buildtool.plan.search.blocks import STEPS, Block, Blocks, Form, Lags, Rows
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_keys import ChainKeys
 from buildtool.plan.search.sections import Section
+from buildtool.session import Level
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Contract
 
@@ -85,6 +86,36 @@ class FormRow(NamedTuple):
 
 
 LEAST_EXTRA = FormRow._fields.index("least_extra")
+
+
+_SCHEMA = 1  # of a chain's rows
+_MOST = 1 << 60  # of any number in them
+_LEAST = FormRow(0, 1, 0, 0, 0, 0, 0, -_MOST, -_MOST, 0, 1, 1, 0, 0)
+
+
+def _packed(rows: Rows) -> bytes:
+    return _PLACE + rows.astype("<i8").tobytes()
+
+
+def _unpacked(data: bytes, longest: int) -> Rows:
+    """Rows from bytes; ValueError for numbers that no chain has which begins `longest` elements earlier.
+
+    What reads them counts in them, in C: a wrong number must not get there.
+    """
+    if not data.startswith(_PLACE):
+        raise ValueError("not the forms of a chain's blocks")
+    rows = np.frombuffer(data[len(_PLACE) :], "<i8").astype(np.int64).reshape(-1, len(FormRow._fields))
+    most = _LEAST._replace(
+        back=longest, step=max(STEPS), extra=_MOST, least_extra=_MOST, late=(2 << longest) - 1, section=0
+    )
+    high = [value if value > low else _MOST for low, value in zip(_LEAST, most, strict=True)]
+    high[0], high[-1] = longest, 0
+    if ((rows < np.array(_LEAST)) | (rows > np.array(high))).any():
+        raise ValueError("no chain's blocks have such forms")
+    return rows
+
+
+_PLACE = b"rows"  # so that a chain without blocks has bytes, too
 
 
 def as_rows(rows: Iterable[FormRow]) -> Rows:
@@ -176,8 +207,15 @@ class Tables:
         plain = self._chain_keys.plain(last, self.objective is Objective.COST) if session else None
         if session is None or plain is None:
             return self._rows(last)
-        key = (self.objective.value, self.least_wanted[last + 1], plain)
-        return session.remember("chains", key, lambda: self._rows(last), MOST_CHAINS)
+        parts = {
+            "schema": _SCHEMA,
+            "objective": self.objective.value,
+            "wanted": self.least_wanted[last + 1],
+            "chain": plain,
+        }
+        longest = last - self.blocks.lowest(last)
+        level = Level("tables", _packed, lambda data: _unpacked(data, longest))
+        return session.keep(level, parts, lambda: self._rows(last), MOST_CHAINS)
 
     def _rows(self, last: int) -> Rows:
         """Made from the blocks."""
