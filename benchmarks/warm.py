@@ -91,7 +91,7 @@ class Bench:
         ]
 
     def round(self, limit: int) -> dict[str, tuple[float, float, float, float]]:
-        """One run of each column: wall clock and CPU of a plan, time inside the daemon, a build's wall clock."""
+        """One run of each column: wall clock and CPU of a plan, time in the daemon, a build's wall clock."""
         found: dict[str, tuple[float, float, float, float]] = {}
         cache = self.folder / "cache"
         shutil.rmtree(cache, ignore_errors=True)
