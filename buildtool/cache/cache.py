@@ -58,6 +58,8 @@ class Cache:
         """A request about `subject` (in words, for `explain`) begins."""
         self.subject, self.use = subject, use
         self._made.clear()
+        self._found.clear()  # of what was prepared since the last request
+        self._asked.clear()
 
     def get(self, level: str, key: str, parts: Mapping[str, Any]) -> bytes | None:
         """A payload; None where there is none. `parts`: what the key stands for, for `explain`."""
@@ -122,6 +124,7 @@ class Cache:
         index = Index(self.disk.folder)
         if self.subject:
             self._report(notes, asked, per_level, index.reports(self.subject))
+        self.subject = ""  # what is made from now on is prepared, and nobody's request
         noted = index.note(notes)
         if noted is not None and notes.sizes:
             total, fresh = noted
