@@ -13,6 +13,7 @@ from buildtool.graph.rewrite.folding import fold_constants
 from buildtool.graph.rewrite.noops import drop_noops
 from buildtool.graph.rewrite.pads import simplify_pads
 from buildtool.graph.rewrite.signs import positive_scales
+from buildtool.graph.rewrite.singles import convolve_single_channels
 from buildtool.graph.rewrite.transposes import simplify_transposes
 from buildtool.graph.types import Graph
 
@@ -24,6 +25,7 @@ _PASSES: tuple[Callable[[Draft], None], ...] = (
     simplify_transposes,
     fuse_activations,
     fold_constants,
+    convolve_single_channels,
     positive_scales,
 )
 

@@ -1,0 +1,87 @@
+"""A depthwise convolution of one channel becomes an ordinary one, and no byte changes."""
+
+import litert
+import numpy as np
+from graphs import inputs_for, patterns, seeds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from netbuilder import NetBuilder
+
+from buildtool.graph.digest import topology_digest
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Activation, ConvAttrs, DepthwiseAttrs, OpKind, Pad
+
+
+@st.composite
+def one_channel(draw):
+    """A network of one DEPTHWISE_CONV_2D of a one-channel input with a depth multiplier above 1."""
+    net = NetBuilder(draw(seeds))
+    kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
+    stride, dilation = draw(st.sampled_from([((1, 1), (1, 1)), ((2, 2), (1, 1)), ((1, 1), (2, 1))]))
+    extent = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    pads = [draw(st.integers(0, extent[i // 2] - 1)) for i in range(4)]
+    height, width = (draw(st.integers(e, e + 6)) for e in extent)
+    y = net.conv(
+        net.input((draw(st.sampled_from([1, 1, 2])), height, width, 1)),
+        0,
+        kernel=kernel,
+        stride=stride,
+        dilation=dilation,
+        pad=Pad(*pads),
+        depth_multiplier=draw(st.integers(2, 9)),
+        activation=draw(st.sampled_from(list(Activation))),
+        per_channel=draw(st.booleans()),
+        bias=draw(st.booleans()),
+    )
+    return net.graph([y])
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(graph=one_channel(), seed=seeds, pattern=patterns)
+def test_the_convolution_gives_litert_s_bytes(graph, seed, pattern):
+    inputs = inputs_for(graph, seed, pattern)
+    expected = litert.run_graph(graph, inputs)[graph.outputs[0]]
+    turned = rewrite(read_model(write_model(graph)))
+    (op,) = turned.ops
+    assert op.kind is OpKind.CONV_2D
+    assert type(op.attrs) is ConvAttrs
+    np.testing.assert_array_equal(execute(turned, inputs)[turned.outputs[0]], expected)
+    # LiteRT agrees about the network that was made of it, too.
+    again = litert.run_graph(turned, inputs)[turned.outputs[0]]
+    np.testing.assert_array_equal(again, expected)
+
+
+def network(seed, channels, depth_multiplier=0):
+    """One convolution of a one-channel image, ordinary unless there is a depth multiplier."""
+    net = NetBuilder(seed)
+    x = net.input((1, 7, 9, 1))
+    return net.graph([net.conv(x, channels, kernel=(3, 2), same=True, depth_multiplier=depth_multiplier)])
+
+
+def test_scales_biases_and_where_weights_come_from_go_along():
+    graph = read_model(write_model(network(3, 0, depth_multiplier=5)))
+    before, after = graph.ops[0], rewrite(graph).ops[0]
+    old, new = graph.tensors[before.inputs[1]], rewrite(graph).tensors[after.inputs[1]]
+    assert (old.shape, new.shape) == ((1, 3, 2, 5), (5, 3, 2, 1))
+    assert (old.quant.axis, new.quant.axis) == (3, 0)
+    assert new.quant.scales == old.quant.scales
+    assert not new.data.flags.writeable
+    np.testing.assert_array_equal(new.data, old.data.transpose(new.source.perm))
+    assert new.source.index == old.source.index
+    assert after.index == before.index
+
+
+def test_it_is_planned_as_the_ordinary_convolution():
+    turned, ordinary = (rewrite(network(seed, 5, depth)) for seed, depth in ((3, 5), (4, 0)))
+    assert topology_digest(turned) == topology_digest(ordinary)
+
+
+def test_other_depthwise_convolutions_stay():
+    net = NetBuilder(1)
+    x = net.input((1, 6, 6, 2))
+    two = net.conv(x, 0, kernel=(3, 3), depth_multiplier=3)
+    assert isinstance(rewrite(net.graph([two])).ops[0].attrs, DepthwiseAttrs)
+    assert isinstance(rewrite(network(1, 0, depth_multiplier=1)).ops[0].attrs, DepthwiseAttrs)
