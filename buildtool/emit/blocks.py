@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from buildtool.errors import UnsupportedError
 from buildtool.graph.fixedpoint import activation_range, dense_multiplier, quantize_multiplier
+from buildtool.graph.limits import MAX_TAPS
 from buildtool.graph.reference.convolution import channel_scales
 from buildtool.graph.types import Activation, Graph, Op, OpKind, Quantization, Tensor
 
 ALIGNMENT = 16  # bytes; of blocks, and of the weights in them
-MAX_TAPS = (1 << 17) - 1  # products of two int8 that an int32 sum holds for sure
 
 Packing = Callable[[Graph, Op], bytes]
 

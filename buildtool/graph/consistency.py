@@ -8,11 +8,11 @@ import numpy as np
 
 from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.geometry import GeometryError, check_output_shapes
+from buildtool.graph.limits import MAX_ACTIVATION, check_limits
 from buildtool.graph.quantrules import QuantError, check_quantization, check_tensor
 from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Tensor
 
 MAX_RANK = 6  # of the kernels' copies and reductions
-MAX_ACTIVATION = (1 << 31) - 1  # bytes; the kernels count in int32
 _WEIGHTED = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 _OPERANDS = {OpKind.ADD: 2, OpKind.SUB: 2, OpKind.MUL: 2, OpKind.PRELU: 2} | dict.fromkeys(_WEIGHTED, 3)
 
@@ -36,7 +36,8 @@ def check_op(graph: Graph, op: Op) -> None:
         _check_arity(op)
         check_output_shapes(graph, op)
         check_quantization(graph, op)
-        _check_extent(graph, op)
+        _check_filling(op)
+        check_limits(graph, op)
     except GeometryError as error:
         raise ModelError(str(error), operator=op.place, tensor=_output_name(graph, op)) from error
     except QuantError as error:
@@ -64,17 +65,10 @@ def _check_arity(op: Op) -> None:
         raise ModelError("an operand is missing")
 
 
-def _check_extent(graph: Graph, op: Op) -> None:
-    """Keeps padded inputs countable in int32, and a filling within its type."""
+def _check_filling(op: Op) -> None:
+    """Keeps a PAD's filling within its type."""
     if isinstance(op.attrs, PadAttrs) and not -128 <= op.attrs.value <= 127:
         raise ModelError(f"padding value {op.attrs.value} is outside int8")
-    pad = getattr(op.attrs, "pad", None)
-    if pad is None:
-        return
-    n, h, w, c = graph.tensors[op.inputs[0]].nhwc
-    padded = n * (h + pad.top + pad.bottom) * (w + pad.left + pad.right) * c
-    if padded > MAX_ACTIVATION:
-        raise UnsupportedError(f"the padded input has {padded} bytes, more than {MAX_ACTIVATION}")
 
 
 def _check_tensor(tensor: Tensor) -> None:

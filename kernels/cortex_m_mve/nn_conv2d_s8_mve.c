@@ -14,6 +14,9 @@
 #include "nn_mve_pairs.h"
 
 #define MAX_ROWS 16 /* of a kernel whose rows' places are remembered */
+/* Bytes from a pixel's outputs to its neighbour's that offsets of 16 bits reach, with three more
+ * channels; beyond, pixels are computed one by one. */
+#define MAX_APART (65535 - 3)
 
 /* What the pixels of one call share. */
 typedef struct {
@@ -197,7 +200,8 @@ static inline void direct_row(nn_mve_pairs *p, const nn_view *in, int32_t stride
     }
 }
 
-static inline void find_rows(tap_rows *rows, const convolution *c, int32_t y) {
+static inline __attribute__((always_inline)) void find_rows(tap_rows *rows, const convolution *c,
+                                                            int32_t y) {
     const nn_conv_geometry *g = c->geometry;
     const nn_view *in = c->in;
     rows->top = y * g->stride_h - g->pad_top;
@@ -243,8 +247,10 @@ int32_t nn_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, const n
     return is_direct(geometry, in, out) ? 0 : 2 * ((size + 15) & ~15);
 }
 
-void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
-                      const nn_view *out, const nn_window *window, void *scratch) {
+/* All of a call whose output's pixels are near enough for pairs. */
+static NN_NOINLINE void compute_pairs(const nn_conv_geometry *geometry, const void *constants,
+                                      const nn_view *in, const nn_view *out,
+                                      const nn_window *window, void *scratch) {
     const nn_conv_geometry *g = geometry;
     const int32_t segment = g->kernel_w * in->channels, size = g->kernel_h * segment;
     const int32_t zero_point = ((const nn_mve_head *)constants)->common.input_zero_point;
@@ -263,5 +269,26 @@ void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, c
         for (int32_t y = window->y0; y < window->y1; y++) {
             gathered_row(&p, &c, out, y, window, (int8_t *)scratch);
         }
+    }
+}
+
+/* All of a call whose output's pixels are too far apart for pairs: each by itself. */
+static NN_NOINLINE void compute_singles(const nn_conv_geometry *geometry, const void *constants,
+                                        const nn_view *in, const nn_view *out,
+                                        const nn_window *window, void *scratch) {
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        for (int32_t x = window->x0; x < window->x1; x++) {
+            const nn_window one = {y, y + 1, x, x + 1};
+            compute_pairs(geometry, constants, in, out, &one, scratch);
+        }
+    }
+}
+
+void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                      const nn_view *out, const nn_window *window, void *scratch) {
+    if (out->pixel_stride > MAX_APART) {
+        compute_singles(geometry, constants, in, out, window, scratch);
+    } else {
+        compute_pairs(geometry, constants, in, out, window, scratch);
     }
 }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from buildtool.emit.blocks import (
-    MAX_TAPS,
     Packing,
     channel_head,
     clamp,
@@ -20,6 +19,7 @@ from buildtool.emit.blocks import (
 from buildtool.errors import UnsupportedError
 from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier
+from buildtool.graph.limits import MAX_MEAN
 from buildtool.graph.reference.softmax import exponentials
 from buildtool.graph.types import (
     Activation,
@@ -135,7 +135,7 @@ def _mean(graph: Graph, op: Op) -> bytes:
     count = 1
     for axis in op.attrs.axes:
         count *= shape[axis]
-    if count > MAX_TAPS << 6:
+    if count > MAX_MEAN:
         raise UnsupportedError(f"a mean of {count} elements", operator=op.place)
     multiplier, shift = quantize_multiplier(source.scale / out.scale)
     up = min(count.bit_length() - 1, 32, 31 + shift)

@@ -1,0 +1,66 @@
+"""What an int32 holds for sure: operators beyond it are refused, whatever kernel would serve them.
+
+Kernels count bytes and sum products in int32, as LiteRT's do; a sum that wraps around gives another result
+there than here. What one family alone cannot do stands in its catalogue, as `when`.
+"""
+
+from __future__ import annotations
+
+import math
+
+from buildtool.errors import UnsupportedError
+from buildtool.graph.types import ConvAttrs, Graph, MeanAttrs, Op, OpKind, Pad, PoolAttrs
+
+MAX_ACTIVATION = (1 << 31) - 1  # bytes; the kernels count in int32
+MAX_TAPS = (1 << 17) - 1  # products of two int8 that an int32 sum holds
+MAX_MEAN = MAX_TAPS << 6  # int8 values that an int32 sum holds, their zero points and rounding included
+MAX_RESIZED = 1 << 20  # rows or columns whose positions fit int32 with 10 fractional bits
+_WEIGHTED = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+
+
+def check_limits(graph: Graph, op: Op) -> None:
+    """Raises UnsupportedError if one of `op`'s sums or offsets may not fit int32; geometry was checked."""
+    _check_extent(graph, op)
+    summed = _summed(graph, op)
+    limit, what = (MAX_TAPS, "products in a sum") if op.kind in _WEIGHTED else (MAX_MEAN, "values in a mean")
+    if summed > limit:
+        raise UnsupportedError(f"{summed} {what}, more than {limit}")
+    if op.kind is OpKind.RESIZE_BILINEAR:
+        sides = [n for t in (op.inputs[0], op.outputs[0]) for n in graph.tensors[t].nhwc[1:3]]
+        if max(sides) > MAX_RESIZED:
+            raise UnsupportedError(f"{max(sides)} rows or columns, more than {MAX_RESIZED}")
+
+
+def _summed(graph: Graph, op: Op) -> int:
+    """Products or values in one of the operator's sums at most; 0 if it has none."""
+    if op.kind in _WEIGHTED:
+        weights = graph.tensors[op.inputs[1]]
+        return weights.elements // weights.shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
+    if op.kind is OpKind.AVERAGE_POOL_2D:
+        assert isinstance(op.attrs, PoolAttrs)
+        _, rows, columns, _ = graph.tensors[op.inputs[0]].nhwc
+        return min(op.attrs.kernel[0], rows) * min(op.attrs.kernel[1], columns)
+    if isinstance(op.attrs, MeanAttrs):
+        return math.prod(graph.tensors[op.inputs[0]].shape[axis] for axis in op.attrs.axes)
+    return 0
+
+
+def _check_extent(graph: Graph, op: Op) -> None:
+    """Keeps a windowed operator's offsets countable: the padded input, and a step or a tap beyond it."""
+    pad: Pad | None = getattr(op.attrs, "pad", None)
+    if pad is None:
+        return
+    n, h, w, c = graph.tensors[op.inputs[0]].nhwc
+    rows, columns = h + pad.top + pad.bottom, w + pad.left + pad.right
+    padded = n * rows * columns * c
+    if padded > MAX_ACTIVATION:
+        raise UnsupportedError(f"the padded input has {padded} bytes, more than {MAX_ACTIVATION}")
+    stride: tuple[int, int] = getattr(op.attrs, "stride", (1, 1))
+    dilation = op.attrs.dilation if isinstance(op.attrs, ConvAttrs) else (1, 1)
+    down, across = (max(steps) for steps in zip(stride, dilation, strict=True))
+    reached = max(n * (rows + down) * columns * c, n * rows * (columns + across) * c)
+    if reached > MAX_ACTIVATION:
+        raise UnsupportedError(
+            f"a stride of {stride[0]} x {stride[1]} and a dilation of {dilation[0]} x {dilation[1]} reach "
+            f"{reached} bytes far, more than {MAX_ACTIVATION}"
+        )
