@@ -15,7 +15,8 @@ from pathlib import Path
 
 NAME = "index.sqlite"
 MOST_SUBJECTS = 500  # requests of which is remembered what they asked for
-_WAIT_SECONDS = 2.0  # for another process that writes
+_WAIT_SECONDS = 0.5  # for another process that writes; what is not noted then is counted later
+_SCHEMA = 1  # of the tables
 _TABLES = """
 create table if not exists entries (
     level text not null, key text not null, bytes integer not null, used integer not null, at real not null,
@@ -47,6 +48,7 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
+        self._refused = False  # by a lock or by the system: it is not tried once more
 
     def note(self, notes: Notes) -> tuple[int, bool] | None:
         """Writes notes down; the bytes of all entries, and whether the index was made just now.
@@ -165,39 +167,54 @@ class Index:
     @contextlib.contextmanager
     def _open(self) -> Iterator[tuple[sqlite3.Connection, bool] | None]:
         """The index, and whether it is new; None where there can be none. Errors inside end the use of it."""
-        base: sqlite3.Connection | None = None
+        if self._refused:
+            yield None
+            return
         try:
-            fresh = not self.path.exists()
-            base = self._connected()
+            base, fresh = self._connected()
         except (sqlite3.Error, OSError):
+            self._refused = True
             yield None
             return
         try:
             yield base, fresh
-        except sqlite3.Error:
-            pass
+        except (sqlite3.Error, ValueError, TypeError) as error:  # strange values where ours should be
+            self._refused = True
+            if not isinstance(error, sqlite3.OperationalError):
+                self._remove()
         finally:
             base.close()
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connected(self) -> tuple[sqlite3.Connection, bool]:
         try:
             return _with_tables(self.path)
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):  # locked, read-only, no space
                 raise
-            self.path.unlink(missing_ok=True)  # what lies there is no index
+            self._remove()  # what lies there is no index, or a damaged one
             return _with_tables(self.path)
 
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+            self.path.with_name(f"{NAME}-journal").unlink(missing_ok=True)
 
-def _with_tables(path: Path) -> sqlite3.Connection:
+
+def _with_tables(path: Path) -> tuple[sqlite3.Connection, bool]:
+    """An open index, and whether its tables were made just now."""
     base = sqlite3.connect(path, timeout=_WAIT_SECONDS)
     try:
         base.execute("pragma synchronous = off")  # a lost index is made anew
-        base.executescript(_TABLES)
+        (schema,) = base.execute("pragma user_version").fetchone()
+        if schema == _SCHEMA:
+            return base, False
+        if schema != 0:
+            raise sqlite3.DatabaseError("an index of another version")
+        base.executescript(f"begin immediate; {_TABLES} pragma user_version = {_SCHEMA}; commit")
     except sqlite3.Error:
         base.close()
         raise
-    return base
+    return base, True
 
 
 def _tick(base: sqlite3.Connection) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from buildtool import __version__, wire
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import Endpoint
 from buildtool.errors import BuildtoolError, MachineError, ToolError
+from buildtool.folders import CACHE, STATE, cache_folder
 from buildtool.identity import home
 
 CONNECT_SECONDS = 1.0
@@ -35,6 +37,10 @@ class AbsentError(Exception):
     """There is no daemon that answers; `args[0]` says why."""
 
 
+class UnservedError(AbsentError):
+    """A request is nothing for a daemon: it is too large, or has values that no frame can hold."""
+
+
 class Link:
     """A connection to a daemon that has said hello."""
 
@@ -47,7 +53,8 @@ class Link:
     def greet(self) -> Link:
         """Says hello; AbsentError unless a daemon of this version does so, too."""
         self._send({"hello": {"version": __version__}})
-        self.hello = self._receive(HELLO_SECONDS).get("hello") or {}
+        hello = self._receive(HELLO_SECONDS).get("hello")
+        self.hello = hello if isinstance(hello, dict) else {}
         if self.hello.get("version") != __version__:
             raise AbsentError("the daemon is of another version")
         return self
@@ -59,14 +66,30 @@ class Link:
         return found if isinstance(found, dict) else {}
 
     def request(self, request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
-        """The final message to a request. AbsentError when the daemon ends, or is silent for too long."""
+        """The final message to a request.
+
+        AbsentError when the daemon ends, is silent for too long, or has lost the process that was at work.
+        """
         self._send({"request": dict(request), "cache": cache, "environment": _environment(request)})
         while True:
             message = self._receive(SILENCE_SECONDS)
+            if message.get("crash"):
+                raise AbsentError(wire.to_error(message.get("error") or {}).text)
             if "answer" in message or "error" in message:
                 return message
             if listen is not None:
                 listen(message)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the daemon has not hung up."""
+        try:
+            self._socket.settimeout(0)
+            return self._socket.recv(1, socket.MSG_PEEK) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Hangs up; a daemon that is at work on a request of nobody else's ends that work."""
@@ -74,8 +97,14 @@ class Link:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         try:
+            frame = wire.packed({"protocol": wire.PROTOCOL, **message})
+        except (ToolError, OverflowError, ValueError, TypeError) as error:
+            raise UnservedError(f"the request cannot be sent: {error}") from None
+        if len(frame) > wire.REQUEST_LIMIT:
+            raise UnservedError(f"a request of {len(frame):,} bytes is too large for the daemon")
+        try:
             self._socket.settimeout(SILENCE_SECONDS)
-            self._socket.sendall(wire.packed({"protocol": wire.PROTOCOL, **message}))
+            self._socket.sendall(frame)
         except OSError as error:
             raise AbsentError(f"the daemon cannot be reached: {error}") from None
 
@@ -155,13 +184,27 @@ def _started(at: Endpoint) -> socket.socket | None:
             if mine is None:
                 time.sleep(0.02)
             else:
-                connection = at.connect(CONNECT_SECONDS)
+                connection = at.connect(CONNECT_SECONDS) or _of_the_living(at)
                 if connection is None:
                     _spawn(at, deadline)
         connection = connection or at.connect(CONNECT_SECONDS)
         if connection is not None:
             return connection
     raise AbsentError(f"the daemon was not there after {START_SECONDS:.0f} seconds")
+
+
+def _of_the_living(at: Endpoint) -> socket.socket | None:
+    """A connection to a daemon that holds the lock; None where none does. AbsentError if it takes nobody."""
+    deadline = time.monotonic() + CONNECT_SECONDS
+    while at.is_alive():
+        connection = at.connect(CONNECT_SECONDS)
+        if connection is not None:
+            return connection
+        if time.monotonic() > deadline:
+            why = str(at.said().get("ended") or "")
+            raise AbsentError(f"it has not ended yet ({why})" if why else "it takes no more clients")
+        time.sleep(0.02)
+    return None
 
 
 def _spawn(at: Endpoint, deadline: float) -> None:
@@ -177,24 +220,35 @@ def _spawn(at: Endpoint, deadline: float) -> None:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+                env=os.environ | _folders(at) | {"PYTHONPATH": os.pathsep.join(paths)},
                 pass_fds=[write],
                 start_new_session=True,
             )
         finally:
             os.close(log)
             os.close(write)
-        _wait(read, deadline)
+        if _is_ready(read, deadline):
+            return
     finally:
         os.close(read)
-    if child.poll() not in (None, 0):
-        raise AbsentError(f"the daemon ended at its start; its last words:\n{at.last_words()}")
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        if child.wait(CONNECT_SECONDS) == 0:
+            return  # another one was there first
+    if child.returncode is None:
+        child.kill()  # it never got as far as to listen
+        child.wait()
+    raise AbsentError(f"the daemon ended at its start; its last words:\n{at.last_words()}")
 
 
-def _wait(ready: int, deadline: float) -> None:
-    """Until the pipe says a byte, or is closed at the other end."""
-    import select
+def _folders(at: Endpoint) -> dict[str, str]:
+    """The folders as this process has them: a daemon has another working folder."""
+    cache = cache_folder()
+    return {STATE: str(at.folder)} | ({CACHE: str(cache)} if cache is not None else {})
 
+
+def _is_ready(ready: int, deadline: float) -> bool:
+    """Whether the pipe says a byte in time, and is not closed at the other end before."""
     with contextlib.suppress(OSError):
         if select.select([ready], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            os.read(ready, 1)
+            return os.read(ready, 1) == b"r"
+    return False

@@ -60,6 +60,11 @@ class Endpoint:
         return self.folder / f"{self.name}.log"
 
     @property
+    def old_log(self) -> Path:
+        """What it said before the log became long."""
+        return self.folder / f"{self.name}.log.old"
+
+    @property
     def record(self) -> Path:
         """What it is, and why it ended last, as JSON."""
         return self.folder / f"{self.name}.json"
@@ -96,6 +101,12 @@ class Endpoint:
             return {}
         return found if isinstance(found, dict) else {}
 
+    def process(self) -> tuple[int, str]:
+        """Number and start of the process that wrote the record; (0, "") where it does not say."""
+        said = self.said()
+        pid, start = said.get("pid"), said.get("start")
+        return (pid, start) if isinstance(pid, int) and isinstance(start, str) else (0, "")
+
     def last_words(self, lines: int = 12) -> str:
         """The end of its log."""
         try:
@@ -105,7 +116,7 @@ class Endpoint:
         return "\n".join(text.splitlines()[-lines:])
 
     def connect(self, seconds: float) -> socket.socket | None:
-        """A connection to it; None where nobody of this user listens."""
+        """A connection to it; None where nobody of this user listens, or too many others wait."""
         found = socket.socket(socket.AF_UNIX)
         found.settimeout(seconds)
         try:

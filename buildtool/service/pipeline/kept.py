@@ -51,7 +51,7 @@ def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
     if found is not None:
         return found
     named = {**known, "names": names_digest(prepared.graphs[0]), "board": prepared.target.board.name}
-    told = session.kept(_REFUSALS, named)
+    told = session.kept(_REFUSALS, named, _MOST_REFUSALS)
     if told is not None:
         raise from_data(told).at(path=prepared.path)
     try:
