@@ -48,6 +48,7 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
+        self._is_new = False  # it was made by this object: there may be entries that it does not know
         self._refused = False  # by a lock or by the system: it is not tried once more
 
     def note(self, notes: Notes) -> tuple[int, bool] | None:
@@ -58,8 +59,7 @@ class Index:
         with self._open() as found:
             if found is None:
                 return None
-            base, fresh = found
-            now, at = _tick(base), time.time()
+            base, now, at = found, _tick(found), time.time()
             base.executemany(
                 "insert into entries values (?, ?, ?, ?, ?) "
                 "on conflict do update set bytes = excluded.bytes, used = excluded.used, at = excluded.at",
@@ -86,7 +86,7 @@ class Index:
             )
             (total,) = base.execute("select coalesce(sum(bytes), 0) from entries").fetchone()
             base.commit()
-            return total, fresh
+            return total, self._is_new
         return None
 
     def oldest(self, surplus: int) -> list[tuple[str, str]]:
@@ -94,7 +94,7 @@ class Index:
         chosen: list[tuple[str, str]] = []
         with self._open() as found:
             if found is not None:
-                rows = found[0].execute("select level, key, bytes from entries order by used, level, key")
+                rows = found.execute("select level, key, bytes from entries order by used, level, key")
                 for level, key, size in rows:
                     if surplus <= 0:
                         break
@@ -106,15 +106,15 @@ class Index:
         """Takes entries off the index."""
         with self._open() as found:
             if found is not None:
-                found[0].executemany("delete from entries where level = ? and key = ?", entries)
-                found[0].commit()
+                found.executemany("delete from entries where level = ? and key = ?", entries)
+                found.commit()
 
     def replace(self, sizes: Mapping[tuple[str, str], int]) -> None:
         """Sets the entries to those that a walk has found, old ones as old as they were."""
         with self._open() as found:
             if found is None:
                 return
-            base, now, at = found[0], _tick(found[0]), time.time()
+            base, now, at = found, _tick(found), time.time()
             kept = {
                 (level, key): (used, then)
                 for level, key, used, then in base.execute("select level, key, used, at from entries")
@@ -131,7 +131,7 @@ class Index:
         """By level: entries and bytes."""
         with self._open() as found:
             if found is not None:
-                rows = found[0].execute(
+                rows = found.execute(
                     "select level, count(*), sum(bytes) from entries group by level order by level"
                 )
                 return {level: (entries, size) for level, entries, size in rows}
@@ -141,14 +141,14 @@ class Index:
         """The counts since the cache was made or cleared."""
         with self._open() as found:
             if found is not None:
-                return dict(found[0].execute("select name, number from counts order by name"))
+                return dict(found.execute("select name, number from counts order by name"))
         return {}
 
     def reports(self, subject: str) -> dict[str, bytes]:
         """By level, what the last request about a subject asked for."""
         with self._open() as found:
             if found is not None:
-                rows = found[0].execute(
+                rows = found.execute(
                     "select level, report from asked where subject = ? order by level", (subject,)
                 )
                 return dict(rows)
@@ -158,26 +158,27 @@ class Index:
         """What requests were about, the latest first."""
         with self._open() as found:
             if found is not None:
-                rows = found[0].execute(
+                rows = found.execute(
                     "select subject from asked group by subject order by max(used) desc, subject"
                 )
                 return [subject for (subject,) in rows]
         return []
 
     @contextlib.contextmanager
-    def _open(self) -> Iterator[tuple[sqlite3.Connection, bool] | None]:
-        """The index, and whether it is new; None where there can be none. Errors inside end the use of it."""
+    def _open(self) -> Iterator[sqlite3.Connection | None]:
+        """The index; None where there can be none. Errors inside end the use of it."""
         if self._refused:
             yield None
             return
         try:
             base, fresh = self._connected()
+            self._is_new |= fresh
         except (sqlite3.Error, OSError):
             self._refused = True
             yield None
             return
         try:
-            yield base, fresh
+            yield base
         except (sqlite3.Error, ValueError, TypeError) as error:  # strange values where ours should be
             self._refused = True
             if not isinstance(error, sqlite3.OperationalError):
