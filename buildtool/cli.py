@@ -235,7 +235,8 @@ def _ask(args: argparse.Namespace, kind: str = "") -> Any:
         return answered(request, args.session or kept_session(), use)
 
     try:
-        return door.ask(located.request, here, mode=who, cache=use)
+        with console.progress() as listen:
+            return door.ask(located.request, here, mode=who, cache=use, listen=listen)
     except BuildtoolError as error:
         raise located.restored(error) from None
 

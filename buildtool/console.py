@@ -8,7 +8,9 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from buildtool import __version__
 from buildtool.errors import BuildtoolError, InternalError, MachineError, from_exception, to_data
@@ -16,6 +18,7 @@ from buildtool.options.spelling import spelled, spelled_name
 from buildtool.report.table import WIDTH
 from buildtool.schema import SCHEMA
 
+PATIENCE_SECONDS = 1.0  # before it is said what takes so long
 LEAST_WIDTH = 40  # narrower terminals break lines themselves
 
 
@@ -52,6 +55,29 @@ def write(text: str) -> None:
         raise  # who reads has enough
     except OSError as error:
         raise unwritable(error) from None
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """A listener to a daemon's messages: on a terminal, what takes longer than a second is said in one line.
+
+    The line is gone when the block ends.
+    """
+    begun, shown = time.monotonic(), [0]
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+
+    def listen(message: Mapping[str, Any]) -> None:
+        about = message.get("progress")
+        if terminal and isinstance(about, dict) and time.monotonic() - begun > PATIENCE_SECONDS:
+            text = str(about.get("text", ""))[: width() - 4]
+            print(f"\r{text.ljust(shown[0])}", end="", file=sys.stderr, flush=True)
+            shown[0] = len(text)
+
+    try:
+        yield listen
+    finally:
+        if shown[0]:
+            print(f"\r{' ' * shown[0]}\r", end="", file=sys.stderr, flush=True)
 
 
 def unwritable(error: OSError) -> MachineError:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 from collections.abc import Iterator
 from pathlib import Path
+
+from buildtool.seen import Seen
 
 _OURS = (".py", ".c", ".h")  # planner and emitter; the planner's search is in C
 _DATA = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
@@ -21,20 +24,30 @@ def code_digest() -> str:
 
     The C of kernels and start-up code has no part in it: it decides no plan, and a build system knows
     it as sources. C that planning runs on this machine has: it lies beside a module of its name, or is
-    called NAME_ask.h.
+    called NAME_ask.h. Files that have not changed since an earlier call are not read again.
     """
+    seen = Seen(f"code of {home()}")
     digest = hashlib.sha256()
     for folder, suffixes in _folders():
-        for path in sorted(p for p in folder.rglob("*") if p.suffix in suffixes or _is_asked(p)):
-            name = path.relative_to(folder).as_posix().encode()
-            digest.update(b"%d %s\0" % (path.stat().st_size, name))
-            digest.update(path.read_bytes())
+        for name in below(str(folder), suffixes):
+            content = seen.digest(f"{folder}/{name}")
+            digest.update(f"{name}\0{content}\0".encode(errors="surrogateescape"))
+    seen.save()
     return digest.hexdigest()
 
 
-def _is_asked(path: Path) -> bool:
-    """Whether planning asks what is in this C file."""
-    return path.name.endswith("_ask.h") or (path.suffix == ".c" and path.with_suffix(".py").is_file())
+def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
+    """The files below `folder` that have one of the suffixes, or that planning asks: relative, sorted."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        there = set(names)
+        for name in names:
+            stem, dot, end = name.rpartition(".")
+            asked = name.endswith("_ask.h") or (end == "c" and f"{stem}.py" in there)
+            if f"{dot}{end}" in suffixes or asked:
+                found.append(f"{place}/{name}"[len(folder) + 1 :].replace(os.sep, "/"))
+    return sorted(found)
 
 
 def _folders() -> Iterator[tuple[Path, tuple[str, ...]]]:

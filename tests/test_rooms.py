@@ -25,6 +25,8 @@ ORDER = (
     "wire",
     "session",
     "folders",
+    "kept",
+    "seen",
     "identity",
     "cache",
     "client",
@@ -72,6 +74,8 @@ LEAF = {
     "schema",
     "wire",
     "folders",
+    "kept",
+    "seen",
     "identity",
     "client",
 }  # what the client may be made of

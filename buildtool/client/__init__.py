@@ -11,15 +11,33 @@ if TYPE_CHECKING:
     from buildtool import options
     from buildtool.client import turns
     from buildtool.client.child import Client
+    from buildtool.client.descriptions import described
     from buildtool.client.files import Located
+    from buildtool.client.placing import place
     from buildtool.errors import BuildtoolError, did_you_mean
     from buildtool.identity import code_digest, home
+    from buildtool.seen import Seen
 
-__all__ = ["BuildtoolError", "Client", "Located", "code_digest", "did_you_mean", "home", "options", "turns"]
+__all__ = [
+    "BuildtoolError",
+    "Client",
+    "Located",
+    "Seen",
+    "code_digest",
+    "described",
+    "did_you_mean",
+    "home",
+    "options",
+    "place",
+    "turns",
+]
 
 _HOMES = {
     "Client": "buildtool.client.child",
     "Located": "buildtool.client.files",
+    "Seen": "buildtool.seen",
+    "place": "buildtool.client.placing",
+    "described": "buildtool.client.descriptions",
     "BuildtoolError": "buildtool.errors",
     "did_you_mean": "buildtool.errors",
     "code_digest": "buildtool.identity",

@@ -1,4 +1,7 @@
-"""A service in a child process: started with the first request, ended with its client."""
+"""A client of the service: the daemon answers what it serves, a child process everything else.
+
+The child is started with the first request that needs it, and ended with its client.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from typing import Any
 
 from buildtool import wire
 from buildtool.client.files import Located
-from buildtool.errors import ToolError
+from buildtool.errors import BuildtoolError, ToolError
 from buildtool.identity import home
 
 _END_SECONDS = 5.0  # that a child gets to end once its input is closed
@@ -22,23 +25,33 @@ _END_SECONDS = 5.0  # that a child gets to end once its input is closed
 class Client:
     """Asks the service. One child serves all requests, one after another; threads may share it.
 
-    `cwd` is the folder that relative paths in requests are relative to (default: the caller's).
+    `cwd` is the folder that relative paths in requests are relative to (default: the caller's); `mode`: who
+    answers (see `door`); `cache`: on, off, or renew.
     """
 
-    def __init__(self, cwd: str | None = None) -> None:
-        self._cwd = cwd
+    def __init__(self, cwd: str | None = None, mode: str = "off", cache: str = "on") -> None:
+        self._cwd, self._mode, self._cache = cwd, mode, cache
         self._child: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
     def request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The service's answer. Raises the BuildtoolError it answered with, ToolError if it died."""
+        from buildtool.client import door  # for those who ask; a build with nothing to do does not
+
         located = Located(request, self._cwd)
+        try:
+            return door.ask(located.request, self._ask_child, mode=door.mode(self._mode), cache=self._cache)
+        except BuildtoolError as error:
+            raise located.restored(error) from None
+
+    def _ask_child(self, request: Mapping[str, Any]) -> dict[str, Any]:
         with self._lock:
             child = self._start()
             assert child.stdin is not None and child.stdout is not None
             try:
-                wire.send(child.stdin, {"protocol": wire.PROTOCOL, "request": located.request})
-                message = wire.receive(child.stdout)
+                message = {"protocol": wire.PROTOCOL, "request": request, "cache": self._cache}
+                wire.send(child.stdin, message)
+                told = wire.receive(child.stdout)
             except BaseException as error:
                 # Whatever is left in the pipe would be taken for the next answer.
                 self._end(kill=True)
@@ -47,12 +60,12 @@ class Client:
                         "the service cannot be reached", hint="its own words are above"
                     ) from error
                 raise
-            if message is None:
+            if told is None:
                 status = self._end(kill=False)
                 raise ToolError(f"the service ended without an answer (exit status {status})")
-        if "error" in message:
-            raise located.restored(wire.to_error(message["error"]))
-        answer = message.get("answer")
+        if "error" in told:
+            raise wire.to_error(told["error"])
+        answer = told.get("answer")
         if not isinstance(answer, dict):
             raise ToolError("the service sent a malformed answer")
         return answer

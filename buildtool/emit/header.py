@@ -50,7 +50,7 @@ def header(network: Network, stack: str = "") -> str:
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
     sizes = []
     for name, _, tensor in interface_tensors(network):
-        sizes.append(f"\n/* {comment(tensor.name)}: {tensor.dtype} {shape(tensor.shape)} */")
+        sizes.append(f"\n/* {tensor.dtype} {shape(tensor.shape)} */")
         sizes.append(f"#define {macro}_{name}_BYTES {tensor.size}")
         dims = ", ".join(str(n) for n in tensor.shape) or "1"
         sizes.append(f"#define {macro}_{name}_SHAPE {{{dims}}}")

@@ -43,12 +43,6 @@ def comment(text: str) -> str:
     return safe[:_LONGEST_COMMENT].strip()
 
 
-def operator_name(name: str) -> str:
-    """A tensor's name as a comment: of the names that a fused operator collects, the first."""
-    first = name.split(";", 1)[0].strip()
-    return comment(first or name)
-
-
 def shape(dims: tuple[int, ...]) -> str:
     """1x96x96x3."""
     return "x".join(str(n) for n in dims) or "scalar"

@@ -52,6 +52,19 @@ class Network:
         """The inputs that the application writes to as a whole: none where the image comes by rows."""
         return () if self.is_streamed else tuple(self.graph.inputs)
 
+    @cached_property
+    def _makers(self) -> dict[int, str]:
+        """Tensor -> what makes it."""
+        made = {t: f"input {i}" for i, t in enumerate(self.graph.inputs)}
+        for position, op in enumerate(self.graph.ops):
+            for i, t in enumerate(op.outputs):
+                made[t] = f"operator {position}" + (f", output {i}" if len(op.outputs) > 1 else "")
+        return made
+
+    def called(self, tensor: int) -> str:
+        """What a comment calls a tensor: what makes it. Its name in the model changes with training."""
+        return self._makers.get(tensor, "constant")
+
     def after(self, moves: Iterable[Move]) -> Network:
         """The network as it is once some tensors have moved."""
         moved = {t: self.plan.buffers[m.target] for m in moves for t in self.plan.buffers[m.target].tensors}

@@ -12,7 +12,7 @@ from buildtool.emit.header import banner, header, plan_check, quantization
 from buildtool.emit.image import WeightImage, weight_image
 from buildtool.emit.interface import NO_SOURCE, interface, state
 from buildtool.emit.layout import COLUMNS, continued, indented
-from buildtool.emit.names import identifier, operator_name, shape
+from buildtool.emit.names import identifier, shape
 from buildtool.emit.network import Network
 from buildtool.emit.stack import stack_bytes, stack_macro
 from buildtool.emit.streamed import streamed_region, whole_image
@@ -79,13 +79,20 @@ def emit(
 
 def _weights_assembly(net: str, image: WeightImage) -> str:
     return f"""\
-/* Links the weight image {net}_weights.bin into the firmware.
+/* Links the weight image {net}_weights.bin into the firmware, or, with NN_WEIGHTS_RESERVED defined,
+ * reserves room for it: a program so linked has the same addresses whatever the weights are.
  * Of layout {image.layout.hex()}. */
     .section .nn_weights, "a", %progbits
     .balign 16
     .global {net}_weights
+    .type {net}_weights, %object
+    .size {net}_weights, {len(image.data)}
 {net}_weights:
+#ifdef NN_WEIGHTS_RESERVED
+    .space {len(image.data)}
+#else
     .incbin "{net}_weights.bin"
+#endif
     .balign 16
 
     .section .note.GNU-stack, "", %progbits"""
@@ -129,7 +136,7 @@ def _move(network: Network, move: Move) -> list[str]:
     """Copies a tensor to where it lives from now on."""
     source, target = network.plan.buffers[move.source], network.plan.buffers[move.target]
     return [
-        f"/* Makes room: {operator_name(network.graph.tensors[source.tensors[0]].name)} */",
+        f"/* Makes room: {network.called(source.tensors[0])} */",
         f"memmove(arena + {target.offset}, arena + {source.offset}, {source.size});",
     ]
 
@@ -142,8 +149,7 @@ def _region(
     text = []
     for position in region.ops:
         op = graph.ops[position]
-        text.append(f"/* {position} {op.kind}, {_shapes(graph, op)}")
-        text.append(f" * {operator_name(graph.op_name(position))} */")
+        text.append(f"/* Operator {position}: {op.kind}, {_shapes(graph, op)} */")
     text += [f"static void region_{index}(void) {{"]
     if region.is_streamed:
         body = streamed_region(network, region)
@@ -168,8 +174,9 @@ def _shapes(graph: Graph, op: Op) -> str:
 
 
 def _content(network: Network, buffer: Buffer) -> str:
-    names = [operator_name(network.graph.tensors[t].name) for t in buffer.tensors[:1]]
-    return " ".join([*([] if buffer.kind is BufferKind.TENSOR else [str(buffer.kind)]), *names])
+    """What a buffer holds. Names of tensors change with training, so they stand in <net>_arena.json."""
+    of = network.called(buffer.tensors[0]) if buffer.tensors else f"operator {buffer.op}"
+    return of if buffer.kind is BufferKind.TENSOR else f"{buffer.kind} of {of}"
 
 
 def _memory_map(network: Network) -> list[str]:
@@ -180,7 +187,12 @@ def _memory_map(network: Network) -> list[str]:
     ]
     head = ("offset", "bytes", "steps", "holds")
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(3)]
-    text = ["/* The arena by time; a step is a kernel call, counted over the whole invoke.", " *"]
+    text = [
+        "/* The arena by time; a step is a kernel call, counted over the whole invoke. An operator stands",
+        " * for its output, whose name in the model is in the file",
+        f" * {network.net}_arena.json.",
+        " *",
+    ]
     for row in (head, *rows):
         cells = [f"{cell:>{width}}" for cell, width in zip(row[:3], widths, strict=True)]
         text.append((" *   " + "  ".join([*cells, row[3]]))[:COLUMNS].rstrip())

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from buildtool.emit import branches
 from buildtool.emit.geometry import geometry
 from buildtool.emit.invocation import invocation, view_arguments
-from buildtool.emit.names import operator_name
 from buildtool.emit.network import Network
 from buildtool.errors import UnsupportedError
 from buildtool.graph.types import OpKind
@@ -22,7 +21,6 @@ from buildtool.plan.types import Group, Region
 from buildtool.target.catalogue import operands
 from buildtool.target.types import Argument, Role, Windows
 
-_NAME_SHOWN = 50  # characters of a tensor's name behind its ring's size
 _COUNTERS = 4  # declared in a line
 
 
@@ -90,7 +88,7 @@ def _views(network: Network, region: Region) -> list[str]:
         if accumulates(graph, graph.ops[region.ops[-1]]) and t in graph.ops[region.ops[-1]].outputs:
             continue
         _, height, width, channels = graph.tensors[t].nhwc
-        name = operator_name(graph.tensors[t].name)[:_NAME_SHOWN]
+        name = network.called(t)
         address = network.address(t, next((p for p in region.ops if t in graph.ops[p].inputs), -1))
         holder = network.holders.get(t)
         if holder is not None and holder.rows:

@@ -108,11 +108,30 @@ def reorder(graph: Graph, *, budget: int = BUDGET) -> Reordered:
 
     Aliases follow what they alias at once; the tensors are numbered anew.
     """
-    flow = flow_of(graph)
-    found = least_peak_order(flow, budget=budget)
+    return with_order(graph, least_peak_order(flow_of(graph), budget=budget))
+
+
+def with_order(graph: Graph, found: Order) -> Reordered:
+    """`graph` with its operators in an order; the graph itself where that is no better than its own."""
     if found.peak >= found.given_peak:
         return Reordered(graph, found)
+    flow = flow_of(graph)
     return Reordered(_with_order(graph, [flow.ops[i].position for i in found.order]), found)
+
+
+def is_order(graph: Graph, found: Order) -> bool:
+    """Whether `found` is an order of the graph's operators, with the peaks that it has."""
+    flow = flow_of(graph)
+    if sorted(found.order) != list(range(len(flow.ops))):
+        return False
+    there = {v for i, op in enumerate(flow.ops) for v in op.writes}
+    made = set[int]()
+    for i in found.order:
+        if any(v in there and v not in made for v in flow.ops[i].reads):
+            return False
+        made.update(flow.ops[i].writes)
+    peaks = peak(lives(reordered(flow, found.order))), peak(lives(flow))
+    return peaks == (found.peak, found.given_peak)
 
 
 def _with_order(graph: Graph, positions: Sequence[int]) -> Graph:

@@ -73,16 +73,24 @@ class Topology(NamedTuple):
             zeros = np.broadcast_to(np.zeros((), of.dtype), of.shape)  # of one element in memory
             return Tensor("", of.shape, DType(of.dtype), data=zeros if of.constant else None)
 
+        attrs = {attributes: _attrs(*attributes) for attributes in {op.attributes for op in self.ops}}
         ops = (
-            Op(OpKind(op.kind), op.inputs, op.outputs, _attrs(op), position)
+            Op(OpKind(op.kind), op.inputs, op.outputs, attrs[op.attributes], position)
             for position, op in enumerate(self.ops)
         )
-        return Graph("", tuple(map(tensor, self.tensors)), tuple(ops), self.inputs, self.outputs)
+        tensors = {of: tensor(of) for of in set(self.tensors)}
+        return Graph("", tuple(tensors[of] for of in self.tensors), tuple(ops), self.inputs, self.outputs)
 
 
 def topology(graph: Graph) -> Topology:
-    """The topology of a network, whatever numbers its tensors have."""
-    graph = numbered(graph)
+    """The topology of a network, whatever numbers its tensors have; it stays with the graph."""
+    if "topology" not in graph.facts:
+        graph.facts["topology"] = _topology(numbered(graph))
+    found: Topology = graph.facts["topology"]
+    return found
+
+
+def _topology(graph: Graph) -> Topology:
     return Topology(
         tuple(TensorTopology(tuple(t.shape), t.dtype.value, t.is_constant) for t in graph.tensors),
         tuple(OpTopology(op.kind.value, op.inputs, op.outputs, _attributes(op.attrs)) for op in graph.ops),
@@ -109,9 +117,8 @@ def _plain(value: object) -> Plain:
     return value
 
 
-def _attrs(op: OpTopology) -> Attrs:
+def _attrs(name: str, values: tuple[tuple[str, Plain], ...]) -> Attrs:
     """The attributes again; those that are trained have their defaults."""
-    name, values = op.attributes
     kind = getattr(types, name)
     hints = typing.get_type_hints(kind)
     made = kind(**{field: _valued(hints[field], value) for field, value in values})

@@ -164,8 +164,9 @@ _REQUIRED = ("board", "model", "file")
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Arguments; UsageError with a suggestion for an unknown option."""
-    parser, commands = _parser()
-    sub = commands.get(argv[0]) if argv else None
+    name = argv[0] if argv else ""
+    parser, commands = _parser(name)
+    sub = commands.get(name)
     for word in argv[1 : argv.index("--") if "--" in argv else None]:
         name = word.partition("=")[0]
         # Before argparse looks: it would rather complain of what is missing than of what is misspelt.
@@ -213,14 +214,16 @@ class _Parser(argparse.ArgumentParser):
             )
 
 
-def _parser() -> tuple[_Parser, dict[str, _Parser]]:
-    """The whole command line, and the parser of each subcommand."""
+def _parser(name: str) -> tuple[_Parser, dict[str, _Parser]]:
+    """The command line, and the parser of each subcommand: that of `name` in full, the others by name."""
     parser = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
     parser.add_argument("--version", action="version", version=f"buildtool {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
         text = command.summary
         sub = commands.add_parser(command.name, help=text, description=text, allow_abbrev=False)
+        if command.name != name:
+            continue  # to describe all of them takes as long as a client may take in all
         groups: dict[Group, Any] = {}
         for option in of(command.kind):
             if option.name in command.positional:

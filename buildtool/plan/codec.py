@@ -54,11 +54,17 @@ def from_bytes(data: bytes) -> Plan:
 
 def _plain(value: object) -> object:
     """Dataclasses and tuples as lists, enumerations as their values."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return [_plain(getattr(value, f.name)) for f in dataclasses.fields(value)]
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, enum.StrEnum) else value
+    kind = type(value)
+    if kind is int or kind is str or kind is float:
+        return value
+    if kind is tuple:
+        assert isinstance(value, tuple)
+        return list(value) if value and type(value[0]) is int else [_plain(item) for item in value]
+    if isinstance(value, enum.StrEnum):
+        return str(value)
+    if dataclasses.is_dataclass(kind):
+        return [_plain(getattr(value, name)) for name, _ in _hints(kind)]
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 @cache

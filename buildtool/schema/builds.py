@@ -53,7 +53,12 @@ class Tools(TypedDict):
 
 
 class NetworkFiles(TypedDict):
-    """What is made of a network: `emitted` by the request `emit`, the rest by the build and its commands."""
+    """What is made of a network: `emitted` by the request `emit`, the rest by the build and its commands.
+
+    `weights`: the weight image among the emitted files. `apart`: whether it lies in a memory of its own,
+    so that a build had better link the program with `reserve` as a flag for the assembly, and put the
+    image in where `symbol` is: other weights then link nothing.
+    """
 
     net: str
     emitted: list[str]
@@ -62,6 +67,10 @@ class NetworkFiles(TypedDict):
     image: str
     binaries: list[str]
     report: str
+    weights: str
+    symbol: str
+    reserve: str
+    apart: bool
 
 
 class Script(TypedDict):

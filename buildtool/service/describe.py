@@ -26,7 +26,7 @@ from buildtool.service.pipeline.targets import TargetChoice
 from buildtool.service.requests import Describe
 from buildtool.session import Session
 from buildtool.target.plugin import TargetPlugin
-from buildtool.target.types import LinkerScript, Target, Toolchain
+from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 
 EMITTED = "emitted"  # the root of what `emit` gives for a network: a folder that the build chooses
 OURS = "buildtool_plugins"
@@ -71,7 +71,6 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
 def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
     """The answer for a board, and for the network `net` ("": without one)."""
     from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
-    from buildtool.service.firmware.sizes import binary_suffixes
 
     board, tools, harness = subject.target.board, subject.tools, subject.plugin.harness(subject.target.board)
     roots, foreign = _Roots(subject), _foreign_code(subject)
@@ -95,7 +94,7 @@ def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
         "groups": groups,
         "library": ["network", "kernels"],
         "image": ["harness", "startup"],
-        "network": _files(net, binary_suffixes(board)) if net else None,
+        "network": _files(net, board) if net else None,
         "commands": _commands(bool(subject.library)),
         "depends": list(map(roots.place, [*subject.boards, *foreign, *asked])),
         "digest": digest,
@@ -212,15 +211,21 @@ def _script(script: LinkerScript | None) -> Script | None:
     return {"name": script.name, "data": script.data, "flag": script.flag}
 
 
-def _files(net: str, binaries: Iterable[str]) -> NetworkFiles:
+def _files(net: str, board: Board) -> NetworkFiles:
+    from buildtool.service.firmware.sizes import binary_suffixes, is_native
+
     return {
         "net": net,
         "emitted": emitted_names(net),
         "plan": f"{net}.plan",
         "library": f"lib{net}.a",
         "image": f"{net}.elf",
-        "binaries": [net + ending for ending in binaries],
+        "binaries": [net + ending for ending in binary_suffixes(board)],
         "report": "sizes.txt",
+        "weights": f"{net}_weights.bin",
+        "symbol": f"{net}_weights",
+        "reserve": "-DNN_WEIGHTS_RESERVED",
+        "apart": board.weights != board.code and not is_native(board),
     }
 
 

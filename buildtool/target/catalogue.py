@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 
 from buildtool.errors import TargetError, UnsupportedError
+from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import op_macs
 from buildtool.graph.types import (
     ALIAS_KINDS,
@@ -89,6 +90,7 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     return found | dict(zip(_MET, met, strict=True))
 
 
+MOST_SELECTIONS = 64  # topologies that a target knows the kernels of
 AXES = (("oh", "ih", "kh", "sh", "dh", "pt"), ("ow", "iw", "kw", "sw", "dw", "pl"))
 
 
@@ -124,8 +126,16 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
 
 
 def select_all(target: Target, graph: Graph) -> tuple[KernelVariant | None, ...]:
-    """The kernel of every operator, None for aliases; UnsupportedError as `select`."""
-    return tuple(None if op.kind in ALIAS_KINDS else select(target, graph, op) for op in graph.ops)
+    """The kernel of every operator, None for aliases; UnsupportedError as `select`.
+
+    They depend on geometry alone, so the target knows those of the topologies that it was asked for last.
+    """
+    key, known = topology_digest(graph), target.selections
+    if key not in known:
+        if len(known) >= MOST_SELECTIONS:
+            known.clear()
+        known[key] = tuple(None if op.kind in ALIAS_KINDS else select(target, graph, op) for op in graph.ops)
+    return known[key]
 
 
 def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | None = None) -> int:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from buildtool.errors import TargetError, did_you_mean
 from buildtool.graph.types import Graph, Op
-from buildtool.target.catalogue import AXES, features
+from buildtool.target.catalogue import features
 from buildtool.target.expression import Formula, check, compiled
 from buildtool.target.taps import taps_met
 from buildtool.target.types import Costs, KernelVariant
@@ -95,6 +95,9 @@ class Rings(NamedTuple):
     output: int = 0
 
 
+_NO_RINGS = Rings()
+
+
 def geometry(graph: Graph, op: Op) -> Geometry:
     """The geometry of an operator: equal for operators of equal cost."""
     known = features(graph, op)
@@ -103,15 +106,24 @@ def geometry(graph: Graph, op: Op) -> Geometry:
 
 def part(of: Geometry, axis: int, low: int, high: int, rings: Rings = Rings()) -> Part:  # noqa: B008
     """Outputs [low, high) along an axis; 0: rows, 1: columns; `rings` count for columns."""
-    _, _, kernel, stride, _, _ = (getattr(of, name) for name in AXES[axis])
+    window = along(of, axis)
+    found = _piece(window, low, high, rings.input)
+    if rings == _NO_RINGS:
+        return found
     ends = set(_multiples(low + 1, high, rings.output))
-    if rings.input and kernel == stride == 1:
+    if rings.input and window[1] == window[2] == 1:
         ends |= set(_multiples(low + 1, high, rings.input))
-    found = _piece(of, axis, low, high, rings.input)
     if not ends:
         return found
-    pieces = (_piece(of, axis, a, b, rings.input) for a, b in pairwise([low, *sorted(ends), high]))
+    pieces = (_piece(window, a, b, rings.input) for a, b in pairwise([low, *sorted(ends), high]))
     return found._replace(pieces=tuple(sorted(pieces)))
+
+
+def along(of: Geometry, axis: int) -> tuple[int, int, int, int, int]:
+    """Along an axis (0: rows, 1: columns): inputs, kernel, stride, dilation, pad before the first input."""
+    if axis == 0:
+        return of.ih, of.kh, of.sh, of.dh, of.pt
+    return of.iw, of.kw, of.sw, of.dw, of.pl
 
 
 def _multiples(low: int, high: int, of: int) -> range:
@@ -119,9 +131,9 @@ def _multiples(low: int, high: int, of: int) -> range:
     return range(-(-low // of) * of, high, of) if of else range(0)
 
 
-def _piece(of: Geometry, axis: int, low: int, high: int, ring: int) -> Part:
-    """Outputs [low, high), wherever they lie; `ring`: as `Rings.input`."""
-    _, inputs, kernel, stride, dilation, pad = (getattr(of, name) for name in AXES[axis])
+def _piece(window: tuple[int, int, int, int, int], low: int, high: int, ring: int) -> Part:
+    """Outputs [low, high), wherever they lie; `window`: see `along`; `ring`: as `Rings.input`."""
+    inputs, kernel, stride, dilation, pad = window
     extent = (kernel - 1) * dilation + 1
     if not ring:
         met, inside = taps_met(high - low, inputs, kernel, stride, dilation, pad - low * stride)
@@ -152,6 +164,8 @@ class Pricer:
     def __init__(self, costs: Costs) -> None:
         self.costs = costs
         self._calls: dict[tuple[str, Geometry, Part, Part], float] = {}
+        # by formula and operator: what the formula is worth for a window in one piece
+        self._windows: dict[tuple[str, Geometry], dict[tuple[Part, Part], float]] = {}
         self._formulas: dict[str, Formula] = {}
         self._named: dict[tuple[str, tuple[int, ...]], float] = {}
         self.call = self._stated("call", {})
@@ -161,10 +175,14 @@ class Pricer:
         key = (kernel.cost, of, rows, columns)
         found = self._calls.get(key)
         if found is None:
-            formula = self._formula(kernel.cost)
-            found = rounded(sum(formula(known) * times for known, times in terms(of, rows, columns)))
-            found += self.call
-            self._calls[key] = found
+            windows = self._windows.setdefault((kernel.cost, of), {})
+            formula, total = self._formula(kernel.cost), 0.0
+            for piece, times in terms(columns):
+                worth = windows.get((rows, piece))
+                if worth is None:
+                    worth = windows[rows, piece] = formula(variables(of, rows, piece))
+                total += worth * times
+            found = self._calls[key] = rounded(total) + self.call
         return found
 
     def sums(self, of: Geometry, rows: int, columns: int) -> float:
@@ -199,34 +217,27 @@ class Pricer:
         return self._formulas[expression]
 
 
-def terms(of: Geometry, rows: Part, columns: Part) -> list[tuple[dict[str, int], int]]:
-    """The values that a kernel's formula is asked with for one call, and how often each answer counts.
+def terms(columns: Part) -> list[tuple[Part, int]]:
+    """The columns that a kernel's formula is asked with for one call, and how often each answer counts.
 
     A call's columns that lie in several pieces of memory are computed piece by piece, in tiles that end where
     the piece does: each adds what it costs beyond a window without columns.
     """
     if not columns.pieces:
-        return [(variables(of, rows, columns), 1)]
-    each = [(variables(of, rows, piece), 1) for piece in columns.pieces]
-    return [*each, (variables(of, rows, NOTHING), 1 - len(each))]
+        return [(columns, 1)]
+    return [*((piece, 1) for piece in columns.pieces), (NOTHING, 1 - len(columns.pieces))]
 
 
 def variables(of: Geometry, rows: Part, columns: Part) -> dict[str, int]:
     """What a kernel's formula sees of a window in one piece: see `catalogue.features`."""
     share, pixels = rows.size * columns.size, max(1, of.oh * of.ow)
-    known = of._asdict()
-    known.update(
-        oh=rows.size,
-        ow=columns.size,
-        pt=rows.pad,
-        pl=columns.pad,
-        rows_met=rows.met,
-        rows_inside=rows.inside,
-        columns_met=columns.met,
-        columns_inside=columns.inside,
-    )
+    known = dict(zip(Geometry._fields, of, strict=True))
+    known["oh"], known["rows_met"], known["rows_inside"], known["pt"], _ = rows
+    known["ow"], known["columns_met"], known["columns_inside"], known["pl"], _ = columns
     if share != pixels:
-        known.update((name, known[name] * share // pixels) for name in ("inputs", "outputs", "macs"))
+        known["inputs"] = of.inputs * share // pixels
+        known["outputs"] = of.outputs * share // pixels
+        known["macs"] = of.macs * share // pixels
     return known
 
 

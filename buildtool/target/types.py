@@ -340,6 +340,11 @@ class Target:
         """What `target.digest` worked out of it, by step."""
         return {}
 
+    @cached_property
+    def selections(self) -> dict[str, tuple[KernelVariant | None, ...]]:
+        """The kernels by the digest of a topology, as `target.catalogue` has selected them."""
+        return {}
+
     def named(self, names: Sequence[str]) -> tuple[KernelVariant | None, ...]:
         """The kernels of these names, as a plan lists them by operator; None for an empty name."""
         by_name = {kernel.name: kernel for kernel in self.kernels}

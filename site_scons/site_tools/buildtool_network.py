@@ -12,6 +12,7 @@ folder.
 from __future__ import annotations
 
 import atexit
+import functools
 import hashlib
 import json
 import os
@@ -21,7 +22,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from SCons.Action import Action
 from SCons.Errors import UserError
@@ -29,7 +30,7 @@ from SCons.PathList import PathList
 from SCons.Subst import Literal
 from SCons.Tool import Tool
 
-from buildtool.client import BuildtoolError, Client, did_you_mean, home
+from buildtool.client import BuildtoolError, Client, code_digest, described, did_you_mean, home, place
 from buildtool.client import options as table
 
 if TYPE_CHECKING:
@@ -42,11 +43,12 @@ _clients: dict[str, Client] = {}
 
 
 def generate(env):
-    """Adds the methods UseBoard, NeuralNetwork, NetworkFirmware and RunNetwork."""
+    """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, NetworkFirmware and RunNetwork."""
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     env["NETWORK_PLANNING"] = PLANNING
     env.AddMethod(use_board, "UseBoard")
     env.AddMethod(neural_network, "NeuralNetwork")
+    env.AddMethod(place_weights, "PlaceWeights")
     env.AddMethod(network_firmware, "NetworkFirmware")
     env.AddMethod(run_network, "RunNetwork")
 
@@ -59,12 +61,21 @@ def exists(env):
 class Network:
     """A network's nodes: `library` to link, `include` for the compiler, `files` by name.
 
-    `answer` is what buildtool says of it, `made` the part about its files; `slots`: by name, what its
-    commands are about.
+    `reserving` is the library with room in place of the weights, for programs that PlaceWeights fills; it
+    is a target where somebody asks for it.
+    `answer` is what buildtool says of the network, `made` the part about its files; `slots`: by name, what
+    its commands are about.
     """
 
     def __init__(
-        self, answer: answers.DescribeAnswer, directory, slots: dict[str, str], library, include, files
+        self,
+        answer: answers.DescribeAnswer,
+        directory,
+        slots: dict[str, str],
+        library,
+        include,
+        files,
+        reserve,
     ):
         assert answer["network"] is not None  # it was asked for with a model
         self.made = answer["network"]
@@ -73,8 +84,14 @@ class Network:
         self.directory = directory
         self.slots = slots
         self.library = library
+        self._reserve = reserve
         self.include = include
         self.files = files
+
+    @functools.cached_property
+    def reserving(self):
+        """See Network."""
+        return self._reserve()
 
 
 def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
@@ -121,7 +138,7 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
     named = [f"{script['flag']}{_argument(node)}" for node in env["BOARD_SCRIPT"]] if script else []
     env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *named])
     env.Append(PROGEMITTER=[_needs_script])
-    env["BOARD_STARTUP"] = _objects(env, "startup", work.Dir("startup"))
+    env["BOARD_STARTUP"] = _objects(_own(env), "startup", work.Dir("startup"))
     startup = _group(answer, "startup")
     return {**tools, "includes": [_node(env, answer, place, env.fs.Dir) for place in startup["includes"]]}
 
@@ -152,13 +169,26 @@ def neural_network(env, model, directory=None, name=None, **planning):
     directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
     request = {key: value for key, value in asked.items() if key != "toolchain"} | {"options": planning}
     emitted = _emit(own, directory.Dir("src"), request, source)
-    objects = _objects(own, "network", directory.Dir("obj"), emitted)
-    library = own.StaticLibrary(directory.File(files["library"]), [*objects, *_kernels(env)])
+    objects, kernels = _objects(own, "network", directory.Dir("obj"), emitted), _kernels(env)
+    library = own.StaticLibrary(directory.File(files["library"]), [*objects, *kernels])
     env.OnlyAsRecorded(library)
+    reserve = functools.partial(_reserving, own, directory, emitted, objects, kernels)
     group = _group(answer, "network")
     include = [_node(own, answer, place, env.fs.Dir, emitted) for place in group["includes"]]
     slots = {key: asked[key] for key in ("model", "board", "cmsis_nn") if key in asked}
-    return Network(answer, directory, slots, library, include, emitted)
+    return Network(answer, directory, slots, library, include, emitted, reserve)
+
+
+def place_weights(env, target, program, networks):
+    """The linked `program` with the weights of `networks` in the room that their `reserving` has for them.
+
+    Other weights change the target, and link nothing.
+    """
+    listed = env.Flatten([networks])
+    symbols = {network.made["symbol"]: network.made["weights"] for network in listed}
+    sources = [program, *(network.files[network.made["weights"]] for network in listed)]
+    action = Action(_place_weights, "placing weights in $TARGET", varlist=["NETWORK_SYMBOLS"])
+    return env.OnlyAsRecorded(env.Command(target, sources, action, NETWORK_SYMBOLS=list(symbols)))
 
 
 def network_firmware(env, network: Network, directory=None):
@@ -171,7 +201,12 @@ def network_firmware(env, network: Network, directory=None):
         "startup": env["BOARD_STARTUP"],
     }
     objects = [node for group in answer["image"] for node in parts[group]]
-    elf = own.Program(directory.File(files["image"]), [*objects, network.library])
+    image = directory.File(files["image"])
+    if files["apart"]:
+        linked = own.Program(directory.Dir("linked").File(files["image"]), [*objects, network.reserving])
+        elf = place_weights(own, image, own.OnlyAsRecorded(linked), network)
+    else:
+        elf = own.Program(image, [*objects, network.library])
     network.slots |= {"image": elf[0].path, "plan": network.files[files["plan"]].path, "out": directory.path}
     made = [directory.File(name) for name in (files["report"], *files["binaries"])]
     report = own.Command(made, elf, _action(_filled(network, "sizes")))
@@ -265,28 +300,46 @@ def _own(env, **variables):
     return own
 
 
-def _objects(env, name, directory, emitted=None):
-    """The objects of a group of the environment's answer, in `directory`."""
-    answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
+def _objects(own, name, directory, emitted=None):
+    """The objects of a group of the environment's answer, in `directory`; `own` includes what they do."""
+    answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
     group = _group(answer, name)
-    own = _own(env)
-    own.Append(CPPPATH=[_node(env, answer, place, env.fs.Dir, emitted) for place in group["includes"]])
+    own.Append(CPPPATH=[_node(own, answer, place, own.fs.Dir, emitted) for place in group["includes"]])
     objects = []
     for source in group["sources"]:
-        reads = [_node(env, answer, place, env.fs.File, emitted) for place in source["reads"]]
+        reads = [_node(own, answer, place, own.fs.File, emitted) for place in source["reads"]]
         folders = _words(f"{answer['tools']['incbin']}{_argument(node.dir)}" for node in reads)
         flags = {"ASPPFLAGS": [*own["ASPPFLAGS"], *folders]} if folders else {}
-        node = _node(env, answer, source["file"], env.fs.File, emitted)
+        node = _node(own, answer, source["file"], own.fs.File, emitted)
         made = own.Object(directory.File(source["object"]), node, **flags)
-        own.Depends(made, [*reads, own.Value(answer["tools"]["identity"])])
+        own.Depends(made, [*reads, own.Value(f"the compiler {answer['tools']['identity']}")])
         objects += own.OnlyAsRecorded(made)
     return objects
+
+
+def _reserving(own, directory, emitted, objects, kernels):
+    """The library of a network with room in place of the weights."""
+    answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
+    files = answer["network"]
+    assert files is not None  # it was asked for with a model
+    sources = _group(answer, "network")["sources"]
+    code = [node for node, source in zip(objects, sources, strict=True) if not source["reads"]]
+    (weights,) = (source for source in sources if source["reads"])
+    room = own.Object(
+        directory.Dir("obj").File(f"{files['symbol']}_reserved.o"),
+        _node(own, answer, weights["file"], own.fs.File, emitted),
+        ASPPFLAGS=[*own["ASPPFLAGS"], *_words([files["reserve"]])],
+    )
+    own.Depends(room, own.Value(f"the compiler {answer['tools']['identity']}"))
+    library = own.StaticLibrary(directory.File(f"lib{files['net']}_reserving.a"), [*code, *room, *kernels])
+    own.OnlyAsRecorded([room, library])
+    return library
 
 
 def _kernels(env):
     """The objects of every kernel that the board can run, made once for all its networks."""
     if "BOARD_KERNELS" not in env:
-        env["BOARD_KERNELS"] = _objects(env, "kernels", env["BOARD_WORK"].Dir("kernels"))
+        env["BOARD_KERNELS"] = _objects(_own(env), "kernels", env["BOARD_WORK"].Dir("kernels"))
     return env["BOARD_KERNELS"]
 
 
@@ -294,7 +347,7 @@ def _linker_script(env, script: answers.Script | None, work):
     """The script as a target that depends on nothing but its content."""
     if script is None:
         return []
-    content = env.Value(script["data"].decode())
+    content = env.NamedValue(f"the script {_plain(script['name'])}", script["data"].decode())
     target = work.File(_plain(script["name"]))
     return env.OnlyAsRecorded(env.Command(target, content, Action(_write_text, "writing $TARGET")))
 
@@ -320,13 +373,18 @@ def _emit(env, directory, request, model):
     assert files is not None  # it was asked for with a model
     # The request and the code that answers it are sources: a change of either emits anew.
     text = json.dumps({**request, "kind": "emit"}, sort_keys=True)
-    sources = [env.Value(text), env.Value(answer["digest"])]
+    named = {**request, **request["options"], "options": None}
+    shown = " ".join(f"{name}={value}" for name, value in named.items() if value is not None)
+    sources = [
+        env.NamedValue(f"the request {shown.encode('ascii', 'backslashreplace').decode()}", text),
+        env.Value(f"the code of buildtool, of digest {answer['digest']}"),
+    ]
     sources += [model] if model else []
     sources += [_node(env, answer, place, env.fs.File) for place in answer["depends"]]
     targets = env.Command(
         [directory.File(name) for name in files["emitted"]],
         sources,
-        Action(_write_sources, f"planning {_literal(request['model'])}"),
+        Action(_write_sources, f"emitting {_literal(request['model'])}"),
     )
     env.OnlyAsRecorded(targets)
     return {target.name: target for target in targets}
@@ -362,6 +420,20 @@ def _write_text(target, source, env):
     Path(target[0].path).write_text(source[0].read(), encoding="utf-8")
 
 
+def _place_weights(target, source, env):
+    program, *weights = (Path(node.path) for node in source)
+    try:
+        image = program.read_bytes()
+        for symbol, path in zip(env["NETWORK_SYMBOLS"], weights, strict=True):
+            image = place(image, symbol, path.read_bytes())
+    except BuildtoolError as error:
+        sys.stderr.write(f"{error.at(path=str(program))}\n")
+        return 1
+    Path(target[0].path).write_bytes(image)
+    shutil.copymode(program, target[0].path)
+    return 0
+
+
 def _write_sources(target, source, env):
     try:
         answer: answers.EmitAnswer = _client(env).request(json.loads(source[0].read()))
@@ -386,9 +458,22 @@ def _client(env):
     return _clients[top]
 
 
+@functools.cache
+def _code():
+    """The digest of buildtool's code, which a build takes once."""
+    return code_digest()
+
+
 def _described(env, request: dict[str, str]) -> answers.DescribeAnswer:
     try:
-        answer: answers.DescribeAnswer = _client(env).request({"kind": "describe", **request})
-        return answer
+        top = env.Dir("#").abspath
+        answer = described(
+            {"kind": "describe", **request},
+            top,
+            _code(),
+            env["FILES_SEEN"],
+            lambda asked: _client(env).request(asked),
+        )
+        return cast("answers.DescribeAnswer", answer)
     except BuildtoolError as error:
         raise UserError(str(error)) from None

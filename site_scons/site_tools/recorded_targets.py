@@ -6,6 +6,7 @@ the record. So:
 
     env.OnlyAsRecorded(nodes)       # made anew where they are not the files that were recorded
     env.DecideByContent(programs)   # sources of its targets are read, whatever their times say
+    env.NamedValue("the script", text)  # a value that can be told from others in an explanation
 
 The first also holds for every target of the environment that was written while a build ran that was
 killed, and for what was made from such a file. A second build in the same folder waits for the first
@@ -15,6 +16,8 @@ one's end. Load the tool once more after a Decider of your own.
 from __future__ import annotations
 
 import atexit
+import contextlib
+import hashlib
 import sys
 from pathlib import Path
 
@@ -22,18 +25,22 @@ import SCons.Node
 import SCons.SConsign
 from SCons.Node.FS import File
 from SCons.Util import hash_file_signature
+from SCons.Util.hashes import get_current_hash_algorithm_used
 
-from buildtool.client import turns
+from buildtool.client import Seen, turns
 
 _turns: dict[str, turns.Turn] = {}
+_seen: dict[str, Seen] = {}  # what is known of files' contents, by top folder
 _others: set[SCons.Node.Node] = set()  # targets whose files are not those that were recorded
 
 
 def generate(env):
     """Takes the turn in the top folder, and adds the methods OnlyAsRecorded and DecideByContent."""
     turn = _turn(env)
+    env["FILES_SEEN"] = _files_seen(env)
     env.AddMethod(only_as_recorded, "OnlyAsRecorded")
     env.AddMethod(decide_by_content, "DecideByContent")
+    env.AddMethod(named_value, "NamedValue")
     if not hasattr(env.decide_source, "doubts"):
         env.decide_source = _with_doubt(env.decide_source, turn)
         env.decide_target = _with_doubt(env.decide_target, turn)
@@ -46,7 +53,7 @@ def exists(env):
 
 def only_as_recorded(env, nodes):
     """Makes `nodes` anew where the files are not those that SCons recorded when it made them."""
-    check = env.Value("the target is as it was recorded")
+    check = env.Value("the file itself")  # as --debug=explain calls it
     check.Decider(_is_another)
     env.Depends(nodes, check)
     return nodes
@@ -56,26 +63,38 @@ def decide_by_content(env, programs=()):
     """What the environment's targets are made from counts by its content, old files too.
 
     SCons takes a file that is older than two days for unchanged where its time is, which is the case
-    for files from an archive. `programs`, the paths of compilers, are left to SCons: they are large.
+    for files from an archive. A file is read where it may have changed since an earlier build read it
+    (buildtool.seen). `programs`, the paths of compilers, are left to SCons: they are large.
     """
-    known: dict[tuple[str, int, int], str] = {}
+    seen, how = env["FILES_SEEN"], get_current_hash_algorithm_used()
+    settled: dict[str, str] = {}  # signatures by path, of this build
 
     def decided(dependency, target, prev_ni, repo_node=None):
-        by_time = not dependency.has_builder() and dependency.get_max_drift_csig()
-        if by_time and dependency.get_abspath() not in programs:
-            dependency.get_ninfo().csig = _content(dependency.rfile().get_abspath(), known)
+        if isinstance(dependency, File) and not dependency.has_builder():
+            info, path = dependency.get_ninfo(), dependency.rfile().get_abspath()
+            if getattr(info, "csig", None) != settled.get(path, "") and path not in programs:
+                with contextlib.suppress(OSError):
+                    info.csig = settled[path] = seen.digest(path, hash_file_signature, how)
         return dependency.changed_content(target, prev_ni, repo_node) or _is_of_others(dependency, target)
 
     env.Decider(decided)
 
 
-def _content(path, known):
-    """The signature of a file's content, read once in a build."""
-    there = Path(path).stat()
-    key = (path, there.st_mtime_ns, there.st_size)
-    if key not in known:
-        known[key] = hash_file_signature(path)
-    return known[key]
+def named_value(env, name, content):
+    """A value node of `content` that --debug=explain calls by a name of one line."""
+    digest = hashlib.sha256(content.encode(errors="surrogateescape")).hexdigest()[:16]
+    node = env.Value(f"{name}, of digest {digest}")
+    node.write(content)
+    return node
+
+
+def _files_seen(env):
+    """The digests of the files that builds in the top folder have read, kept until the next one."""
+    top = env.Dir("#").abspath
+    if top not in _seen:
+        _seen[top] = Seen(f"build in {top}")
+        atexit.register(_seen[top].save)
+    return _seen[top]
 
 
 # ---- what is believed ----------------------------------------------------------------------------
@@ -91,10 +110,15 @@ def _is_another(dependency, target, prev_ni, repo_node=None):
 
 
 def _is_of_others(dependency, target):
-    """Whether the target may have been made from another file than the one that was recorded."""
-    if dependency in _others:
-        _others.add(target)
-    return target in _others
+    """Whether the target may have been made from another file than the one that was recorded.
+
+    What this build has made was not: SCons asks again, and would not look for the headers of a source
+    that it takes for out of date.
+    """
+    if dependency not in _others or target.get_state() >= SCons.Node.up_to_date:
+        return False
+    _others.add(target)
+    return True
 
 
 def _is_recorded(target, path):

@@ -42,8 +42,10 @@ print(*sorted(name for name in sys.modules if name.startswith("buildtool.")))
         "client",
         "errors",
         "identity",
+        "kept",
         "modes",
         "options",
+        "seen",
         "wire",
     }
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_tool
 
-from buildtool.emit.names import comment, identifier, operator_name, shape
+from buildtool.emit.names import comment, identifier, shape
 
 HOSTILE = [
     "*/ int evil; /*",
@@ -51,7 +51,6 @@ def _is_safe(text):
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_name_makes_a_safe_comment(text):
     assert _is_safe(comment(text))
-    assert _is_safe(operator_name(text))
 
 
 @_quick
@@ -79,11 +78,6 @@ def test_harmless_text_stays_as_it_is():
 def test_no_network_takes_the_name_of_a_header(name):
     """<net>.h stands in the include path before the C library's headers."""
     assert identifier(name) == f"net_{name}"
-
-
-def test_the_first_name_of_a_fused_operator_is_shown():
-    assert operator_name("net/conv/Relu6;net/bn/Fused;net/conv") == "net/conv/Relu6"
-    assert operator_name(";net/conv") == "_net/conv".replace("_", ";", 1)
 
 
 def test_shapes():

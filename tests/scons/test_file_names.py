@@ -77,7 +77,7 @@ def test_a_name_is_not_python(tmp_path: Path, word: str) -> None:
     (folder / f"m/{PYTHON}.tflite").write_bytes(zoo.build("ds_cnn"))
     (folder / f"{PYTHON}.toml").write_text('extends = "host"\n')
     said = scons(folder, word, f"board={PYTHON}.toml", f"model=m/{PYTHON}.tflite")
-    assert f"actual: m/{PYTHON}.tflite" in said if word == "-h" else f"planning m/{PYTHON}" in said
+    assert f"actual: m/{PYTHON}.tflite" in said if word == "-h" else f"emitting m/{PYTHON}" in said
     assert nothing_ran(folder)
 
 
@@ -93,6 +93,7 @@ def test_any_name_of_project_model_and_board_is_built_and_run(
     said = scons(folder, *words, "run", **compilers)
     assert said.rstrip().endswith("EQUAL to the reference, to the bit")
     assert "up to date" in scons(folder, *words, **compilers)
+    scons(folder, *words, "build", **compilers)  # the library for other programs, too
     _check_commands(folder)
     assert nothing_ran(tmp_path)
 

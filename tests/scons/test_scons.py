@@ -102,7 +102,7 @@ def test_a_build_a_second_one_new_weights_another_topology_and_cleaning(project:
 
     said = project.scons(*words)
     assert {"net.elf", "sizes.txt", "src/net.c", "src/net_weights.bin"} <= project.files("build/host/net")
-    assert "planning net.tflite" in said
+    assert "emitting net.tflite" in said
     assert "build/host/net/src/net.c" in steps(said, "compiling")
     assert any(source.endswith("nn_conv2d_s8.c") for source in steps(said, "compiling"))
     sizes = (project.folder / "build/host/net/sizes.txt").read_text()
@@ -162,7 +162,7 @@ def test_the_options_of_the_planner_and_every_file_of_a_board_are_sources(projec
     assert plan.read_bytes() != before
 
     base.write_text('extends = "cortex-m4"\nalignment = 128\n')
-    assert "planning" in project.scons("in_place=none", *words)
+    assert "emitting" in project.scons("in_place=none", *words)
     assert "_ARENA_ALIGNMENT 128\n" in emitted.with_suffix(".h").read_text()
     mine.write_text('extends = "base.toml"\n[memory.psram]\nsize = "2K"\n')
     assert "[PLAN]" in project.scons("in_place=none", *words, status=2)  # the plan does not fit any more
@@ -222,9 +222,9 @@ def test_what_is_old_counts_by_its_content_as_well(project: Project) -> None:
     project.scons(*words)
     assert "up to date" in project.scons(*words)
     put(model, zoo.build("ds_cnn:seed=1"))
-    assert "planning" in project.scons(*words)
+    assert "emitting" in project.scons(*words)
     put(board, b'extends = "host"\nalignment = 128\n')
-    assert "planning" in project.scons(*words)
+    assert "emitting" in project.scons(*words)
     assert "up to date" in project.scons(*words)
 
 
@@ -238,12 +238,12 @@ def test_the_second_of_two_builds_waits_for_the_first(project: Project) -> None:
     waited = [text for text in said if text.startswith("scons: waiting for process ")]
     assert len(waited) == 2
     for found in words:
-        assert "planning" not in project.scons(*found)
+        assert "emitting" not in project.scons(*found)
 
 
 def test_a_dry_run_runs_nothing(project: Project) -> None:
     said = project.scons("-n", "board=host", "model=ds_cnn", "run")
-    assert "planning ds_cnn" in said
+    assert "emitting ds_cnn" in said
     assert "buildtool profile ds_cnn --board host --elf build/host/ds_cnn/ds_cnn.elf" in said
     assert project.files("build") == set()
     assert not (project.folder / "compile_commands.json").exists()
@@ -256,7 +256,7 @@ def test_run_runs_the_image_that_was_built_and_no_other(project: Project) -> Non
     assert project.scons(*words).rstrip().endswith("EQUAL to the reference, to the bit")
     before = (elf.read_bytes(), elf.stat().st_mtime_ns)
     said = project.scons(*words)
-    assert steps(said, "compiling") + steps(said, "linking") + steps(said, "planning") == []
+    assert steps(said, "compiling") + steps(said, "linking") + steps(said, "emitting") == []
     assert said.rstrip().endswith("EQUAL to the reference, to the bit")
     assert (elf.read_bytes(), elf.stat().st_mtime_ns) == before
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import tflite
 
 from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.tflite.quicktable import quick
+from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import Quantization
 
 Accessor = Any  # an object of the generated schema package, which has no types
@@ -106,7 +107,7 @@ class RawOperator:
             return None
         options = cls()
         options.Init(union.Bytes, union.Pos)
-        return options
+        return quick(options)
 
 
 class FlatFile:
@@ -121,14 +122,14 @@ class FlatFile:
             )
         self._data = data
         self._budget = 2 * len(data) + _SLACK
-        self._model = tflite.Model.GetRootAs(data, 0)
+        self._model = quick(tflite.Model.GetRootAs(data, 0))
         if self._model.Version() != 3:
             raise ModelError(f"schema version {self._model.Version()}, expected 3")
         self.subgraphs: int = self._charge(self._model.SubgraphsLength(), 4)
         if self.subgraphs == 0:
             raise ModelError("the file has no subgraph")
         self._buffers: int = self._charge(self._model.BuffersLength(), 4)
-        self._graph = self._model.Subgraphs(0)
+        self._graph = quick(self._model.Subgraphs(0))
         self.tensor_count = self._charge(self._graph.TensorsLength(), 4)
         if self.tensor_count > MAX_TENSORS:
             raise ModelError(f"{self.tensor_count} tensors, more than {MAX_TENSORS}")
@@ -196,7 +197,7 @@ class FlatFile:
             raise ModelError(f"{count} operators, more than {MAX_OPERATORS}")
         found: list[RawOperator] = []
         for i in range(count):
-            table = self._graph.Operators(i)
+            table = quick(self._graph.Operators(i))
             opcode = table.OpcodeIndex()
             if opcode >= len(codes):
                 raise ModelError(f"operator code index {opcode} is outside the file's {len(codes)}")
@@ -207,7 +208,7 @@ class FlatFile:
         return tuple(found)
 
     def _read_tensor(self, index: int) -> RawTensor:
-        table = self._graph.Tensors(index)
+        table = quick(self._graph.Tensors(index))
         name = self._text(table, 10) or f"tensor{index}"
         rank = self._charge(table.ShapeLength(), 4)
         if rank > MAX_RAW_RANK:
@@ -248,7 +249,7 @@ class FlatFile:
             return None, True
         place = int(entry._tab.Pos)
         if place not in self._quants:
-            self._quants[place] = self._scales_and_zero_points(entry, name)
+            self._quants[place] = self._scales_and_zero_points(quick(entry), name)
         return self._quants[place], False
 
     def _scales_and_zero_points(self, entry: Accessor, name: str) -> Quantization | None:
@@ -268,7 +269,7 @@ class FlatFile:
         """The bytes of buffer `index` (a view), None if it is empty, as activations' are."""
         if index >= self._buffers:
             raise ModelError(f"buffer {index} is outside the file's {self._buffers}", tensor=name)
-        table = self._model.Buffers(index)
+        table = quick(self._model.Buffers(index))
         if table.Offset() > 1 or table.Size() > 1:
             raise UnsupportedError(
                 "its value lies outside the flatbuffer",

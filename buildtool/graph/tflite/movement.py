@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-import tflite
-
 from buildtool.errors import ModelError
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.tflite.opview import Decoded, OpView
+from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.tflite.slicing import slice_spec, strided_spec
 from buildtool.graph.types import AxisAttrs, OpKind, PadAttrs, PadMode, TransposeAttrs
 

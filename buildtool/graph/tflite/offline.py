@@ -10,9 +10,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-import tflite
-
 from buildtool.errors import ModelError
+from buildtool.graph.tflite.schema import tflite
 
 NAME = b"OfflineMemoryAllocation"
 VERSION = 1

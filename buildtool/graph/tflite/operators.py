@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import tflite
-
 from buildtool.graph.tflite import movement, pointwise, weighted
 from buildtool.graph.tflite.opview import Decoded, OpView
+from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import OpKind
 
 _B = tflite.BuiltinOperator

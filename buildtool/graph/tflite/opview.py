@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
-import tflite
 
 from buildtool.errors import ModelError, UnsupportedError
 from buildtool.graph.tflite.flat import Accessor, FlatFile, RawOperator, RawTensor
+from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import Activation, Attrs, OpKind
 
 _ACTIVATIONS = {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tflite
-
 from buildtool.errors import ModelError
 from buildtool.graph.geometry import dilated
+from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import Pad
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import tflite
-
 from buildtool.errors import ModelError
 from buildtool.graph.tflite.flat import Accessor
 from buildtool.graph.tflite.opview import Decoded, OpView
+from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import (
     Activation,
     ElementwiseAttrs,

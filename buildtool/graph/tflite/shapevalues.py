@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-import tflite
 
 from buildtool.graph.tflite.flat import FlatFile, RawOperator, RawTensor
 from buildtool.graph.tflite.opview import OpView
+from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.tflite.slicing import strided_spec
 
 _Ints = npt.NDArray[np.int64]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import tflite
-
 from buildtool.errors import ModelError
 from buildtool.graph.tflite.opview import OpView
+from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import SliceAttrs
 
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import flatbuffers
 import numpy as np
 import numpy.typing as npt
-import tflite
 
 from buildtool.graph.tflite.fileops import FileOp, OptionValue
 from buildtool.graph.tflite.lowering import lower
+from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import DType, Graph, Quantization, Tensor
 
 BUFFER_ALIGNMENT = 16  # bytes; of constants, as TFLite's own writers align them

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate, chain, pairwise
 
 from buildtool.errors import UnsupportedError
@@ -22,9 +23,10 @@ from buildtool.plan.place.solver import decide
 from buildtool.plan.types import Buffer, Move, Overlap
 
 QUICK_NODES = 500  # of the exact search for how far a stretch goes without a move
-PROBE_NODES = 20_000  # of the same where it is about to end
+PROBE_NODES = 8_000  # of the same where it is about to end
 TAIL = 6  # regions at the end of a stretch, which are looked at before all of it
-TAIL_NODES = 12_000  # of the exact search for these
+TAIL_NODES = 5_000  # of the exact search for these
+EARLIER_CUTS = 3  # that are tried, where less would have to be moved than at the last one
 MOST_TOGETHER = 512  # buffers of a stretch of several regions: what is longer is placed piece by piece
 
 
@@ -61,6 +63,16 @@ class _Stretch:
         return dict(zip(self.buffers, solution.offsets, strict=True))
 
 
+@dataclass(frozen=True)
+class _Placed:
+    """A stretch from cut `start` to cut `stop` (positions in the problem's times) with its offsets."""
+
+    start: int
+    stop: int
+    stretch: _Stretch
+    offsets: dict[int, int]
+
+
 class _Problem:
     """Buffers and overlaps, in stretches between the cuts at which nothing but tensors is alive."""
 
@@ -81,7 +93,12 @@ class _Problem:
         alive = list(accumulate(barred))
         self.times = [0, *(c for c in cuts if 0 < c < end and not alive[c]), end]
         self._items = arena_problem(buffers, (), alignment).items
+        self._singles: dict[tuple[int, int], dict[int, int] | None] = {}
         self._buffers = _Spans(self.times, [(b.first, b.last) for b in buffers])
+        self._alive = [
+            sum(buffers[i].size for i in held)
+            for held in (self._buffers.across(k) for k in range(len(self.times)))
+        ]
         pairs = ((buffers[o.input], buffers[o.output]) for o in options)
         self._options = _Spans(self.times, [(max(a.first, b.first), min(a.last, b.last)) for a, b in pairs])
 
@@ -90,8 +107,22 @@ class _Problem:
         """How many stretches there are between neighbouring cuts."""
         return len(self.times) - 1
 
+    def alive(self, cut: int) -> int:
+        """Bytes of what is alive on both sides of a cut."""
+        return self._alive[cut]
+
     def stretch(self, start: int, stop: int) -> _Stretch:
         """From the cut `start` to the cut `stop` (positions in `times`)."""
+        if stop == start + 1:
+            return self.singles[start]
+        return self._made(start, stop)
+
+    @cached_property
+    def singles(self) -> list[_Stretch]:
+        """The stretches between neighbouring cuts."""
+        return [self._made(i, i + 1) for i in range(self.stretches)]
+
+    def _made(self, start: int, stop: int) -> _Stretch:
         first, end = self.times[start], self.times[stop]
         inside = self._buffers.between(start, stop)
         options = tuple(self.options[k] for k in self._options.between(start, stop))
@@ -104,6 +135,12 @@ class _Problem:
             items.append(item)
         permissions = (arena.Permission(index[o.output], index[o.input], o.distance) for o in options)
         return _Stretch(tuple(inside), options, arena.Problem(tuple(items), tuple(permissions)))
+
+    def single(self, number: int, height: int) -> dict[int, int] | None:
+        """Offsets within `height` from a cut to the next; None where none were found."""
+        if (number, height) not in self._singles:
+            self._singles[number, height] = _pinned(self.singles[number], height, {})
+        return self._singles[number, height]
 
     def placed(self, stretch: _Stretch) -> arena.Solution:
         """A stretch by itself, as low as found."""
@@ -131,6 +168,10 @@ class _Spans:
             for cut in range(begun + 1, bisect_right(times, last)):
                 self._held[cut].append(k)
 
+    def across(self, cut: int) -> list[int]:
+        """Those that go across a cut."""
+        return self._held[cut]
+
     def between(self, start: int, stop: int) -> list[int]:
         """Those alive between two cuts, ascending."""
         return sorted(chain(self._held[start], *self._begun[start:stop]))
@@ -141,8 +182,7 @@ def least_between(
 ) -> list[int]:
     """For each two neighbouring cuts: no placement of what is alive between them is lower, moves or not."""
     problem = _Problem(buffers, options, alignment, cuts, ())
-    singles = (problem.stretch(i, i + 1) for i in range(problem.stretches))
-    return [bound(single.problem).bytes for single in singles]
+    return [bound(single.problem).bytes for single in problem.singles]
 
 
 def place_in_parts(
@@ -151,7 +191,7 @@ def place_in_parts(
     alignment: int,
     cuts: Sequence[int],
     fixed: Collection[int],
-    below: int,
+    below: float,
     enough: float = 0,
 ) -> Parted | None:
     """A placement with moves at some of the `cuts` (times), if one is lower than `below` bytes.
@@ -162,7 +202,7 @@ def place_in_parts(
     if not buffers:
         return None
     problem = _Problem(buffers, options, alignment, cuts, fixed)
-    singles = [problem.stretch(i, i + 1) for i in range(problem.stretches)]
+    singles = problem.singles
     least = 0
     for size, single in sorted(((sum(s.problem.sizes), s) for s in singles), key=lambda pair: -pair[0]):
         if size <= least:
@@ -170,8 +210,8 @@ def place_in_parts(
         least = max(least, bound(single.problem).bytes)
     if len(singles) < 2 or least >= below:
         return None
-    high = [single for single in singles if not _fits(single, least)]
-    height = max([least, *(problem.placed(single).height for single in high)])
+    high = [i for i, single in enumerate(singles) if not _fits(problem, i, single, least)]
+    height = max([least, *(problem.placed(singles[i]).height for i in high)])
     if height >= below:
         return None
     free = int(min(enough, below - 1)) // alignment * alignment
@@ -183,15 +223,53 @@ def place_in_parts(
 def _within(problem: _Problem, height: int, least: int) -> Parted | None:
     """A placement within `height` bytes, in as few stretches as are found."""
     found = list(_stretches(problem, height))
-    offsets = [found[0][1]]
-    for (before, _), (after, anywhere) in pairwise(found):
-        held = set(before.buffers)
-        wished = {i: offsets[-1][i] for i in after.buffers if i in held}
-        offsets.append(_offsets(problem, after, anywhere, height, wished))
-    return _parted(problem, [stretch for stretch, _ in found], offsets, height, least)
+    made = (_joined(problem, way, height, least) for way in (found, _cheaper(problem, found, height)) if way)
+    return min((parted for parted in made if parted), key=Parted.moved_bytes, default=None)
 
 
-def _stretches(problem: _Problem, height: int) -> Iterator[tuple[_Stretch, dict[int, int]]]:
+def _joined(problem: _Problem, found: Sequence[_Placed], height: int, least: int) -> Parted | None:
+    """The parts of stretches that follow each other; as few bytes move between them as are found."""
+    offsets = [found[0].offsets]
+    for before, after in pairwise(found):
+        held = set(before.stretch.buffers)
+        wished = {i: offsets[-1][i] for i in after.stretch.buffers if i in held}
+        offsets.append(_offsets(problem, after.stretch, after.offsets, height, wished))
+    return _parted(problem, [placed.stretch for placed in found], offsets, height, least)
+
+
+def _cheaper(problem: _Problem, found: Sequence[_Placed], height: int) -> list[_Placed]:
+    """As many stretches, that begin where fewer bytes are alive than where the ones before have to end.
+
+    Empty where there are none. From the last one on: what is before an earlier cut was placed already.
+    """
+    changed, made, stop = False, list[_Placed](), found[-1].stop
+    for before, after in reversed(list(pairwise(found))):
+        latest, alive = before.stop, problem.alive(before.stop)
+        starts = [s for s in range(before.start + 1, latest) if problem.alive(s) < alive]
+        offsets, start, stretch = None, latest, after.stretch
+        for start in sorted(starts, key=lambda s: (problem.alive(s), -s))[:EARLIER_CUTS]:
+            stretch = problem.stretch(start, stop)
+            offsets = _tried(problem, start, stop, stretch, height, QUICK_NODES)
+            if offsets is not None:
+                break
+        if offsets is None:
+            start, stretch = latest, problem.stretch(latest, stop)
+            kept = set(stretch.buffers)
+            offsets = {i: at for i, at in after.offsets.items() if i in kept}
+        else:
+            changed = True
+        made.append(_Placed(start, stop, stretch, offsets))
+        stop = start
+    first = found[0]
+    kept_first = problem.stretch(first.start, stop)
+    inside = set(kept_first.buffers)
+    made.append(
+        _Placed(first.start, stop, kept_first, {i: at for i, at in first.offsets.items() if i in inside})
+    )
+    return made[::-1] if changed else []
+
+
+def _stretches(problem: _Problem, height: int) -> Iterator[_Placed]:
     """From the first cut on, each as long as it can be placed within `height`, with its offsets.
 
     How long that is, is found by steps that double as long as they succeed, and then are halved: the
@@ -201,7 +279,7 @@ def _stretches(problem: _Problem, height: int) -> Iterator[tuple[_Stretch, dict[
     start, count = 0, problem.stretches
     while start < count:
         best = problem.stretch(start, start + 1)
-        offsets = _pinned(best, height, {})
+        offsets = problem.single(start, height)
         if offsets is None:
             offsets = best.offsets(problem.placed(best))
         low = start + 1
@@ -215,7 +293,7 @@ def _stretches(problem: _Problem, height: int) -> Iterator[tuple[_Stretch, dict[
                     high = stop
                 else:
                     low, best, offsets, step = stop, stretch, found, 2 * step
-        yield best, offsets
+        yield _Placed(start, low, best, offsets)
         start = low
 
 
@@ -252,9 +330,9 @@ def _offsets(
     return offsets
 
 
-def _fits(stretch: _Stretch, height: int) -> bool:
-    """Whether a stretch was found to fit within `height` bytes."""
-    return sum(stretch.problem.sizes) <= height or _pinned(stretch, height, {}) is not None
+def _fits(problem: _Problem, number: int, single: _Stretch, height: int) -> bool:
+    """Whether the stretch from a cut to the next was found to fit within `height` bytes."""
+    return sum(single.problem.sizes) <= height or problem.single(number, height) is not None
 
 
 def _pinned(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from buildtool.modes import Image
 from buildtool.plan.assemble.lives import Lives
 from buildtool.plan.assemble.moves import Parted, place_in_parts
-from buildtool.plan.assemble.placement import Placed, place_quickly, searched
+from buildtool.plan.assemble.placement import Placed, look, place_quickly, searched
 from buildtool.plan.assemble.ticks import Ticks
 from buildtool.plan.assemble.workspace import Workspace
 from buildtool.plan.place.arena import round_up
@@ -17,6 +18,7 @@ from buildtool.plan.types import Buffer, BufferKind, Move, Overlap
 from buildtool.session import Session
 
 MOST_PLACEMENTS = 512  # that a session keeps, of some kilobytes each
+MOST_BUFFERS = 1 << 13  # in all of them, but for the last two
 
 
 @dataclass(frozen=True)
@@ -126,25 +128,27 @@ def _placed(
     Where a placement in parts is as low as the whole could be at the best, nothing lower is looked for.
     """
     key = (tuple(timed), tuple(overlaps), alignment)
-    quick = session.remember(
-        "placements", key, lambda: place_quickly(timed, overlaps, alignment), MOST_PLACEMENTS
-    )
+    kept = max(2, min(MOST_PLACEMENTS, MOST_BUFFERS // max(1, len(timed))))
+    seen = session.remember("looks", key, lambda: look(timed, overlaps, alignment), kept)
     fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR}
 
-    def parted(below: int) -> Parted | None:
+    def parted(below: float) -> Parted | None:
         return session.remember(
             "placements in parts",
             (*key, tuple(starts), below, enough),
             lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough),
-            MOST_PLACEMENTS,
+            kept,
         )
 
-    if enough < quick.bound < quick.height:
+    if enough < seen.bound and seen.impossible:
+        parts = parted(math.inf)
+        if parts is not None and parts.placed.height <= seen.bound:
+            return parts
+    quick = session.remember("placements", key, lambda: place_quickly(timed, overlaps, alignment, seen), kept)
+    if enough < quick.bound < quick.height and not seen.impossible:
         parts = parted(quick.height)
         if parts is not None and parts.placed.height <= quick.bound:
             return parts
-    placed = session.remember(
-        "searched placements", key, lambda: searched(quick, overlaps, alignment), MOST_PLACEMENTS
-    )
+    placed = session.remember("searched placements", key, lambda: searched(quick, overlaps, alignment), kept)
     whole = Parted(placed, tuple(range(len(timed))), ())
     return whole if placed.height <= enough else parted(placed.height) or whole

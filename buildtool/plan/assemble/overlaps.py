@@ -73,11 +73,11 @@ def of_region(
     roots, ops = alias_roots(graph), run.region.ops
     result = roots[graph.ops[ops[-1]].outputs[0]]
     read = {roots[t] for p in ops for t in graph.ops[p].inputs if t in roots}
-    for t in sorted(read - {result}):
-        if t in kept or last_reads.get(t, -1) not in ops:
-            continue
+    dying = [t for t in sorted(read - {result}) if t not in kept and last_reads.get(t, -1) in ops]
+    steps = run.steps if dying else np.empty((0, 5), np.int32)
+    for t in dying:
         known = (
-            region_distance(graph, run.steps, t, result, ops),
+            region_distance(graph, steps, t, result, ops),
             _distance_of_rows(graph, run.region, kernels, t),
         )
         apart = min((d for d in known if d is not None), default=None)

@@ -10,7 +10,7 @@ from buildtool.errors import UnsupportedError
 from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
-from buildtool.plan.place.solver import decide, improve
+from buildtool.plan.place.solver import Status, decide, improve
 from buildtool.plan.types import Buffer, Overlap
 
 QUICK_NODES = 2_000  # of the exact search for offsets that meet the bound
@@ -36,30 +36,48 @@ def place(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int)
     return searched(place_quickly(buffers, options, alignment), options, alignment)
 
 
-def place_quickly(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) -> Placed:
-    """The same without a long search, where the bound is not met.
+@dataclass(frozen=True)
+class Look:
+    """What a short exact search at the bound has found: a placement there, or that there is none."""
 
-    First the exact search has a short look at the bound itself, without any overlap where none is needed
-    for that; where the bound is not met, greedy orders find a placement. One without any overlap counts
-    too, so that offering them never costs a byte.
-    """
+    placed: Placed | None
+    bound: int
+    impossible: bool
+
+
+def look(buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int) -> Look:
+    """Looks for a placement at the bound, without any overlap where none is needed for that."""
     problem = arena_problem(buffers, options, alignment)
     least = bound(problem).bytes
     needed = _needed(buffers, options, alignment, least)
+    status = Status.UNKNOWN
     for offered in dict.fromkeys((needed, tuple(options))):
         whole = len(offered) == len(options)
-        met = _within(problem if whole else arena_problem(buffers, offered, alignment), least)
+        met, status = _within(problem if whole else arena_problem(buffers, offered, alignment), least)
         if met is not None:
-            return _placed(buffers, offered, met, least)
-    return _by_greedy_orders(buffers, options, alignment, least)
+            return Look(_placed(buffers, offered, met, least), least, False)
+    return Look(None, least, status is Status.INFEASIBLE)
 
 
-def _within(problem: arena.Problem, capacity: int) -> arena.Solution | None:
-    """A placement within a capacity, if a short search finds one."""
+def place_quickly(
+    buffers: Sequence[Buffer], options: Sequence[Overlap], alignment: int, seen: Look | None = None
+) -> Placed:
+    """The same as `place` without a long search, where the bound is not met.
+
+    Where it is not met by what a short search has `seen`, greedy orders find a placement. One without any
+    overlap counts too, so that offering them never costs a byte.
+    """
+    seen = seen or look(buffers, options, alignment)
+    return seen.placed or _by_greedy_orders(buffers, options, alignment, seen.bound)
+
+
+def _within(problem: arena.Problem, capacity: int) -> tuple[arena.Solution | None, Status]:
+    """A placement within a capacity, if a short search finds one, and what is proven."""
     try:
-        return decide(problem, capacity, QUICK_NODES).solution
+        result = decide(problem, capacity, QUICK_NODES)
     except UnsupportedError:
-        return None
+        return None, Status.UNKNOWN
+    return result.solution, result.status
 
 
 def _placed(

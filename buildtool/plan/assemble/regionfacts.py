@@ -40,6 +40,19 @@ class RegionFacts(NamedTuple):
     overlaps: tuple[RegionOverlap, ...]
 
 
+def known_costs(
+    session: Session,
+    graph: Graph,
+    kernels: Sequence[KernelVariant | None],
+    target: Target,
+    model: CostModel | None = None,
+) -> CostModel:
+    """What a session knows of the costs of a graph's operators; if that is nothing, `model` or a new one."""
+    names = tuple(kernel.name if kernel else "" for kernel in kernels)
+    key = (topology_digest(graph), planning_digest(target), names)
+    return session.remember("costs", key, lambda: model or CostModel(graph, kernels, target.costs))
+
+
 @dataclass(frozen=True, eq=False)
 class Regions:
     """The regions of one graph with one set of kernels; the fields are as in `assemble`."""
@@ -49,6 +62,7 @@ class Regions:
     target: Target
     image: str
     in_place: str
+    costs: CostModel | None = None  # of the same operators, where there is one
 
     @staticmethod
     def of(
@@ -60,18 +74,20 @@ class Regions:
         session: Session | None,
     ) -> Regions:
         """The same; a session has those of every graph with equal topology and numbers of tensors."""
-        made = Regions(graph, kernels, target, image, in_place)
         if session is None:
-            return made
+            return Regions(graph, kernels, target, image, in_place)
         numbers = (graph.inputs, graph.outputs, tuple((op.inputs, op.outputs) for op in graph.ops))
         names = tuple(kernel.name if kernel else "" for kernel in kernels)
         key = (topology_digest(graph), numbers, planning_digest(target), names, image, in_place)
-        return session.remember("regions", key, lambda: made)
+        model = known_costs(session, graph, kernels, target)
+        return session.remember(
+            "regions", key, lambda: Regions(graph, kernels, target, image, in_place, model)
+        )
 
     @cached_property
     def model(self) -> CostModel:
         """The costs of the graph's operators."""
-        return CostModel(self.graph, self.kernels, self.target.costs)
+        return self.costs or CostModel(self.graph, self.kernels, self.target.costs)
 
     @cached_property
     def permitted(self) -> tuple[Overlap, ...]:

@@ -114,11 +114,11 @@ class _Replay:
         loading = sorted(self.coming)
         for run, first in zip(self.timeline.runs, self.timeline.starts, strict=False):
             self._move(first)
-            end = first + len(run.steps)
+            end, steps = first + run.count, run.steps
             cuts = loading[bisect_right(loading, first) : bisect_left(loading, end)]
             for start, stop in pairwise([first, *cuts, end]):
                 self._load(start)
-                self._steps(run.steps[start - first : stop - first], run.region)
+                self._steps(steps[start - first : stop - first], run.region)
         if self.moving:
             raise PlanError(f"a tensor moves at step {min(self.moving)}, but no region begins with that step")
         lasting = list(graph.outputs) + (list(graph.inputs) if self.plan.image == Image.RESIDENT else [])

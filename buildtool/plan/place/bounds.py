@@ -40,9 +40,14 @@ def _bound(problem: Problem) -> Bound:
         by_output.setdefault(permission.output, []).append(permission)
     for output, permissions in by_output.items():
         item = problem.items[output]
+        if len(permissions) == 1:
+            source, saved = problem.items[permissions[0].input], _saving(problem, permissions)
+            begin, end = max(item.lower, source.lower), min(item.upper, source.upper)
+            for index in range(bisect_left(times, begin), bisect_left(times, end)) if saved else ():
+                live[index] -= saved
+            continue
         for index in range(bisect_left(times, item.lower), bisect_left(times, item.upper)):
-            alive = [p for p in permissions if _is_live(problem.items[p.input], times[index])]
-            live[index] -= _saving(problem, alive)
+            live[index] -= _saving(problem, _alive(problem, permissions, times[index]))
     ends = [i.offset + s for i, s in zip(problem.items, problem.sizes, strict=True) if i.offset is not None]
     most = max(live)
     return Bound(
@@ -63,15 +68,19 @@ def _saving(problem: Problem, permissions: Sequence[Permission]) -> int:
     """
     if not permissions:
         return 0
-    sizes = problem.sizes
+    sizes, granule = problem.sizes, problem.granule
     own = sizes[permissions[0].output]
-    beyond = [max(0, own - max(0, round_up(p.distance, problem.granule))) for p in permissions]
+    if len(permissions) == 1:
+        (only,) = permissions
+        return min(sizes[only.input], max(0, own - max(0, round_up(only.distance, granule))))
+    beyond = [max(0, own - max(0, round_up(p.distance, granule))) for p in permissions]
     each = (min(sizes[p.input], b) for p, b in zip(permissions, beyond, strict=True))
     return min(sum(each), max(beyond))
 
 
-def _is_live(item: Item, time: int) -> bool:
-    return item.lower <= time < item.upper
+def _alive(problem: Problem, permissions: Sequence[Permission], time: int) -> list[Permission]:
+    """Those of the permissions whose input is live."""
+    return [p for p in permissions if problem.items[p.input].lower <= time < problem.items[p.input].upper]
 
 
 def _live_sums(problem: Problem) -> tuple[list[int], list[int]]:
@@ -173,7 +182,7 @@ def _link(problem: Problem, permissions: Sequence[Permission], live: dict[int, i
         time = max(output.lower, source.lower)
         if time >= min(output.upper, source.upper):
             continue
-        alive = [q for q in permissions if _is_live(problem.items[q.input], time)]
+        alive = permissions if len(permissions) == 1 else _alive(problem, permissions, time)
         saved = _saving(problem, alive) - _saving(problem, [q for q in alive if q is not p])
         if saved > most:
             distance = max(0, round_up(p.distance, problem.granule))

@@ -7,19 +7,32 @@ them.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from math import gcd
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.compiled import load
 from buildtool.errors import UnsupportedError
 from buildtool.plan.place.arena import Permission, Problem, round_up
 
 Int32s = npt.NDArray[np.int32]
+
+ABI = 1  # of instance.c; a library of another one is not used
+SHARES = tuple(f"share_{of}" for of in ("output", "input", "first", "last", "units", "distance"))
+FACTS = 5  # that it tells besides arrays
+ARRAYS = (  # that the search asks for
+    *("first", "last", "size", "alignment", "pinned", "floor", "low", "loose", "twin"),
+    *("start", "neighbour", "above", "below"),
+    *("share_output", "share_input", "share_first", "share_last", "share_units"),
+)
 
 MOST_ITEMS = 1024  # neighbours and work grow with the square
 MOST_UNITS = 1 << 29  # what all items and alignments add up to, so that sums stay in 32 bits
@@ -35,9 +48,10 @@ class Instance:
     `twin`: the previous item that is the same in everything, or -1. Item i's neighbours are at
     start[i] to start[i + 1] of `neighbour`; one that lies above i is at least `above` away from it,
     and if i lies above, then at least `below`. Arrays `share_*` are indexed by permission: both items,
-    the sections both are live in, and how many units they can share. `capped`: some permissions are not
-    used in full (negative distances count as 0; of items that may lie at one offset because each is
-    the next one's output in a circle, not all will), so that finding no placement proves nothing.
+    the sections both are live in, how many units they can share, and their distance. `capped`: some
+    permissions are not used in full (negative distances count as 0; of items that may lie at one offset
+    because each is the next one's output in a circle, not all will), so that finding no placement
+    proves nothing. `order`: the items in the first order of `orders.runs`, where that is known.
     """
 
     unit: int
@@ -62,10 +76,40 @@ class Instance:
     share_first: Int32s
     share_last: Int32s
     share_units: Int32s
+    share_distance: Int32s
+    order: tuple[int, ...] = ()
+
+    @cached_property
+    def _searched(self) -> dict[str, Int32s]:
+        return {name: np.ascontiguousarray(getattr(self, name)) for name in ARRAYS}
+
+    @cached_property
+    def addresses(self) -> dict[str, int]:
+        """Where each of the search's arrays is in memory, for as long as the instance lives."""
+        return {name: array.ctypes.data for name, array in self._searched.items()}
 
 
-def compile_problem(problem: Problem) -> Instance:
-    """The instance of a problem; UnsupportedError if it has too many items or too large sizes."""
+@cache
+def library(path: Path | None = None) -> ctypes.CDLL | None:
+    """The compiled instance.c at `path`, by default the one built with the package; None if there is none."""
+    found = load(__file__, "instance", ABI, path)
+    if found is not None:
+        found.instance_compile.restype = ctypes.c_int32
+        found.instance_compile.argtypes = [
+            *(ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64),
+            *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
+        ]
+    return found
+
+
+def compile_problem(problem: Problem, lib: ctypes.CDLL | None = None) -> Instance:
+    """The instance of a problem; UnsupportedError if it has too many items or too large sizes.
+
+    `lib`: instance.c, which makes the same arrays.
+    """
+    made = _compile_in_c(problem, lib) if lib is not None else None
+    if made is not None:
+        return made
     live = tuple(i for i, x in enumerate(problem.items) if x.lower < x.upper and problem.sizes[i] > 0)
     if len(live) > MOST_ITEMS:
         raise UnsupportedError(f"the exact search takes {MOST_ITEMS} items, the problem has {len(live)}")
@@ -107,6 +151,60 @@ def compile_problem(problem: Problem) -> Instance:
         share_first=_ints([max(first[o], first[n]) for o, n in distance]),
         share_last=_ints([min(last[o], last[n]) for o, n in distance]),
         share_units=_ints(savings),
+        share_distance=_ints([min(sizes[o], away) for (o, _), away in distance.items()]),
+    )
+
+
+def _compile_in_c(problem: Problem, lib: ctypes.CDLL) -> Instance | None:
+    """The same made in C; None where numbers or items are too many for that, or there are none."""
+    count, permitted = len(problem.items), problem.permissions
+    if not 0 < count <= MOST_ITEMS:
+        return None
+    rows = [
+        (x.lower, x.upper, size, x.alignment, -1 if x.offset is None else x.offset)
+        for x, size in zip(problem.items, problem.sizes, strict=True)
+    ]
+    try:
+        items = np.array(rows, np.int64)
+        permissions = np.array([(p.output, p.input, p.distance) for p in permitted], np.int64)
+    except OverflowError:
+        return None
+    scratch = np.empty(4 * count + FACTS, np.int64)
+    memory = np.empty(12 * count + 1 + 6 * len(permitted) + 3 * count * (count - 1), np.int32)
+    facts = scratch.ctypes.data
+    found = lib.instance_compile(
+        *(count, len(permitted), items.ctypes.data, permissions.ctypes.data, problem.granule),
+        *(facts, facts + 8 * FACTS, memory.ctypes.data),
+    )
+    return _taken(problem, memory, *scratch[:FACTS].tolist()) if found else None
+
+
+def _taken(
+    problem: Problem, memory: Int32s, unit: int, live: int, sections: int, links: int, shares: int
+) -> Instance:
+    """The instance in what instance.c has filled."""
+    count, permitted = len(problem.items), len(problem.permissions)
+    column = memory[: 11 * count].reshape(11, count)[:, :live]
+    at = 11 * count
+    start = memory[at : at + live + 1]
+    at += count + 1
+    share = memory[at : at + 6 * permitted].reshape(6, permitted)[:, :shares]
+    at += 6 * permitted
+    link = memory[at : at + 3 * links].reshape(3, links)
+    items = tuple(column[0].tolist())
+    index = {item: position for position, item in enumerate(items)} if permitted else {}
+    names = ("first", "last", "size", "alignment", "pinned", "floor", "low", "loose", "twin")
+    arrays = dict(zip(names, column[1:10], strict=True))
+    arrays |= zip(("neighbour", "above", "below"), link, strict=True)
+    arrays |= zip(SHARES, share, strict=True)
+    return Instance(
+        unit=unit,
+        items=items,
+        capped=_is_capped(problem, index, _shares(problem, index)),
+        sections=sections,
+        start=start,
+        order=tuple(column[10].tolist()),
+        **arrays,
     )
 
 

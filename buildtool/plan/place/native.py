@@ -10,16 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from buildtool.compiled import load
-from buildtool.plan.place.instance import Instance
+from buildtool.plan.place.instance import ARRAYS, Instance
 from buildtool.plan.place.outcome import Outcome, Verdict
 
-ABI = 2  # of search.c; a library of another one is not used
-
-_ARRAYS = (
-    *("first", "last", "size", "alignment", "pinned", "floor", "low", "loose", "twin"),
-    *("start", "neighbour", "above", "below"),
-    *("share_output", "share_input", "share_first", "share_last", "share_units"),
-)
+ABI = 3  # of search.c; a library of another one is not used
 
 
 class _Problem(ctypes.Structure):
@@ -30,8 +24,10 @@ class _Problem(ctypes.Structure):
             (name, ctypes.c_int32)
             for name in ("items", "sections", "links", "shares", "capacity", "table_bits")
         ),
-        *((name, ctypes.c_void_p) for name in _ARRAYS),
+        *((name, ctypes.c_void_p) for name in ARRAYS),
         ("table", ctypes.c_void_p),
+        ("allowed", ctypes.c_void_p),
+        ("words", ctypes.c_int32),
     )
 
 
@@ -58,10 +54,20 @@ def library(path: Path | None = None) -> ctypes.CDLL | None:
 class NativeSearch:
     """Runs on one instance at one capacity (in units); what is known to fail is kept from run to run."""
 
-    def __init__(self, lib: ctypes.CDLL, instance: Instance, capacity: int, table_bits: int) -> None:
+    def __init__(
+        self,
+        lib: ctypes.CDLL,
+        instance: Instance,
+        capacity: int,
+        table_bits: int,
+        allowed: Sequence[int] | None = None,
+    ) -> None:
         self._lib, self._count = lib, len(instance.items)
-        self._arrays = {name: np.ascontiguousarray(getattr(instance, name)) for name in _ARRAYS}
+        self._instance = instance  # whose arrays the search reads
         self._table = np.zeros(2 << table_bits, dtype=np.uint64)
+        words = 0 if allowed is None else (capacity >> 6) + 1
+        sets = b"".join(offsets.to_bytes(8 * words, "little") for offsets in allowed or ())
+        self._allowed = np.frombuffer(sets, "<u8").astype(np.uint64)
         self._problem = _Problem(
             items=self._count,
             sections=instance.sections,
@@ -70,7 +76,9 @@ class NativeSearch:
             capacity=capacity,
             table_bits=table_bits,
             table=self._table.ctypes.data,
-            **{name: array.ctypes.data for name, array in self._arrays.items()},
+            allowed=self._allowed.ctypes.data,
+            words=words,
+            **instance.addresses,
         )
         self._memory = np.empty(lib.search_memory(ctypes.byref(self._problem)) // 8, dtype=np.uint64)
 

@@ -42,6 +42,8 @@ class _Measures:
 
 def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
     """Runs without end, the more promising ones first."""
+    if instance.order:
+        yield Run(instance.order, FIRST_LIMIT)
     m = _measures(problem, instance)
     count = range(len(instance.items))
     fixed = (
@@ -53,7 +55,7 @@ def runs(problem: Problem, instance: Instance) -> Iterator[Run]:
     crowded = ((m.length, m.area, m.crowd), (m.area, m.length, m.crowd))
     state, limit = SEED, FIRST_LIMIT
     while True:
-        for measures in fixed:
+        for measures in fixed[1:] if instance.order and limit == FIRST_LIMIT else fixed:
             yield Run(_order(list(zip(*measures, strict=True)), instance), limit)
         for _ in range(NOISY):
             keys = []

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ABI = 2, FOUND = 1, IMPOSSIBLE = 2, LIMIT = 3 };
+enum { ABI = 3, FOUND = 1, IMPOSSIBLE = 2, LIMIT = 3 };
 enum { PASSED = 1, LATE = 2, ROUNDS = 4 };
 
 static const int32_t NONE = (int32_t)1 << 30;
@@ -25,6 +25,8 @@ typedef struct {
     const int32_t *start, *neighbour, *above, *below;
     const int32_t *share_output, *share_input, *share_first, *share_last, *share_units;
     uint64_t *table; /* two words a slot, 2^table_bits slots: states known to be impossible */
+    const uint64_t *allowed; /* by item, `words` words: bit k for an offset of k units */
+    int32_t words;           /* 0: every offset is allowed */
 } search_problem;
 
 typedef struct {
@@ -69,6 +71,27 @@ static int32_t at_least(int32_t value, int32_t alignment) {
     return alignment == 1 ? value : (value + alignment - 1) / alignment * alignment;
 }
 
+/* The lowest offset from `value` on that is allowed to an item; none: above the capacity. */
+static int32_t lowest(const search_problem *p, int32_t item, int32_t value) {
+    const int32_t from = at_least(value, p->alignment[item]);
+    if (p->words == 0)
+        return from;
+    const uint64_t *allowed = p->allowed + (size_t)item * (size_t)p->words;
+    uint64_t mask = UINT64_MAX << (from & 63);
+    for (int32_t word = from >> 6; word < p->words; ++word, mask = UINT64_MAX) {
+        uint64_t left = allowed[word] & mask;
+        if (left == 0)
+            continue;
+        int32_t bit = 0;
+        for (; (left & 255) == 0; left >>= 8)
+            bit += 8;
+        for (; (left & 1) == 0; left >>= 1)
+            ++bit;
+        return (word << 6) + bit;
+    }
+    return p->capacity + 1;
+}
+
 static uint64_t mix(uint64_t x) {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -82,7 +105,7 @@ static uint64_t mix(uint64_t x) {
 static bool raise_to(search *s, int32_t item, int32_t value) {
     if (value <= s->bound[item])
         return true;
-    s->bound[item] = at_least(value, s->p->alignment[item]);
+    s->bound[item] = lowest(s->p, item, value);
     return s->p->pinned[item] < 0 && s->bound[item] + s->p->size[item] <= s->p->capacity;
 }
 
@@ -375,9 +398,10 @@ static bool place(search *s, int32_t item) {
     s->waiting[item] = 0;
     for (int32_t link = p->start[item]; link < p->start[item + 1]; ++link) {
         const int32_t other = p->neighbour[link];
-        const int32_t level = at_least(offset + p->above[link], p->alignment[other]);
-        if (!s->waiting[other] || s->level[other] >= level)
+        const int32_t above = at_least(offset + p->above[link], p->alignment[other]);
+        if (!s->waiting[other] || s->level[other] >= above)
             continue;
+        const int32_t level = lowest(p, other, above);
         s->trail[s->trail_count++] = other;
         s->trail[s->trail_count++] = s->level[other];
         s->level[other] = level;
@@ -614,7 +638,7 @@ int32_t search_run(const search_problem *p, const int32_t *order, int32_t crowde
         s.rest[x] = s.cut[x] = 0;
     for (int32_t k = 0; k < p->items; ++k) {
         s.rank[order[k]] = k;
-        s.level[k] = p->floor[k];
+        s.level[k] = lowest(p, k, p->floor[k]);
         s.waiting[k] = 0;
         s.offset[k] = 0;
     }

@@ -14,6 +14,7 @@ built like that, one in which no item could move to a lower place with the other
   be the lowest of its section waits for one that can be.
 - Items that share no time any more are searched apart; if one part fails, its siblings do not matter.
 - A run may order parts anew as they fall apart: by the most that waits in one of an item's sections.
+- Where it is known which offsets an item can have at all (see `allowed`), its level is the next of these.
 - The levels, and who has been passed over, say all about what can still be done. States that failed
   are remembered, by 128 bits of hash, for later branches and runs.
 
@@ -79,8 +80,15 @@ def _at_least(value: int, alignment: int) -> int:
 class PythonSearch:
     """Runs on one instance at one capacity (in units); what is known to fail is kept from run to run."""
 
-    def __init__(self, instance: Instance, capacity: int, table_bits: int) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        capacity: int,
+        table_bits: int,
+        allowed: Sequence[int] | None = None,
+    ) -> None:
         self._count, self._sections, self._capacity = len(instance.items), instance.sections, capacity
+        self._allowed = allowed
         self._first, self._last = _ints(instance.first), _ints(instance.last)
         self._size, self._alignment = _ints(instance.size), _ints(instance.alignment)
         self._pinned, self._floor = _ints(instance.pinned), _ints(instance.floor)
@@ -113,8 +121,9 @@ class PythonSearch:
         self._rank = [0] * self._count
         for rank, item in enumerate(order):
             self._rank[item] = rank
-        self._level, self._offset = list(self._floor), [0] * self._count
-        self._bound, self._state = list(self._floor), [0] * self._count
+        self._level = [self._lowest(item, floor) for item, floor in enumerate(self._floor)]
+        self._offset = [0] * self._count
+        self._bound, self._state = list(self._level), [0] * self._count
         self._rest, self._waiting = [0] * self._sections, [False] * self._count
         for item in range(self._count):
             self._count_rest(item, 1)
@@ -186,10 +195,19 @@ class PythonSearch:
         for other, above, _ in self._links[item]:
             level = _at_least(offset + above, self._alignment[other])
             if self._waiting[other] and self._level[other] < level:
+                level = self._lowest(other, level)
                 self._trail.append((other, self._level[other]))
                 self._level[other] = level
                 fits = fits and level + self._size[other] <= self._capacity
         return fits
+
+    def _lowest(self, item: int, value: int) -> int:
+        """The lowest offset from `value` on that is allowed to an item; none: above the capacity."""
+        lowest = _at_least(value, self._alignment[item])
+        if self._allowed is None:
+            return lowest
+        left = self._allowed[item] >> lowest
+        return lowest + (left & -left).bit_length() - 1 if left else self._capacity + 1
 
     def _take_back(self, index: int) -> None:
         """Takes back all placements from node `index` on and drops the nodes after it."""
@@ -295,7 +313,7 @@ class PythonSearch:
         """Raises an item's bound; false if it cannot lie that high."""
         if value <= self._bound[item]:
             return True
-        self._bound[item] = _at_least(value, self._alignment[item])
+        self._bound[item] = self._lowest(item, value)
         return self._pinned[item] < 0 and self._bound[item] + self._size[item] <= self._capacity
 
     def _lift_passed(self, part: _Part) -> bool:

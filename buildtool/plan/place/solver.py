@@ -9,19 +9,23 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from buildtool.errors import PlanError, UnsupportedError
 from buildtool.plan.place import arena
+from buildtool.plan.place.allowed import allowed_offsets, is_small
 from buildtool.plan.place.arena import Problem, Solution
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import MOST_UNITS, Instance, compile_problem
+from buildtool.plan.place.instance import library as instance_library
 from buildtool.plan.place.native import NativeSearch, library
 from buildtool.plan.place.orders import FIRST_LIMIT, runs
 from buildtool.plan.place.outcome import Search, Verdict
 from buildtool.plan.place.search import PythonSearch
 
 LEAST_TABLE_BITS, MOST_TABLE_BITS = 10, 20  # of the table of states known to fail: 16 KiB to 16 MiB
+LOOK = 100  # nodes before it is found out which offsets are left to the items
 SHARE = 4  # of the budget that is left, 1 / SHARE is spent on one height
 
 
@@ -49,20 +53,24 @@ class _Solver:
 
     def __init__(self, problem: Problem, budget: int, lib: Path | None, *, native: bool) -> None:
         self.problem, self.left, self.nodes = problem, budget, 0
-        self.instance: Instance = compile_problem(problem)
         self._library = library(lib) if native else None
+        compiler = instance_library() if native else None
+        self.instance: Instance = compile_problem(problem, compiler)
         self._bits = min(MOST_TABLE_BITS, max(LEAST_TABLE_BITS, budget.bit_length()))
 
     def search(self, capacity: int, budget: int) -> tuple[Verdict, Solution | None]:
         """Looks for a placement within `capacity` bytes, at most `budget` nodes long."""
         # All on top of each other is below MOST_UNITS, so a larger capacity makes no difference.
         units = min(capacity // self.instance.unit, MOST_UNITS - 1)
-        search: Search
-        if self._library is None:
-            search = PythonSearch(self.instance, units, self._bits)
-        else:
-            search = NativeSearch(self._library, self.instance, units, self._bits)
-        for run in runs(self.problem, self.instance):
+        small = is_small(self.instance, units)
+        search = self._search(units, LEAST_TABLE_BITS if small else self._bits)
+        order = runs(self.problem, self.instance)
+        first = next(order)
+        tried = [first]
+        if small:
+            # Most problems are easy; where one is not, what is found out about offsets helps.
+            tried.insert(0, replace(first, limit=LOOK))
+        for run in chain(tried, order):
             if budget <= 0:
                 break
             outcome = search.run(run.order, min(run.limit, budget), run.crowded)
@@ -72,8 +80,23 @@ class _Solver:
             if outcome.verdict is Verdict.FOUND:
                 return Verdict.FOUND, self._solution(outcome.offsets)
             if outcome.verdict is Verdict.IMPOSSIBLE:
-                return (Verdict.LIMIT if self.instance.capped else Verdict.IMPOSSIBLE), None
+                return self._impossible, None
+            if run.limit == LOOK:
+                allowed = allowed_offsets(self.instance, units)
+                if not all(allowed):
+                    return self._impossible, None
+                search = self._search(units, self._bits, allowed)
         return Verdict.LIMIT, None
+
+    @property
+    def _impossible(self) -> Verdict:
+        """What it means that the search has tried everything."""
+        return Verdict.LIMIT if self.instance.capped else Verdict.IMPOSSIBLE
+
+    def _search(self, units: int, bits: int, allowed: Sequence[int] | None = None) -> Search:
+        if self._library is None:
+            return PythonSearch(self.instance, units, bits, allowed)
+        return NativeSearch(self._library, self.instance, units, bits, allowed)
 
     def _solution(self, units: Sequence[int]) -> Solution:
         offsets = [item.offset or 0 for item in self.problem.items]

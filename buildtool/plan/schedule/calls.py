@@ -7,6 +7,7 @@ computes is every one of some ranges of rows with every one of some ranges of co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from buildtool.graph.types import Graph
 from buildtool.modes import Image
 from buildtool.plan.schedule.branches import Branches, Progress, branches
-from buildtool.plan.schedule.inner import fed_by, needs
+from buildtool.plan.schedule.inner import fed_by, known, needs
 from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, rows
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import first_column
@@ -89,6 +90,10 @@ def all_of(size: int) -> Ranges:
     return Ranges(np.array([0]), np.array([size]))
 
 
+def _group_calls(graph: Graph, group: Group, made: int) -> tuple[tuple[int, Calls], ...]:
+    return tuple(group_calls(graph, group, made))
+
+
 def group_calls(graph: Graph, group: Group, made: int) -> Iterator[tuple[int, Calls]]:
     """(operator, calls) of a group that makes the first `made` rows of its output."""
     last = graph.ops[group.ops[-1]]
@@ -153,7 +158,7 @@ def region_calls(graph: Graph, region: Region, image: str) -> RegionCalls:
         else:
             height = rows(graph, graph.ops[group.ops[-1]])
             made = min(height, -(-wanted // group.rows_per_step) * group.rows_per_step)
-            found.update(group_calls(graph, group, made))
+            found.update(known(graph, "calls", (group, made), partial(_group_calls, graph, group, made)))
             axis = needs(graph, group)[source][0]
             wanted = max(0, min(graph.tensors[source].nhwc[1], axis.high(made)))
     fed = image == Image.STREAM and fed_by(graph, region.groups, 0) == graph.inputs[0]

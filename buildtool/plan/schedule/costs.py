@@ -18,9 +18,10 @@ from buildtool.graph.types import Graph
 from buildtool.plan.schedule.calls import Calls, Numbers, Ranges, RegionCalls, region_calls
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.types import Load, Region
-from buildtool.target.costs import Geometry, Part, Pricer, Rings, geometry, part
+from buildtool.target.costs import Geometry, Part, Pricer, Rings, along, geometry, part
 from buildtool.target.types import Costs, KernelVariant
 
+FEW = 256  # ranges that are faster counted one by one
 Parts = tuple[tuple[Part, int], ...]  # each with how often it occurs
 
 
@@ -29,37 +30,38 @@ def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Pa
 
     `rings`: for columns, as in `target.costs.part`, of which this is the sum over all ranges.
     """
-    inputs, kernel, stride, dilation, pad = (
-        (of.ih, of.kh, of.sh, of.dh, of.pt) if axis == 0 else (of.iw, of.kw, of.sw, of.dw, of.pl)
-    )
+    inputs, kernel, stride, dilation, pad = along(of, axis)
     low, high = ranges
     extent = (kernel - 1) * dilation + 1
     inside = (low * stride >= pad) & ((high - 1) * stride - pad + extent <= inputs)
     found: dict[Part, int] = {}
-    for size in np.flatnonzero(np.bincount((high - low)[inside])).tolist():
-        begin = low[inside & (high - low == size)]
-        for some, times in _in_memory(of, axis, begin, size, rings):
-            found[some] = found.get(some, 0) + times
+    for begin, end, times in _in_memory(low[inside], high[inside], rings):
+        some = part(of, axis, begin, end, rings)
+        found[some] = found.get(some, 0) + times
     for a, b in zip(low[~inside].tolist(), high[~inside].tolist(), strict=True):
         at_border = part(of, axis, a, b, rings)
         found[at_border] = found.get(at_border, 0) + 1
     return tuple(found.items())
 
 
-def _in_memory(
-    of: Geometry, axis: int, begin: Numbers, size: int, rings: Rings
-) -> Iterator[tuple[Part, int]]:
-    """The parts that ranges of `size` are, whose windows lie in the input, and how often each occurs.
+def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int, int, int]]:
+    """Of ranges whose windows lie in the input one of each kind, and how often the kind occurs.
 
-    How such a range lies in the rings depends on where in them it begins.
+    Ranges are of one kind if they are equally long and begin at the same place of the rings.
     """
-    if not any(rings):
-        yield part(of, axis, int(begin[0]), int(begin[0]) + size), len(begin)
+    if not len(low):
         return
-    again = math.lcm(*(ring for ring in rings if ring))
-    _, first, times = np.unique(begin % again, return_index=True, return_counts=True)
-    for low, count in zip(begin[first].tolist(), times.tolist(), strict=True):
-        yield part(of, axis, low, low + size, rings), count
+    again = math.lcm(*(ring for ring in rings if ring)) if any(rings) else 1
+    kinds = (high - low) * again + low % again
+    if len(low) <= FEW:
+        counted: dict[int, tuple[int, int]] = {}  # kind -> one of it, and how many there are
+        for which, kind in enumerate(kinds.tolist()):
+            counted[kind] = which, counted[kind][1] + 1 if kind in counted else 1
+        found = list(counted.values())
+    else:
+        _, first, many = np.unique(kinds, return_index=True, return_counts=True)
+        found = list(zip(first.tolist(), many.tolist(), strict=True))
+    yield from ((int(low[which]), int(high[which]), times) for which, times in found)
 
 
 def calls_cost(pricer: Pricer, kernel: KernelVariant, of: Geometry, rows: Parts, columns: Parts) -> float:
@@ -100,12 +102,24 @@ class CostModel:
         return Pricer(self.costs)
 
     @cached_property
+    def calls(self) -> CallCosts:
+        """The costs of calls in streamed regions, each of which is made out once."""
+        return CallCosts(self)
+
+    @cached_property
     def geometries(self) -> dict[int, Geometry]:
         """Operator -> what its cost depends on."""
         return {p: geometry(self.graph, self.graph.ops[p]) for p, kernel in enumerate(self.kernels) if kernel}
 
     def operator(self, position: int, calls: Calls, streamed: bool) -> float:
         """An operator's calls in a region that is streamed, or is not."""
+        if streamed:
+            known = self.calls
+            return known.cost(
+                position,
+                known.parts(position, 0, calls.rows),
+                known.parts(position, 1, calls.columns, calls.rings),
+            )
         rows = self.parts(position, 0, calls.rows, streamed)
         columns = self.parts(position, 1, calls.columns, streamed, calls.rings)
         return self.priced(position, rows, columns, streamed)
@@ -174,3 +188,51 @@ class CostModel:
                 total += times * self.pricer.cost(kernel, share, rows, columns)
                 total += times * self.pricer.load(load.size * count // of.cout)
         return total
+
+
+class CallCosts:
+    """The costs of a graph's operators in streamed regions, each made out once.
+
+    Most of what is asked was asked before: equal ranges of rows come from other blocks and plans, equal
+    operators from other places of the network. Parts are known by a number.
+    """
+
+    def __init__(self, model: CostModel) -> None:
+        self._model = model
+        self._numbers: dict[Parts, int] = {}
+        self._parts: list[Parts] = []
+        self._of_ranges: dict[tuple[int, int, bytes, bytes, Rings], int] = {}
+        self._costs: dict[tuple[int, int, int], float] = {}
+
+    @cached_property
+    def _alike(self) -> tuple[int, ...]:
+        """Operator -> the first one with the same geometry and kernel, which costs the same."""
+        model = self._model
+        first: dict[tuple[Geometry | None, str, bool], int] = {}
+        return tuple(
+            first.setdefault(
+                (model.geometries.get(p), kernel.cost if kernel else "", p in model.fed_in_parts), p
+            )
+            for p, kernel in enumerate(model.kernels)
+        )
+
+    def parts(self, position: int, axis: int, ranges: Ranges, rings: Rings = Rings()) -> int:  # noqa: B008
+        """The number of what ranges along an axis are to the cost of an operator: see CostModel.parts."""
+        alike = self._alike[position]
+        key = (alike, axis, ranges.low.tobytes(), ranges.high.tobytes(), rings)
+        found = self._of_ranges.get(key)
+        if found is None:
+            parts = self._model.parts(alike, axis, ranges, True, rings)
+            found = self._of_ranges[key] = self._numbers.setdefault(parts, len(self._parts))
+            if found == len(self._parts):
+                self._parts.append(parts)
+        return found
+
+    def cost(self, position: int, rows: int, columns: int) -> float:
+        """All calls of an operator for rows and columns by their numbers."""
+        key = (self._alike[position], rows, columns)
+        found = self._costs.get(key)
+        if found is None:
+            model = self._model
+            found = self._costs[key] = model.priced(key[0], self._parts[rows], self._parts[columns], True)
+        return found

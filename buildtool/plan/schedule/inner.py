@@ -7,7 +7,8 @@ along every path.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
@@ -16,6 +17,15 @@ from buildtool.plan.types import Group
 from buildtool.target.types import KernelVariant
 
 Axes = tuple[Axis, Axis]  # rows, columns
+T = TypeVar("T")
+
+
+def known(graph: Graph, kind: str, key: Hashable, make: Callable[[], T]) -> T:
+    """What a function of a graph's groups has told for `key` before: plans share most of their groups."""
+    kept: dict[Hashable, T] = graph.facts.setdefault(kind, {})
+    if key not in kept:
+        kept[key] = make()
+    return kept[key]
 
 
 def made(graph: Graph, group: Group) -> tuple[int, ...]:
@@ -30,12 +40,16 @@ def whole_tensors(graph: Graph, group: Group) -> frozenset[int]:
     return frozenset(t for t in made(graph, group) if t in graph.outputs or t in outside)
 
 
-def needs(graph: Graph, group: Group) -> dict[int, Axes]:
+def needs(graph: Graph, group: Group) -> Mapping[int, Axes]:
     """Tensor (any that the group reads row by row, or makes) -> its axes to the group's output.
 
     Raises PlanError for a group with an operator that feeds none of the others, and where two paths
     from one tensor differ in their strides.
     """
+    return known(graph, "needs", group.ops, lambda: _needs(graph, group))
+
+
+def _needs(graph: Graph, group: Group) -> dict[int, Axes]:
     last = graph.ops[group.ops[-1]]
     found: dict[int, Axes] = {last.outputs[0]: (Axis(), Axis())}
     for position in reversed(group.ops):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.inner import columns_kept, made, needs, read_whole, whole_tensors
+from buildtool.plan.schedule.inner import columns_kept, known, made, needs, read_whole, whole_tensors
 from buildtool.plan.schedule.receptive import Axis, accumulates
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.types import Group, Region, Scheme
@@ -29,23 +30,25 @@ def _line_buffer(graph: Graph, tensor: int, row_count: int, column_count: int) -
     return LineBuffer(tensor, row_count, column_count, row_count * column_count * channels)
 
 
-def windows(graph: Graph, group: Group) -> list[LineBuffer]:
+def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:
     """The windows of the tensors between the operators of a group, first to last.
 
     A tensor that is read outside of the group as well is whole, and has none; branches have rings.
     """
     if len(group.ops) == 1 or group.scheme is Scheme.BRANCHES:
-        return []
+        return ()
+    return known(graph, "windows", group, lambda: tuple(_windows(graph, group)))
+
+
+def _windows(graph: Graph, group: Group) -> Iterator[LineBuffer]:
     along, whole = needs(graph, group), whole_tensors(graph, group)
-    found = []
     for tensor in made(graph, group):
         if tensor in whole:
             continue
         _, height, width, _ = graph.tensors[tensor].nhwc
         row_count = min(height, along[tensor][0].extent(group.rows_per_step))
         column_count = columns_kept(graph, group, tensor, along) if group.hand_off else width
-        found.append(_line_buffer(graph, tensor, row_count, min(width, column_count)))
-    return found
+        yield _line_buffer(graph, tensor, row_count, min(width, column_count))
 
 
 def rings(graph: Graph, run: Run) -> list[LineBuffer]:
@@ -68,7 +71,10 @@ def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
 
     The run's advances are gone through backwards: what is read after rows were made is known then.
     """
-    reads = {key: tuple(_reads(graph, run.region, *key)) for key in _movers(run.region)}
+    reads = {
+        (index, group.ops): known(graph, "reads", group, partial(_reads, graph, group))
+        for index, group in _movers(run.region)
+    }
     lowest: dict[int, int] = {}  # tensor -> the lowest row that is still read
     rows: dict[int, int] = {}
     for advance in reversed(run.advances):
@@ -83,25 +89,20 @@ def _rows_needed(graph: Graph, run: Run) -> dict[int, int]:
     return rows
 
 
-def _movers(region: Region) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """(group, operators) of all that advances by itself."""
+def _movers(region: Region) -> Iterator[tuple[int, Group]]:
+    """All that advances by itself, as groups, each with the position of the group that it is of."""
     for index, group in enumerate(region.groups):
         if group.scheme is Scheme.BRANCHES:
-            yield from ((index, (position,)) for position in group.ops)
+            yield from ((index, replace(group, ops=(position,))) for position in group.ops)
         else:
-            yield index, group.ops
+            yield index, group
 
 
-def _reads(
-    graph: Graph, region: Region, index: int, ops: tuple[int, ...]
-) -> Iterator[tuple[int, Axis | None]]:
-    """The tensors that some operators read from outside of them, and the row axis (None: as a whole)."""
-    group = replace(region.groups[index], ops=ops)
-    inside = {graph.ops[position].outputs[0] for position in ops}
-    for t, (axis, _) in needs(graph, group).items():
-        if t not in inside:
-            yield t, axis
-    yield from ((t, None) for t in read_whole(graph, group))
+def _reads(graph: Graph, group: Group) -> tuple[tuple[int, Axis | None], ...]:
+    """The tensors that a group's operators read from outside of it, and the row axis (None: as a whole)."""
+    inside = {graph.ops[position].outputs[0] for position in group.ops}
+    by_row = ((t, axis) for t, (axis, _) in needs(graph, group).items() if t not in inside)
+    return (*by_row, *((t, None) for t in read_whole(graph, group)))
 
 
 def accumulator_bytes(graph: Graph, position: int) -> int:

@@ -7,6 +7,7 @@ branches asks for its input little by little (see `branches`).
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,17 +20,17 @@ from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
 from buildtool.modes import Image
 from buildtool.plan.schedule.branches import Branches, Progress, branches
-from buildtool.plan.schedule.inner import fed_by, made, needs
+from buildtool.plan.schedule.inner import fed_by, known, made, needs
 from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 
 Ints = npt.NDArray[np.int32]
 Columns = npt.NDArray[np.int64]
 Steps = Ints  # one step a line: the fields of types.Step in their order
+FEW = 64  # lines that are not deflated
 
 
-@dataclass(frozen=True)
-class Advance:
+class Advance(NamedTuple):
     """Rows [y0, y1) that are made in one go inside a streamed region.
 
     `group`: the group's place in the region, -1 where rows of the image are delivered; `ops`: the
@@ -55,17 +56,43 @@ class Activity(NamedTuple):
 class Run:
     """How a region runs: `advances` (of a streamed region) and `steps`, both in order.
 
-    Rows and columns of a step are those of Tensor.nhwc of the operator's first output.
+    Rows and columns of a step are those of Tensor.nhwc of the operator's first output. There are `count`
+    steps. Both are kept deflated, and unpacked each time that they are asked for: long plans hold thousands
+    of runs.
     """
 
     region: Region
-    advances: tuple[Advance, ...]
-    steps: Steps
+    count: int
+    packed_steps: bytes
+    advance_count: int
+    packed_advances: bytes
+
+    @staticmethod
+    def of(region: Region, advances: Sequence[Advance], steps: Steps) -> Run:
+        """A run with these steps."""
+        lines = np.array([(a.group, a.ops[-1], a.y0, a.y1) for a in advances], np.int32).reshape(-1, 4)
+        return Run(region, len(steps), _packed(steps), len(lines), _packed(lines))
+
+    @property
+    def steps(self) -> Steps:
+        """The steps."""
+        return _unpacked(self.packed_steps, self.count, 5)
+
+    @property
+    def advances(self) -> tuple[Advance, ...]:
+        """What is made in one go, one after the other."""
+        groups = self.region.groups
+        alone = [group.scheme is Scheme.BRANCHES for group in groups]  # their operators advance by themselves
+        lines = _unpacked(self.packed_advances, self.advance_count, 4).tolist()
+        return tuple(
+            Advance(group, (last,) if group < 0 or alone[group] else groups[group].ops, y0, y1)
+            for group, last, y0, y1 in lines
+        )
 
     @cached_property
     def activities(self) -> Mapping[int, Activity]:
         """Operator (SOURCE: the deliveries of rows) -> what its steps are as a whole; ascending."""
-        if not len(self.steps):
+        if not self.count:
             return {}
         ops, y0, y1, x0, x1 = self.steps.T
         found, first = np.unique(ops, return_index=True)
@@ -79,6 +106,18 @@ class Run:
         return {op: Activity(*line) for op, line in zip(found.tolist(), lines, strict=True)}
 
 
+def _packed(lines: Ints) -> bytes:
+    """Lines of numbers as bytes, column by column, deflated where there are more than a few."""
+    plain = lines.T.tobytes()
+    return plain if len(lines) <= FEW else zlib.compress(plain, 1)
+
+
+def _unpacked(packed: bytes, count: int, columns: int) -> Ints:
+    """So many lines again."""
+    plain = packed if count <= FEW else zlib.decompress(packed)
+    return np.ascontiguousarray(np.frombuffer(plain, np.int32).reshape(columns, count).T)
+
+
 def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
     """The one way in which a region runs; PlanError for a region that no scheme covers.
 
@@ -88,10 +127,10 @@ def run(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> Run:
     if not region.groups:
         raise PlanError("a region without groups has no schedule")
     if not region.is_streamed:
-        return Run(region, (), _operator_steps(region.groups[0], graph, image))
+        return Run.of(region, (), _operator_steps(region.groups[0], graph, image))
     chain = links(region, graph)
     found = tuple(_advances(chain, graph, image))
-    return Run(region, found, _steps_of(chain, graph, found))
+    return Run.of(region, found, _steps_of(chain, graph, found))
 
 
 def schedule(region: Region, graph: Graph, image: str = Image.OVERWRITABLE) -> tuple[Step, ...]:
@@ -261,6 +300,10 @@ def _row_ranges(group: Group, graph: Graph, y0: Ints, y1: Ints) -> tuple[Ints, I
 
 def hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
     """(operator's place in the group, columns from, columns to) for one row of a group, in order."""
+    return known(graph, "hand-offs", group, lambda: _hand_offs(group, graph))
+
+
+def _hand_offs(group: Group, graph: Graph) -> tuple[tuple[int, int, int], ...]:
     width = columns(graph, graph.ops[group.ops[-1]])
     step = group.hand_off or width
     ends = _ends(group, graph, np.arange(first_column(group, graph), width, step) + step)

@@ -22,7 +22,7 @@ from buildtool.plan.schedule.schedule import Run, Steps, run
 from buildtool.plan.types import Region, Step
 from buildtool.session import Session
 
-MOST_RUNS = 2048  # that a session keeps, of some kilobytes each
+MOST_RUNS = 16384  # that a session keeps, of a kilobyte or so each: more than the regions of long plans
 
 
 class Life(NamedTuple):
@@ -64,7 +64,7 @@ class Timeline:
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """Each region's first step, and at the end the number of all steps."""
-        return (0, *accumulate(len(r.steps) for r in self.runs))
+        return (0, *accumulate(r.count for r in self.runs))
 
     @property
     def last(self) -> int:

@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, chain
 
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.modes import InPlace
-from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.calls import branch_calls
 from buildtool.plan.schedule.inner import union
-from buildtool.plan.schedule.receptive import Axis, accumulates, through
+from buildtool.plan.schedule.receptive import Axis
 from buildtool.plan.schedule.rings import accumulator_bytes
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_costs import ChainCosts
+from buildtool.plan.search.chain_windows import ChainWindows
 from buildtool.plan.search.sections import Section, section
-from buildtool.plan.types import Group, Region, Scheme
+from buildtool.plan.types import Group, Scheme
+from buildtool.session import Session
 from buildtool.target.costs import COST_UNITS
-from buildtool.target.types import Contract
 
 MOST_OPERATORS = 10  # in one block
 STEPS = (1, 2, 3, 4, 6, 8)  # rows a block may make in one go
@@ -66,20 +65,25 @@ class Block:
 class Form:
     """How a block runs: its group, and aligned bytes of windows and scratch.
 
-    `late`: places in the block of the operators that still run when a row's first pixels are made.
+    `late`: a bit for each operator, of the last one the lowest: whether it still runs when a row's first
+    pixels are made.
     """
 
     group: Group
     window: int
-    late: frozenset[int]
+    late: int
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """All blocks of a graph; `hand_offs`: the pixels that may go from operator to operator, ascending."""
+    """All blocks of a graph; `hand_offs`: the pixels that may go from operator to operator, ascending.
+
+    `session`: what may know the forms of equal chains already.
+    """
 
     e: Elements
     hand_offs: tuple[int, ...]
+    session: Session | None = field(default=None, compare=False)
 
     @cached_property
     def sections(self) -> tuple[Section | None, ...]:
@@ -127,21 +131,34 @@ class Blocks:
 
     def _axis(self, first: int, last: int) -> Axis | None:
         """The row axis of a block; None if an addition reads the block's input at another stride."""
-        axis = through(self.e.graph, self.e.positions[first : last + 1])
+        axis = self._through(last)[last - first]
         for e, t in self.e.beside(first, last):
             if t == self.e.main(first):
-                after = through(self.e.graph, self.e.positions[e : last + 1])
+                after = self._through(last)[last - e]
                 if after.stride != axis.stride:
                     return None
                 axis = union(axis, after)
         return axis
 
+    def _through(self, last: int) -> list[Axis]:
+        """By how many elements earlier a chain begins: the row axis from its input to an element's output."""
+        if last not in self._known_through:
+            found = [self.e.axes_of[last][0]]
+            for e in range(last - 1, self.lowest(last) - 1, -1):
+                found.append(found[-1].after(self.e.axes_of[e][0]))
+            self._known_through[last] = found
+        return self._known_through[last]
+
+    @cached_property
+    def _known_through(self) -> dict[int, list[Axis]]:
+        return {}
+
     def _lags(self, first: int, last: int, step: int) -> Lags:
         """See Block: only a path of stride 1 can be followed in a ring."""
         found: dict[int, int] = {}
         for e, t in self.e.beside(first, last):
-            axis = through(self.e.graph, self.e.positions[first : e + 1])
-            made = through(self.e.graph, self.e.positions[e + 1 : last + 1]).extent(step)
+            axis = self._through(e)[e - first]
+            made = self._through(last)[last - e - 1].extent(step) if e < last else step
             root = self.e.roots[t]
             plain = axis.stride == 1 and root == t and t in self.e.rows_read[e]
             lag = made - 1 + axis.kernel - axis.pad if plain else WHOLE
@@ -161,19 +178,26 @@ class Blocks:
 
     def lowest(self, last: int) -> int:
         """The first element of the longest chain that ends at an element."""
-        return min(self._firsts(last)) if self.e.by_rows(last) else last
+        return self._lowest[last]
 
-    def placed(self, block: Block, last: int) -> Block:
-        """The same block where an equal chain ends at another element."""
-        first = block.first + last - block.last
-        lags, beside = self._lags(first, last, block.step), tuple(self.e.beside(first, last))
-        return replace(block, first=first, last=last, lags=lags, beside=beside)
+    @cached_property
+    def _lowest(self) -> tuple[int, ...]:
+        count = len(self.e.positions)
+        return tuple(min(self._firsts(last)) if self.e.by_rows(last) else last for last in range(count))
+
+    def block(
+        self, first: int, last: int, step: int, axis: Axis, need: int, sums: int, work: int, branches: bool
+    ) -> Block:
+        """A block of which all is known that an equal one elsewhere has, too; `branches`: of a section."""
+        if branches:
+            return next(block for block in self.ending_at(last) if block.section is not None)
+        lags, beside = self._lags(first, last, step), tuple(self.e.beside(first, last))
+        return Block(first, last, step, axis, need, lags, sums, work, beside)
 
     def _sums(self, last: int) -> int:
-        position = self.e.positions[last]
-        if not accumulates(self.e.graph, self.e.graph.ops[position]):
+        if not self.e.accumulates(last):
             return 0
-        return round_up(accumulator_bytes(self.e.graph, position), self.e.alignment)
+        return round_up(accumulator_bytes(self.e.graph, self.e.positions[last]), self.e.alignment)
 
     def work(self, first: int, last: int, step: int, made: int) -> int:
         """Multiply-accumulates of a chain's block that makes `made` rows."""
@@ -214,7 +238,7 @@ class Blocks:
         high: Rows = np.minimum(low + step, made)
         columns = self.e.widths[last]
         for e in range(last, first - 1, -1):
-            pooling = accumulates(self.e.graph, self.e.op(e))
+            pooling = self.e.accumulates(e)
             yield e, 0 if pooling else int((high - low).sum()) * columns
             if e > first:
                 vertical, horizontal = self.e.axes_of[e]
@@ -232,48 +256,69 @@ class Blocks:
         strip = self._form(block, rows)
         kept = [strip]
         for group in cached:  # each with larger windows than the one before it
-            late = self._late(block, group)
+            late = self._windows.late(block.first, block.last, group.hand_off)
             if len(kept) > 1 and kept[-1].late == late:
                 continue
             form = self._form(block, group)
             if form.window < strip.window:
                 kept.append(form)
-            if form.window < strip.window and form.late <= strip.late:
+            if form.window < strip.window and not form.late & ~strip.late:
                 return tuple(kept[1:])
         return tuple(kept)
 
     def forms(self, block: Block) -> tuple[tuple[Form, float], ...]:
         """All forms that no other is as good as in both memory and cost, by memory, ascending."""
-        kept: list[tuple[Form, float]] = []
         made = (self._form(block, group) for group in self._groups(block))
-        costed = [(form, self.block_cost(block, form.group)) for form in made]
+        return self._undominated((form, self.block_cost(block, form.group)) for form in made)
+
+    @staticmethod
+    def _undominated(costed: Iterable[tuple[Form, float]]) -> tuple[tuple[Form, float], ...]:
+        kept: list[tuple[Form, float]] = []
         for form, cost in sorted(costed, key=lambda found: (found[0].window, found[1])):
-            if not any(other.late <= form.late and less <= cost for other, less in kept):
+            if not any(not other.late & ~form.late and less <= cost for other, less in kept):
                 kept.append((form, cost))
         return tuple(kept)
 
+    def cheapest(self, block: Block, most_window: float) -> Form | None:
+        """The cheapest of the forms with at most so many bytes of windows; None: they all have more."""
+        key = block.first, block.last, block.step, block.section is not None
+        if key not in self._every_form:
+            self._every_form[key] = tuple(self._form(block, group) for group in self._groups(block))
+        fitting = [form for form in self._every_form[key] if form.window <= most_window]
+        if len(fitting) < 2:
+            return fitting[0] if fitting else None
+        found = self._undominated((form, self.block_cost(block, form.group)) for form in fitting)
+        return found[-1][0]
+
     def _form(self, block: Block, group: Group) -> Form:
         """How a block runs as a group."""
-        key = block.first, block.last, block.step, group.hand_off
-        if key not in self._known_forms:
-            self._known_forms[key] = Form(group, self._window(block, group), self._late(block, group))
-        return self._known_forms[key]
+        if block.section is not None:
+            elements = slice(block.first, block.last + 1)
+            return Form(group, max(self.e.scratch[elements]), (1 << (block.last - block.first + 1)) - 1)
+        window = self._windows.of(block.last, block.step, group.hand_off)[block.last - block.first]
+        return Form(group, window, self._windows.late(block.first, block.last, group.hand_off))
 
     @cached_property
-    def _known_forms(self) -> dict[tuple[int, int, int, int], Form]:
+    def _every_form(self) -> dict[tuple[int, int, int, bool], tuple[Form, ...]]:
         return {}
+
+    @cached_property
+    def _windows(self) -> ChainWindows:
+        return ChainWindows(self.e, self._lowest)
 
     def _groups(self, block: Block) -> Iterator[Group]:
         """A block by hand-off, whole rows last."""
-        ops = self.e.positions[block.first : block.last + 1]
+        pixels = (ROW,) if block.section is not None else self._hand_offs(block.first, block.last)
+        return (self.group(block, n) for n in pixels)
+
+    def group(self, block: Block, pixels: int) -> Group:
+        """A block with a hand-off."""
         if block.section is not None:
-            yield block.section.group
-            return
+            return block.section.group
+        ops = self.e.positions[block.first : block.last + 1]
         if len(ops) == 1:
-            yield Group(ops, Scheme.OPERATOR, block.step, ROW)
-            return
-        for n in self._hand_offs(block.first, block.last):
-            yield Group(ops, Scheme.H_CACHED if n else Scheme.HALO, block.step, n)
+            return Group(ops, Scheme.OPERATOR, block.step, ROW)
+        return Group(ops, Scheme.H_CACHED if pixels else Scheme.HALO, block.step, pixels)
 
     def _hand_offs(self, first: int, last: int) -> tuple[int, ...]:
         """The hand-offs of a chain, ROW last: so many pixels of its output, or of its input if wider."""
@@ -282,62 +327,6 @@ class Blocks:
         stride = math.prod(self.e.axes_of[e][1].stride for e in range(first + 1, last + 1))
         pixels = dict.fromkeys(max(1, n // stride) for n in self.hand_offs)
         return (*(n for n in pixels if n < self.e.widths[last]), ROW)
-
-    def _late(self, block: Block, group: Group) -> frozenset[int]:
-        """See Form; an operator whose columns are all made by then is not among them."""
-        if block.section is not None:
-            return frozenset(range(block.last - block.first + 1))
-        width = self.e.widths[block.last]
-        end, begun = width, min(width, group.hand_off or width)  # columns made at the end, at the first
-        found = {block.last - block.first}
-        for e in range(block.last, block.first, -1):
-            axis, most = self.e.axes_of[e][1], self.e.widths[e - 1]
-            end, begun = min(most, axis.high(end)), min(most, axis.high(begun))
-            if begun < end:
-                found.add(e - 1 - block.first)
-        return frozenset(found)
-
-    def _window(self, block: Block, group: Group) -> int:
-        """Aligned bytes of a block's workspace (as `workspace` lays it out): windows and scratch."""
-        if block.section is not None:
-            return max(self.e.scratch[block.first : block.last + 1])
-        columns = self._columns_per_call(block, group)
-        if group.scheme is Scheme.HALO and self._rewrites(block):
-            region, most, own = Region((group,)), dict(zip(group.ops, columns, strict=True)), self.e
-            return workspace(own.graph, region, own.kernels, own.alignment, own.in_place, most).size
-        held: list[int] = []  # windows between the operators, last to first
-        extent, pixels = block.step, group.hand_off
-        for e in range(block.last, block.first, -1):
-            vertical, horizontal = self.e.axes_of[e]
-            _, height, width, channels = self.e.graph.tensors[self.e.makes[e - 1]].nhwc
-            extent, pixels = vertical.extent(extent), pixels * horizontal.stride
-            kept = pixels + horizontal.kernel - horizontal.stride if pixels else width
-            held.append(round_up(min(height, extent) * min(width, kept) * channels, self.e.alignment))
-        elements = range(block.last, block.first - 1, -1)
-        scratch = list(map(self.e.scratch_for, elements, reversed(columns)))
-        if group.scheme is not Scheme.HALO:
-            return sum(held) + max(scratch)
-        # an operator of a strip needs the windows before and after it
-        after, before = [0, *held], [*held, 0]
-        return max(a + b + c for a, b, c in zip(after, before, scratch, strict=True))
-
-    def _columns_per_call(self, block: Block, group: Group) -> list[int]:
-        """Of a chain's elements, first to last: the most columns that one call makes.
-
-        Columns that the next element steps over are not made.
-        """
-        made, pixels = self.e.widths[block.last], group.hand_off or self.e.widths[block.last]
-        found = [min(made, pixels)]
-        for e in range(block.last, block.first, -1):
-            axis, whole = self.e.axes_of[e][1], self.e.widths[e - 1]
-            made, pixels = max(0, min(whole, axis.high(made))), pixels * axis.stride
-            found.append(min(made, pixels) if group.hand_off else made)
-        return found[::-1]
-
-    def _rewrites(self, block: Block) -> bool:
-        """Whether an operator inside a block may write over the window it reads."""
-        kernels = (self.e.kernels[p] for p in self.e.positions[block.first + 1 : block.last])
-        return self.e.in_place != InPlace.NONE and any(k and k.overlap is Contract.PIXEL for k in kernels)
 
     # ---- costs -----------------------------------------------------------------------------------
 
@@ -360,7 +349,7 @@ class Blocks:
 
     @cached_property
     def _chain_costs(self) -> ChainCosts:
-        return ChainCosts(self.e, tuple(min(self._firsts(last)) for last in range(len(self.e.positions))))
+        return ChainCosts(self.e, self._lowest)
 
     def none_saves(self, once: Sequence[int], least_wanted: Sequence[int], ends: Iterable[int]) -> bool:
         """Whether no block costs less than its elements run one by one, whatever form it has.

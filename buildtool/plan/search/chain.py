@@ -143,20 +143,39 @@ class Elements:
 
     def feeds(self, element: int) -> bool:
         """Whether an element's output goes straight into the next element, row by row."""
+        return self._feeds[element]
+
+    @cached_property
+    def _feeds(self) -> tuple[bool, ...]:
+        return tuple(self._feeds_next(element) for element in range(len(self.positions)))
+
+    def _feeds_next(self, element: int) -> bool:
         if element + 1 >= len(self.positions):
             return False
         here = self.op(element)
         return (
             self.by_rows(element)
             and self.by_rows(element + 1)
-            and not accumulates(self.graph, here)
+            and not self.accumulates(element)
             and here.outputs[0] in self.rows_read[element + 1]
         )
 
     def by_rows(self, element: int) -> bool:
         """Whether an element can run row by row."""
-        position = self.positions[element]
-        return by_rows(self.graph, self.graph.ops[position], self.kernels[position])
+        return self._by_rows[element]
+
+    @cached_property
+    def _by_rows(self) -> tuple[bool, ...]:
+        ops, kernels = self.graph.ops, self.kernels
+        return tuple(by_rows(self.graph, ops[p], kernels[p]) for p in self.positions)
+
+    def accumulates(self, element: int) -> bool:
+        """Whether an element is a global pooling, which can be fed row by row."""
+        return self._accumulates[element]
+
+    @cached_property
+    def _accumulates(self) -> tuple[bool, ...]:
+        return tuple(accumulates(self.graph, self.graph.ops[p]) for p in self.positions)
 
     @cached_property
     def work_before(self) -> tuple[int, ...]:
@@ -208,6 +227,13 @@ class Elements:
 
     def main(self, element: int) -> int:
         """The activation that drives an element: what the element before it makes, or the first it reads."""
+        return self._main[element]
+
+    @cached_property
+    def _main(self) -> tuple[int, ...]:
+        return tuple(map(self._main_of, range(len(self.positions))))
+
+    def _main_of(self, element: int) -> int:
         if element and self.makes[element - 1] in self.rows_read[element]:
             return self.makes[element - 1]
         if self.rows_read[element]:
@@ -232,9 +258,14 @@ class Elements:
     def beside(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """(element, tensor) of what the elements of a block read besides their main input."""
         for e in range(first, last + 1):
-            for t in self.op(e).inputs:
-                if t in self.roots and t != self.main(e):
-                    yield e, t
+            yield from self._beside[e]
+
+    @cached_property
+    def _beside(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        return tuple(
+            tuple((e, t) for t in self.op(e).inputs if t in self.roots and t != self.main(e))
+            for e in range(len(self.positions))
+        )
 
     @cached_property
     def axes_of(self) -> tuple[tuple[Axis, Axis], ...]:

@@ -7,10 +7,10 @@ one place as in the other. Keys have no number of an element or a tensor in them
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 
-from buildtool.plan.search.blocks import Blocks
+from buildtool.plan.search.blocks import MOST_OPERATORS, MOST_REPETITION, STEPS, Blocks
 from buildtool.plan.search.chain import Elements
 
 FAR = -1  # a tensor that feeds no element of the chain
@@ -36,30 +36,47 @@ class ChainKeys:
     def _elements(self) -> tuple[int, ...]:
         """Element -> the number of its geometry, the same for equal ones."""
         numbers: dict[Hashable, int] = {}
-        return tuple(
-            numbers.setdefault(self._element(e), len(numbers)) for e in range(len(self._e.positions))
+        kernels, loaded = self._e.kernels, self._e.loaded
+        whole = (
+            (self._element(e), kernels[p], loaded[p][0] if loaded else 0)
+            for e, p in enumerate(self._e.positions)
         )
+        return tuple(numbers.setdefault(key, len(numbers)) for key in whole)
+
+    def plain(self, last: int, cost: bool) -> Hashable | None:
+        """The key of the chains that end at an element, in plain values alone, for any network and process.
+
+        It has all that the chains' forms depend on: the geometry of each element from the first one on, what
+        the tables read of its kernel, the hand-offs and the alignment; with `cost` the costs' formulas, too.
+        None where it cannot be said: of sections, and of kernels whose library is asked for its scratch.
+        """
+        first, e = self.blocks.lowest(last), self._e
+        kernels = [e.kernels[position] for position in e.positions[first : last + 1]]
+        if self.blocks.sections[last] is not None or any(k is not None and k.asks for k in kernels):
+            return None
+        rules = (STEPS, MOST_REPETITION, self.blocks.hand_offs, e.alignment, str(e.in_place))
+        costs = tuple((k.cost if k else "") for k in kernels) + astuple(e.costs) if cost else ()
+        return rules, costs, tuple(map(self._element, range(first, last + 1)))
 
     def _element(self, element: int) -> Hashable:
-        """All of an element that its chains' forms depend on."""
+        """All of an element that its chains' forms depend on, but for the formulas of cost."""
         e, position = self._e, self._e.positions[element]
-        op, tensors = e.op(element), e.graph.tensors
-        operands = tuple(
-            (tensors[t].shape, tensors[t].dtype, tensors[t].is_constant) if t >= 0 else None
-            for t in (*op.inputs, *op.outputs)
-        )
-        loaded = e.loaded[position] if e.loaded else ()
+        of, tensors, kernel = e.topology.ops[position], e.topology.tensors, e.kernels[position]
+        operands = tuple(tuple(tensors[t]) if t >= 0 else None for t in (*of.inputs, *of.outputs))
         beside = tuple(
             (self._distance(element, t), e.roots[t] == t, t in e.rows_read[element])
             for _, t in e.beside(element, element)
         )
-        by_rows, fed = e.by_rows(element), e.fed(element)
-        return op.kind, op.attrs, operands, e.kernels[position], loaded, by_rows, fed, beside
+        asked = kernel and (kernel.scratch, kernel.asks, str(kernel.overlap), str(kernel.windows))
+        delivered = e.graph.tensors[e.graph.inputs[0]].nhwc[2:] if e.fed(element) else ()
+        by_rows = e.by_rows(element)
+        return of.kind, of.attributes, operands, asked, by_rows, delivered, beside
 
     def _distance(self, element: int, tensor: int) -> int:
         """How many elements earlier a tensor feeds the chain."""
         driven = self._driven.get(tensor, ())
-        return min((element - first for first in driven if first <= element), default=FAR)
+        nearest = min((element - first for first in driven if first <= element), default=FAR)
+        return nearest if nearest < MOST_OPERATORS else FAR
 
     @cached_property
     def _driven(self) -> dict[int, tuple[int, ...]]:

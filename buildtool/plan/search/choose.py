@@ -79,7 +79,8 @@ def _choose(
     candidates: list[Plan] = []
     found = front(graph, target, settings, session)
     by_cost = limits.objective == Objective.COST
-    if by_cost or settings.image != Image.STREAM:  # of a streamed image it is one of the front's ways
+    too_large = by_cost and _exceeded_by_an_operator(found, limits.ram)
+    if not too_large and (by_cost or settings.image != Image.STREAM):  # streamed, it is one of the points
         whole = _operator_by_operator(found, limits)
         if by_cost and limits.allow(whole) and not whole.moves and found.cost_tables.nothing_saves:
             # No block weighs less than its operators do one by one.
@@ -101,7 +102,18 @@ def _choose(
         if chosen is None and not math.isinf(limits.ram):
             candidates += smallest(found, replace(limits, ram=math.inf))
             chosen = _cheapest_of(candidates, limits)
+    if chosen is None and too_large:
+        candidates.insert(0, _operator_by_operator(found, limits))
     return chosen, found, candidates
+
+
+def _exceeded_by_an_operator(found: Front, ram: float) -> bool:
+    """Whether what one operator needs that runs by itself is more than some bytes.
+
+    Then the plan of whole operators, wherever its tensors lie and move to, does not fit either. (Where
+    constants are loaded, they are not in the plan that is asked for here.)
+    """
+    return not found.settings.loaded and max(found.tables.wholes, default=0) > ram
 
 
 def _cheapest_of(plans: Iterable[Plan], limits: Limits) -> Plan | None:

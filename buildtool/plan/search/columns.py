@@ -7,17 +7,32 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.search.progress import ProgressTable
 from buildtool.plan.search.sections import Section
-from buildtool.plan.search.tables import BlockForm, Tables
+from buildtool.plan.search.tables import FormRow, Tables
 
 Numbers = npt.NDArray[np.int64]
+
+FORM = (
+    "back",
+    "step",
+    "window",
+    "sums",
+    "extra",
+    "least_extra",
+    "kernel",
+    "stride",
+    "pad",
+    "late",
+    "section",
+)
+SUMS, SECTION = FORM.index("sums"), FORM.index("section")
 
 
 def columns(t: Tables) -> tuple[Numbers, ...]:
     """Elements, cuts, block forms, what elements read besides, sections, and the sections' rows."""
-    return _elements(t), _cuts(t), _forms(t), _besides(t), *_sections(t)
+    rows, forms = _forms(t)
+    return _elements(t), _cuts(t, rows), forms, _besides(t), *_sections(t)
 
 
 def _table(rows: Iterator[tuple[int, ...]] | Sequence[tuple[int, ...]], columns: int) -> Numbers:
@@ -40,7 +55,7 @@ def _elements(t: Tables) -> Numbers:
                     sources[k].row,
                 ),
                 *(sources[k].last, sources[k].size, sources[k].streamed, t.feeds[k], t.last_reader[k]),
-                *(t.sizes[k], t.wholes[k], accumulates(e.graph, e.op(k))),
+                *(t.sizes[k], t.wholes[k], e.accumulates(k)),
             )
             for k in range(t.count)
         ],
@@ -53,11 +68,11 @@ def _axis(t: Tables, element: int) -> tuple[int, int, int]:
     return axis.kernel, axis.stride, axis.pad
 
 
-def _cuts(t: Tables) -> Numbers:
+def _cuts(t: Tables, rows: list[int]) -> Numbers:
     starts = [0]
     for element in range(t.count):
         starts.append(starts[-1] + sum(1 for _ in t.e.beside(element, element)))
-    columns = (t.live, t.held, t.lowest_first, t.least_rows, t.least_wanted, t.starts, starts)
+    columns = (t.live, t.held, t.lowest_first, t.least_rows, t.least_wanted, t.starts, starts, [*rows, 0])
     return np.ascontiguousarray(np.array(columns, np.int64).T)
 
 
@@ -74,32 +89,27 @@ def _operands(t: Tables, element: int) -> Iterator[tuple[int, ...]]:
         yield root, width * channels, in_ring, tensor in t.e.read_whole[element]
 
 
-def _forms(t: Tables) -> Numbers:
-    """All block forms, a row each: see labels.c."""
+def _forms(t: Tables) -> tuple[list[int], Numbers]:
+    """Element -> the first row of the block forms that end there; the rows, of equal chains only once."""
     numbers: dict[int, int] = {}  # last element -> the number of its section
     for last, section in enumerate(t.blocks.sections):
         if section is not None:
             numbers[last] = len(numbers)
-    found = np.zeros((t.starts[-1] + 1, 11), np.int64)
-    by_key: dict[object, Numbers] = {}
+    columns = [FormRow._fields.index(name) for name in FORM]
+    starts, parts, count = list[int](), list[Numbers](), 0
+    by_key: dict[object, int] = {}
     for last, key in enumerate(t.keys):
         if key not in by_key:
-            rows = [_form(form, last, numbers.get(last, -1)) for form in t.endings(last)]
-            by_key[key] = np.array(rows, np.int64).reshape(-1, 11)
-        part = found[t.starts[last] : t.starts[last + 1]]
-        part[:] = by_key[key]
-        part[:, 0] += last
-    return found
-
-
-def _form(form: BlockForm, last: int, section: int) -> tuple[int, ...]:
-    """A row whose first element is counted from the last."""
-    late = sum(1 << place for place in form.form.late)
-    axis = form.axis
-    return (
-        *(form.first - last, form.step, form.window, form.sums, form.extra, form.least_extra),
-        *(axis.kernel, axis.stride, axis.pad, late, section if form.block.section is not None else -1),
-    )
+            by_key[key] = count
+            part = t.rows_of(last)[:, columns]
+            part[:, SECTION] = np.where(part[:, SECTION] == 1, numbers.get(last, -1), -1)
+            if t.e.loaded:
+                constants = [t.e.constants(last - back, last) for back in part[:, 0].tolist()]
+                part[:, SUMS] += np.array(constants, np.int64)
+            parts.append(part)
+            count += len(part)
+        starts.append(by_key[key])
+    return starts, np.ascontiguousarray(np.concatenate([*parts, np.zeros((1, len(FORM)), np.int64)]))
 
 
 def _sections(t: Tables) -> tuple[Numbers, Numbers]:

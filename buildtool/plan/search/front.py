@@ -32,11 +32,11 @@ from buildtool.graph.topology import topology
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.assemble import assemble
-from buildtool.plan.assemble.regionfacts import Regions
+from buildtool.plan.assemble.regionfacts import Regions, known_costs
 from buildtool.plan.schedule.receptive import by_rows
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.search import blocks
-from buildtool.plan.search.blocks import Blocks, Form
+from buildtool.plan.search.blocks import Blocks
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.miss import factor, over_bound
@@ -53,6 +53,7 @@ from buildtool.target.types import KernelVariant, Target
 
 HAND_OFFS = (1, 4, 8)  # pixels; whole rows are always tried
 STRATEGY = "best"
+MOST_ASSEMBLED = 256  # plans that a session keeps by their regions
 MOST_FORMS = 200  # of all blocks: in larger networks a point's way is not looked for again by cost
 
 
@@ -115,11 +116,12 @@ class Space:
 
     elements: Elements
     hand_offs: tuple[int, ...]
+    session: Session | None = None  # what may know the forms of equal chains already
 
     @cached_property
     def blocks(self) -> Blocks:
         """The blocks that ways are made of."""
-        return Blocks(self.elements, self.hand_offs)
+        return Blocks(self.elements, self.hand_offs, self.session)
 
     @cached_property
     def tables(self) -> Tables:
@@ -264,8 +266,7 @@ class Front:
         """The points that are placed; kept in the session for every front of the same problem."""
         if self.session is None:
             return {}
-        names = tuple(kernel.name if kernel else "" for kernel in self.elements.kernels)
-        key = (topology_digest(self.graph), planning_digest(self.target), names, self.settings)
+        key = (*self._problem, self.settings)
         placed: dict[int, Plan] = self.session.remember("placed points", key, dict)
         return placed
 
@@ -293,8 +294,15 @@ class Front:
         return min(made, other, key=lambda plan: (max(plan.arena_bytes, enough), plan.cost))
 
     def assemble(self, regions: tuple[Region, ...], enough: float = 0) -> Plan:
-        """The placed plan of some regions; tensors move only where the arena would have more bytes."""
-        return assemble(
+        """The placed plan of some regions; tensors move only where the arena would have more bytes.
+
+        A plan without moves is as low as whole tensors were placed, whatever was enough: it is that of every
+        other number of bytes that it has room in.
+        """
+        known = self._assembled(regions)
+        if known and known[0].arena_bytes <= enough:
+            return known[0]
+        made = assemble(
             self._timeline(regions),
             self.target,
             self.elements.kernels,
@@ -303,6 +311,22 @@ class Front:
             enough=enough,
             session=self.session,
         )
+        if not made.moves:
+            known[:] = [made]
+        return made
+
+    def _assembled(self, regions: tuple[Region, ...]) -> list[Plan]:
+        """The plan of some regions that has no moves, once it is known."""
+        if self.session is None:
+            return []
+        return self.session.remember("assembled", (*self._problem, regions), list[Plan], MOST_ASSEMBLED)
+
+    @cached_property
+    def _problem(self) -> tuple[object, ...]:
+        """What a placed plan depends on beside its regions."""
+        names = tuple(kernel.name if kernel else "" for kernel in self.elements.kernels)
+        settings = (self.settings.image, self.settings.in_place)
+        return (topology_digest(self.graph), planning_digest(self.target), names, settings)
 
     def _timeline(self, regions: tuple[Region, ...]) -> Timeline:
         return Timeline.of(self.graph, regions, self.settings.image, self.session)
@@ -360,11 +384,6 @@ class Front:
     def _cheap(self, way: Way) -> tuple[Region, ...]:
         return tuple(self._polished(region, way.bytes) for region in way.regions)
 
-    @cached_property
-    def _forms(self) -> dict[tuple[int, int, int, bool], tuple[Form, ...]]:
-        """The forms of the blocks that were polished, by what tells blocks apart."""
-        return {}
-
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""
         found = region.region(self.elements)
@@ -374,13 +393,9 @@ class Front:
         room = most_bytes - region.bytes + max(block_form.window for block_form in block_forms)
         groups = list(found.groups)
         for index, block_form in enumerate(block_forms):
-            block = block_form.block
-            key = (block.first, block.last, block.step, block.section is not None)
-            if key not in self._forms:
-                self._forms[key] = tuple(form for form, _ in self.blocks.forms(block))
-            fitting = [form for form in self._forms[key] if form.window <= room]
-            if fitting:
-                groups[index] = fitting[-1].group
+            cheapest = self.blocks.cheapest(block_form.block, room)
+            if cheapest is not None:
+                groups[index] = cheapest.group
         return replace(found, groups=tuple(groups))
 
 
@@ -403,7 +418,8 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
     )
     session = session or Session()
     key = (*known.key, settings.hand_offs, blocks.STEPS)
-    space = session.remember("space", key, lambda: Space(known, settings.hand_offs))
+    space = session.remember("space", key, lambda: Space(known, settings.hand_offs, session))
+    known_costs(session, graph, kernels, target, space.elements.model)  # so that plans look them up
     return Front(graph, target, settings, space, session)
 
 

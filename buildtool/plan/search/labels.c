@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ABI = 1, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32 };
+enum { ABI = 2, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32 };
 enum {
     HEIGHT,
     TALL,
@@ -34,9 +34,19 @@ enum {
     ACCUMULATES,
     ELEMENT_COLUMNS
 };
-enum { LIVE, HELD, LOWEST_FIRST, LEAST_ROWS, LEAST_WANTED, FORM_START, BESIDE_START, CUT_COLUMNS };
 enum {
-    FIRST,
+    LIVE,
+    HELD,
+    LOWEST_FIRST,
+    LEAST_ROWS,
+    LEAST_WANTED,
+    FORM_START,
+    BESIDE_START,
+    ROW_START,
+    CUT_COLUMNS
+};
+enum {
+    BACK, /* elements before the last one that the block begins */
     STEP,
     WINDOW,
     SUMS,
@@ -125,7 +135,7 @@ typedef struct {
     int64_t fresh, fresh_round; /* bounds of cuts up to `fresh` are those of this round */
     int64_t *growth_ring, *growth_more, *base, *delivered;
     bool *blocked;
-    int32_t *last;         /* form -> element */
+    int32_t *last, *row;   /* form -> element; form -> row of `forms` */
     staircase *staircases; /* scratch of make_bounds */
     size_t staircase_count, staircases_size;
     /* one region's search */
@@ -166,7 +176,12 @@ static int64_t of_cut(const handle *h, int64_t cut, int column) {
 }
 
 static int64_t of_form(const handle *h, int64_t form, int column) {
-    return h->p.forms[form * FORM_COLUMNS + column];
+    return h->p.forms[(int64_t)h->row[form] * FORM_COLUMNS + column];
+}
+
+/* The element that a block begins with. */
+static int64_t first_of(const handle *h, int64_t form) {
+    return h->last[form] - of_form(h, form, BACK);
 }
 
 static const int64_t *section_rows(const handle *h, int64_t section, int column) {
@@ -237,7 +252,7 @@ static int64_t asked_rows(const handle *h, int64_t form, int64_t made, int64_t t
 
 /* See ProgressTable.of: into progress_made, progress_low. */
 static bool progress(handle *h, int64_t form) {
-    int64_t first = of_form(h, form, FIRST), section = of_form(h, form, SECTION),
+    int64_t first = first_of(h, form), section = of_form(h, form, SECTION),
             tall = of_element(h, first, TALL);
     int64_t height = of_element(h, h->last[form], HEIGHT), step = of_form(h, form, STEP), begin = 0;
     axis a = form_axis(h, form);
@@ -277,7 +292,7 @@ static int64_t held_rows(const int64_t *lows, int64_t height, int64_t step, int6
 
 /* Least bytes of the ring at a block's input; after `progress` of the block. */
 static int64_t least_ring(const handle *h, int64_t form, int64_t step) {
-    int64_t first = of_form(h, form, FIRST), last = h->last[form];
+    int64_t first = first_of(h, form), last = h->last[form];
     int64_t made = least(of_cut(h, last + 1, LEAST_WANTED), of_element(h, last, HEIGHT));
     int64_t asked = asked_rows(h, form, made, h->progress_length);
     int64_t rows = held_rows(h->progress_low, h->progress_length, step, asked);
@@ -293,7 +308,7 @@ static bool has_to_be_whole(const handle *h, int64_t first, int64_t element,
 }
 
 static bool reads_whole(const handle *h, int64_t form) {
-    int64_t first = of_form(h, form, FIRST), tensor = first ? of_element(h, first - 1, MAKES) : -1;
+    int64_t first = first_of(h, form), tensor = first ? of_element(h, first - 1, MAKES) : -1;
     for (int64_t e = first; e <= h->last[form]; e++)
         for (int64_t b = of_cut(h, e, BESIDE_START); b < of_cut(h, e + 1, BESIDE_START); b++) {
             const int64_t *operand = h->p.besides + b * BESIDE_COLUMNS;
@@ -352,12 +367,13 @@ static bool prepare(handle *h) {
     for (int64_t e = 0; e < h->p.count; e++)
         for (int64_t f = of_cut(h, e, FORM_START); f < of_cut(h, e + 1, FORM_START); f++) {
             h->last[f] = (int32_t)e;
-            start[of_form(h, f, FIRST) + 1]++;
+            h->row[f] = (int32_t)(of_cut(h, e, ROW_START) + f - of_cut(h, e, FORM_START));
+            start[first_of(h, f) + 1]++;
         }
     for (int64_t e = 0; e < h->p.count; e++)
         start[e + 1] += start[e];
     for (int64_t f = 0; f < forms; f++)
-        order[start[of_form(h, f, FIRST)]++] = f;
+        order[start[first_of(h, f)]++] = f;
     bool done = true;
     for (int64_t cut = 1; done && cut <= h->p.count;
          cut++) { /* start[c] is by now the end of cut c's */
@@ -365,7 +381,7 @@ static bool prepare(handle *h) {
         done = prepare_cut(h, cut, order + from, to - from);
     }
     for (int64_t f = 0; done && f < forms; f++) {
-        int64_t first = of_form(h, f, FIRST), made;
+        int64_t first = first_of(h, f), made;
         h->blocked[f] = !first || !of_element(h, first - 1, FEEDS) || reads_whole(h, f);
         h->delivered[f] = of_element(h, first, SOURCE_SIZE);
         if (of_element(h, first, STREAMED) && (done = progress(h, f))) {
@@ -461,7 +477,7 @@ static bool collect(handle *h, int64_t under, stair s) {
 
 static bool collect_all(handle *h, int64_t cut) {
     for (int64_t f = of_cut(h, cut - 1, FORM_START); f < of_cut(h, cut, FORM_START); f++) {
-        int64_t first = of_form(h, f, FIRST), extra = of_form(h, f, LEAST_EXTRA),
+        int64_t first = first_of(h, f), extra = of_form(h, f, LEAST_EXTRA),
                 window = of_form(h, f, WINDOW);
         int64_t ring = of_form(h, f, SUMS) + h->base[f], source = of_element(h, first, SOURCE_SIZE);
         int64_t plain = of_cut(h, first, LIVE) - source + h->delivered[f] + ring;
@@ -530,7 +546,7 @@ static bool refresh(handle *h, int64_t round, int64_t end) {
 /* See LowerBounds.least. */
 static int64_t least_before(const handle *h, int64_t form, int64_t rings, int64_t window) {
     int64_t within = h->most_bytes - rings - h->growth_more[form], best = INFINITE;
-    const cut_bounds *of = &h->bounds[of_form(h, form, FIRST)];
+    const cut_bounds *of = &h->bounds[first_of(h, form)];
     if (h->most_bytes - rings - h->growth_ring[form] < window + h->held)
         return INFINITE;
     for (int32_t i = 0; i < of->count; i++) {
@@ -625,7 +641,7 @@ static int32_t made_profile(handle *h, int32_t asked, int64_t form) {
 }
 
 static int32_t asked_profile(handle *h, int32_t made, int64_t form) {
-    int64_t tall = of_element(h, of_form(h, form, FIRST) - 1, ROWS);
+    int64_t tall = of_element(h, first_of(h, form) - 1, ROWS);
     int32_t length = h->profiles[made].length;
     if (!room(h, length))
         return -1;
@@ -658,10 +674,9 @@ static int32_t lower(handle *h, int32_t a, int32_t b) {
 /* See RowProfiles.reads; `bytes`: of a row of the tensor; `whole`: the element needs all of it. */
 static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int64_t bytes,
                      bool whole) {
-    int64_t first = of_form(h, form, FIRST), section = of_form(h, form, SECTION),
-            step = of_form(h, form, STEP);
+    int64_t section = of_form(h, form, SECTION), step = of_form(h, form, STEP);
     bool late = h->last[form] + 1 == h->end &&
-                (((uint64_t)of_form(h, form, LATE) >> (element - first)) & 1);
+                (((uint64_t)of_form(h, form, LATE) >> (h->last[form] - element)) & 1);
     int32_t length = h->profiles[made].length;
     const int64_t *profile = numbers(h, made);
     axis a = section < 0 && !whole ? through(h, element, h->last[form]) : (axis){1, 1, 0};
@@ -731,8 +746,7 @@ static bool find_beside(handle *h, int64_t form, int64_t first, int64_t e, int32
 
 /* See RegionSearch._beside: into `found`; after `progress` of the block. */
 static bool all_beside(handle *h, int64_t form, int32_t after, int32_t made) {
-    int64_t first = of_form(h, form, FIRST), last = h->last[form],
-            tensor = of_element(h, last, MAKES);
+    int64_t first = first_of(h, form), last = h->last[form], tensor = of_element(h, last, MAKES);
     bool section = of_form(h, form, SECTION) >= 0, strided = of_form(h, form, AXIS_STRIDE) != 1;
     int32_t count = h->labels[after].beside_count;
     h->found_count = 0;
@@ -838,7 +852,7 @@ static entry pop(handle *h) {
 
 /* Bytes of the region's output that may lie on its input: see RegionSearch._overlap. */
 static int64_t overlap(handle *h, int64_t form, int32_t after, int32_t made) {
-    int64_t first = of_form(h, form, FIRST), row = of_element(h, h->end - 1, ROW), apart = 0;
+    int64_t first = first_of(h, form), row = of_element(h, h->end - 1, ROW), apart = 0;
     int32_t lows = reads(h, made, form, first, of_element(h, first, MAIN_ROW),
                          of_element(h, first, MAIN_WHOLE) != 0);
     if (lows < 0 || !progress(h, form) || !all_beside(h, form, after, made))
@@ -854,8 +868,7 @@ static int64_t overlap(handle *h, int64_t form, int32_t after, int32_t made) {
 
 /* See RegionSearch._complete; `grown`: the label with the block, not yet kept. */
 static bool complete(handle *h, int64_t form, int32_t after, const label *grown, bool follows) {
-    int64_t first = of_form(h, form, FIRST), total = h->p.best[first] + grown->weight, size,
-            saved = 0;
+    int64_t first = first_of(h, form), total = h->p.best[first] + grown->weight, size, saved = 0;
     int64_t source = of_element(h, first, SOURCE_SIZE), held = source;
     bool streamed = of_element(h, first, STREAMED) != 0;
     int32_t made;
@@ -892,7 +905,7 @@ static bool complete(handle *h, int64_t form, int32_t after, const label *grown,
 
 /* See RegionSearch._continue. */
 static bool go_on(handle *h, int64_t form, int32_t after, label grown) {
-    int64_t first = of_form(h, form, FIRST), before;
+    int64_t first = first_of(h, form), before;
     int32_t made;
     if (!first || !of_element(h, first - 1, FEEDS) ||
         of_element(h, first - 1, LAST_READER) >= h->end)
@@ -996,7 +1009,7 @@ static bool expand(handle *h, int32_t of, bool follows) {
     int64_t height = of_element(h, after.boundary - 1, HEIGHT), step = -1, own = 0;
     for (int64_t f = of_cut(h, after.boundary - 1, FORM_START);
          f < of_cut(h, after.boundary, FORM_START); f++) {
-        if (of_form(h, f, FIRST) < of_cut(h, h->end, LOWEST_FIRST))
+        if (first_of(h, f) < of_cut(h, h->end, LOWEST_FIRST))
             continue;
         if (of_form(h, f, STEP) != step) {
             step = of_form(h, f, STEP);
@@ -1009,7 +1022,7 @@ static bool expand(handle *h, int32_t of, bool follows) {
             extra = extra_of(h, f, after.wanted);
         if (h->status)
             return false;
-        grown.boundary = (int32_t)of_form(h, f, FIRST);
+        grown.boundary = (int32_t)first_of(h, f);
         grown.weight += extra;
         grown.rings += own + of_form(h, f, SUMS);
         grown.window = most(grown.window, of_form(h, f, WINDOW));
@@ -1068,11 +1081,11 @@ void labels_free(handle *h) {
     }
     for (size_t i = 0; i < h->staircases_size; i++)
         free(h->staircases[i].stairs);
-    void *own[] = {h->bounds,      h->growth_ring,   h->growth_more,  h->base,   h->delivered,
-                   h->blocked,     h->last,          h->staircases,   h->labels, h->besides,
-                   h->heap,        h->profiles,      h->numbers,      h->slots,  h->seen,
-                   h->scratch,     h->progress_made, h->progress_low, h->found,  h->extra_keys,
-                   h->extra_values};
+    void *own[] = {h->bounds,     h->growth_ring, h->growth_more,   h->base,         h->delivered,
+                   h->blocked,    h->last,        h->row,           h->staircases,   h->labels,
+                   h->besides,    h->heap,        h->profiles,      h->numbers,      h->slots,
+                   h->seen,       h->scratch,     h->progress_made, h->progress_low, h->found,
+                   h->extra_keys, h->extra_values};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         free(own[i]);
     free(h);
@@ -1093,9 +1106,10 @@ handle *labels_new(const labels_problem *p) {
     h->delivered = calloc(forms, sizeof *h->delivered);
     h->blocked = calloc(forms, sizeof *h->blocked);
     h->last = calloc(forms, sizeof *h->last);
+    h->row = calloc(forms, sizeof *h->row);
     h->seen = calloc(cuts, sizeof *h->seen);
     if (!h->bounds || !h->growth_ring || !h->growth_more || !h->base || !h->delivered ||
-        !h->blocked || !h->last || !h->seen || !prepare(h)) {
+        !h->blocked || !h->last || !h->row || !h->seen || !prepare(h)) {
         labels_free(h);
         return NULL;
     }

@@ -61,6 +61,7 @@ class Search:
             else Regions(cuts, limit, self._best, self._version)
         )
         self._last: list[Reached | None] = [None] * (count + 1)
+        self._candidates: dict[int, tuple[Reached, Candidate]] = {}  # by cut: the last, in full
         self._rounds = 0
         self._most_labels, self._relaxed = most_labels, relaxed
         self.searched = self.labels = 0
@@ -128,7 +129,10 @@ class Search:
         while cut:
             last = self._last[cut]
             assert last is not None
-            regions.append(last.candidate(self.t, cut))
+            known = self._candidates.get(cut)
+            if known is None or known[0] is not last:
+                known = self._candidates[cut] = last, last.candidate(self.t, cut)
+            regions.append(known[1])
             cut = last.first
         regions.reverse()
         most = max((region.bytes for region in regions), default=0)

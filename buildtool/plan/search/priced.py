@@ -6,11 +6,12 @@ work just below a limit gives the cheapest way on the lower convex hull of cost 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 
-from buildtool.plan.search.blocks import Block, Form
-from buildtool.plan.search.tables import BlockForm, Tables
+from buildtool.plan.search.blocks import Block, Form, Rows
+from buildtool.plan.search.tables import Tables, as_rows
 
 SCALE = 1024  # of weights: prices are in 1 / SCALE of a weight of cost
 
@@ -29,8 +30,13 @@ class Priced(Tables):
         both = zip(self.cost.before, self.e.work_before, strict=True)
         return tuple(self.scale * cost + self.price * work for cost, work in both)
 
-    def _block_forms(self, last: int) -> list[BlockForm]:
-        return [self._block_form(block_form.block, block_form.form) for block_form in self.cost.endings(last)]
+    @property
+    def keys(self) -> tuple[Hashable, ...]:
+        """As in Tables."""
+        return self.cost.keys
+
+    def _known_rows(self, last: int) -> Rows:
+        return as_rows(self._row(form.block, form.form) for form in self.cost.endings(last))
 
     def extra(self, block: Block, form: Form, wanted: int) -> int:
         """As in Tables."""

@@ -95,7 +95,7 @@ class RowProfiles:
         Of a region's last block, the element may still be at the rows that are being written.
         """
         final = block_form.block.last + 1 == self.end
-        late = final and element - block_form.first in block_form.form.late
+        late = final and block_form.form.late >> (block_form.block.last - element) & 1 == 1
         key = (made, block_form.first, block_form.block.last, block_form.step, element, tensor, late)
         if key not in self._reads:
             _, _, width, channels = self.t.e.graph.tensors[tensor].nhwc

@@ -12,23 +12,26 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_right
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
+
+import numpy as np
 
 from buildtool.modes import Image, InPlace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import distance
 from buildtool.plan.schedule.receptive import Axis
-from buildtool.plan.search.blocks import Block, Blocks, Form, Lags
+from buildtool.plan.search.blocks import Block, Blocks, Form, Lags, Rows
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_keys import ChainKeys
 from buildtool.plan.search.sections import Section
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Contract
 
+MOST_CHAINS = 2048  # whose block forms a session keeps, of a few kilobytes each
 _CONTRACTS: dict[InPlace, tuple[Contract, ...]] = {
     InPlace.ROWS: (Contract.ROW, Contract.PIXEL, Contract.PARTS),
     InPlace.ELEMENTWISE: (Contract.PIXEL,),
@@ -57,6 +60,36 @@ class BlockForm(NamedTuple):
     lags: Lags
     block: Block
     form: Form
+
+
+class FormRow(NamedTuple):
+    """A block form in plain numbers, wherever its chain stands: see Block, Form and BlockForm.
+
+    `back`: elements before the last one that the block begins; `sums`: without constants in the arena.
+    """
+
+    back: int
+    step: int
+    hand_off: int
+    need: int
+    window: int
+    sums: int
+    work: int
+    extra: int
+    least_extra: int
+    late: int
+    kernel: int
+    stride: int
+    pad: int
+    section: int
+
+
+LEAST_EXTRA = FormRow._fields.index("least_extra")
+
+
+def as_rows(rows: Iterable[FormRow]) -> Rows:
+    """Rows as one array."""
+    return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
 
 
 @dataclass(frozen=True)
@@ -104,52 +137,77 @@ class Tables:
 
     def endings(self, last: int) -> list[BlockForm]:
         """The blocks that end at an element, in all forms worth a look."""
-        return [self._placed(form, last) for form in self._made(last)]
+        return [self._placed(row, last) for row in self.rows_of(last).tolist()]
 
     def form(self, number: int) -> BlockForm:
         """A block form by its number: all are counted through, by the element that they end at."""
         last = bisect_right(self.starts, number) - 1
-        return self._placed(self._made(last)[number - self.starts[last]], last)
+        return self._placed(self.rows_of(last)[number - self.starts[last]].tolist(), last)
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """Element -> the number of the first block form that ends there; then the number of all."""
-        return (0, *accumulate(len(self._made(last)) for last in range(self.count)))
+        return (0, *accumulate(len(self.rows_of(last)) for last in range(self.count)))
 
     @cached_property
     def spare(self) -> int:
         """The most weight that blocks which leave rows out may win back, over all elements."""
-        least: dict[Hashable, int] = {}
-        for last, key in enumerate(self.keys):
-            if key not in least:
-                least[key] = min((0, *(form.least_extra for form in self._made(last))))
+        least = {
+            key: min(0, int(self.rows_of(last)[:, LEAST_EXTRA].min(initial=0)))
+            for key, last in self._distinct.items()
+        }
         return -sum(least[key] for key in self.keys)
 
-    def _made(self, last: int) -> list[BlockForm]:
-        """The block forms of the first chain that is equal to the longest one that ends at an element."""
+    def rows_of(self, last: int) -> Rows:
+        """The block forms that end at an element, a row each, whose columns FormRow names.
+
+        Elements with equal keys have the same rows. A session keeps them for all networks: `ChainKeys.plain`
+        is the whole question, and no row has the number of an element or a tensor in it.
+        """
         key = self.keys[last]
-        if key not in self._by_key:
-            self._by_key[key] = self._block_forms(last)
-        return self._by_key[key]
+        found = self._by_key.get(key)
+        if found is None:
+            found = self._by_key[key] = self._known_rows(last)
+        return found
+
+    def _known_rows(self, last: int) -> Rows:
+        """The rows, which a session may have already."""
+        session = self.blocks.session
+        plain = self._chain_keys.plain(last, self.objective is Objective.COST) if session else None
+        if session is None or plain is None:
+            return self._rows(last)
+        key = (self.objective.value, self.least_wanted[last + 1], plain)
+        return session.remember("chains", key, lambda: self._rows(last), MOST_CHAINS)
+
+    def _rows(self, last: int) -> Rows:
+        """Made from the blocks."""
+        return as_rows(self._row(block, form) for block, form in self._found(last))
 
     @cached_property
-    def _by_key(self) -> dict[Hashable, list[BlockForm]]:
+    def _by_key(self) -> dict[Hashable, Rows]:
         return {}
 
     @cached_property
     def keys(self) -> tuple[Hashable, ...]:
         """Last element -> the key of its chains: equal ones have equal block forms."""
-        chains = ChainKeys(self.blocks)
+        chains = self._chain_keys
         return tuple((chains.of(last), self.least_wanted[last + 1]) for last in range(self.count))
 
-    def _placed(self, form: BlockForm, last: int) -> BlockForm:
-        """A block form where an equal chain ends at another element."""
-        if form.block.last == last:
-            return form
-        block = self.blocks.placed(form.block, last)
-        ops = self.e.positions[block.first : last + 1]
-        made = replace(form.form, group=replace(form.form.group, ops=ops))
-        return form._replace(first=block.first, lags=block.lags, block=block, form=made)
+    @cached_property
+    def _chain_keys(self) -> ChainKeys:
+        return ChainKeys(self.blocks)
+
+    def _placed(self, row: Sequence[int], last: int) -> BlockForm:
+        """A block form at an element with these rows."""
+        it = FormRow(*row)
+        first, axis = last - it.back, Axis(it.kernel, it.stride, it.pad)
+        constants = self.e.constants(first, last)
+        block = self.blocks.block(first, last, it.step, axis, it.need, it.sums, it.work, it.section == 1)
+        form = Form(self.blocks.group(block, it.hand_off), it.window, it.late)
+        sums = it.sums + constants
+        return BlockForm(
+            first, it.step, it.need, it.window, sums, it.extra, it.least_extra, axis, block.lags, block, form
+        )
 
     @cached_property
     def nothing_saves(self) -> bool:
@@ -157,49 +215,52 @@ class Tables:
 
         Costs are asked for without the blocks' windows first: mostly that is enough to know it.
         """
+        distinct = self._distinct.values()
         if self.objective is Objective.COST and self.blocks.none_saves(
-            self.before, self.least_wanted, self._distinct
+            self.before, self.least_wanted, distinct
         ):
             return True
-        return all(form.least_extra >= 0 for last in self._distinct for form in self._made(last))
+        return all(self.rows_of(last)[:, LEAST_EXTRA].min(initial=0) >= 0 for last in distinct)
 
-    @property
-    def _distinct(self) -> tuple[int, ...]:
-        """An element for each key."""
+    @cached_property
+    def _distinct(self) -> dict[Hashable, int]:
+        """The first element of each key."""
         first: dict[Hashable, int] = {}
         for last, key in enumerate(self.keys):
             first.setdefault(key, last)
-        return tuple(first.values())
+        return first
 
-    def _block_forms(self, last: int) -> list[BlockForm]:
-        found: list[BlockForm] = []
+    def _found(self, last: int) -> Iterator[tuple[Block, Form]]:
+        """The blocks that end at an element, and the forms of each that are worth a look."""
         fewest: dict[int, int] = {}  # first element -> work
         for block in self.blocks.ending_at(last):
             if self.objective is Objective.COST:
-                found += [self._block_form(block, form) for form, _ in self.blocks.forms(block)]
+                yield from ((block, form) for form, _ in self.blocks.forms(block))
             elif block.work < fewest.get(
                 block.first, block.work + 1
             ):  # else more rows in one go save nothing
                 fewest[block.first] = block.work
-                found += [self._block_form(block, form) for form in self.blocks.lean(block)]
-        return found
+                yield from ((block, form) for form in self.blocks.lean(block))
 
-    def _block_form(self, block: Block, form: Form) -> BlockForm:
+    def _row(self, block: Block, form: Form) -> FormRow:
         extra = least = self.extra(block, form, self.e.heights[block.last])
         if self.least_wanted[block.last + 1] < self.e.heights[block.last]:
             least = min(least, self.extra(block, form, self.least_wanted[block.last + 1]))
-        return BlockForm(
-            block.first,
+        return FormRow(
+            block.last - block.first,
             block.step,
+            form.group.hand_off,
             block.need,
             form.window,
-            block.sums + self.e.constants(block.first, block.last),
+            block.sums,
+            block.work,
             extra,
             least,
-            block.axis,
-            block.lags,
-            block,
-            form,
+            form.late,
+            block.axis.kernel,
+            block.axis.stride,
+            block.axis.pad,
+            int(block.section is not None),
         )
 
     def extra(self, block: Block, form: Form, wanted: int) -> int:

@@ -106,7 +106,7 @@ def _region(
     plan: Plan, run: Run, first: int, at: ArenaUse, model: CostModel, moved: Sequence[int]
 ) -> tuple[RegionSummary, int]:
     """One region, and the most bytes live in it if constants took no memory."""
-    region, last = run.region, first + len(run.steps) - 1
+    region, last = run.region, first + run.count - 1
     buffers = at.buffers(region, first, last)
     fullest, live, alive = at.fullest(region, buffers, first, run.steps)
     bare = [h for h in buffers if h.use is not Use.WEIGHTS]
@@ -141,7 +141,7 @@ def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | N
     at = ArenaUse(plan, graph)
     best: Moment | None = None
     for run, first in zip(timeline.runs, timeline.starts, strict=False):
-        buffers = at.buffers(run.region, first, first + len(run.steps) - 1)
+        buffers = at.buffers(run.region, first, first + run.count - 1)
         counted = [h for h in buffers if weights or h.use is not Use.WEIGHTS]
         moment, _, _ = at.fullest(run.region, counted, first, run.steps)
         if best is None or moment.bytes > best.bytes:

@@ -227,6 +227,8 @@ class Scheduler:
             worker.rss = int(message.get("rss", worker.rss))
             if "ready" in message:
                 worker.ready = True
+            elif "rested" in message and worker.job is None:
+                worker.doing = "idle"
             elif "progress" in message:
                 self._progress(worker, message["progress"])
             elif "answer" in message or "error" in message:
@@ -247,7 +249,7 @@ class Scheduler:
 
     def _answered(self, worker: Worker, message: Mapping[str, Any]) -> None:
         job = self.jobs.get(worker.job or "")
-        worker.job, worker.since, worker.doing = None, time.monotonic(), "idle"
+        worker.job, worker.since, worker.doing = None, time.monotonic(), "preparing other limits"
         if job is not None:
             self._done(job, message)
         self._bound_memory()

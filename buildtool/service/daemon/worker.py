@@ -247,6 +247,8 @@ def main() -> int:
         while os.getppid() == parent:
             if busy and not select.select([0], [], [], 0)[0]:
                 busy = service.rest()
+                if not busy:
+                    speaker.say({"rested": True, "rss": resident_bytes()})
                 continue
             if not busy:
                 speaker.busy.clear()

@@ -12,12 +12,11 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from buildtool.emit.image import HEADER_BYTES, MAGIC, WeightImage
 from buildtool.errors import BuildtoolError, ToolError
-from buildtool.plan.codec import digest
 from buildtool.service.firmware.sizes import open_elf
 
 if TYPE_CHECKING:
+    from buildtool.emit.image import WeightImage
     from buildtool.plan.types import Plan
 
 MOST_IMAGE_BYTES = 1 << 30
@@ -55,6 +54,8 @@ def check_image(data: bytes, plan: Plan, weights: WeightImage, path: str) -> Lin
     ToolError, with what was expected and what was found, for an image that holds no such network, has
     other weights, or is not a test firmware, which reads inputs and writes outputs.
     """
+    from buildtool.plan.codec import digest
+
     try:
         found = _planned(data, digest(plan), weights.layout.hex())
         _check_weights(data, weights)
@@ -122,6 +123,9 @@ def _is_loaded(section: Any) -> bool:
 
 def _checksums(section: bytes, layout: bytes) -> list[int]:
     """The payload's CRC-32 of every weight image of this layout in the section."""
+    # numpy comes with it, which the report of an image's sizes need not wait for
+    from buildtool.emit.image import HEADER_BYTES, MAGIC
+
     found = []
     place = section.find(MAGIC)
     while place >= 0:

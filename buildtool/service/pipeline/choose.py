@@ -47,6 +47,7 @@ def choice(prepared: Prepared) -> Choice:
 
 
 def _chosen(prepared: Prepared) -> Choice:
+    prepared.session.tell(f"planning, strategy {prepared.options.strategy}")
     made: list[Choice] = []
     refused: list[PlanError] = []
     for index, graph in enumerate(prepared.graphs):
@@ -90,8 +91,6 @@ def _merit(plan: Plan, prepared: Prepared) -> tuple[float, ...]:
 
 def _of_one_order(prepared: Prepared) -> Plan:
     """The plan of one order of the operators, checked if the board has room for it."""
-    from buildtool.plan.check.check import check
-
     (graph,), options = prepared.graphs, prepared.options
     planner = _PLANNERS[options.strategy]
     if not loads_weights(prepared.target.board):
@@ -103,7 +102,7 @@ def _of_one_order(prepared: Prepared) -> Plan:
     if options.strategy != Strategy.BEST:
         _keep_limits(made, prepared)
     if made.arena_bytes <= prepared.available:
-        check(made, graph, prepared.target)
+        kept.checked(made, graph, prepared)
     return made
 
 

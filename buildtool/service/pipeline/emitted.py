@@ -24,6 +24,7 @@ def emitted(made: Planned, name: str) -> Sources:
     from buildtool.plan.codec import digest
     from buildtool.target.digest import emitting_digest
 
+    made.session.tell("packing weights and writing sources")
     image = _image(made)
     files: list[Sources] = []
 

@@ -66,11 +66,13 @@ def _of_one_order(graph: Graph, prepared: Prepared, below: float) -> Iterator[Po
     if options.strategy != Strategy.BEST:
         return
     found = searched(graph, prepared)
+    prepared.session.tell("searching for plans")
     indices: Iterable[int] = range(len(found.points))
     if not math.isinf(below):
         loads = least_loading_cost(graph, target)
         indices = found.cheaper(math.inf, Search(found.cost_cuts), lambda: below - loads)
     for index in indices:
+        prepared.session.tell(f"placing plan {index + 1} of {len(found.points)}")
         yield placed(found.plan(index), found.points[index].live_bytes)
     if options.max_cost is not None:
         # Plans of little memory that cost less than the points do: they repeat more work.

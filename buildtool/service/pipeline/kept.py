@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _SCHEMA = 1  # of what is in the payloads
 _MOST_REFUSALS = 256
+MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,15 @@ def parts(prepared: Prepared) -> dict[str, Any]:
     }
 
 
+def checked(plan: Plan, graph: Graph, prepared: Prepared) -> None:
+    """`Plan.check`, once a session for the same bytes, topology and target; PlanError where it fails."""
+    from buildtool.plan.check.check import check
+    from buildtool.plan.codec import digest
+
+    key = (digest(plan), topology_digest(graph), planning_digest(prepared.target))
+    prepared.session.remember("checked", key, lambda: check(plan, graph, prepared.target), MOST_CHECKED)
+
+
 def names_digest(graph: Graph) -> str:
     """Of all that a message may call a network's operators and tensors."""
     digest = hashlib.sha256()
@@ -114,7 +124,6 @@ def _packed_if_it_fits(prepared: Prepared) -> Callable[[Choice], bytes]:
 
 def _checked(data: bytes, prepared: Prepared) -> Choice:
     """The choice in `data`, its plan checked; an exception for anything else."""
-    from buildtool.plan.check.check import check
     from buildtool.plan.codec import from_bytes
 
     index, factor, plan_bytes = msgpack.unpackb(data)
@@ -123,7 +132,7 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
     if not isinstance(factor, float) or not factor >= 1.0 or not isinstance(plan_bytes, bytes):
         raise ValueError("not a choice")
     plan = from_bytes(plan_bytes)
-    check(plan, prepared.graphs[index], prepared.target)
+    checked(plan, prepared.graphs[index], prepared)
     if prepared.ram is not None and plan.arena_bytes > prepared.ram:
         raise ValueError("a plan over the limit")
     return Choice(index, plan, factor)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgpack
 
 from buildtool.errors import UsageError, suggest
 from buildtool.graph.types import Graph
@@ -10,8 +13,11 @@ from buildtool.modes import Objective, Order, Strategy
 from buildtool.service.pipeline.models import Model, Named, load_model, read_graph
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.slow_weights import loads_weights
-from buildtool.session import Session
+from buildtool.session import Level, Session
 from buildtool.target.types import Target
+
+if TYPE_CHECKING:
+    from buildtool.graph import order as graph_order
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class Prepared:
 
 def load_network(spec: Named, session: Session) -> Network:
     """Reads a model and rewrites its graph."""
+    session.tell("reading the network")
     model = load_model(spec, session)
     source, graph = read_graph(model, session)
     return Network(model, source, graph)
@@ -67,12 +74,31 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
     graphs: tuple[Graph, ...] = (network.graph,)
     status: str | None = None
     if options.order == Order.BEST:
-        from buildtool.graph.order import reorder
+        from buildtool.graph.order import with_order
 
-        other = reorder(network.graph)
+        other = with_order(network.graph, _best_order(network.graph, session))
         status = other.order.status
         graphs = graphs if other.graph is network.graph else (network.graph, other.graph)
     return Prepared(network.model.path, graphs, target, options, session=session, order_status=status)
+
+
+def _best_order(graph: Graph, session: Session) -> graph_order.Order:
+    """The order with the least peak of live bytes; it depends on the topology alone."""
+    from buildtool.graph.digest import topology_digest
+    from buildtool.graph.flow import flow_of
+    from buildtool.graph.order import BUDGET, Order, is_order, least_peak_order
+
+    def unpacked(data: bytes) -> Order:
+        order, status, *numbers = msgpack.unpackb(data)
+        found = Order(tuple(order), status, *numbers)
+        if status not in ("optimal", "feasible") or not is_order(graph, found):
+            raise ValueError("not an order of these operators")
+        return found
+
+    level = Level("orders", lambda found: bytes(msgpack.packb(list(vars(found).values()))), unpacked)
+    parts = {"topology": topology_digest(graph), "budget": BUDGET}
+    session.tell("looking for the best order of operators")
+    return session.keep(level, parts, lambda: least_peak_order(flow_of(graph)))
 
 
 def refuse_idle(target: Target, options: PlanOptions) -> None:

@@ -243,5 +243,6 @@ def test_plans_are_the_same_bytes_without_anything_in_c(monkeypatch, make, image
 
     in_c = plans()
     monkeypatch.setattr("buildtool.plan.place.solver.library", lambda path: None)
+    monkeypatch.setattr("buildtool.plan.place.solver.instance_library", lambda: None)
     monkeypatch.setattr("buildtool.plan.place.greedy.library", lambda path: None)
     assert plans() == in_c

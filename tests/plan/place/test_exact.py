@@ -3,20 +3,23 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import islice
+from pathlib import Path
 
+import numpy as np
 import pytest
 from exactlib import compiled, lowest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import ROOT
 
-from buildtool.errors import PlanError
-from buildtool.plan.place import arena, greedy, solver
+from buildtool.errors import PlanError, UnsupportedError
+from buildtool.plan.place import arena, greedy, instance, solver
 from buildtool.plan.place.arena import Item, Permission, Problem, Solution
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import MOST_ITEMS, compile_problem
+from buildtool.plan.place.instance import library as instance_library
 from buildtool.plan.place.native import NativeSearch, library
 from buildtool.plan.place.orders import runs
 from buildtool.plan.place.search import PythonSearch
@@ -94,15 +97,63 @@ def test_minimises_to_the_least_height(problem: Problem) -> None:
 @deterministic
 @given(ANY, st.integers(0, 6))
 def test_the_twins_visit_the_same_nodes_run_after_run(problem: Problem, slack: int) -> None:
-    instance = compile_problem(problem)
-    capacity = (bound(problem).bytes + slack) // instance.unit
+    made = compile_problem(problem)
+    capacity = (bound(problem).bytes + slack) // made.unit
     lib = library(compiled())
     assert lib is not None
-    twins = (PythonSearch(instance, capacity, 10), NativeSearch(lib, instance, capacity, 10))
-    for number, run in enumerate(islice(runs(problem, instance), 9)):
+    twins = (PythonSearch(made, capacity, 10), NativeSearch(lib, made, capacity, 10))
+    for number, run in enumerate(islice(runs(problem, made), 9)):
         for crowded in (False, True):
             one, other = (twin.run(run.order, 2 + 3 * number, crowded) for twin in twins)
             assert one == other
+
+
+@st.composite
+def wide(draw: st.DrawFn) -> Problem:
+    """Up to fourteen items with all that an item can have, some never live, some without size."""
+    items, granule = [], draw(st.sampled_from((1, 4, 16)))
+    for _ in range(draw(st.integers(1, 14))):
+        lower = draw(st.integers(-3, 10))
+        alignment = draw(st.sampled_from((1, 1, 2, 3, 8))) * granule
+        offset = draw(st.none() | st.integers(0, 9))
+        items.append(
+            Item(
+                lower,
+                lower + draw(st.integers(0, 6)),
+                draw(st.integers(0, 5)) * granule + draw(st.sampled_from((0, 0, 0, 1))),
+                alignment,
+                None if offset is None else offset * 24 * granule,
+            )
+        )
+    places = st.integers(0, len(items) - 1)
+    pairs = draw(st.lists(st.tuples(places, places, st.integers(-2, 40)), max_size=6))
+    found = {(a, b): Permission(a, b, distance) for a, b, distance in pairs if a != b}
+    return Problem(tuple(items), tuple(found.values()))
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(wide() | ANY)
+def test_the_twins_make_the_same_arrays_of_a_problem(problem: Problem) -> None:
+    lib = instance_library(compiled(Path(instance.__file__).with_suffix(".c")))
+    assert lib is not None
+    one, other = compile_problem(problem), compile_problem(problem, lib)
+    for name in (field.name for field in fields(one) if field.name != "order"):
+        mine, its = getattr(one, name), getattr(other, name)
+        assert np.array_equal(mine, its)
+        assert type(mine) is type(its)
+    if one.items:
+        assert other.order == next(runs(problem, one)).order
+        assert not one.order
+
+
+def test_numbers_that_are_too_large_for_the_arrays_are_refused_by_both_twins() -> None:
+    lib = instance_library(compiled(Path(instance.__file__).with_suffix(".c")))
+    for twin in (None, lib):
+        for size in (1 << 29, 1 << 40, 1 << 80):
+            with pytest.raises(UnsupportedError, match="add up to"):
+                compile_problem(Problem((Item(0, 1, size), Item(0, 1, 1))), twin)
+        late = Problem((Item(0, 1 << 70, 2), Item(1, 3, 3)))
+        assert compile_problem(late, twin).first.tolist() == [0, 0]
 
 
 def tight(count: int, seed: int, *, height: int = 1000) -> Problem:

@@ -1,0 +1,171 @@
+"""The answer to `describe` of an earlier build, where all that it depends on is as it was.
+
+A build asks this in order to know its targets, also where there is nothing to do, and to answer means to
+start a service and to run compilers. So the client keeps the answer, with what it was made from:
+
+    in the entry's name    buildtool's code, the request, Python, the variables that choose a compiler
+    in the entry           the folders of PATH, the compiler and the archiver behind their links, the
+                           board's files, and the code and data of others: plugins, kernels, libraries
+
+Whatever of this cannot be read, or changed shortly before the question was asked, keeps nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgpack
+
+from buildtool import kept
+from buildtool.client.files import Located
+from buildtool.identity import below
+from buildtool.seen import GRAIN_NS, Seen
+
+_KIND = "described"
+_FORMAT = 1
+_OURS = ("kernels", "targets")  # roots that the code's digest stands for
+_LIBRARY = "library"  # the root of a library of the user's: C, and nothing that runs here
+_CODE, _C = (".py", ".toml"), (".c", ".h")
+_PACKAGES = ("site-packages", "dist-packages")
+
+Request = Mapping[str, Any]
+
+
+def described(
+    request: Request, folder: str, code: str, seen: Seen, ask: Callable[[Request], dict[str, Any]]
+) -> dict[str, Any]:
+    """The answer to the `describe` request; `ask` is a client's method, called where nothing is known.
+
+    `folder` is what relative paths are relative to; `code` is buildtool's digest as it is now, and
+    `seen` knows those of files.
+    """
+    began = time.time_ns()
+    name = _name(request, folder, code)
+    known = _read(name)
+    if known is not None:
+        answer, facts = known
+        try:
+            if facts == _packed(_Facts(answer, seen).values):
+                return answer
+        except (OSError, KeyError, TypeError, ValueError):
+            pass  # something is gone: whether it is missed, the service knows
+    answer = ask(request)
+    if answer.get("digest") == code:
+        try:
+            found = _Facts(answer, seen)
+        except OSError:
+            return answer
+        if found.newest_ns + GRAIN_NS <= began:
+            kept.write(_KIND, name, _packed([_FORMAT, answer, _packed(found.values)]))
+    return answer
+
+
+class _Facts:
+    """What an answer was made from, as it is now; raises OSError where something is missing.
+
+    `newest_ns`: when the last of it changed, in nanoseconds since 1970.
+    """
+
+    def __init__(self, answer: Mapping[str, Any], seen: Seen) -> None:
+        self.newest_ns = 0
+        self._seen = seen
+        roots = {name: root for name, root in answer["roots"].items() if name not in _OURS}
+        foreign = [name for name in roots if name != _LIBRARY]
+        self.values: list[Any] = [
+            [self._folder(folder) for folder in _searched()],
+            [self._program(answer["tools"][name]) for name in ("cc", "ar")],
+            [self._file(path) for path in _files(answer)],
+            [[name, self._tree(root, _C if name == _LIBRARY else _CODE)] for name, root in roots.items()],
+            # code of others may look at any variable
+            sorted(os.environ.items()) if foreign else [],
+        ]
+
+    def _folder(self, path: str) -> list[Any]:
+        """When names in a folder came or went; of one that is not there, that it is not."""
+        try:
+            there = Path(path).stat()
+        except OSError:
+            return [path]
+        self.newest_ns = max(self.newest_ns, there.st_mtime_ns)
+        return [path, there.st_mtime_ns, there.st_ino]
+
+    def _program(self, path: str) -> list[Any]:
+        """A program behind its links, and the folder where it looks for others."""
+        real = os.path.realpath(shutil.which(path) or path)
+        there = Path(real).stat()
+        self.newest_ns = max(self.newest_ns, there.st_mtime_ns, there.st_ctime_ns)
+        beside = self._folder(str(Path(real).parent))
+        return [path, real, there.st_size, there.st_mtime_ns, there.st_ino, beside]
+
+    def _file(self, path: str) -> list[Any]:
+        there = Path(path).stat()
+        self.newest_ns = max(self.newest_ns, there.st_mtime_ns, there.st_ctime_ns)
+        return [path, self._seen.digest(path)]
+
+    def _tree(self, folder: str, suffixes: tuple[str, ...]) -> str:
+        """The digest of the names and the contents of the files below a folder."""
+        digest = hashlib.sha256()
+        for name in below(folder, suffixes):
+            _, content = self._file(f"{folder}/{name}")
+            digest.update(f"{name}\0{content}\0".encode(errors="surrogateescape"))
+        return digest.hexdigest()
+
+
+def _searched() -> Iterator[str]:
+    """The folders in which programs and plugins are looked for."""
+    yield from os.environ.get("PATH", os.defpath).split(os.pathsep)
+    for folder in (*sys.path, *os.environ.get("PYTHONPATH", "").split(os.pathsep)):
+        if Path(folder).name in _PACKAGES:
+            yield folder
+
+
+def _files(answer: Mapping[str, Any]) -> list[str]:
+    """The files that the answer says it depends on, but for buildtool's own."""
+    places = [place for place in answer["depends"] if place["root"] not in _OURS]
+    return [str(Path(answer["roots"].get(place["root"], ""), place["path"])) for place in places]
+
+
+def _name(request: Request, folder: str, code: str) -> str:
+    """The entry's name: of a question about the same by the same means. The model is not read."""
+    asked = {name: value for name, value in request.items() if name != "model"}
+    model = request.get("model", "")
+    path = Path(folder, model)
+    variables = {name: value for name, value in os.environ.items() if name.startswith("BUILDTOOL_")}
+    parts = [
+        *(
+            _FORMAT,
+            code,
+            Located(asked, folder).request,
+            model,
+            os.path.normpath(path),
+            bool(model) and path.is_file(),
+        ),
+        *(sys.executable, sys.version, sorted(variables.items())),
+        *(os.environ.get("PATH", ""), os.environ.get("PYTHONPATH", "")),
+    ]
+    return hashlib.sha256(_packed(parts)).hexdigest()[:40]
+
+
+def _read(name: str) -> tuple[dict[str, Any], bytes] | None:
+    data = kept.read(_KIND, name)
+    if data is None:
+        return None
+    try:
+        form, answer, facts = msgpack.unpackb(data, unicode_errors="surrogateescape")
+    except Exception:  # whatever msgpack raises about bytes that somebody else wrote
+        return None
+    if form != _FORMAT or not isinstance(answer, dict) or not isinstance(facts, bytes):
+        return None
+    return answer, facts
+
+
+def _packed(value: Any) -> bytes:
+    packed: bytes = msgpack.packb(value, use_bin_type=True, unicode_errors="surrogateescape")
+    return packed

@@ -1,0 +1,121 @@
+"""Puts a weight image into a linked program that has room reserved for it: nothing is linked for that.
+
+The program is an ELF file in which a symbol names the room (`NAME_weights`, with its size). All that
+changes are the bytes there: addresses, code and everything else stay as they were linked.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from buildtool.errors import ToolError
+
+_SYMBOLS, _NO_BITS = 2, 8  # types of a section
+_MOST_SYMBOLS = 1 << 22
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How a kind of ELF file is read: structs, and which of their fields are which.
+
+    `head`: section headers' offset, size and number; `section`: type, address, offset, size, link;
+    `symbol`: name, section, value, size.
+    """
+
+    head: struct.Struct
+    section: struct.Struct
+    symbol: struct.Struct
+    section_fields: tuple[int, ...]
+    symbol_fields: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Section:
+    kind: int
+    address: int
+    offset: int
+    size: int
+    link: int
+
+
+def _form(program: bytes) -> _Form:
+    if program[:4] != b"\x7fELF" or len(program) < 64 or program[4] not in (1, 2) or program[5] not in (1, 2):
+        raise ToolError("not an ELF image")
+    order = "<" if program[5] == 1 else ">"
+    if program[4] == 1:
+        return _Form(
+            struct.Struct(f"{order}32xI10xHH"),
+            struct.Struct(f"{order}10I"),
+            struct.Struct(f"{order}IIIBBH"),
+            (1, 3, 4, 5, 6),
+            (0, 5, 1, 2),
+        )
+    return _Form(
+        struct.Struct(f"{order}40xQ10xHH"),
+        struct.Struct(f"{order}IIQQQQIIQQ"),
+        struct.Struct(f"{order}IBBHQQ"),
+        (1, 3, 4, 5, 6),
+        (0, 3, 4, 5),
+    )
+
+
+def place(program: bytes, symbol: str, data: bytes) -> bytes:
+    """The program with `data` where `symbol` is.
+
+    ToolError where this is no ELF image, or has no such symbol, or room of another size.
+    """
+    try:
+        start, size = _room(program, symbol)
+    except (struct.error, IndexError, OverflowError):
+        raise ToolError("not an ELF image: it is damaged or cut short", hint="link it again") from None
+    if size != len(data):
+        raise ToolError(
+            f"the image has {size:,} bytes reserved at '{symbol}', and the weights have {len(data):,}",
+            hint="emit, compile and link the files of a network together",
+        )
+    return program[:start] + data + program[start + size :]
+
+
+def _room(program: bytes, symbol: str) -> tuple[int, int]:
+    """Where in the file the bytes of `symbol` are, and how many."""
+    form = _form(program)
+    sections = _sections(program, form)
+    for table in sections:
+        if table.kind != _SYMBOLS:
+            continue
+        for name, section, value, size in _symbols(program, form, table):
+            there = sections[table.link].offset + name
+            if program[there : there + len(symbol) + 1] == symbol.encode() + b"\0" and 0 < section < 0xFF00:
+                holder = sections[section]
+                start = value - holder.address
+                if holder.kind == _NO_BITS or not 0 <= start <= start + size <= holder.size:
+                    raise ToolError(f"the image has no bytes for '{symbol}'")
+                if holder.offset + start + size > len(program):
+                    raise ToolError("not an ELF image: it is cut short", hint="link it again")
+                return holder.offset + start, size
+    raise ToolError(
+        f"the image has no symbol '{symbol}'",
+        hint="link the network's code, and do not strip the image before its weights are in",
+    )
+
+
+def _sections(program: bytes, form: _Form) -> list[_Section]:
+    offset, size, count = form.head.unpack_from(program)
+    if size != form.section.size:
+        raise ToolError("not an ELF image: its section headers have an unknown size")
+    found = []
+    for index in range(count):
+        fields = form.section.unpack_from(program, offset + index * size)
+        found.append(_Section(*(fields[number] for number in form.section_fields)))
+    return found
+
+
+def _symbols(program: bytes, form: _Form, table: _Section) -> Iterator[tuple[int, int, int, int]]:
+    """Name (offset in the strings), section, value and size of every symbol."""
+    count = min(table.size // form.symbol.size, _MOST_SYMBOLS)
+    for index in range(count):
+        fields = form.symbol.unpack_from(program, table.offset + index * form.symbol.size)
+        name, section, value, size = (fields[number] for number in form.symbol_fields)
+        yield name, section, value, size

@@ -1,0 +1,108 @@
+"""What chains need besides their rings: windows between operators, and scratch.
+
+Chains that end alike share all but what lies before their first element. So they are looked at together,
+from the last element back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from buildtool.modes import InPlace
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.search.chain import Elements
+from buildtool.target.types import Contract
+
+
+class ChainWindows:
+    """The workspaces of chains; `lowest`: last element -> the first one of the longest chain that ends there.
+
+    Pixels are those that go from operator to operator, 0 for whole rows (strips).
+    """
+
+    def __init__(self, e: Elements, lowest: Sequence[int]) -> None:
+        self._e, self._lowest = e, lowest
+        self._sizes: dict[tuple[int, int, int], list[int]] = {}
+        self._scratch: dict[tuple[int, int], list[int]] = {}
+        self._late: dict[tuple[int, int], int] = {}
+
+    def of(self, last: int, step: int, pixels: int) -> list[int]:
+        """By how many elements before the last one a chain begins: aligned bytes of its workspace.
+
+        As `workspace` lays it out: with hand-offs of pixels all windows are kept; of strips each operator
+        needs the windows before and after it, which are one where it may write over what it reads.
+        """
+        key = (last, step, pixels)
+        if key not in self._sizes:
+            made = self._of_pixels if pixels else self._of_strips
+            self._sizes[key] = made(self._shapes(last, step, pixels), self._scratch_of(last, pixels), last)
+        return self._sizes[key]
+
+    def late(self, first: int, last: int, pixels: int) -> int:
+        """A bit for each element of a chain, of the last one the lowest: whether it still runs when the last
+        one has made a row's first pixels. One whose columns are all made by then does not.
+        """
+        key = (last, pixels)
+        if key not in self._late:
+            width = self._e.widths[last]
+            end, begun, late = width, min(width, pixels or width), 1  # columns made at the end, at the first
+            for e in range(last, self._lowest[last], -1):
+                axis, most = self._e.axes_of[e][1], self._e.widths[e - 1]
+                end, begun = min(most, axis.high(end)), min(most, axis.high(begun))
+                late |= (begun < end) << (last - e + 1)
+            self._late[key] = late
+        return self._late[key] & ((1 << (last - first + 1)) - 1)
+
+    def _of_pixels(self, shapes: list[tuple[int, int, int]], scratch: list[int], last: int) -> list[int]:
+        found, kept, most = [scratch[0]], 0, scratch[0]
+        for (_, _, size), own in zip(shapes, scratch[1:], strict=True):
+            kept, most = kept + round_up(size, self._e.alignment), max(most, own)
+            found.append(kept + most)
+        return found
+
+    def _of_strips(self, shapes: list[tuple[int, int, int]], scratch: list[int], last: int) -> list[int]:
+        found, most = [scratch[0]], 0
+        for before, shape in enumerate(shapes):  # elements before the last one: `before` reads this window
+            held = round_up(shape[2], self._e.alignment)
+            inner = held + scratch[before]
+            if before and not (shape == shapes[before - 1] and self._rewrites(last - before)):
+                inner += round_up(shapes[before - 1][2], self._e.alignment)
+            most = max(most, inner)
+            found.append(max(most, held + scratch[before + 1]))
+        return found
+
+    def _rewrites(self, element: int) -> bool:
+        """Whether an element may write over the window that it reads, if both are alike."""
+        e, kernel = self._e, self._e.kernels[self._e.positions[element]]
+        once = e.op(element).inputs.count(e.makes[element - 1]) == 1
+        allowed = e.in_place != InPlace.NONE and kernel is not None and kernel.overlap is Contract.PIXEL
+        return allowed and once
+
+    def _shapes(self, last: int, step: int, pixels: int) -> list[tuple[int, int, int]]:
+        """The windows between the elements, last to first: rows, columns, bytes."""
+        found: list[tuple[int, int, int]] = []
+        extent = step
+        for e in range(last, self._lowest[last], -1):
+            vertical, horizontal = self._e.axes_of[e]
+            _, height, width, channels = self._e.graph.tensors[self._e.makes[e - 1]].nhwc
+            extent, pixels = vertical.extent(extent), pixels * horizontal.stride
+            kept = pixels + horizontal.kernel - horizontal.stride if pixels else width
+            rows, columns = min(height, extent), min(width, kept)
+            found.append((rows, columns, rows * columns * channels))
+        return found
+
+    def _scratch_of(self, last: int, pixels: int) -> list[int]:
+        """Aligned bytes of scratch of the elements, last to first, for the most columns that a call makes.
+
+        Columns that the next element steps over are not made.
+        """
+        key = (last, pixels)
+        if key not in self._scratch:
+            made, each = self._e.widths[last], pixels or self._e.widths[last]
+            found = [self._e.scratch_for(last, min(made, each))]
+            for e in range(last, self._lowest[last], -1):
+                axis, whole = self._e.axes_of[e][1], self._e.widths[e - 1]
+                made, each = max(0, min(whole, axis.high(made))), each * axis.stride
+                found.append(self._e.scratch_for(e - 1, min(made, each) if pixels else made))
+            self._scratch[key] = found
+        return self._scratch[key]

@@ -1,0 +1,177 @@
+"""The answer to `describe` of an earlier build: used while all that it was made from is as it was."""
+
+import copy
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+
+from buildtool import kept
+from buildtool.client import Seen, code_digest, described
+from buildtool.seen import GRAIN_NS
+from buildtool.service import handle
+
+REAL_TIME = time.time_ns
+PATH = os.environ["PATH"]
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A cache and a PATH of the test's own, and a clock by which all files are at rest."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    real = tmp_path / "real"
+    real.mkdir()
+    for name in ("cc", "ar"):
+        (real / name).write_text(f"#!/bin/sh\n# {name}\n")
+        (real / name).chmod(0o755)
+        (tools / name).symlink_to(real / name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setattr("time.time_ns", lambda: REAL_TIME() + 10 * GRAIN_NS)
+    yield
+
+
+class Service:
+    """Answers for a made-up board, and counts how often it was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.asked = 0
+        self.answer: dict[str, Any] = {
+            "board": "mine",
+            "roots": {"kernels": "/ours", "targets": "/ours"},
+            "tools": {"cc": str(folder / "bin/cc"), "ar": str(folder / "bin/ar")},
+            "depends": [
+                {"root": "", "path": str(folder / "mine.toml")},
+                {"root": "targets", "path": "boards/base.toml"},  # the code's digest stands for it
+            ],
+            "script": {"data": b"\x00\xff"},
+            "digest": "code",
+        }
+
+    def __call__(self, request: object) -> dict[str, Any]:
+        self.asked += 1
+        return copy.deepcopy(self.answer)
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    (tmp_path / "mine.toml").write_text('extends = "base"\n')
+    return Service(tmp_path)
+
+
+def ask(service: Service, folder: Path, code: str = "code", **more: str) -> dict[str, Any]:
+    request = {"kind": "describe", "board": "mine.toml", "model": "net.tflite", **more}
+    return described(request, str(folder), code, Seen("test"), service)
+
+
+def test_the_same_question_is_answered_without_the_service(service: Service, tmp_path: Path) -> None:
+    assert ask(service, tmp_path) == ask(service, tmp_path) == service.answer
+    assert service.asked == 1
+
+
+def another_file_of_the_library(folder: Path) -> None:
+    (folder / "library/new.c").write_text("")
+
+
+CHANGES = {
+    "board": lambda f: (f / "mine.toml").write_text('extends = "bass"\n'),
+    "compiler behind its link": lambda f: (f / "real/cc").write_text("#!/bin/sh\n# CC\n"),
+    "link": lambda f: ((f / "bin/cc").unlink(), (f / "bin/cc").symlink_to(f / "real/ar")),
+    "program that was not there": lambda f: (f / "bin/clang-30").write_text(""),
+    "archiver": lambda f: (f / "real/ar").unlink(),
+    "library": lambda f: (f / "library/one.c").write_text("int i;"),
+    "file of the library": another_file_of_the_library,
+    "plugin": lambda f: (f / "plugin/code.py").write_text("A = 2\n"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_whatever_it_was_made_from_is_asked_anew(change: str, service: Service, tmp_path: Path) -> None:
+    for name, file in (("library", "one.c"), ("plugin", "code.py")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("")
+        service.answer["roots"][name] = str(tmp_path / name)
+    ask(service, tmp_path)
+    ask(service, tmp_path)
+    assert service.asked == 1
+    CHANGES[change](tmp_path)
+    service.answer["board"] = "another"
+    assert ask(service, tmp_path)["board"] == "another"
+    assert service.asked == 2
+
+
+def test_questions_that_differ_do_not_share_an_answer(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(service, tmp_path)
+    ask(service, tmp_path, toolchain="gcc")
+    ask(service, tmp_path, name="wake")
+    assert service.asked == 3
+    service.answer["digest"] = "other code"
+    ask(service, tmp_path, code="other code")
+    assert service.asked == 4
+    (tmp_path / "net.tflite").write_bytes(b"it is there now: the model is not a name of the zoo")
+    service.answer["digest"] = "code"
+    ask(service, tmp_path)
+    assert service.asked == 5
+    (tmp_path / "net.tflite").write_bytes(b"what it holds has no effect")
+    ask(service, tmp_path)
+    assert service.asked == 5
+    monkeypatch.setenv("BUILDTOOL_CLANG", "mine")
+    ask(service, tmp_path)
+    assert service.asked == 6
+
+
+def test_what_changed_just_now_is_not_kept(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may change once more, in the same moment as the file system counts them."""
+    monkeypatch.setattr("time.time_ns", REAL_TIME)
+    (tmp_path / "mine.toml").write_text("new")
+    ask(service, tmp_path)
+    ask(service, tmp_path)
+    assert service.asked == 2
+
+
+def test_an_answer_of_other_code_is_not_kept(service: Service, tmp_path: Path) -> None:
+    """The sources changed between the question and its answer."""
+    ask(service, tmp_path, code="older")
+    ask(service, tmp_path, code="older")
+    assert service.asked == 2
+
+
+def test_a_bad_entry_is_a_missing_one(service: Service, tmp_path: Path) -> None:
+    ask(service, tmp_path)
+    (entry,) = (tmp_path / "cache/buildtool/described").iterdir()
+    whole = entry.read_bytes()
+    bad = [whole[:-1], b"", whole[:60] + b"x" + whole[61:]]
+    for number, data in enumerate(bad):
+        entry.write_bytes(data)
+        assert ask(service, tmp_path) == service.answer
+        assert service.asked == 2 + number
+        assert entry.read_bytes() == whole
+    for content in (b"\xc1", b"\x93\x01\x80\xc4\x00", b"\x93\x01\x01\x01", b"\x90" * 900):
+        kept.write("described", entry.name, content)  # whole, and nothing of ours
+        assert ask(service, tmp_path) == service.answer
+    assert service.asked == 8
+
+
+def test_the_services_own_answer_comes_back_byte_for_byte(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", PATH)
+    asked = []
+
+    def service(request: Any) -> dict[str, Any]:
+        asked.append(request)
+        return handle({**request})
+
+    request = {"kind": "describe", "board": "host"}
+    answers = [described(request, str(tmp_path), code_digest(), Seen("test"), service) for _ in "12"]
+    assert msgpack.packb(answers[0]) == msgpack.packb(answers[1])
+    assert asked == [request]

@@ -1,0 +1,90 @@
+"""Weights are put where a symbol of a linked program says, and nothing else of the program changes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import random
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from needs import needs_tool
+
+from buildtool.client import place
+from buildtool.errors import ToolError
+
+# 32 and 64 bits, both orders of bytes.
+MACHINES = ["arm-none-eabi", "armeb-none-eabi", "x86_64-linux-gnu", "powerpc64-linux-gnu"]
+SOURCE = """
+    .section .other, "a", %progbits
+    .byte 1, 2, 3
+    .section .nn_weights, "a", %progbits
+    .byte 7, 7, 7, 7
+    .global net_weights
+    .type net_weights, %object
+    .size net_weights, 16
+net_weights:
+    .space 16
+    .byte 9, 9, 9, 9
+    .bss
+    .global net_room
+    .size net_room, 16
+net_room:
+    .space 16
+"""
+
+
+@functools.cache
+def program(machine: str) -> bytes:
+    """An ELF file for the machine."""
+    with tempfile.TemporaryDirectory() as name:
+        source, made = Path(name, "room.s"), Path(name, "room.o")
+        source.write_text(SOURCE.replace("%", "@") if "arm" not in machine else SOURCE)
+        command = [needs_tool("clang"), f"--target={machine}", "-c", str(source), "-o", str(made)]
+        subprocess.run(command, check=True)
+        return made.read_bytes()
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_symbols_bytes_are_the_weights_and_no_others_change(machine: str) -> None:
+    before, weights = program(machine), bytes(range(100, 116))
+    after = place(before, "net_weights", weights)
+    section = ELFFile(io.BytesIO(after)).get_section_by_name(".nn_weights").data()
+    assert section == bytes([7] * 4) + weights + bytes([9] * 4)
+    at = after.index(weights)
+    assert after[:at] == before[:at]
+    assert after[at + 16 :] == before[at + 16 :]
+    assert place(after, "net_weights", bytes(16)) == before
+
+
+@pytest.mark.parametrize(
+    ("symbol", "size", "said"),
+    [
+        ("net_weights", 15, "has 16 bytes reserved at 'net_weights', and the weights have 15"),
+        ("net_weights", 0, "16 bytes reserved"),
+        ("net_weight", 16, "no symbol 'net_weight'"),
+        ("net_weights_", 16, "no symbol"),
+        ("net_room", 16, "no bytes for 'net_room'"),
+    ],
+)
+def test_what_does_not_fit_is_refused(symbol: str, size: int, said: str) -> None:
+    with pytest.raises(ToolError, match=said):
+        place(program(MACHINES[0]), symbol, bytes(size))
+
+
+@pytest.mark.parametrize("machine", MACHINES[1:3])
+def test_damaged_images_are_refused_or_keep_their_length(machine: str) -> None:
+    rng, whole = random.Random(machine), program(machine)
+    for cut in range(0, len(whole), 7):
+        with pytest.raises(ToolError):
+            place(whole[:cut], "net_weights", bytes(16))
+    for _ in range(3000):
+        damaged = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        with contextlib.suppress(ToolError):
+            assert len(place(bytes(damaged), "net_weights", bytes(16))) == len(whole)

@@ -1,0 +1,170 @@
+"""Digests of files that were read before: read again wherever the file may have changed."""
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from buildtool import kept
+from buildtool.seen import GRAIN_NS, Seen, sha256
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache/buildtool"
+
+
+class Clock:
+    """The time as `Seen` asks for it: `ahead` of the files' own, so that they are at rest."""
+
+    def __init__(self) -> None:
+        self.ahead = 10 * GRAIN_NS
+
+    def __call__(self) -> int:
+        return time.clock_gettime_ns(time.CLOCK_REALTIME) + self.ahead
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr("buildtool.seen.time.time_ns", made)
+    return made
+
+
+class Reads:
+    """Which files were read."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    def __call__(self, path: str) -> str:
+        self.paths.append(path)
+        return sha256(path)
+
+
+def asked(path: Path, reads: Reads) -> str:
+    """The digest as a process of its own would get it."""
+    seen = Seen("here")
+    digest = seen.digest(str(path), reads)
+    seen.save()
+    return digest
+
+
+def test_a_file_at_rest_is_read_once_and_a_changed_one_again(tmp_path: Path, clock: Clock) -> None:
+    path, reads = tmp_path / "file", Reads()
+    path.write_bytes(b"one")
+    assert asked(path, reads) == asked(path, reads) == hashlib.sha256(b"one").hexdigest()
+    assert len(reads.paths) == 1
+    path.write_bytes(b"two")  # as long as before
+    assert asked(path, reads) == hashlib.sha256(b"two").hexdigest()
+    Seen("elsewhere").digest(str(path), reads)  # another scope knows nothing of it
+    assert len(reads.paths) == 3
+
+
+def test_the_same_times_and_size_do_not_hide_another_content(tmp_path: Path, clock: Clock) -> None:
+    """Archives and tools that copy put old times on files; the time of the inode is the system's own."""
+    path, reads = tmp_path / "file", Reads()
+    for content in (b"one", b"two"):
+        path.write_bytes(content)
+        os.utime(path, (1.5e9, 1.5e9))
+        assert asked(path, reads) == hashlib.sha256(content).hexdigest()
+    other = tmp_path / "other"
+    other.write_bytes(b"six")
+    os.utime(other, (1.5e9, 1.5e9))
+    other.replace(path)
+    assert asked(path, reads) == hashlib.sha256(b"six").hexdigest()
+
+
+def test_what_was_written_within_the_clocks_grain_is_never_believed(tmp_path: Path, clock: Clock) -> None:
+    path, reads = tmp_path / "file", Reads()
+    path.write_bytes(b"one")
+    for ahead in (0, GRAIN_NS // 2, -GRAIN_NS, -(10**15)):  # also where the clock was set back
+        clock.ahead = ahead
+        asked(path, reads)
+    assert len(reads.paths) == 4
+    clock.ahead = 2 * GRAIN_NS
+    asked(path, reads)
+    asked(path, reads)
+    assert len(reads.paths) == 5
+
+
+def test_a_file_that_changes_while_it_is_read_is_not_remembered(tmp_path: Path, clock: Clock) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"one")
+
+    def slow(name: str) -> str:
+        digest = sha256(name)
+        path.write_bytes(b"three")
+        return digest
+
+    seen = Seen("here")
+    seen.digest(str(path), slow)
+    assert seen.digest(str(path)) == hashlib.sha256(b"three").hexdigest()
+
+
+def test_digests_of_two_kinds_are_kept_apart(tmp_path: Path, clock: Clock) -> None:
+    path, seen = tmp_path / "file", Seen("here")
+    path.write_bytes(b"one")
+    assert seen.digest(str(path), lambda _: "md5 of it", "md5") == "md5 of it"
+    assert seen.digest(str(path)) == hashlib.sha256(b"one").hexdigest()
+
+
+def test_what_cannot_be_read_is_an_error_and_what_cannot_be_kept_is_none(
+    tmp_path: Path, clock: Clock, cache: Path
+) -> None:
+    with pytest.raises(OSError):
+        Seen("here").digest(str(tmp_path / "none"))
+    path, reads = tmp_path / "file", Reads()
+    path.write_bytes(b"one")
+    cache.parent.mkdir()
+    cache.write_bytes(b"a file where the folder belongs")
+    assert asked(path, reads) == asked(path, reads) == hashlib.sha256(b"one").hexdigest()
+    assert len(reads.paths) == 2
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_damaged_record_is_no_record(
+    tmp_path: Path, clock: Clock, cache: Path, data: st.DataObject
+) -> None:
+    path, reads = tmp_path / "file", Reads()
+    path.write_bytes(b"one")
+    asked(path, reads)
+    (record,) = (cache / "seen").iterdir()
+    whole = record.read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    flipped = bytes([whole[at] ^ data.draw(st.integers(1, 255))])
+    record.write_bytes(data.draw(st.sampled_from([whole[:at], whole[:at] + flipped + whole[at + 1 :]])))
+    before = len(reads.paths)
+    assert asked(path, reads) == hashlib.sha256(b"one").hexdigest()
+    assert len(reads.paths) == before + 1
+
+
+def test_files_that_others_can_write_are_not_believed(cache: Path) -> None:
+    kept.write("kind", "name", b"content")
+    assert kept.read("kind", "name") == b"content"
+    file, folder = cache / "kind/name", cache / "kind"
+    assert (folder.stat().st_mode & 0o777, file.stat().st_mode & 0o777) == (0o700, 0o600)
+    for place in (file, folder):
+        mode = place.stat().st_mode
+        for bit in (0o020, 0o002):
+            place.chmod(mode | bit)
+            assert kept.read("kind", "name") is None
+        place.chmod(mode)
+    file.rename(folder / "moved")
+    file.symlink_to(folder / "moved")
+    assert kept.read("kind", "name") is None
+    assert kept.read("kind", "none") is None
+
+
+def test_a_folder_of_kept_files_does_not_grow_for_ever(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "MOST_FILES", 8)
+    for number in range(30):
+        kept.write("kind", str(number), b"content")
+        assert len(list((cache / "kind").iterdir())) <= 8
+    assert kept.read("kind", "29") == b"content"

@@ -1,0 +1,64 @@
+"""Training changes the weight image, and nothing that is compiled: not even a comment."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from everyop import every_operator
+from retrained import retrained, retrained_model
+
+from buildtool.graph.digest import topology_digest
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Graph
+from buildtool.service import handle
+from buildtool.zoo import build
+
+NETWORKS = {
+    "ds_cnn": read_model(build("ds_cnn")),
+    "resnet8": read_model(build("resnet8")),
+    "mobilenet": read_model(build("mobilenetv2:size=32,alpha=0.35,classes=10")),
+    "every operator": every_operator(),
+}
+STREAM = {"image": "stream", "objective": "ram"}
+CASES = [("ds_cnn", {}), ("resnet8", {}), ("mobilenet", STREAM), ("every operator", {})]
+# What training may change. The description of the arena names the tensors, the header is for those who
+# want constants and know that they change.
+CHANGED = {"net_weights.bin", "net_quantization.h", "net_arena.json"}
+
+
+def files(model: bytes, folder, options: dict[str, str]) -> dict[str, bytes]:
+    path = folder / "net.tflite"
+    path.write_bytes(model)
+    return handle({"kind": "emit", "model": str(path), "board": "cortex-m55", "options": options})["files"]
+
+
+@pytest.mark.parametrize(("name", "mode"), CASES, ids=[name for name, _ in CASES])
+def test_other_weights_scales_and_names_change_the_image_alone(name, mode, tmp_path) -> None:
+    graph = NETWORKS[name]
+    twin = retrained(graph)
+    assert topology_digest(twin) == topology_digest(graph)
+    before, after = (files(write_model(g), tmp_path, mode) for g in (graph, twin))
+    assert {name for name in before if before[name] != after[name]} == CHANGED
+    assert len(before["net_weights.bin"]) == len(after["net_weights.bin"])
+    names = [_names(found["net_arena.json"]) for found in (before, after)]
+    assert names[0] != names[1]
+    assert all(name.startswith("retrained/") for name in names[1])
+
+
+def _names(arena: bytes) -> list[str]:
+    return [name for buffer in json.loads(arena)["buffers"] for name in buffer["tensor_names"]]
+
+
+def test_the_twin_changes_all_that_training_changes() -> None:
+    """Otherwise the test above would show little."""
+    graph = read_model(build("ds_cnn"))
+    twin: Graph = read_model(retrained_model(build("ds_cnn")))
+    for before, after in zip(graph.tensors, twin.tensors, strict=True):
+        assert before.name != after.name
+        assert before.quant is not None and after.quant is not None
+        if before.is_constant:
+            assert (before.data != after.data).mean() > 0.9
+        if before.quant.scales != (1 / 256,):  # the softmax's, which TFLite fixes
+            assert before.quant.scales != after.quant.scales

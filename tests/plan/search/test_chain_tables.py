@@ -1,0 +1,75 @@
+"""The forms of blocks are what the assembler lays out, and a pure function of a chain's geometry."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_nets import make_target
+from test_front import IMAGES, IN_PLACE, networks, targets
+from zeronet import Net
+
+from buildtool.errors import UsageError
+from buildtool.plan.assemble.workspace import workspace
+from buildtool.plan.search.blocks import Blocks
+from buildtool.plan.search.front import Settings, front
+from buildtool.plan.types import Region
+from buildtool.session import Session
+
+
+def _columns(e, block, group):
+    """Operator -> the most columns that a call makes; what the next element steps over is not made."""
+    made, pixels = e.widths[block.last], group.hand_off or e.widths[block.last]
+    found = {e.positions[block.last]: min(made, pixels)}
+    for element in range(block.last, block.first, -1):
+        axis = e.axes_of[element][1]
+        made, pixels = max(0, min(e.widths[element - 1], axis.high(made))), pixels * axis.stride
+        found[e.positions[element - 1]] = min(made, pixels) if group.hand_off else made
+    return found
+
+
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(networks(2, 9), targets, st.sampled_from(IN_PLACE))
+def test_a_form_needs_the_workspace_that_is_laid_out(graph, target, in_place):
+    made = front(graph, target, Settings(in_place))
+    e = made.elements
+    for last in range(len(e.positions)):
+        for block in made.blocks.ending_at(last):
+            if block.section is not None:
+                continue
+            for form, _ in made.blocks.forms(block):
+                most = _columns(e, block, form.group)
+                region = Region((form.group,))
+                laid = workspace(e.graph, region, e.kernels, e.alignment, in_place, most)
+                assert form.window == laid.size, (block, form)
+
+
+@settings(derandomize=True, deadline=None, max_examples=15)
+@given(st.lists(networks(2, 7), min_size=2, max_size=3), targets, st.sampled_from(IMAGES))
+def test_what_another_network_left_in_a_session_is_what_would_be_made(graphs, target, image):
+    session = Session()
+    for graph in graphs:
+        try:
+            shared = front(graph, target, Settings(image=image), session)
+        except UsageError:  # an image that several operators read
+            continue
+        alone = front(graph, target, Settings(image=image))
+        for tables, own in ((shared.tables, alone.tables), (shared.cost_tables, alone.cost_tables)):
+            for last in range(tables.count):
+                assert tables.rows_of(last).tolist() == own.rows_of(last).tolist()
+                assert tables.endings(last) == own.endings(last)
+
+
+def test_networks_with_equal_chains_share_their_forms(monkeypatch):
+    asked = []
+    ending_at = Blocks.ending_at
+    monkeypatch.setattr(Blocks, "ending_at", lambda self, last: asked.append(last) or ending_at(self, last))
+    session = Session()
+    for channels in (8, 9):
+        net = Net((1, 24, 24, 3))
+        x = net.inputs[0]
+        for _ in range(3):
+            x = net.depthwise(net.conv(x, 16))
+        chosen = net.graph(net.conv(x, channels))
+        asked.clear()
+        front(chosen, make_target(), Settings(), session).tables.spare  # noqa: B018 - makes the forms
+        assert asked == (list(range(7)) if channels == 8 else [6])

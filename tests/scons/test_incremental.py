@@ -1,0 +1,195 @@
+"""What a build runs when something has changed: every line of it, and why SCons says it does."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from buildtool_plugins.tools.find import find_clang
+from onecompile import once_compiled
+from paths import ROOT
+from retrained import retrained_model
+
+from buildtool import zoo
+from buildtool.emit.image import MAGIC
+
+VERBS = ("emitting", "compiling", "assembling", "archiving", "linking", "placing", "writing", "buildtool")
+# Says which programs the build's own process starts: the service is one, compilers are none.
+TOLD = """
+import subprocess
+class Told(subprocess.Popen):
+    def __init__(self, args, *more, **named):
+        print("started", *args, flush=True)
+        super().__init__(args, *more, **named)
+subprocess.Popen = Told
+"""
+# Stands for a compiler whose objects are their sources' bytes: a remark in a kernel changes its object.
+FAKE = """\
+#!/usr/bin/env bash
+given=("$@") output= sources=()
+while (($#)); do
+    case $1 in
+        --version) exec {real} --version ;;
+        -o) output=$2; shift ;;
+        -isystem | -T | -I) shift ;;
+        -*) ;;
+        *) sources+=("$1") ;;
+    esac
+    shift
+done
+cat "${{sources[@]}}" > "$output"
+"""
+
+
+class Tree:
+    """A folder with the SConstruct and its tools; `home` is the checkout whose buildtool they ask."""
+
+    def __init__(self, folder: Path, home: Path, variables: dict[str, str]) -> None:
+        self.folder, self.home = folder, home
+        self.variables = variables | {"XDG_CACHE_HOME": str(folder.parent / "cache")}
+        folder.mkdir()
+        shutil.copy(ROOT / "SConstruct", folder)
+        ignore = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "site_scons", folder / "site_scons", ignore=ignore)
+        (folder / "site_scons/site_init.py").write_text(TOLD)
+
+    def scons(self, *words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "SCons", "-Q", *words],
+            cwd=self.folder,
+            env=os.environ | {"PYTHONPATH": str(self.home)} | self.variables,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=1800,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def ran(self, *words: str) -> list[str]:
+        """What ran, in order, with the paths as below the build's or the checkout's folder."""
+        lines = [line for line in self.scons(*words).splitlines() if line.startswith(VERBS)]
+        return [line.replace(f"{self.home}/", "") for line in lines]
+
+    def times(self, below: str) -> dict[str, int]:
+        found = (self.folder / below).rglob("*")
+        return {str(path): path.stat().st_mtime_ns for path in found if path.is_file()}
+
+
+def weights_in(elf: Path) -> bytes:
+    """The weight image in a linked program, found by its magic."""
+    data = elf.read_bytes()
+    return data[data.index(MAGIC) :]
+
+
+M4 = "build/cortex-m4/net"
+NETWORK = [
+    f"compiling {M4}/src/net.c",
+    "compiling plugins/buildtool_plugins/harness/harness.c",  # includes the network's header
+]
+IMAGE = [
+    f"archiving {M4}/libnet_reserving.a",
+    f"linking {M4}/linked/net.elf",
+]
+WEIGHTS = [
+    f"placing weights in {M4}/net.elf",
+    f"buildtool sizes {M4}/net.elf --board cortex-m4 --out {M4}",
+]
+
+
+@pytest.mark.slow
+def test_only_what_a_change_concerns_is_made_anew(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """One session: each build starts from the one before it."""
+    tree = Tree(tmp_path / "tree", ROOT, once_compiled(tmp_path_factory))
+    words = ["board=cortex-m4", "model=net.tflite"]
+    model = tree.folder / "net.tflite"
+    image, elf = tree.folder / f"{M4}/src/net_weights.bin", tree.folder / f"{M4}/net.elf"
+    model.write_bytes(zoo.build("ds_cnn"))
+
+    first = tree.ran("-j2", *words)
+    of_network = [
+        *("emitting net.tflite", NETWORK[0], f"assembling {M4}/src/net_weights.S", *IMAGE, *WEIGHTS),
+        *("writing build/cortex-m4/cortex-m4.ld", "writing compile_commands.json"),
+    ]
+    of_board = [line for line in first if "kernels/" in line or "_plugins/" in line]
+    assert sorted(set(first) - set(of_board)) == sorted(of_network)
+    assert tree.ran(*words) == []
+
+    # retrained: weights, scales, zero points, names
+    before = image.read_bytes()
+    model.write_bytes(retrained_model(model.read_bytes(), seed=1))
+    said = tree.scons("--debug=explain", *words)
+    assert [line for line in said.splitlines() if line.startswith(VERBS)] == ["emitting net.tflite", *WEIGHTS]
+    assert f"rebuilding `{M4}/src/net.c' because `net.tflite' changed" in said
+    assert f"rebuilding `{M4}/net.elf' because `{M4}/src/net_weights.bin' changed" in said
+    assert image.read_bytes() != before
+    assert len(image.read_bytes()) == len(before)
+    assert weights_in(elf).startswith(image.read_bytes())
+    assert os.access(elf, os.X_OK)
+
+    # a limit that the plan keeps, and one that it does not
+    assert tree.ran("ram=20K", *words) == ["emitting net.tflite"]
+    said = tree.scons("ram=8K", "--debug=explain", *words)
+    assert sorted(
+        line.replace(f"{ROOT}/", "") for line in said.splitlines() if line.startswith(VERBS)
+    ) == sorted(["emitting net.tflite", *NETWORK, *IMAGE, *WEIGHTS])
+    for limit, what in (("20K", "is no longer a dependency"), ("8K", "is a new dependency")):
+        request = f"the request board=cortex-m4 model=net.tflite ram={limit}, of digest"
+        assert re.search(rf"`{request} [0-9a-f]{{16}}' {what}", said)
+
+    # what somebody else wrote is made anew, and what was made of it; then all is known again
+    source = tree.folder / f"{M4}/src/net.c"
+    source.write_bytes(source.read_bytes() + b"int mine;\n")
+    said = tree.scons("ram=8K", "--debug=explain", *words)
+    assert f"rebuilding `{M4}/src/net.c' because `the file itself' changed" in said
+    assert f"rebuilding `{M4}/obj/net.o' because `{M4}/src/net.c' changed" in said
+    model.write_bytes(retrained_model(model.read_bytes(), seed=2))
+    assert tree.ran("ram=8K", *words) == ["emitting net.tflite", *WEIGHTS]
+
+    # another board: a folder of its own, nothing of the first touched
+    before_m4 = tree.times("build/cortex-m4")
+    ran = tree.ran("-j2", "ram=8K", "board=cortex-m4,host", "model=net.tflite")
+    assert tree.times("build/cortex-m4") == before_m4
+    assert not any("cortex-m4" in line for line in ran)
+    assert "linking build/host/net/net.elf" in ran
+    assert "emitting net.tflite" in ran
+
+    # the image with its weights put in runs as the reference does
+    said = tree.scons("ram=8K", "run", *words)
+    assert said.rstrip().endswith("EQUAL to the reference, to the bit")
+
+    # nothing to do: no line, no service
+    said = tree.scons("ram=8K", *words)
+    assert [line for line in said.splitlines() if not line.endswith("is up to date.")] == []
+
+
+@pytest.mark.slow
+def test_a_kernels_source_concerns_its_object_and_the_link(tmp_path: Path) -> None:
+    """In a copy of the checkout, whose kernels can be changed."""
+    home = tmp_path / "home"
+    for name in ("buildtool", "plugins", "kernels"):
+        shutil.copytree(ROOT / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
+    compiler = tmp_path / "compilers/clang"
+    compiler.parent.mkdir()
+    real = find_clang().path
+    compiler.write_text(FAKE.format(real=real))
+    compiler.chmod(0o755)
+    tree = Tree(tmp_path / "tree", home, {"BUILDTOOL_CLANG": str(compiler)})
+    (tree.folder / "net.tflite").write_bytes(zoo.build("ds_cnn"))
+    words = ["board=cortex-m4", "model=net.tflite", f"{M4}/linked/net.elf"]
+    assert len(tree.ran(*words)) > 30
+    assert tree.ran(*words) == []
+    for name in ("reference/nn_add_s8.c", "cortex_m_dsp/nn_conv2d_s8_dsp.c"):
+        with (home / "kernels" / name).open("a") as file:
+            file.write("/* A remark. */\n")
+        assert tree.ran(*words) == [f"compiling kernels/{name}", *IMAGE]
+    assert tree.ran(*words) == []

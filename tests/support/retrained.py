@@ -1,0 +1,73 @@
+"""A network trained once more: other weights, scales, zero points and names, the same topology."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import Graph, Op, OpKind, PadAttrs, Quantization, Tensor
+
+# TFLite fixes the quantisation of what these make, or ties it to that of what they read.
+_FIXED = {OpKind.SOFTMAX, OpKind.LOGISTIC, OpKind.TANH}
+_WEIGHTED = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED}
+_FACTOR, _SHIFT = 1.125, 3  # of scales (exact in float32), of zero points: the same for all activations
+
+
+def retrained_model(model: bytes, seed: int = 0) -> bytes:
+    """The twin of a .tflite file."""
+    return write_model(retrained(read_model(model), seed))
+
+
+def retrained(graph: Graph, seed: int = 0) -> Graph:
+    """The twin: every weight, scale, zero point and name differs that training may change."""
+    random = np.random.default_rng(seed)
+    fixed = {t for op in graph.ops if op.kind in _FIXED for t in op.outputs}
+    tensors = [
+        _other(tensor, f"retrained/{index}", random, index in fixed)
+        for index, tensor in enumerate(graph.tensors)
+    ]
+    for op in graph.ops:  # a bias counts in products of input and weight
+        if op.kind in _WEIGHTED and len(op.inputs) > 2 and op.inputs[2] >= 0:
+            source, weights = (tensors[t].quant for t in op.inputs[:2])
+            bias = tensors[op.inputs[2]]
+            if source is None or weights is None or bias.quant is None:
+                continue
+            scales = tuple(float(np.float32(source.scale) * np.float32(s)) for s in weights.scales)
+            quant = dataclasses.replace(bias.quant, scales=scales)
+            tensors[op.inputs[2]] = dataclasses.replace(bias, quant=quant)
+    ops = tuple(_padded(op, graph.tensors, tensors) for op in graph.ops)
+    return dataclasses.replace(graph, tensors=tuple(tensors), ops=ops)
+
+
+def _padded(op: Op, before: Sequence[Tensor], after: Sequence[Tensor]) -> Op:
+    """An operator that pads with its input's zero point does so still."""
+    quants = before[op.inputs[0]].quant, after[op.inputs[0]].quant
+    if not isinstance(op.attrs, PadAttrs) or not (quants[0] and quants[1]):
+        return op
+    if op.attrs.value != quants[0].zero_point:
+        return op
+    return dataclasses.replace(op, attrs=dataclasses.replace(op.attrs, value=quants[1].zero_point))
+
+
+def _other(tensor: Tensor, name: str, random: np.random.Generator, is_fixed: bool) -> Tensor:
+    if tensor.quant is None:  # a shape, an axis, a padding: no training changes it
+        return dataclasses.replace(tensor, name=name, source=None)
+    if tensor.data is None:
+        quant = tensor.quant if is_fixed else _shifted(tensor.quant)
+        return dataclasses.replace(tensor, name=name, quant=quant, source=None)
+    values = tensor.data
+    most = 100 if values.dtype == np.int8 else 1000
+    data = random.integers(-most, most, values.shape).astype(values.dtype)
+    scales = tuple(scale * _FACTOR for scale in tensor.quant.scales)
+    quant = dataclasses.replace(tensor.quant, scales=scales)
+    return dataclasses.replace(tensor, name=name, quant=quant, data=data, source=None)
+
+
+def _shifted(quant: Quantization) -> Quantization:
+    scales = tuple(scale * _FACTOR for scale in quant.scales)
+    points = tuple(p - _SHIFT if p > 0 else p + _SHIFT for p in quant.zero_points)
+    return dataclasses.replace(quant, scales=scales, zero_points=points)
