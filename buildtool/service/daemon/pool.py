@@ -14,7 +14,6 @@ from typing import Any
 from buildtool import wire
 
 MOST_WORKERS = max(2, os.cpu_count() or 1)
-SILENCE_SECONDS = 10.0  # one at work says so every second
 IDLE_SECONDS = 300.0  # after which a worker that is not the last one ends
 _CHUNK = 1 << 18
 
@@ -60,9 +59,9 @@ class Worker:
         self.heard = time.monotonic()  # from now on it has to say that it is at work
         self.write()
 
-    def is_silent(self, now: float) -> bool:
-        """Whether it is at work and has said nothing for long: it was stopped, or hangs."""
-        return self.job is not None and now - self.heard > SILENCE_SECONDS
+    def is_silent(self, now: float, seconds: float) -> bool:
+        """Whether it is at work and has said nothing for so long: it was stopped, or hangs."""
+        return self.job is not None and now - self.heard > seconds
 
     def write(self) -> None:
         """Writes what its pipe takes now; a child that ended is noticed where it is read."""

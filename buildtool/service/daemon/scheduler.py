@@ -29,7 +29,8 @@ class Scheduler:
     """Jobs and workers.
 
     `code`: the digest of the code that workers have to have; `end` is called, with the reason, when one has
-    other code. `most_bytes`: of memory for all workers together, between two requests.
+    other code. `most_bytes`: of memory for all workers together, between two requests; `silence_seconds`:
+    after which a worker that is at work and says nothing is taken for dead.
     """
 
     def __init__(
@@ -38,13 +39,14 @@ class Scheduler:
         watcher: Watcher,
         code: str,
         most_bytes: int,
+        silence_seconds: float,
         end: Callable[[str], None],
     ) -> None:
         self.pool, self.answers = Pool(), Answers()
         self.jobs: dict[str, Job] = {}
         self.queue: list[Job] = []
         self.counts = {"from_memory": 0, "planned": 0, "prepared": 0, "crashes": 0}
-        self.most_bytes = most_bytes
+        self.most_bytes, self._silence_seconds = most_bytes, silence_seconds
         self._selector, self._watcher, self._code, self._end = selector, watcher, code, end
 
     # ---- requests ------------------------------------------------------------------------------------
@@ -185,7 +187,7 @@ class Scheduler:
     def tick(self, now: float) -> None:
         """What has to be done now and then."""
         for worker in list(self.pool.workers):
-            if worker.is_silent(now):
+            if worker.is_silent(now, self._silence_seconds):
                 self._lost(worker, _SILENT)
         for worker in self.pool.tired(now):
             self._drop_worker(worker)

@@ -28,6 +28,7 @@ BEAT_SECONDS = 0.5
 DRAIN_SECONDS = 10.0
 IDLE_SECONDS = 600.0  # $BUILDTOOL_DAEMON_IDLE: another time, 0 for ever
 MEMORY_BYTES = 1 << 30  # $BUILDTOOL_DAEMON_BYTES: of all workers together
+SILENCE_SECONDS = 10.0  # $BUILDTOOL_DAEMON_SILENCE: of a worker at work, which says so every second
 MOST_CLIENTS = 128
 
 
@@ -47,7 +48,8 @@ class Server:
         self._selector.register(self._wake_read, selectors.EVENT_READ, "wake")
         self.watcher = Watcher(self.wake)
         most_bytes = int(_number("BUILDTOOL_DAEMON_BYTES", MEMORY_BYTES))
-        self.scheduler = Scheduler(self._selector, self.watcher, life.code, most_bytes, self.end)
+        silence = _number("BUILDTOOL_DAEMON_SILENCE", SILENCE_SECONDS)
+        self.scheduler = Scheduler(self._selector, self.watcher, life.code, most_bytes, silence, self.end)
         self._began = self._used = self._beaten = time.monotonic()
         self._signal = 0
         self._ending = ""
