@@ -107,7 +107,7 @@ class Endpoint:
         pid, start = said.get("pid"), said.get("start")
         return (pid, start) if isinstance(pid, int) and isinstance(start, str) else (0, "")
 
-    def last_words(self, lines: int = 12) -> str:
+    def last_words(self, lines: int = 40) -> str:
         """The end of its log."""
         try:
             text = self.log.read_text(encoding="utf-8", errors="replace")

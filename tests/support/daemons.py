@@ -24,7 +24,7 @@ from buildtool.client import endpoint as places
 from buildtool.client.endpoint import Endpoint, process_start
 
 BOARDS = {"kind": "boards"}
-OWN_ENVIRONMENT = "BUILDTOOL_TEST_DAEMON"  # which every process that a test's daemon starts has
+RUN = "BUILDTOOL_TEST_RUN"  # in the environment of all that a run of the tests starts
 
 
 def eventually(is_true: Callable[[], Any], seconds: float = 20.0) -> Any:
@@ -177,7 +177,6 @@ def running(folder: Path, **settings: object) -> Iterator[Daemon]:
         patch.setenv(folders.STATE, str(folder / "state"))
         patch.setenv(folders.CACHE, str(folder / "cache"))
         patch.setenv(folders.MODE, "on")
-        patch.setenv(OWN_ENVIRONMENT, "1")
         for name, value in settings.items():
             patch.setenv(name, str(value))
         daemon = Daemon(folder)
@@ -188,12 +187,16 @@ def running(folder: Path, **settings: object) -> Iterator[Daemon]:
 
 
 def left_over() -> list[int]:
-    """Processes that a test's daemon has left behind."""
-    mark = f"{OWN_ENVIRONMENT}=1".encode()
+    """Services and daemons that this run of the tests has left behind."""
+    mark = f"{RUN}={os.environ.get(RUN, '')}".encode()
     found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        pid = int(path.parent.name)
+    for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if pid != os.getpid() and mark in path.read_bytes().split(b"\0") and is_running(pid):
-                found.append(pid)
-    return found
+            ours = mark in (folder / "environ").read_bytes().split(b"\0")
+            if (
+                ours
+                and b"buildtool.service" in (folder / "cmdline").read_bytes()
+                and is_running(int(folder.name))
+            ):
+                found.append(int(folder.name))
+    return sorted(found)
