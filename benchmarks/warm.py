@@ -10,9 +10,10 @@ For each network, in folders of its own: the time that a plan takes
     prepared      from a daemon, for a model that was saved a moment ago (other weights)
     new limit     from a daemon, with a limit on RAM that was not asked for before
 
-as the whole command `buildtool plan` (wall clock and CPU seconds of the client), and inside the daemon (from
-the request's arrival to its answer, as a client of the standard library sees it). Runs of the columns are
-paired: one of each a round; the medians are shown.
+as the whole command `buildtool plan` (wall clock and CPU seconds of the client), inside the daemon (from
+the request's arrival to its answer, as a client of the standard library sees it), and of the whole `scons`
+(wall clock): into an empty folder, with the compiled kernels at hand, and, `prepared`, in a folder that was
+built before the save. Runs of the columns are paired: one of each a round; the medians are shown.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from buildtool.client.files import Located
 
 MODELS = ("mobilenetv2:size=160", "densenet", "mcunet_320k_imagenet.tflite")
 LIMITS = (300, 250, 200, 160, 130, 100)  # K
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared" / "models"
 
 
 def main() -> int:
@@ -61,16 +63,23 @@ class Bench:
         self.model = folder / "model.tflite"
         self.model.write_bytes(_content(name))
         self.saves = 0
+        self.project = folder / "project"
+        self.project.mkdir()
+        shutil.copy(ROOT / "SConstruct", self.project)
+        shutil.copytree(ROOT / "site_scons", self.project / "site_scons")
 
     def rows(self, runs: int) -> list[list[str]]:
         """Wall clock and CPU of the command, and the daemon's own time, by column."""
         columns = ("cold", "disk", "daemon", "prepared", "limit")
+        built: dict[str, list[float]] = {c: [] for c in columns}
+        self.scons("off")  # compiles the kernels
         wall: dict[str, list[float]] = {c: [] for c in columns}
         cpu: dict[str, list[float]] = {c: [] for c in columns}
         inside: dict[str, list[float]] = {"daemon": [], "prepared": [], "limit": []}
         for run in range(runs):
             for column, found in self.round(LIMITS[run % len(LIMITS)] * 1024 + 16 * run).items():
                 wall[column].append(found[0])
+                built[column].append(found[3])
                 cpu[column].append(found[1])
                 if column in inside:
                     inside[column].append(found[2])
@@ -78,24 +87,30 @@ class Bench:
             ["`buildtool plan`, wall s", *(f"{statistics.median(wall[c]):.3f}" for c in columns)],
             ["`buildtool plan`, CPU s", *(f"{statistics.median(cpu[c]):.3f}" for c in columns)],
             ["in the daemon, ms", "", "", *(f"{1e3 * statistics.median(inside[c]):.1f}" for c in inside)],
+            ["`scons`, wall s", *(f"{statistics.median(built[c]):.3f}" for c in columns)],
         ]
 
-    def round(self, limit: int) -> dict[str, tuple[float, float, float]]:
-        """One run of each column: wall clock, CPU, and time inside the daemon."""
-        found: dict[str, tuple[float, float, float]] = {}
+    def round(self, limit: int) -> dict[str, tuple[float, float, float, float]]:
+        """One run of each column: wall clock and CPU of a plan, time in the daemon, a build's wall clock."""
+        found: dict[str, tuple[float, float, float, float]] = {}
         cache = self.folder / "cache"
         shutil.rmtree(cache, ignore_errors=True)
-        found["cold"] = (*self.command("off"), 0.0)
-        found["disk"] = (*self.command("off"), 0.0)
+        found["cold"] = (*self.command("off"), 0.0, 0.0)
+        found["disk"] = (*self.command("off"), 0.0, 0.0)
+        shutil.rmtree(cache, ignore_errors=True)
+        for column in ("cold", "disk"):
+            found[column] = (*found[column][:3], self.scons("off"))
         try:
             self.command("require")
             self.rest()
-            found["daemon"] = (*self.command("require"), self.ask())
-            found["limit"] = (*self.command("require", limit), self.ask(limit - 16))
+            self.scons("require")
+            found["limit"] = (*self.command("require", limit), self.ask(limit - 16), 0.0)
+            found["limit"] = (*found["limit"][:3], self.scons("require", limit - 32))
+            found["daemon"] = (*self.command("require"), self.ask(), self.scons("require"))
             self.save()
             self.rest()
             asked = self.ask()
-            found["prepared"] = (*self.command("require"), asked)
+            found["prepared"] = (*self.command("require"), asked, self.scons("require", fresh=False))
         finally:
             self.run(["daemon", "stop"])
         return found
@@ -104,6 +119,20 @@ class Bench:
         """Wall clock and CPU seconds of a `buildtool plan`."""
         words = ["plan", str(self.model), "--board", self.board, "--image", self.image, "--daemon", mode]
         return self.run([*words, *(["--ram", str(limit)] if limit else [])])
+
+    def scons(self, mode: str, limit: int | None = None, *, fresh: bool = True) -> float:
+        """Wall clock seconds of a build; `fresh`: into an empty folder."""
+        if fresh:
+            shutil.rmtree(self.project / "build", ignore_errors=True)
+            (self.project / ".sconsign.dblite").unlink(missing_ok=True)
+        words = ["scons", "-Q", f"board={self.board}", f"model={self.model}", f"image={self.image}"]
+        words += [f"ram={limit}"] if limit else []
+        environment = self.environment() | {"BUILDTOOL_DAEMON": mode, "PYTHONPATH": str(ROOT)}
+        began = time.perf_counter()
+        done = subprocess.run(words, cwd=self.project, env=environment, capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(done.stdout + done.stderr)
+        return time.perf_counter() - began
 
     def run(self, words: list[str]) -> tuple[float, float]:
         """Wall clock and CPU seconds of a command."""

@@ -6,7 +6,6 @@ import contextlib
 import io
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,8 +40,14 @@ def prepare() -> None:
 
 def width() -> int:
     """Characters of a line: of the terminal, or as COLUMNS says; else what tables have by themselves."""
-    found = shutil.get_terminal_size((WIDTH, 0)).columns
-    return max(found, LEAST_WIDTH)
+    text = os.environ.get("COLUMNS", "")
+    if text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text):
+        return max(int(text), LEAST_WIDTH)
+    try:
+        found = os.get_terminal_size(1).columns
+    except (OSError, ValueError):
+        found = 0
+    return max(found or WIDTH, LEAST_WIDTH)
 
 
 def write(text: str) -> None:

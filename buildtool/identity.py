@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from buildtool.seen import Seen
 
+ENTRY_POINTS = "buildtool.targets"  # the group under which packages offer boards
 _OURS = (".py", ".c", ".h")  # planner and emitter; the planner's search is in C
 _DATA = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
 
@@ -24,7 +27,8 @@ def code_digest() -> str:
 
     The C of kernels and start-up code has no part in it: it decides no plan, and a build system knows
     it as sources. C that planning runs on this machine has: it lies beside a module of its name, or is
-    called NAME_ask.h. Files that have not changed since an earlier call are not read again.
+    called NAME_ask.h. Packages of others that offer boards count whole.
+    Files that have not changed since an earlier call are not read again.
     """
     seen = Seen(f"code of {home()}")
     digest = hashlib.sha256()
@@ -60,5 +64,39 @@ def _folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
     ):
         if (root / beside).is_dir():
             yield root / beside, _DATA
-        elif (spec := importlib.util.find_spec(name)) and spec.submodule_search_locations:
-            yield from ((Path(folder), _DATA) for folder in spec.submodule_search_locations)
+        else:
+            yield from ((folder, _DATA) for folder in _package(name))
+    for name in _others():
+        yield from ((folder, (*_OURS, *_DATA)) for folder in _package(name))
+
+
+def _package(name: str) -> list[Path]:
+    """The folders of a package, wherever it is installed."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return []
+    return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
+
+
+def _others() -> list[str]:
+    """Packages of others that offer boards, as installers note them: importlib.metadata takes long."""
+    found = set()
+    for folder in sys.path:
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder or "."):  # noqa: PTH208
+                if name.endswith((".dist-info", ".egg-info")):
+                    found |= _offered(f"{folder}/{name}/entry_points.txt")
+    return sorted(found - {"buildtool_plugins"})
+
+
+def _offered(path: str) -> set[str]:
+    """The packages that one distribution offers boards from."""
+    try:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return set()
+    _, there, section = text.partition(f"[{ENTRY_POINTS}]")
+    lines = section.partition("\n[")[0].splitlines() if there else []
+    modules = (line.partition("=")[2].partition(":")[0].strip() for line in lines)
+    return {module.partition(".")[0] for module in modules if module}

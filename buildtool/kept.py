@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 _MAGIC = b"BTKEPT1\n"
@@ -61,6 +60,8 @@ def write(kind: str, name: str, content: bytes) -> None:
         if not _is_ours(place.stat()):
             return
         _make_room(place)
+        import tempfile  # for who writes; those who read pay nothing for it
+
         handle, part = tempfile.mkstemp(dir=place, prefix=".part-")
         try:
             with os.fdopen(handle, "wb") as file:

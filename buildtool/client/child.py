@@ -26,10 +26,10 @@ class Client:
     """Asks the service. One child serves all requests, one after another; threads may share it.
 
     `cwd` is the folder that relative paths in requests are relative to (default: the caller's); `mode`: who
-    answers (see `door`); `cache`: on, off, or renew.
+    answers (see `door`; "": as the environment says); `cache`: on, off, or renew.
     """
 
-    def __init__(self, cwd: str | None = None, mode: str = "off", cache: str = "on") -> None:
+    def __init__(self, cwd: str | None = None, mode: str = "", cache: str = "on") -> None:
         self._cwd, self._mode, self._cache = cwd, mode, cache
         self._child: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()

@@ -6,7 +6,6 @@ files that the client meant.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,9 +13,9 @@ from typing import Any
 
 from buildtool.errors import BuildtoolError
 from buildtool.options import BY_NAME, Option
+from buildtool.seen import Seen
 
 MOST_BYTES = 1 << 30  # no file that the service reads may be larger
-_CHUNK = 1 << 20
 
 
 class Located:
@@ -28,7 +27,9 @@ class Located:
     def __init__(self, request: Mapping[str, Any], folder: str | None = None) -> None:
         self._folder = Path(folder or Path.cwd()).absolute()
         self._given: dict[str, str] = {}
+        self._seen = Seen(f"files named in {self._folder}")
         self.request = {name: self._value(BY_NAME.get(name), value) for name, value in request.items()}
+        self._seen.save()
 
     def restored(self, error: BuildtoolError) -> BuildtoolError:
         """`error` with the path as the user gave it."""
@@ -55,24 +56,19 @@ class Located:
     def _with_digest(self, path: Path, given: str) -> str | dict[str, str]:
         """The file and its digest; of one that cannot be read the path alone: the service says why."""
         absolute = self._absolute(path, given)
-        digest = _digest(path)
+        digest = self._digest(path)
         return {"path": absolute, "sha256": digest} if digest else absolute
+
+    def _digest(self, path: Path) -> str:
+        """SHA-256 (hex) of a file; "" of one that is no file, cannot be read or is larger than any may be."""
+        try:
+            if not path.is_file() or path.stat().st_size > MOST_BYTES:
+                return ""
+            return self._seen.digest(str(path))
+        except (OSError, ValueError):
+            return ""
 
     def _absolute(self, path: Path, given: str) -> str:
         absolute = os.path.normpath(path)
         self._given[absolute] = given
         return absolute
-
-
-def _digest(path: Path) -> str:
-    """SHA-256 (hex) of a file; "" of one that is no file, cannot be read or is larger than any may be."""
-    digest = hashlib.sha256()
-    try:
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            return ""
-        with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-    except (OSError, ValueError):
-        return ""
-    return digest.hexdigest()

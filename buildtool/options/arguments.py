@@ -164,15 +164,18 @@ _REQUIRED = ("board", "model", "file")
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Arguments; UsageError with a suggestion for an unknown option."""
-    name = argv[0] if argv else ""
-    parser, commands = _parser(name)
-    sub = commands.get(name)
+    command = next((one for one in COMMANDS if argv and one.name == argv[0]), None)
+    if command is None:
+        return _whole().parse_args(argv)
+    # Its own parser alone: to make those of all commands takes as long as a client may take in all.
+    sub = _Parser(prog=f"buildtool {command.name}", description=command.summary, allow_abbrev=False)
+    _fill(sub, command)
     for word in argv[1 : argv.index("--") if "--" in argv else None]:
         name = word.partition("=")[0]
         # Before argparse looks: it would rather complain of what is missing than of what is misspelt.
-        if sub and name.startswith("--") and name not in sub._option_string_actions:
-            raise _unknown(argv[0], name, list(sub._option_string_actions))
-    return parser.parse_args(argv)
+        if name.startswith("--") and name not in sub._option_string_actions:
+            raise _unknown(command.name, name, list(sub._option_string_actions))
+    return sub.parse_args(argv[1:], argparse.Namespace(command=command.name))
 
 
 def request(args: argparse.Namespace) -> dict[str, Any]:
@@ -214,31 +217,30 @@ class _Parser(argparse.ArgumentParser):
             )
 
 
-def _parser(name: str) -> tuple[_Parser, dict[str, _Parser]]:
-    """The command line, and the parser of each subcommand: that of `name` in full, the others by name."""
+def _whole() -> _Parser:
+    """The whole command line, each command with its own parser."""
     parser = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
     parser.add_argument("--version", action="version", version=f"buildtool {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
         text = command.summary
-        sub = commands.add_parser(command.name, help=text, description=text, allow_abbrev=False)
-        if command.name != name:
-            continue  # to describe all of them takes as long as a client may take in all
-        groups: dict[Group, Any] = {}
-        for option in of(command.kind):
-            if option.name in command.positional:
-                _add_positional(sub, option, option.name in command.optional)
-                continue
-            if option.group not in groups:
-                groups[option.group] = sub.add_argument_group(_TITLES[option.group])
-            _add(groups[option.group], option, required=_is_required(command, option))
-        for own in (
-            *command.own,
-            *((_DAEMON, _NO_CACHE, _RECACHE) if command.name in _KEEPING else ()),
-            _JSON,
-        ):
-            _add_own(sub, own)
-    return parser, commands.choices
+        _fill(commands.add_parser(command.name, help=text, description=text, allow_abbrev=False), command)
+    return parser
+
+
+def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
+    """Gives a command's parser its arguments."""
+    groups: dict[Group, Any] = {}
+    for option in of(command.kind):
+        if option.name in command.positional:
+            _add_positional(sub, option, option.name in command.optional)
+            continue
+        if option.group not in groups:
+            groups[option.group] = sub.add_argument_group(_TITLES[option.group])
+        _add(groups[option.group], option, required=_is_required(command, option))
+    keeping = (_DAEMON, _NO_CACHE, _RECACHE) if command.name in _KEEPING else ()
+    for own in (*command.own, *keeping, _JSON):
+        _add_own(sub, own)
 
 
 def _is_required(command: Command, option: Option) -> bool:

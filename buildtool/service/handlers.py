@@ -266,13 +266,13 @@ def profile(request: r.Profile, session: Session) -> ProfileAnswer:
     return profiling(request, session)
 
 
-def tflm(request: r.Tflm, _session: Session) -> TflmAnswer:
+def tflm(request: r.Tflm, session: Session) -> TflmAnswer:
     """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
     from buildtool.plan.others.tflm import planned_file
     from buildtool.service.pipeline.models import load_model, tflite_file
 
-    model = load_model(request.model)
-    data, allocation = planned_file(tflite_file(model), path=model.path)
+    model = load_model(request.model, session)
+    data, allocation = planned_file(tflite_file(model), path=model.path, session=session)
     return {
         "model": model.name,
         "arena_bytes": allocation.height,
@@ -283,11 +283,11 @@ def tflm(request: r.Tflm, _session: Session) -> TflmAnswer:
     }
 
 
-def arena(request: r.Arena, _session: Session) -> ArenaAnswer:
+def arena(request: r.Arena, session: Session) -> ArenaAnswer:
     """Solves an arena problem from a file."""
     from buildtool.service.answers import arena as problems
 
-    return problems.arena(request.file, request.capacity, request.budget)
+    return problems.arena(request.file, request.capacity, request.budget, session)
 
 
 _HANDLERS: dict[type, Callable[[Any, Session], Mapping[str, Any]]] = {

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.errors import TargetError, UsageError, did_you_mean, suggest
+from buildtool.identity import ENTRY_POINTS
 from buildtool.target.board_file import chain, parse_board, resolve
 from buildtool.target.kernels import HOME
 from buildtool.target.plugin import KernelFolder, TargetPlugin
@@ -35,7 +36,7 @@ from buildtool.target.types import (
 if TYPE_CHECKING:
     from buildtool.target.family import Catalogue
 
-GROUP = "buildtool.targets"
+GROUP = ENTRY_POINTS
 
 
 def board_names() -> list[str]:

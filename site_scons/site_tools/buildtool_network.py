@@ -45,6 +45,7 @@ _clients: dict[str, Client] = {}
 def generate(env):
     """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, NetworkFirmware and RunNetwork."""
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
+    env.SetDefault(NETWORK_DAEMON="", NETWORK_CACHE="on")
     env["NETWORK_PLANNING"] = PLANNING
     env.AddMethod(use_board, "UseBoard")
     env.AddMethod(neural_network, "NeuralNetwork")
@@ -450,10 +451,10 @@ def _write_sources(target, source, env):
 
 
 def _client(env):
-    """One service for the whole build, in the top folder."""
+    """One client for the whole build, in the top folder; the daemon answers, or a child of this process."""
     top = env.Dir("#").abspath
     if top not in _clients:
-        _clients[top] = Client(cwd=top)
+        _clients[top] = Client(top, env["NETWORK_DAEMON"], env["NETWORK_CACHE"])
         atexit.register(_clients[top].close)
     return _clients[top]
 

@@ -17,10 +17,10 @@ from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.tflite.flat import FlatFile, RawTensor
 from buildtool.graph.tflite.offline import with_offsets
 from buildtool.plan.assemble.placement import SEARCH_NODES
-from buildtool.plan.place import greedy
 from buildtool.plan.place.arena import Item, Problem, round_up, validate
 from buildtool.plan.place.bounds import bound
-from buildtool.plan.place.solver import improve
+from buildtool.plan.place.known import improved
+from buildtool.session import Session
 
 ALIGNMENT = 16  # bytes, TFLM's
 ITEM_BYTES = {
@@ -56,7 +56,7 @@ class Allocation:
     tensors: int
 
 
-def allocate(data: bytes, *, path: str = "") -> Allocation:
+def allocate(data: bytes, *, path: str = "", session: Session | None = None) -> Allocation:
     """Offsets for the network in the .tflite file `data`.
 
     ModelError if the bytes are no well-formed model; UnsupportedError for several subgraphs and for
@@ -66,12 +66,12 @@ def allocate(data: bytes, *, path: str = "") -> Allocation:
         file = FlatFile(data)
         if file.subgraphs != 1:
             raise UnsupportedError(f"{file.subgraphs} subgraphs", hint="unroll loops and conditions")
-        return _allocate(file)
+        return _allocate(file, session)
 
 
-def planned_file(data: bytes, *, path: str = "") -> tuple[bytes, Allocation]:
-    """The same file with offsets for TFLM in its metadata."""
-    allocation = allocate(data, path=path)
+def planned_file(data: bytes, *, path: str = "", session: Session | None = None) -> tuple[bytes, Allocation]:
+    """The same file with offsets for TFLM in its metadata; `session`: what may know the placement."""
+    allocation = allocate(data, path=path, session=session)
     with _names_the_file(path):
         return with_offsets(data, allocation.offsets), allocation
 
@@ -87,7 +87,7 @@ def _names_the_file(path: str) -> Iterator[None]:
         raise ModelError("the file's structure is damaged", path=path) from error
 
 
-def _allocate(file: FlatFile) -> Allocation:
+def _allocate(file: FlatFile, session: Session | None) -> Allocation:
     lives = _lives(file)
     items, places = [], []
     for t, (first, last) in lives.items():
@@ -99,7 +99,7 @@ def _allocate(file: FlatFile) -> Allocation:
             places.append(t)
             items.append(Item(first, last + 1, round_up(size, ALIGNMENT), ALIGNMENT))
     problem = Problem(tuple(items))
-    solution = improve(problem, greedy.solve(problem), SEARCH_NODES)
+    solution = improved(problem, SEARCH_NODES, session)
     validate(problem, solution.offsets)
     if solution.height > MOST_BYTES:
         raise UnsupportedError(f"an arena of {solution.height} bytes; offsets have 31 bits")

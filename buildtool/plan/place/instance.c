@@ -71,6 +71,8 @@ static bool find_shares(problem *p, int64_t granule) {
         const int32_t output = position(p, row[0]), input = position(p, row[1]);
         if (output < 0 || input < 0)
             continue;
+        if (output == input || row[2] > LARGEST)
+            return false; /* what makes no sense, and what is too large, is Python's */
         if (field(p, output, LOWER) >= field(p, input, UPPER) ||
             field(p, input, LOWER) >= field(p, output, UPPER))
             continue;
@@ -78,8 +80,6 @@ static bool find_shares(problem *p, int64_t granule) {
             if (p->to.share[0][known] == output && p->to.share[1][known] == input)
                 return false; /* a pair that is named twice is Python's */
         const int64_t distance = row[2] > 0 ? (row[2] + granule - 1) / granule * granule : 0;
-        if (distance > LARGEST)
-            return false;
         p->to.share[0][p->shares] = output;
         p->to.share[1][p->shares] = input;
         p->to.share[5][p->shares++] = (int32_t)distance;
@@ -91,7 +91,8 @@ static bool find_unit(problem *p) {
     int64_t unit = 0, ends = 0, most = 0;
     for (int32_t i = 0; i < p->live; ++i) {
         const int64_t offset = field(p, i, OFFSET) < 0 ? 0 : field(p, i, OFFSET);
-        if (field(p, i, SIZE) > LARGEST || field(p, i, ALIGNMENT) > LARGEST || offset > LARGEST)
+        if (field(p, i, ALIGNMENT) < 1 || field(p, i, SIZE) > LARGEST ||
+            field(p, i, ALIGNMENT) > LARGEST || offset > LARGEST)
             return false;
         unit = gcd(gcd(unit, field(p, i, SIZE)), offset);
         most = offset > most ? offset : most;

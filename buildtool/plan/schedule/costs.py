@@ -30,8 +30,10 @@ def parts(of: Geometry, axis: int, ranges: Ranges, rings: Rings = Rings()) -> Pa
 
     `rings`: for columns, as in `target.costs.part`, of which this is the sum over all ranges.
     """
-    inputs, kernel, stride, dilation, pad = along(of, axis)
     low, high = ranges
+    if len(low) == 1:
+        return ((part(of, axis, int(low[0]), int(high[0]), rings), 1),)
+    inputs, kernel, stride, dilation, pad = along(of, axis)
     extent = (kernel - 1) * dilation + 1
     inside = (low * stride >= pad) & ((high - 1) * stride - pad + extent <= inputs)
     found: dict[Part, int] = {}

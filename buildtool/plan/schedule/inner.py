@@ -35,9 +35,10 @@ def made(graph: Graph, group: Group) -> tuple[int, ...]:
 
 def whole_tensors(graph: Graph, group: Group) -> frozenset[int]:
     """Of the tensors between a group's operators, those that something outside reads later."""
-    inside = set(group.ops)
-    outside = {t for p, op in enumerate(graph.ops) if p not in inside for t in op.inputs}
-    return frozenset(t for t in made(graph, group) if t in graph.outputs or t in outside)
+    inside, readers = frozenset(group.ops), graph.consumers()
+    return frozenset(
+        t for t in made(graph, group) if t in graph.outputs or not inside.issuperset(readers.get(t, ()))
+    )
 
 
 def needs(graph: Graph, group: Group) -> Mapping[int, Axes]:

@@ -94,6 +94,10 @@ class Run:
         """Operator (SOURCE: the deliveries of rows) -> what its steps are as a whole; ascending."""
         if not self.count:
             return {}
+        if self.count == 1:
+            ((only, *sides),) = self.steps.tolist()
+            width = sides[3] - sides[2]
+            return {only: Activity(0, 0, width, (sides[1] - sides[0]) * width)}
         ops, y0, y1, x0, x1 = self.steps.T
         found, first = np.unique(ops, return_index=True)
         _, from_end = np.unique(ops[::-1], return_index=True)

@@ -68,7 +68,8 @@ class ChainKeys:
             for _, t in e.beside(element, element)
         )
         asked = kernel and (kernel.scratch, kernel.asks, str(kernel.overlap), str(kernel.windows))
-        delivered = e.graph.tensors[e.graph.inputs[0]].nhwc[2:] if e.fed(element) else ()
+        image = e.graph.inputs[0] if e.graph.inputs else -1
+        delivered = (e.graph.tensors[image].nhwc, image in of.inputs) if e.fed(element) else ()
         by_rows = e.by_rows(element)
         return of.kind, of.attributes, operands, asked, by_rows, delivered, beside
 

@@ -169,7 +169,11 @@ def _distinct(starts: Sequence[int], first: int, steps: Steps) -> Iterator[tuple
 
     Between two of `starts`, where a buffer's life begins, an operator's first step stands for its others.
     """
+    if len(steps) == 1:
+        yield first, int(steps[0, 0])
+        return
     begun = np.searchsorted(starts, first + np.arange(len(steps)), side="right")
-    _, at = np.unique(np.stack([begun, steps[:, 0]]), axis=1, return_index=True)
+    ops = steps[:, 0] - SOURCE  # from 0
+    _, at = np.unique(begun * (int(ops.max(initial=0)) + 1) + ops, return_index=True)
     for offset in sorted(at.tolist()):
         yield first + offset, int(steps[offset, 0])

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from buildtool.errors import BuildtoolError
 from buildtool.plan.place.csvfile import MOST_BYTES, read_problem, write_solution
-from buildtool.plan.place.solver import decide, solve
+from buildtool.plan.place.known import solved
 
 if TYPE_CHECKING:
     from buildtool.schema.builds import ArenaAnswer
     from buildtool.service.files import File
+    from buildtool.session import Session
 
 # Nodes that the search visits by default: half a minute at most for COMMON_ITEMS buffers. The time of a node
 # grows with the number of buffers (6 us with 256 of them, 34 us with 1,000): larger problems get fewer nodes.
@@ -19,7 +20,9 @@ COMMON_NODES = 5_000_000
 COMMON_ITEMS = 256
 
 
-def arena(file: File, capacity: int | None, budget: int | None) -> ArenaAnswer:
+def arena(
+    file: File, capacity: int | None, budget: int | None, session: Session | None = None
+) -> ArenaAnswer:
     """The lowest placement that was found; with a capacity in bytes, any placement that fits.
 
     `files` has the problem's table with the offsets.
@@ -31,7 +34,7 @@ def arena(file: File, capacity: int | None, budget: int | None) -> ArenaAnswer:
         budget = common_budget(count)
     problem = table.problem
     try:
-        result = solve(problem, budget) if capacity is None else decide(problem, capacity, budget)
+        result = solved(problem, capacity, budget, session)
     except BuildtoolError as error:
         raise error.at(path=path) from None
     solution = result.solution

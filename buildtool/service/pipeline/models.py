@@ -10,7 +10,7 @@ from buildtool.errors import BuildtoolError, UnsupportedError, UsageError, did_y
 from buildtool.graph.types import Graph
 from buildtool.options import MODEL_SUFFIXES
 from buildtool.service.files import File, to_file
-from buildtool.session import Session
+from buildtool.session import Level, Session
 
 MOST_MODELS = 8  # of which a session keeps the bytes
 MAX_BYTES = 1 << 30  # larger files are refused before they are read
@@ -39,8 +39,14 @@ def load_model(spec: Named, session: Session | None = None) -> Model:
     found = to_file(spec, MODEL_SUFFIXES)
     if session is None or (isinstance(found, File) and not found.sha256):
         return _load(spec)
-    key = (found.path, found.sha256) if isinstance(found, File) else found
-    return session.remember("models", key, lambda: _load(spec), MOST_MODELS)
+    if isinstance(found, File):
+        key = (found.path, found.sha256)
+        return session.remember("models", key, lambda: _load(spec), MOST_MODELS)
+    data = session.keep(_NETWORKS, {"name": found}, lambda: _load(spec).data, MOST_MODELS)
+    return session.remember("models", found, lambda: Model(model_name(spec), found, data), MOST_MODELS)
+
+
+_NETWORKS: Level[bytes] = Level("networks", bytes, bytes)  # of the zoo, as files
 
 
 def _load(spec: Named) -> Model:
