@@ -43,6 +43,8 @@ class Watcher:
         self._without_events: dict[str, str] = {}  # folder -> why
         self._lock = threading.Lock()
         self._hinted: set[str] = set()
+        self._told: set[str] = set()  # since the last look, by events
+        self._awaited: set[str] = set()  # events of changes that a look has found before them
         self._hint_time = self._looked = 0.0
         self.changes = 0
 
@@ -119,10 +121,19 @@ class Watcher:
         if now - self._looked < LOOK_SECONDS:
             return
         self._looked = now
+        with self._lock:
+            told, self._told = self._told, set()
+        for path in self._awaited - told:  # a look ago it had changed
+            folder = str(Path(path).parent)
+            if folder in self._folders:
+                self._tell(folder, "events were lost")
+        self._awaited.clear()
         for path in list(self._seen):
             stamp = _size_and_time(path)
             if stamp is not None and self._stamps.setdefault(path, stamp) != stamp:
                 self._stamps[path] = stamp
+                if path not in told:
+                    self._awaited.add(path)
                 self._hint({path})
 
     def status(self) -> dict[str, Any]:
@@ -138,12 +149,14 @@ class Watcher:
         if self._observer is not None:
             self._observer.stop()
 
-    def _hint(self, paths: set[str]) -> None:
-        """Something about these files may have changed; called from the observer's thread, too."""
+    def _hint(self, paths: set[str], told: bool = False) -> None:
+        """Something about these files may have changed. `told`: by an event, in the observer's thread."""
         known = paths & self._seen.keys()
         if not known:
             return
         with self._lock:
+            if told:
+                self._told |= known
             self._hinted |= known
             self._hint_time = time.monotonic()
         self._wake()
@@ -175,7 +188,7 @@ class Watcher:
         class Handler(FileSystemEventHandler):
             def on_any_event(self, event: FileSystemEvent) -> None:
                 if event.event_type not in ("opened", "closed_no_write"):
-                    hint({str(p) for p in (event.src_path, event.dest_path) if p})
+                    hint({str(p) for p in (event.src_path, event.dest_path) if p}, told=True)
 
         if self._observer is None:
             logging.getLogger("watchdog").setLevel(logging.ERROR)
