@@ -208,3 +208,7 @@ def _expanded(words: Sequence[str]) -> list[str]:
         else:
             found.append(word)
     return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())
