@@ -14,6 +14,7 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 from buildtool.cache import entry
@@ -31,19 +32,20 @@ _ASIDE_NAME = re.compile(r"[a-z]{1,32}-[0-9a-f]{64}")
 
 
 class Disk:
-    """The entries below `folder`. `counts`: reads and writes that failed, entries that were bad.
-
-    `trouble` is why the folder cannot be used at all, in words ("": it can).
-    """
+    """The entries below `folder`. `counts`: reads and writes that failed, entries that were bad."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.counts: Counter[str] = Counter()
-        self.trouble = ""
+
+    @cached_property
+    def trouble(self) -> str:
+        """Why the folder cannot be used at all, in words ("": it can). The folder is made if need be."""
         try:
-            private(folder)
+            private(self.folder)
         except MachineError as error:
-            self.trouble = f"{error.path}: {error.text}"
+            return f"{error.path}: {error.text}"
+        return ""
 
     def read(self, level: str, key: str) -> bytes | None:
         """An entry's payload; None where there is none, or a bad one, which is put aside."""

@@ -107,8 +107,8 @@ def test_only_some_bad_entries_are_put_aside(disk):
 def test_a_link_in_place_of_the_folder_for_bad_entries_leads_nowhere(disk, tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
-    (disk.folder / ASIDE).symlink_to(outside)
     disk.write("plans", KEY, PAYLOAD)
+    (disk.folder / ASIDE).symlink_to(outside)
     file_of(disk).write_bytes(b"bad")
     assert disk.read("plans", KEY) is None
     assert not list(outside.iterdir()) and not file_of(disk).exists()
