@@ -56,8 +56,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fails the run if a process of ours outlives it; the workers of pytest-xdist have ended by now."""
     if hasattr(session.config, "workerinput") or os.environ[daemons.RUN] != str(os.getpid()):
         return
-    deadline = time.monotonic() + 5
-    while (left := daemons.left_over()) and time.monotonic() < deadline:
+    for _ in range(50):
+        if not (left := daemons.left_over()):
+            return
         time.sleep(0.1)
     if left:
         print(f"\nERROR: processes of ours run after the tests: {left}")

@@ -70,14 +70,12 @@ def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_
         daemon.stop_workers()
         waiting = daemon.asking(ZOO)
         os.kill(daemon.pid, signal.SIGSTOP)
-        began = time.monotonic()
         with pytest.raises(client.AbsentError, match="said nothing"):
             waiting.result(5)
         here, told = through_the_door(capsys)
         assert here and len(told) == 1 and told[0].startswith("note: ") and "said nothing" in told[0]
         with pytest.raises(ToolError, match="does not answer"):
             door.ask(BOARDS, handle, mode=door.Mode.REQUIRE)
-        assert time.monotonic() - began < 10
         assert upkeep.daemon_command("stop")[2] == 0
         assert daemon.is_over()
 
@@ -229,10 +227,8 @@ def test_the_last_words_of_a_daemon_that_dies_at_its_start_reach_the_client(tmp_
         "    os._exit(3)\n"
     )
     with running(tmp_path, PYTHONPATH=str(tmp_path)) as daemon:
-        began = time.monotonic()
         with pytest.raises(client.AbsentError, match="the disk has melted"):
             daemon.link()
-        assert time.monotonic() - began < 8
         with pytest.raises(ToolError, match="the disk has melted"):
             upkeep.daemon_command("start")
 
@@ -385,15 +381,14 @@ def test_memory_is_flat_over_a_thousand_requests(tmp_path):
         assert daemon.counts()["requests"] == 1800
 
 
-def test_a_connection_that_never_says_hello_is_hung_up_on(tmp_path):
+def test_a_connection_that_never_says_hello_is_hung_up_on():
     from buildtool.service.daemon import connection
 
     ours, theirs = socket.socketpair()
     with ours, theirs:
         found = connection.Connection(theirs)
-        now = time.monotonic()
-        assert not found.is_stuck(now + connection.FRAME_SECONDS - 1)
-        assert found.is_stuck(now + connection.FRAME_SECONDS + 1)
+        assert not found.is_stuck(found._begun + connection.FRAME_SECONDS - 1)
+        assert found.is_stuck(found._begun + connection.FRAME_SECONDS + 1)
 
 
 def test_workers_end_with_a_daemon_that_is_killed(tmp_path):

@@ -54,13 +54,13 @@ def test_a_slow_sender_is_waited_for_and_a_stuck_one_is_not(tmp_path, monkeypatc
     with ours, theirs:
         found = connection.Connection(theirs)
         ours.sendall(HELLO)
-        assert len(found.read()) == 1 and not found.is_stuck(time.monotonic() + 1e6)
+        assert len(found.read()) == 1 and not found.is_stuck(1e12)
         ours.sendall(request[:7])
         assert found.read() == []
-        assert not found.is_stuck(time.monotonic() + connection.FRAME_SECONDS - 1)
+        assert not found.is_stuck(found._begun + connection.FRAME_SECONDS - 1)
         ours.sendall(request[7:9])
         assert found.read() == []
-        assert found.is_stuck(time.monotonic() + connection.FRAME_SECONDS + 1)
+        assert found.is_stuck(found._begun + connection.FRAME_SECONDS + 1)
 
 
 def test_a_client_that_reads_nothing_is_hung_up_on(monkeypatch):
@@ -71,10 +71,10 @@ def test_a_client_that_reads_nothing_is_hung_up_on(monkeypatch):
         ours.sendall(HELLO)
         found.read()
         found.send({"beat": b"x" * (1 << 19)})
-        assert not found.is_stuck(time.monotonic())
+        assert not found.is_stuck(0.0)
         for _ in range(4):
             found.send({"beat": b"x" * (1 << 19)})
-        assert found.is_stuck(time.monotonic())
+        assert found.is_stuck(0.0)
 
 
 def test_frames_are_found_however_they_are_cut():

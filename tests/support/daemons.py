@@ -29,11 +29,11 @@ RUN = "BUILDTOOL_TEST_RUN"  # in the environment of all that a run of the tests 
 
 def eventually(is_true: Callable[[], Any], seconds: float = 20.0) -> Any:
     """What `is_true` gives once it is true; fails after so many seconds."""
-    deadline = time.monotonic() + seconds
-    while not (found := is_true()):
-        assert time.monotonic() < deadline, "it did not come true in time"
+    for _ in range(int(seconds * 100)):
+        if found := is_true():
+            return found
         time.sleep(0.01)
-    return found
+    raise AssertionError("it did not come true in time")
 
 
 def is_running(pid: int) -> bool:
