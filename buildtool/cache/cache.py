@@ -72,6 +72,8 @@ class Cache:
         self.subject = subject.encode(errors="backslashreplace").decode()  # a file's name need not be UTF-8
         self.use = use
         self._made.clear()
+        self._found.clear()  # of what was prepared since the last request
+        self._asked.clear()
 
     def get(self, level: str, key: str, parts: Mapping[str, Any]) -> bytes | None:
         """A payload; None where there is none. `parts`: what the key stands for, for `explain`."""
@@ -141,6 +143,7 @@ class Cache:
         index = Index(self.disk.folder)
         if self.subject:
             self._report(notes, asked, per_level, index.reports(self.subject))
+        self.subject = ""  # what is made from now on is prepared, and nobody's request
         noted = index.note(notes)
         uncounted = self.disk.folder / _UNCOUNTED
         if noted is None:
