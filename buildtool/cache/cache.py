@@ -107,6 +107,13 @@ class Cache:
         self._uses.discard((level, key))
         self.disk.discard(level, key)
 
+    def unmake(self) -> None:
+        """What was made since the request began is not kept: its key does not say all that it depends on."""
+        for known in self._made:
+            self._unwritten.pop(known, None)
+            self._held -= len(self._memory.pop(known, b""))
+        self._made.clear()
+
     def counts(self) -> dict[str, dict[str, int]]:
         """By level, hits and misses since the last `flush`."""
         found: dict[str, dict[str, int]] = {}

@@ -7,9 +7,12 @@ and the worker of a build system. Their answers are equal.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from buildtool.session import Session
+
+if TYPE_CHECKING:
+    from buildtool.cache.cache import Cache
 
 
 def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
@@ -47,7 +50,19 @@ def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> d
         return handle(request, session)
     finally:
         session.keeper = keeper
-        keeper.flush()
+        finish(keeper)
+
+
+def finish(keeper: Cache) -> None:
+    """Writes down what a request has made, unless plugins of other distributions had a part in it.
+
+    No key has a digest of their code.
+    """
+    from buildtool.target.registry import uses_others
+
+    if uses_others():
+        keeper.unmake()
+    keeper.flush()
 
 
 def subject(request: Mapping[str, Any]) -> str:

@@ -254,6 +254,8 @@ class Scheduler:
         worker.job, worker.since, worker.doing = None, time.monotonic(), "preparing other limits"
         if job is not None:
             self._done(job, message)
+        if message.get("leaving"):
+            self._drop_worker(worker)
         self._bound_memory()
         self._next()
 

@@ -34,6 +34,7 @@ from buildtool.errors import (
 from buildtool.identity import code_digest
 from buildtool.service import subject
 from buildtool.session import Session
+from buildtool.target import registry
 
 MOST_BYTES = 4 << 30  # of address space: what needs more ends in an error, and not the machine
 BEAT_SECONDS = 1.0
@@ -86,10 +87,16 @@ class Service:
         session.keeper = None if use is Use.OFF else self.cache
         if self.cache is not None:
             self.cache.begin(subject(request) if isinstance(request, dict) else "", use)
+        registry.forget_others()
         before = _inputs(request)
         answer = _answer(request, session, message.get("environment"))
-        pure = answer.pop("pure", False) and before == _inputs(request)
-        self._say({**answer, "pure": pure, "inputs": before, "rss": resident_bytes()})
+        pure = answer.pop("pure", False) and before == _inputs(request) and not registry.asked_others()
+        # Their code may be another one when the next request comes, and this process has imported it.
+        leaving = registry.uses_others()
+        told = {"pure": pure, "inputs": before, "leaving": leaving, "rss": resident_bytes()}
+        self._say({**answer, **told})
+        if leaving:
+            return
         if use is not Use.ON:
             session.forget()
         session.keeper = self.cache
@@ -173,8 +180,6 @@ def _inputs(request: Any) -> list[list[str]]:
 
     "" is the digest of a file that cannot be read.
     """
-    from buildtool.target.registry import board_chain
-
     if not isinstance(request, dict):
         return []
     board = request.get("board")
@@ -182,7 +187,7 @@ def _inputs(request: Any) -> list[list[str]]:
     files = [value for value in request.values() if isinstance(value, str) and os.path.isabs(value)]  # noqa: PTH117
     if isinstance(path, str) and path.endswith(".toml"):
         with contextlib.suppress(BuildtoolError, OSError, ValueError):
-            files += map(str, board_chain(path)[1:])
+            files += map(str, registry.board_chain(path)[1:])
     return [[file, _digest(file)] for file in sorted(set(files))]
 
 
