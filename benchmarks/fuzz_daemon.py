@@ -1,6 +1,6 @@
 """Attacks the daemon's socket and the cache's entries with hostile bytes, and counts what happens.
 
-    python -m benchmarks.fuzz_daemon --frames 20000 --entries 5000
+    python -m benchmarks.fuzz_daemon --frames 6000 --entries 700
 
 Frames: garbage, half frames, lengths up to 4 GiB, other versions, deep nesting, containers that are many
 times larger once they are read, requests with values of strange types, valid messages with bytes changed.

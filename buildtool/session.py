@@ -139,5 +139,9 @@ class Session:
     def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
         """SHA-256 (hex) of canonical bytes: all that the value depends on, the code included."""
         code = self.keeper.code if self.keeper is not None else ""
-        data = msgpack.packb([_SCHEMA, level.name, code, sorted(parts.items())], use_bin_type=True)
+        data = msgpack.packb(
+            [_SCHEMA, level.name, code, sorted(parts.items())],
+            use_bin_type=True,
+            unicode_errors="surrogateescape",  # a name of a file need not be UTF-8
+        )
         return hashlib.sha256(data).hexdigest()

@@ -6,6 +6,7 @@ and the worker of a build system. Their answers are equal.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -58,9 +59,8 @@ def finish(keeper: Cache) -> None:
 
     No key has a digest of their code.
     """
-    from buildtool.target.registry import uses_others
-
-    if uses_others():
+    registry = sys.modules.get("buildtool.target.registry")  # not loaded: no plugin was asked for
+    if registry is not None and registry.uses_others():
         keeper.unmake()
     keeper.flush()
 

@@ -11,6 +11,7 @@ from zeronet import Net
 
 from buildtool import cli, folders
 from buildtool.graph.tflite.writer import write_model
+from buildtool.service import answered, handle, kept_session
 
 
 @pytest.fixture
@@ -181,3 +182,25 @@ def test_the_daemons_commands_have_json_and_words(kept, capsys, tmp_path):
         assert answer(capsys, "daemon", "stop", "--all") == (0, {"stopped": [started["pid"]]})
         assert "it was stopped" in said(capsys, "daemon", "status")[1]
         assert "it ends: it was stopped" in said(capsys, "daemon", "logs")[1]
+
+
+def test_a_file_whose_name_is_not_unicode_is_kept_like_others(model, kept, capsys, tmp_path):
+    named = os.fsdecode(os.fsencode(tmp_path) + b"/net\xff.tflite")
+    os.link(model, named)
+    request = {"kind": "emit", "model": named, "board": "host"}
+    expected = handle(request)
+    for hits in (0, 1):
+        session = kept_session()
+        found = {}
+        session.keeper.flush = lambda keeper=session.keeper, found=found: (
+            found.update(keeper.counts()) or (type(keeper).flush(keeper))
+        )
+        assert answered(request, session) == expected
+        assert found["code"]["hits"] == hits
+    with running(tmp_path) as daemon:
+        assert daemon.ask(request)["files"] == expected["files"]
+        refused = [
+            planned(capsys, named, "--ram", "16", "--daemon", how) for how in ("off", "off", "require")
+        ]
+        assert refused[0][0] == 1 and refused[0] == refused[1] == refused[2]
+    assert cli.run(["cache", "explain", "net"]) == 0

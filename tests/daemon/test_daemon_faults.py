@@ -145,6 +145,9 @@ def test_a_daemon_ends_when_its_socket_its_lock_or_its_folder_is_gone(tmp_path):
             else:
                 (daemon.at.address if what == "socket" else daemon.at.lock).unlink()
             eventually(lambda pid=pid: not is_running(pid))
+            assert daemon.at.said().get("ended", "") == (
+                "its socket or its folder is gone" if what == "socket" else ""
+            )
 
 
 def test_a_daemon_that_nobody_asks_ends_unless_an_editor_holds_it(tmp_path):

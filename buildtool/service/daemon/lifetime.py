@@ -51,20 +51,28 @@ class Life:
 
     def is_cut_off(self) -> bool:
         """Whether nobody can find this daemon any more: its socket, its lock or its folder is gone."""
-        try:
-            socket_now = _identity(os.stat(self.at.address))  # noqa: PTH116
-            lock_now = _identity(os.stat(self.at.lock))  # noqa: PTH116
-            return socket_now != self._node or lock_now != _identity(os.fstat(self._lock))
-        except OSError:
-            return True
+        return not (self._has_socket() and self._has_lock())
 
     def leave(self, why: str) -> None:
         """Takes the endpoint away, so that the next client starts another daemon."""
-        if not self.is_cut_off():
+        if self._has_socket():
             with contextlib.suppress(OSError):
                 self.at.address.unlink()
+        if self._has_lock():  # else the record is another one's
             self.note(why)
         self.listener.close()
+
+    def _has_socket(self) -> bool:
+        try:
+            return _identity(os.stat(self.at.address)) == self._node  # noqa: PTH116
+        except OSError:
+            return False
+
+    def _has_lock(self) -> bool:
+        try:
+            return _identity(os.stat(self.at.lock)) == _identity(os.fstat(self._lock))  # noqa: PTH116
+        except OSError:
+            return False
 
 
 def _identity(found: os.stat_result) -> tuple[int, int, int]:
