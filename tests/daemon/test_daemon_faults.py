@@ -30,11 +30,15 @@ ZOO = {"kind": "zoo"}
 
 
 @pytest.fixture
-def quick(monkeypatch):
-    """Clients that wait for a silent daemon as long as tests like to."""
-    monkeypatch.setattr(client, "HELLO_SECONDS", 0.7)
-    monkeypatch.setattr(client, "SILENCE_SECONDS", 1.2)
-    monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.5)
+def hurry(monkeypatch):
+    """Called: from now on clients wait for a silent daemon as long as tests like to."""
+
+    def set_bounds():
+        monkeypatch.setattr(client, "HELLO_SECONDS", 0.7)
+        monkeypatch.setattr(client, "SILENCE_SECONDS", 1.2)
+        monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.5)
+
+    return set_bounds
 
 
 def through_the_door(capsys, request=BOARDS, mode=door.Mode.AUTO):
@@ -65,9 +69,10 @@ def test_a_daemon_that_is_killed_in_mid_request_costs_time_and_no_build(tmp_path
         assert "without a word" in daemon.status()["last_end"]
 
 
-def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_line(tmp_path, capsys, quick):
+def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_line(tmp_path, capsys, hurry):
     with running(tmp_path) as daemon:
         daemon.stop_workers()
+        hurry()
         waiting = daemon.asking(ZOO)
         os.kill(daemon.pid, signal.SIGSTOP)
         with pytest.raises(client.AbsentError, match="said nothing"):
@@ -81,7 +86,7 @@ def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_
 
 
 def test_a_worker_that_is_stopped_is_found_out_and_the_caller_answers_itself(tmp_path, capsys):
-    with running(tmp_path, BUILDTOOL_DAEMON_SILENCE=2) as daemon:
+    with running(tmp_path, BUILDTOOL_DAEMON_SILENCE=3) as daemon:
         daemon.stop_workers()
         here, told = through_the_door(capsys, ZOO)
         assert here and len(told) == 1 and "said nothing for long" in told[0]
