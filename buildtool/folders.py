@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 from buildtool.errors import MachineError
@@ -78,7 +77,12 @@ def private(folder: Path) -> Path:
 
 
 def _short_folder() -> Path:
-    folder = Path("/tmp" if os.name == "posix" else tempfile.gettempdir())
+    if os.name == "posix":
+        folder = Path("/tmp")
+    else:
+        import tempfile  # which imports much
+
+        folder = Path(tempfile.gettempdir())
     return folder.absolute() / f"buildtool-{_user()}"
 
 

@@ -8,16 +8,13 @@ so that one daemon serves them all; and whoever has edited buildtool gets anothe
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from buildtool import __version__, wire
 from buildtool.errors import MachineError
@@ -32,14 +29,13 @@ except ImportError:  # a system that has no such locks
 HAS_LOCKS = fcntl is not None
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """The files of the daemon called `name` in `folder`."""
 
     name: str
     folder: Path
 
-    @cached_property
+    @property
     def address(self) -> Path:
         """Its socket; the folder may be another one, where the path would be too long."""
         return socket_path(self.name)
@@ -95,6 +91,8 @@ class Endpoint:
 
     def said(self) -> dict[str, Any]:
         """What its record says; {} where there is none."""
+        import json  # a client of a daemon that runs needs none of it
+
         try:
             found = json.loads(self.record.read_text(encoding="utf-8"))
         except (OSError, ValueError):
