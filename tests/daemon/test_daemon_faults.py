@@ -18,7 +18,7 @@ from daemons import BOARDS, children, eventually, is_running, running
 
 from buildtool import upkeep, wire
 from buildtool.client import daemon as client
-from buildtool.client import door
+from buildtool.client import door, starting
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import Endpoint, locked, process_start
 from buildtool.errors import ToolError
@@ -112,7 +112,7 @@ def test_a_worker_that_dies_leaves_the_answer_to_the_caller(tmp_path, capsys):
 
 
 def test_sigterm_and_stop_take_the_endpoint_away_and_let_the_work_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(client, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(starting, "CONNECT_SECONDS", 0.3)
     for how in ("signal", "stop"):
         with running(tmp_path / how) as daemon:
             daemon.stop_workers()
@@ -344,7 +344,7 @@ def test_a_client_imports_the_standard_library_and_msgpack_alone(tmp_path):
     code = """
 import sys
 before = set(sys.modules)
-from buildtool.client import door
+from buildtool.client import door, starting
 def here(request):
     raise SystemExit("it was not asked")
 assert door.ask({"kind": "boards"}, here, mode=door.Mode.REQUIRE)["boards"]
