@@ -1,4 +1,4 @@
-"""Plugins of other distributions: no digest covers their code, so nothing of theirs outlives a request."""
+"""Plugins of others that are no packages: no digest covers their code, so nothing outlives a request."""
 
 import pytest
 from daemons import eventually, running
