@@ -40,6 +40,11 @@ def code_digest() -> str:
     return digest.hexdigest()
 
 
+def code_folders() -> list[str]:
+    """The folders that the digest is of."""
+    return [str(folder) for folder, _ in _folders()]
+
+
 def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
     """The files below `folder` that have one of the suffixes, or that planning asks: relative, sorted."""
     found = []

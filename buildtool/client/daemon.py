@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from buildtool import __version__, wire
@@ -51,6 +51,11 @@ class Link:
         self._send({"control": word})
         found = self._receive(seconds).get("control")
         return found if isinstance(found, dict) else {}
+
+    def prepare(self, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]) -> None:
+        """Gives it requests, with their environments, to prepare in the background."""
+        self._send({"prepare": [[dict(request), dict(environment)] for request, environment in requests]})
+        self._receive(SILENCE_SECONDS)
 
     def request(self, request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
         """The final message to a request.

@@ -38,8 +38,11 @@ def test_an_edited_checkout_gets_a_new_daemon_and_the_old_one_ends(tmp_path):
     def planned(*more):
         return command("front", "net.tflite", "--board", "cortex-m4", "--daemon", "require", *more)
 
+    def status():
+        return command("daemon", "status")["daemons"][0]
+
     def pid():
-        return command("daemon", "status")["daemons"][0].get("pid")
+        return status().get("pid")
 
     with running(tmp_path):
         try:
@@ -50,8 +53,12 @@ def test_an_edited_checkout_gets_a_new_daemon_and_the_old_one_ends(tmp_path):
             text = answers.read_text()
             assert text.count("target.board.name,") == 1
             answers.write_text(text.replace("target.board.name,", "target.board.name.upper(),"))
-            assert pid() is None  # the old one is no daemon of this code
+            # nobody has asked yet: the old daemon starts one of the new code, which prepares the answer
+            eventually(lambda: not is_running(first))
+            eventually(lambda: status().get("answers") == 1)
+            assert status()["counts"]["planned"] == 0
             after = planned()
+            assert (status()["counts"]["planned"], status()["counts"]["from_memory"]) == (0, 1)
             assert (before["board"], after["board"]) == ("cortex-m4", "CORTEX-M4")
             assert pid() != first
             eventually(lambda: not is_running(first))

@@ -9,6 +9,7 @@
     memory.py       answers that are still true
     lifetime.py     lock, socket, record: how a daemon begins and ends
     watcher.py      files that changed: their next answers are prepared
+    succession.py   code that changed: a daemon of it is started, and prepares them
 
 The daemon's own process imports no planner: it answers at once, whatever its children do.
 """

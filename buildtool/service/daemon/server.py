@@ -11,6 +11,7 @@ import os
 import selectors
 import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -18,10 +19,12 @@ from typing import Any
 from buildtool import __version__, wire
 from buildtool.client.endpoint import peer
 from buildtool.errors import BuildtoolError, ToolError
+from buildtool.identity import code_folders
 from buildtool.service.daemon.connection import Connection
 from buildtool.service.daemon.lifetime import Life
 from buildtool.service.daemon.pool import Worker
 from buildtool.service.daemon.scheduler import Scheduler
+from buildtool.service.daemon.succession import succeed
 from buildtool.service.daemon.watcher import SETTLE_SECONDS, Watcher
 
 BEAT_SECONDS = 0.5
@@ -158,6 +161,9 @@ class Server:
         """Plans anew, in the background, what recent requests asked of files that have changed."""
         for request, environment in self.watcher.changed():
             self.scheduler.prepare(request, environment)
+        if self.watcher.code_has_changed():
+            told = (self.life.code, self.watcher.requests())
+            threading.Thread(target=succeed, args=told, daemon=True).start()
 
     # ---- clients -------------------------------------------------------------------------------------
 
@@ -211,6 +217,8 @@ class Server:
             self._control(client, message["control"])
         elif "request" in message:
             self._request(client, message)
+        elif "prepare" in message:
+            self._prepare(client, message["prepare"])
         else:
             raise ToolError("a message asks for nothing")
 
@@ -253,7 +261,19 @@ class Server:
             raise ToolError("a client asks for one thing at a time")
         self._used = time.monotonic()
         self.counts["requests"] += 1
+        self.watcher.watch_code(code_folders)
         self.scheduler.ask(client, request, environment, str(cache))
+
+    def _prepare(self, client: Connection, requests: object) -> None:
+        if not isinstance(requests, list):
+            raise ToolError("requests to prepare are a list")
+        for pair in requests:
+            right = isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, dict) for one in pair)
+            if not right or not isinstance(pair[0].get("kind"), str):
+                raise ToolError("a request to prepare is a request and an environment")
+            self.watcher.remember(*pair)
+            self.scheduler.prepare(*pair)
+        client.send({"control": {"preparing": len(requests)}})
 
     # ---- what it says of itself ----------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MOST_REQUESTS = 32  # that are remembered
 SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
 LOOK_SECONDS = 2.0  # between two looks at sizes and times
+_SOURCES = (".py", ".c", ".h", ".toml")
 KINDS = frozenset(("plan", "front", "emit", "analyze", "describe"))
 
 
@@ -45,7 +46,8 @@ class Watcher:
         self._hinted: set[str] = set()
         self._told: set[str] = set()  # since the last look, by events
         self._awaited: set[str] = set()  # events of changes that a look has found before them
-        self._hint_time = self._looked = 0.0
+        self._hint_time = self._looked = self._code_time = 0.0
+        self._code_is_watched = False
         self.changes = 0
 
     def remember(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
@@ -161,6 +163,32 @@ class Watcher:
             self._hint_time = time.monotonic()
         self._wake()
 
+    def watch_code(self, folders: Callable[[], Sequence[str]]) -> None:
+        """Asks for events of buildtool's code and its plugins'. Without them the next client finds out."""
+        if self._code_is_watched:
+            return
+        self._code_is_watched = True
+        for folder in folders():
+            if file_system(folder) not in FOREIGN:
+                with contextlib.suppress(Exception):  # no watch left, no such system
+                    self._schedule(folder, code=True)
+
+    def code_has_changed(self) -> bool:
+        """Whether a source was written, and none since a moment; True once."""
+        if not self._code_time or time.monotonic() - self._code_time < 3 * SETTLE_SECONDS:
+            return False
+        self._code_time = 0.0
+        return True
+
+    def requests(self) -> list[tuple[dict[str, Any], dict[str, str]]]:
+        """The requests that are remembered, the latest last, with their environments."""
+        return list(self._requests.values())
+
+    def _hint_code(self, paths: set[str], told: bool = False) -> None:
+        if told and any(path.endswith(_SOURCES) for path in paths):
+            self._code_time = time.monotonic()
+            self._wake()
+
     def _watch(self, path: str) -> None:
         """Asks for events of a file's folder; files that are replaced by others keep their name there."""
         folder = str(Path(path).parent)
@@ -179,11 +207,11 @@ class Watcher:
         except Exception as error:  # no watch left, no folder, no such system: then it is looked at
             self._tell(folder, str(error) or type(error).__name__)
 
-    def _schedule(self, folder: str) -> None:
+    def _schedule(self, folder: str, *, code: bool = False) -> None:
         from watchdog.events import FileSystemEvent, FileSystemEventHandler
         from watchdog.observers import Observer
 
-        hint = self._hint
+        hint = self._hint_code if code else self._hint
 
         class Handler(FileSystemEventHandler):
             def on_any_event(self, event: FileSystemEvent) -> None:
@@ -195,7 +223,9 @@ class Watcher:
             self._observer = Observer()
             self._observer.daemon = True
             self._observer.start()
-        self._watches[folder] = self._observer.schedule(Handler(), folder, recursive=False)
+        watch = self._observer.schedule(Handler(), folder, recursive=code)
+        if not code:
+            self._watches[folder] = watch
 
     def _tell(self, folder: str, why: str) -> None:
         """Says once that a folder's files are looked at every few seconds instead."""
