@@ -101,6 +101,8 @@ def _strange(rng: random.Random) -> bytes:
     }
     if rng.random() < 0.3:
         fields = {"control": rng.choice(("status", "lease", "nonesuch", _value(rng)))}
+    elif rng.random() < 0.2:
+        fields = {"prepare": rng.choice(([[request, {}]], [[request]], [_value(rng)], _value(rng)))}
     with contextlib.suppress(ValueError, TypeError, OverflowError):
         payload = msgpack.packb({"protocol": wire.PROTOCOL, **fields}, unicode_errors="surrogateescape")
         return _framed(payload)
