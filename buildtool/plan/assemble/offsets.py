@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from buildtool.modes import Image
 from buildtool.plan.assemble.lives import Lives
@@ -14,7 +14,7 @@ from buildtool.plan.assemble.ticks import Ticks
 from buildtool.plan.assemble.workspace import Workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Move, Overlap
+from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, changed
 from buildtool.session import Session
 
 MOST_PLACEMENTS = 512  # that a session keeps, of some kilobytes each
@@ -92,22 +92,22 @@ def _on_ground(
     """
     rest = [i for i in range(len(timed)) if i not in ground]
     index = {i: k for k, i in enumerate(rest)}
-    permitted = [replace(o, input=index[o.input], output=index[o.output]) for o in overlaps]
+    permitted = [changed(o, input=index[o.input], output=index[o.output]) for o in overlaps]
     base, bottom = 0, list[tuple[int, Buffer]]()
     for i in ground:
-        bottom.append((i, replace(timed[i], offset=base)))
+        bottom.append((i, changed(timed[i], offset=base)))
         base += round_up(timed[i].size, alignment)
     found = _placed([timed[i] for i in rest], permitted, alignment, starts, enough - base, session)
     if not ground:
         return found
     above = zip(found.origin, found.placed.buffers, strict=True)
-    parts = [(rest[k], replace(b, offset=base + b.offset), part) for part, (k, b) in enumerate(above)]
+    parts = [(rest[k], changed(b, offset=base + b.offset), part) for part, (k, b) in enumerate(above)]
     parts += [(i, b, -1) for i, b in bottom]
     parts.sort(key=lambda part: part[0])  # stable: the parts of a buffer follow each other
     at = {part: place for place, (_, _, part) in enumerate(parts)}
     placed = Placed(
         tuple(b for _, b, _ in parts),
-        tuple(replace(o, input=at[o.input], output=at[o.output]) for o in found.placed.overlaps),
+        tuple(changed(o, input=at[o.input], output=at[o.output]) for o in found.placed.overlaps),
         base + found.placed.height,
         base + found.placed.bound,
     )

@@ -200,7 +200,7 @@ def decide_memories(
             if (p.output in index) != (p.input in index):
                 raise PlanError(f"items {p.output} and {p.input} may overlap, but lie in different memories")
             if p.output in index:
-                inside.append(replace(p, output=index[p.output], input=index[p.input]))
+                inside.append(p._replace(output=index[p.output], input=index[p.input]))
         part = Problem(tuple(problem.items[i] for i in index), tuple(inside))
         results.append(decide(part, capacity, budget))
     return results
