@@ -42,50 +42,45 @@ static uint64_t *found_of(const allowed_problem *p, int32_t item) {
     return p->found + (size_t)item * words(p);
 }
 
-/* to |= from << by; they may be the same set. */
-static void or_up(uint64_t *to, const uint64_t *from, int64_t by, size_t count) {
+/* to |= from << by; they are different sets. */
+static void or_up(uint64_t *restrict to, const uint64_t *restrict from, int64_t by, size_t count) {
     if (by >= (int64_t)count * BITS)
         return;
     const size_t whole = (size_t)(by / BITS);
     const unsigned rest = (unsigned)(by % BITS);
-    for (size_t k = count; k-- > whole;) {
-        uint64_t moved = from[k - whole] << rest;
-        if (rest && k > whole)
-            moved |= from[k - whole - 1] >> (BITS - rest);
-        to[k] |= moved;
-    }
+    to += whole;
+    count -= whole;
+    for (size_t k = 0; k < count; ++k)
+        to[k] |= from[k] << rest;
+    for (size_t k = 1; k < count && rest; ++k)
+        to[k] |= from[k - 1] >> (BITS - rest);
 }
 
-/* to |= from >> by; they may be the same set. */
-static void or_down(uint64_t *to, const uint64_t *from, int64_t by, size_t count) {
+/* to |= from >> by; they are different sets. */
+static void or_down(uint64_t *restrict to, const uint64_t *restrict from, int64_t by,
+                    size_t count) {
     if (by >= (int64_t)count * BITS)
         return;
     const size_t whole = (size_t)(by / BITS);
     const unsigned rest = (unsigned)(by % BITS);
-    for (size_t k = 0; k + whole < count; ++k) {
-        uint64_t moved = from[k + whole] >> rest;
-        if (rest && k + whole + 1 < count)
-            moved |= from[k + whole + 1] << (BITS - rest);
-        to[k] |= moved;
+    from += whole;
+    count -= whole;
+    for (size_t k = 0; k < count; ++k)
+        to[k] |= from[k] >> rest;
+    for (size_t k = 1; k < count && rest; ++k)
+        to[k - 1] |= from[k] << (BITS - rest);
+}
+
+typedef void moved(uint64_t *restrict, const uint64_t *restrict, int64_t, size_t);
+
+/* The offsets, and all above (or_up) or below them by `most` at the most; `before` is scratch. */
+static void spread(uint64_t *set, moved *by, int64_t most, size_t count, uint64_t *before) {
+    for (int64_t done = 0; done < most;) {
+        const int64_t more = done + 1 < most - done ? done + 1 : most - done;
+        memcpy(before, set, count * sizeof *set);
+        by(set, before, more, count);
+        done += more;
     }
-}
-
-/* The offsets, and all above them by `most` at the most. */
-static void up(uint64_t *set, int64_t most, size_t count) {
-    int64_t done = 0;
-    for (; 2 * done < most; done = 2 * done + 1)
-        or_up(set, set, done + 1, count);
-    if (done < most)
-        or_up(set, set, most - done, count);
-}
-
-/* The offsets, and all below them by `most` at the most. */
-static void down(uint64_t *set, int64_t most, size_t count) {
-    int64_t done = 0;
-    for (; 2 * done < most; done = 2 * done + 1)
-        or_down(set, set, done + 1, count);
-    if (done < most)
-        or_down(set, set, most - done, count);
 }
 
 /* Leaves in `set` what is in `other` as well; whether that is anything. */
@@ -170,8 +165,10 @@ static void sums(const allowed_problem *p, int32_t section, int32_t without, int
     clear(set, count);
     set[0] = 1;
     for (int32_t i = 0; i < p->items; ++i)
-        if (i != without && !p->paired[i] && in_section(p, i, section))
-            or_up(set, set, p->size[i], count);
+        if (i != without && !p->paired[i] && in_section(p, i, section)) {
+            copy(before, set, count);
+            or_up(set, before, p->size[i], count);
+        }
     for (int32_t s = 0; s < p->shares; ++s) {
         if (s == beside || !shared_in(p, s, section))
             continue;
@@ -203,7 +200,7 @@ static bool fill_singles(const allowed_problem *p, int32_t section) {
         if (known)
             continue;
         sums(p, section, i, -1, set);
-        up(set, p->slack[section], count);
+        spread(set, or_up, p->slack[section], count, set_of(p, SETS - 1));
         for (int32_t j = i; j < p->items; ++j)
             if (p->size[j] == p->size[i] && crosses(p, j, section) &&
                 !keep(found_of(p, j), set, count))
@@ -217,10 +214,10 @@ static bool fill_pair(const allowed_problem *p, int32_t section, int32_t share) 
     const pair it = pair_of(p, share, p->slack[section]);
     uint64_t *output = set_of(p, 0), *source = set_of(p, 1), *before = set_of(p, 2);
     sums(p, section, -1, share, output);
-    up(output, p->slack[section], count);
+    spread(output, or_up, p->slack[section], count, set_of(p, SETS - 1));
     clear(source, count);
     or_up(source, output, it.distance, count);
-    up(source, it.farthest - it.distance, count);
+    spread(source, or_up, it.farthest - it.distance, count, set_of(p, SETS - 1));
     if (it.separate) {
         copy(before, output, count);
         or_up(source, before, 0, count);
@@ -249,11 +246,11 @@ static int carry(const allowed_problem *p, const pair *it) {
     uint64_t *source = set_of(p, 0), *output = set_of(p, 1);
     clear(source, count);
     or_up(source, found_of(p, it->output), it->distance, count);
-    up(source, it->farthest - it->distance, count);
+    spread(source, or_up, it->farthest - it->distance, count, set_of(p, SETS - 1));
     const bool some = keep(source, found_of(p, it->input), count);
     clear(output, count);
     or_down(output, source, it->distance, count);
-    down(output, it->farthest - it->distance, count);
+    spread(output, or_down, it->farthest - it->distance, count, set_of(p, SETS - 1));
     if (!keep(output, found_of(p, it->output), count) || !some)
         return -1;
     const size_t bytes = count * sizeof *source;
