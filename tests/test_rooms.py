@@ -31,6 +31,7 @@ ORDER = (
     "identity",
     "client",
     "compiled",
+    "distinct",
     "graph",
     "zoo",
     "target",
