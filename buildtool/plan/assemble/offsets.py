@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from buildtool.modes import Image
 from buildtool.plan.assemble.lives import Lives
@@ -35,6 +37,17 @@ class Laid:
     bound: int
 
 
+class _Key(tuple[Any, ...]):
+    """A key with many buffers in it, asked for under several kinds: its hash is made once."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 def lay(
     timeline: Timeline,
     lives: Lives,
@@ -59,7 +72,7 @@ def lay(
     ground = [i for i, b in enumerate(timed) if b.kind is BufferKind.TENSOR and b.tensors[0] in still]
     parted = _on_ground(timed, ground, overlaps, alignment, ticks.starts, enough, session)
     pairs = list(zip(parted.placed.buffers, parted.origin, strict=True))
-    lived = [(ticks.lived(b, known[i]), i) for b, i in pairs if i < len(known)]
+    lived = [(ticks.lived(b, known[i], timed[i]), i) for b, i in pairs if i < len(known)]
     places = [b.offset for b, i in pairs if i >= len(known)]
     pieces = [piece for workspace in workspaces for piece in workspace.pieces]
     inside = [b for piece, at in zip(pieces, places, strict=True) for b in piece.buffers(at, lives)]
@@ -127,7 +140,7 @@ def _placed(
 
     Where a placement in parts is as low as the whole could be at the best, nothing lower is looked for.
     """
-    key = (tuple(timed), tuple(overlaps), alignment)
+    key = _Key((tuple(timed), tuple(overlaps), alignment))
     kept = max(2, min(MOST_PLACEMENTS, MOST_BUFFERS // max(1, len(timed))))
     seen = session.remember("looks", key, lambda: look(timed, overlaps, alignment), kept)
     fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR}
@@ -135,7 +148,7 @@ def _placed(
     def parted(below: float) -> Parted | None:
         return session.remember(
             "placements in parts",
-            (*key, tuple(starts), below, enough),
+            (key, tuple(starts), below, enough),
             lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough),
             kept,
         )
