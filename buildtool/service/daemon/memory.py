@@ -64,7 +64,7 @@ class Digests:
 def _is_settled(stamp: Stamp) -> bool:
     import time
 
-    return time.time() - stamp[1] / 1e9 > _RACY_SECONDS
+    return time.time() - max(stamp[1], stamp[3]) / 1e9 > _RACY_SECONDS  # either may have been set back
 
 
 def _stamp(path: str) -> Stamp:
