@@ -1,6 +1,7 @@
 """Random edits, each answered from what earlier ones have left and from nothing: both have to be equal.
 
     python -m benchmarks.stale --count 300
+    python -m benchmarks.stale --builds 30
 
 The same files are asked about with a session that lives on (a daemon's), with one that has the disk alone
 (a process of its own), and with one that has nothing. Answers to plan, front, emit and describe, and
@@ -21,6 +22,7 @@ from typing import Any
 
 import msgpack
 
+from benchmarks.stale import builds
 from benchmarks.stale.projects import Project, edited
 from buildtool.cache.cache import Cache
 from buildtool.errors import BuildtoolError, to_data
@@ -35,10 +37,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=100, help="edits")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--builds", type=int, default=0, help="edits that SCons builds, instead (see builds.py)"
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = compare(Path(folder), args.count, args.seed, show=True)
-    print(", ".join(f"{number} {what}" for what, number in sorted(found.items())))
+        if args.builds:
+            found = builds.compare(Path(folder), args.builds, args.seed)
+        else:
+            found = compare(Path(folder), args.count, args.seed, show=True)
+    print(", ".join(f"{number:.0f} {what}" for what, number in sorted(found.items())))
     return 1 if found["differ"] else 0
 
 
