@@ -6,8 +6,7 @@ import difflib
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 Value = str | int | float | bool | None
 Spelling = Callable[[str, Value], str]  # an option and its value, as whoever prints them writes that
@@ -32,8 +31,7 @@ class ErrorData(TypedDict):
     hints: list[HintData]
 
 
-@dataclass(frozen=True)
-class Hint:
+class Hint(NamedTuple):
     """One thing that would help: options to set and what that gives, or words alone.
 
     `settings`: options by their names in a request, with the value to give (None: leave the option out).

@@ -37,7 +37,7 @@ import pytest
 pytest.importorskip("no_such_package")
 """
 # Declared before its first use; a name that is used must leave this table.
-AWAITED = {"watchdog": "file events for the planner service, which is to watch what it has planned"}
+AWAITED: dict[str, str] = {}
 # Used as programs or as a plugin, which no import shows: the file and the words that use them.
 COMMANDS = {
     "clang-format": ("tests/kernels/test_compile.py", 'needs_tool("clang-format")'),

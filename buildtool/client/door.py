@@ -60,6 +60,8 @@ def ask(
         return here(request)
     try:
         return daemon.ask(request, cache, listen=listen)
+    except daemon.UnservedError:
+        return here(request)
     except daemon.AbsentError as error:
         if mode is Mode.REQUIRE:
             raise ToolError(f"the planner daemon does not answer: {error.args[0]}", hint=_HINT) from None

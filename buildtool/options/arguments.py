@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from buildtool import __version__
 from buildtool.errors import UsageError, did_you_mean
@@ -24,8 +24,7 @@ _TITLES = {
 }
 
 
-@dataclass(frozen=True)
-class Own:
+class Own(NamedTuple):
     """An argument of a command alone: it changes no request."""
 
     names: tuple[str, ...]
@@ -36,8 +35,7 @@ class Own:
     many: bool = False  # of an argument without dashes: any number of words
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A subcommand: the kind of its request, and which of its options are positional.
 
     `optional`: options that the request needs and the command line may leave out.
@@ -198,8 +196,23 @@ def _unknown(command: str, name: str, known: list[str]) -> UsageError:
     return UsageError(what, hint=did_you_mean(name, known) if not elsewhere else f"leave {name} out")
 
 
+def _width() -> int:
+    """Characters of a line of help."""
+    text = os.environ.get("COLUMNS", "")
+    if text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text):
+        return int(text)
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
 class _Parser(argparse.ArgumentParser):
     """argparse with our errors: one line in the one style, with suggestions."""
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        """One that is told how wide the terminal is: to find out itself, argparse imports much."""
+        return argparse.HelpFormatter(self.prog, width=_width() - 2)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Help or version; unlike argparse's own, it tells of what cannot be written."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from buildtool.modes import Strategy
 
@@ -30,8 +29,7 @@ class Group(enum.StrEnum):
 NESTED = (Group.PLANNING, Group.COUNTING)
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """One option.
 
     `name` as in a request; `sentence` says what it does; `parse` gives its value or raises UsageError;

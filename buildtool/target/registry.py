@@ -309,6 +309,21 @@ def _other_plugins() -> dict[str, TargetPlugin]:
     return found
 
 
+def asked_others() -> bool:
+    """Whether this process has asked for the plugins of other distributions."""
+    return _other_plugins.cache_info().currsize > 0
+
+
+def uses_others() -> bool:
+    """Whether it has, and there are some: their code may change while this process lives."""
+    return asked_others() and bool(_other_plugins())
+
+
+def forget_others() -> None:
+    """From now on distributions are found that were installed since they were asked for."""
+    _other_plugins.cache_clear()
+
+
 def _checked(candidate: object, where: str) -> TargetPlugin:
     for attribute in ("name", "board_files", "toolchain", "harness", "run"):
         if not hasattr(candidate, attribute):

@@ -118,6 +118,11 @@ def _unpacked(data: bytes, longest: int) -> Rows:
 _PLACE = b"rows"  # so that a chain without blocks has bytes, too
 
 
+def _saves(rows: Rows) -> bool:
+    """Whether any block weighs less than its elements run one by one."""
+    return int(rows[:, LEAST_EXTRA].min(initial=0)) < 0
+
+
 def as_rows(rows: Iterable[FormRow]) -> Rows:
     """Rows as one array."""
     return np.array([*rows], np.int64).reshape(-1, len(FormRow._fields))
@@ -195,27 +200,45 @@ class Tables:
         Elements with equal keys have the same rows. A session keeps them for all networks: `ChainKeys.plain`
         is the whole question, and no row has the number of an element or a tensor in it.
         """
-        key = self.keys[last]
-        found = self._by_key.get(key)
+        found = self._rows_if_kept(last)
         if found is None:
-            found = self._by_key[key] = self._known_rows(last)
+            found = self._rows(last)
+            level, parts = self._questions[self.keys[last]]
+            if level is not None and self.blocks.session is not None:
+                self.blocks.session.hold(level, parts, found, MOST_CHAINS)
+            self._by_key[self.keys[last]] = found
         return found
 
-    def _known_rows(self, last: int) -> Rows:
-        """The rows, which a session may have already."""
-        session = self.blocks.session
-        plain = self._chain_keys.plain(last, self.objective is Objective.COST) if session else None
-        if session is None or plain is None:
-            return self._rows(last)
-        parts = {
+    def _rows_if_kept(self, last: int) -> Rows | None:
+        """The rows, where they are known already: here, or to the session."""
+        key = self.keys[last]
+        if key not in self._questions:  # nobody was asked yet
+            level, parts = self._questions[key] = self._question(last)
+            session = self.blocks.session
+            kept = session.kept(level, parts) if session is not None and level is not None else None
+            if kept is not None:
+                self._by_key[key] = kept
+        return self._by_key.get(key)
+
+    def _question(self, last: int) -> tuple[Level[Rows] | None, dict[str, Hashable]]:
+        """Under what a session keeps an element's rows; None where that cannot be said."""
+        plain = (
+            self._chain_keys.plain(last, self.objective is Objective.COST) if self.blocks.session else None
+        )
+        if plain is None:
+            return None, {}
+        parts: dict[str, Hashable] = {
             "schema": _SCHEMA,
             "objective": self.objective.value,
             "wanted": self.least_wanted[last + 1],
             "chain": plain,
         }
         longest = last - self.blocks.lowest(last)
-        level = Level("tables", _packed, lambda data: _unpacked(data, longest))
-        return session.keep(level, parts, lambda: self._rows(last), MOST_CHAINS)
+        return Level("tables", _packed, lambda data: _unpacked(data, longest)), parts
+
+    @cached_property
+    def _questions(self) -> dict[Hashable, tuple[Level[Rows] | None, dict[str, Hashable]]]:
+        return {}
 
     def _rows(self, last: int) -> Rows:
         """Made from the blocks."""
@@ -251,14 +274,17 @@ class Tables:
     def nothing_saves(self) -> bool:
         """Whether no way weighs less than all elements run one by one: no block weighs less than its own.
 
-        Costs are asked for without the blocks' windows first: mostly that is enough to know it.
+        Of blocks that nobody knows yet, costs are asked for without their windows first: mostly that is
+        enough to know it.
         """
         distinct = self._distinct.values()
-        if self.objective is Objective.COST and self.blocks.none_saves(
-            self.before, self.least_wanted, distinct
-        ):
-            return True
-        return all(self.rows_of(last)[:, LEAST_EXTRA].min(initial=0) >= 0 for last in distinct)
+        if self.objective is Objective.COST:
+            known = {last: self._rows_if_kept(last) for last in distinct}
+            saving = any(rows is not None and _saves(rows) for rows in known.values())
+            others = [last for last, rows in known.items() if rows is None]
+            if not saving and self.blocks.none_saves(self.before, self.least_wanted, others):
+                return True
+        return not any(_saves(self.rows_of(last)) for last in distinct)
 
     @cached_property
     def _distinct(self) -> dict[Hashable, int]:

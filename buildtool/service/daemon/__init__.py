@@ -1,8 +1,9 @@
 """The planner daemon: a process of the user's that keeps what planners found, and plans for whoever asks.
 
-    server.py       the event loop: connections, requests, heartbeats, the end
+    server.py       the event loop: connections, heartbeats, the end
     connection.py   one client's socket
     jobs.py         requests at work: equal ones once, for all that wait
+    scheduler.py    which request runs in which child process
     pool.py         child processes that plan
     worker.py       what runs in them
     memory.py       answers that are still true

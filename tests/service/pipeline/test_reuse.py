@@ -55,7 +55,7 @@ def test_a_layer_with_other_channels_needs_new_tables_of_its_own_chains_alone(tm
     other = write_model(widened(read_model(model), 9))
 
     def planned(data: bytes, session: Session) -> bytes:
-        request = {"kind": "plan", "model": {"name": "net.tflite", "data": data}, "board": "cortex-m4"}
+        request = {"kind": "plan", "model": {"name": "net.tflite", "data": data}, "board": "cortex-m4", "options": {"ram": 150_000}}
         plan: bytes = handle(request, session)["plan"]
         return plan
 
