@@ -1,7 +1,7 @@
 """Random edits of a project and of buildtool's own code, built by SCons on top of the last build and anew.
 
 The build on top has a daemon, a cache and all that earlier builds have left; the other one has an empty
-folder. All files that they make have to be equal. Half of the edits leave size and time of a file as they were.
+folder. All files that they make have to be equal. Half of the edits leave a file's time as it was.
 """
 
 from __future__ import annotations

@@ -55,7 +55,12 @@ def test_a_layer_with_other_channels_needs_new_tables_of_its_own_chains_alone(tm
     other = write_model(widened(read_model(model), 9))
 
     def planned(data: bytes, session: Session) -> bytes:
-        request = {"kind": "plan", "model": {"name": "net.tflite", "data": data}, "board": "cortex-m4", "options": {"ram": 150_000}}
+        request = {
+            "kind": "plan",
+            "model": {"name": "net.tflite", "data": data},
+            "board": "cortex-m4",
+            "options": {"ram": 150_000},
+        }
         plan: bytes = handle(request, session)["plan"]
         return plan
 
@@ -65,8 +70,7 @@ def test_a_layer_with_other_channels_needs_new_tables_of_its_own_chains_alone(tm
     cache.flush()
     warm = planned(other, Session(keeper=cache))  # a session of its own: what is reused was kept
     second = cache.counts()["tables"]
-    assert first["misses"] > 0
+    assert first["misses"] >= 90
     assert second["hits"] >= 0.8 * (second["hits"] + second["misses"])
-    assert second["misses"] > 0
+    assert 0 < second["misses"] <= 14
     assert warm == planned(other, Session())
-    print(first, second)
