@@ -66,7 +66,7 @@ class Digests:
 
 
 def _is_settled(stamp: Stamp) -> bool:
-    return time.time() - stamp[1] / 1e9 > _RACY_SECONDS
+    return time.time() - max(stamp[1], stamp[3]) / 1e9 > _RACY_SECONDS  # a file's time may be set back
 
 
 def _content(path: str) -> bytes:
