@@ -276,7 +276,7 @@ def main() -> int:
             for counts in frames(args.frames, args.seed):
                 print(f"\r{sum(counts.values()):,} frames", end="", file=sys.stderr, flush=True)
         finally:
-            with contextlib.suppress(client.AbsentError):
+            with contextlib.suppress(places.AbsentError):
                 client.reach(start=False).control("stop")
         damaged = entries(args.entries, args.seed, folder)
     print()

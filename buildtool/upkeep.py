@@ -34,7 +34,7 @@ def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, An
 def _start() -> tuple[Mapping[str, Any], str, int]:
     try:
         link = daemon.reach(start=True)
-    except daemon.AbsentError as error:
+    except endpoint.AbsentError as error:
         raise ToolError(f"the daemon cannot be started: {error.args[0]}") from None
     try:
         pid = link.hello.get("pid")
@@ -59,7 +59,7 @@ def _stopped(at: Endpoint) -> int:
     pid, start = at.process()
     try:
         _tell(at, "stop")
-    except daemon.AbsentError:
+    except endpoint.AbsentError:
         _signal(at, pid, start, signal.SIGTERM)
         _wait_for_end(at, SILENT_SECONDS)
     else:
@@ -105,14 +105,14 @@ def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
     for at in known:
         try:
             link = daemon.reach(at, start=False)
-        except daemon.AbsentError as error:
+        except endpoint.AbsentError as error:
             alive = at.is_alive()
             why = error.args[0] if alive else str(at.said().get("ended") or "")
             found.append({"running": alive, "socket": str(at.address), "log": str(at.log), "why": why})
             continue
         try:
             found.append({"running": True, **link.control("status")})
-        except daemon.AbsentError as error:
+        except endpoint.AbsentError as error:
             found.append({"running": True, "log": str(at.log), "why": error.args[0]})
         finally:
             link.close()
@@ -134,7 +134,7 @@ def cache_command(action: str, words: list[str]) -> tuple[Mapping[str, Any], str
     if action == "clear":
         answer = care.clear()
         for at in endpoint.every():
-            with contextlib.suppress(daemon.AbsentError):
+            with contextlib.suppress(endpoint.AbsentError):
                 _tell(at, "forget")
         return answer, f"removed {answer['entries']:,} entries, {answer['bytes']:,} bytes", 0
     answer = care.explain(" ".join(words))

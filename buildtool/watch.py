@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from buildtool import console
-from buildtool.client.daemon import AbsentError, Link, reach
+from buildtool.client.daemon import Link, reach
+from buildtool.client.endpoint import AbsentError
 from buildtool.client.events import FOREIGN, file_system
 from buildtool.errors import BuildtoolError, from_exception, to_data
 from buildtool.options.spelling import spelled, spelled_name

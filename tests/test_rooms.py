@@ -31,6 +31,7 @@ ORDER = (
     "cache",
     "client",
     "compiled",
+    "distinct",
     "graph",
     "zoo",
     "target",

@@ -13,20 +13,15 @@ from typing import Any
 
 from buildtool import __version__, wire
 from buildtool.client import endpoint as places
-from buildtool.client.endpoint import Endpoint
+from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
 from buildtool.errors import BuildtoolError, MachineError, ToolError
 
-CONNECT_SECONDS = 1.0
 HELLO_SECONDS = 2.0
 SILENCE_SECONDS = 5.0  # a daemon that is at work says so twice a second
 NO_DAEMONS = "this system has no daemons: they need locks and local sockets"
 _CHUNK = 1 << 18
 
 Listener = Callable[[Mapping[str, Any]], None]  # hears of progress and logs while a request runs
-
-
-class AbsentError(Exception):
-    """There is no daemon that answers; `args[0]` says why."""
 
 
 class UnservedError(AbsentError):

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from buildtool.client import daemon
+from buildtool.client import daemon, endpoint
 from buildtool.errors import ToolError, UsageError, did_you_mean
 
 MODE = "BUILDTOOL_DAEMON"
@@ -62,7 +62,7 @@ def ask(
         return daemon.ask(request, cache, listen=listen)
     except daemon.UnservedError:
         return here(request)
-    except daemon.AbsentError as error:
+    except endpoint.AbsentError as error:
         if mode is Mode.REQUIRE:
             raise ToolError(f"the planner daemon does not answer: {error.args[0]}", hint=_HINT) from None
         if error.args[0] != daemon.NO_DAEMONS:

@@ -27,6 +27,11 @@ except ImportError:  # a system that has no such locks
     fcntl = None  # type: ignore[assignment]
 
 HAS_LOCKS = fcntl is not None
+CONNECT_SECONDS = 1.0
+
+
+class AbsentError(Exception):
+    """There is no daemon that answers; `args[0]` says why."""
 
 
 class Endpoint(NamedTuple):

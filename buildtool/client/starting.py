@@ -11,8 +11,7 @@ import sys
 import time
 
 from buildtool.client import endpoint as places
-from buildtool.client.daemon import CONNECT_SECONDS, AbsentError
-from buildtool.client.endpoint import Endpoint
+from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
 from buildtool.folders import CACHE, STATE, cache_folder
 from buildtool.identity import home
 

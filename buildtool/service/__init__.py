@@ -55,10 +55,7 @@ def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> d
 
 
 def finish(keeper: Cache) -> None:
-    """Writes down what a request has made, unless plugins of other distributions had a part in it.
-
-    No key has a digest of their code.
-    """
+    """Writes down what a request has made, unless a plugin had a part in it whose code no key knows."""
     registry = sys.modules.get("buildtool.target.registry")  # not loaded: no plugin was asked for
     if registry is not None and registry.uses_others():
         keeper.unmake()

@@ -315,8 +315,11 @@ def asked_others() -> bool:
 
 
 def uses_others() -> bool:
-    """Whether it has, and there are some: their code may change while this process lives."""
-    return asked_others() and bool(_other_plugins())
+    """Whether it has, and one of them is no package: the digest of the code has no part of such a one."""
+    if not asked_others():
+        return False
+    tops = {type(plugin_).__module__.partition(".")[0] for plugin_ in _other_plugins().values()}
+    return not all(hasattr(sys.modules.get(top), "__path__") for top in tops)
 
 
 def forget_others() -> None:

@@ -140,6 +140,7 @@ def test_noise_of_any_kind_ends_in_one_error_or_in_answers():
         assert serve(io.BytesIO(bytes(data)), out, lambda words: 0, json_lines=bool(number % 2)) in (0, 1)
 
 
+@pytest.mark.slow
 def test_the_worker_answers_what_the_command_and_the_daemon_answer(tmp_path, capsys):
     net = Net((1, 8, 8, 3))
     graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))

@@ -18,7 +18,7 @@ from daemons import BOARDS, children, eventually, is_running, running
 
 from buildtool import upkeep, wire
 from buildtool.client import daemon as client
-from buildtool.client import door
+from buildtool.client import door, starting
 from buildtool.client import endpoint as places
 from buildtool.client.endpoint import Endpoint, locked, process_start
 from buildtool.errors import ToolError
@@ -30,11 +30,15 @@ ZOO = {"kind": "zoo"}
 
 
 @pytest.fixture
-def quick(monkeypatch):
-    """Clients that wait for a silent daemon as long as tests like to."""
-    monkeypatch.setattr(client, "HELLO_SECONDS", 0.7)
-    monkeypatch.setattr(client, "SILENCE_SECONDS", 1.2)
-    monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.5)
+def hurry(monkeypatch):
+    """Called: from now on clients wait for a silent daemon as long as tests like to."""
+
+    def set_bounds():
+        monkeypatch.setattr(client, "HELLO_SECONDS", 0.7)
+        monkeypatch.setattr(client, "SILENCE_SECONDS", 1.2)
+        monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.5)
+
+    return set_bounds
 
 
 def through_the_door(capsys, request=BOARDS, mode=door.Mode.AUTO):
@@ -65,9 +69,10 @@ def test_a_daemon_that_is_killed_in_mid_request_costs_time_and_no_build(tmp_path
         assert "without a word" in daemon.status()["last_end"]
 
 
-def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_line(tmp_path, capsys, quick):
+def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_line(tmp_path, capsys, hurry):
     with running(tmp_path) as daemon:
         daemon.stop_workers()
+        hurry()
         waiting = daemon.asking(ZOO)
         os.kill(daemon.pid, signal.SIGSTOP)
         with pytest.raises(client.AbsentError, match="said nothing"):
@@ -81,7 +86,7 @@ def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_
 
 
 def test_a_worker_that_is_stopped_is_found_out_and_the_caller_answers_itself(tmp_path, capsys):
-    with running(tmp_path, BUILDTOOL_DAEMON_SILENCE=2) as daemon:
+    with running(tmp_path, BUILDTOOL_DAEMON_SILENCE=3) as daemon:
         daemon.stop_workers()
         here, told = through_the_door(capsys, ZOO)
         assert here and len(told) == 1 and "said nothing for long" in told[0]
@@ -107,7 +112,7 @@ def test_a_worker_that_dies_leaves_the_answer_to_the_caller(tmp_path, capsys):
 
 
 def test_sigterm_and_stop_take_the_endpoint_away_and_let_the_work_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(client, "CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr(starting, "CONNECT_SECONDS", 0.3)
     for how in ("signal", "stop"):
         with running(tmp_path / how) as daemon:
             daemon.stop_workers()
@@ -339,7 +344,7 @@ def test_a_client_imports_the_standard_library_and_msgpack_alone(tmp_path):
     code = """
 import sys
 before = set(sys.modules)
-from buildtool.client import door
+from buildtool.client import door, starting
 def here(request):
     raise SystemExit("it was not asked")
 assert door.ask({"kind": "boards"}, here, mode=door.Mode.REQUIRE)["boards"]
@@ -376,12 +381,12 @@ def test_memory_is_flat_over_a_thousand_requests(tmp_path):
             eventually(lambda: all(w["doing"] == "idle" for w in daemon.status()["workers"]))
             return [resident(pid) for pid in (daemon.pid, *sorted(daemon.workers()))]
 
-        round_of(400)
-        before = round_of(400)
-        after = round_of(1000)
+        round_of(200)
+        before = round_of(200)
+        after = round_of(600)
         assert len(before) == len(after)
         assert sum(after) - sum(before) < 8 << 20, (before, after)
-        assert daemon.counts()["requests"] == 1800
+        assert daemon.counts()["requests"] == 1000
 
 
 def test_a_connection_that_never_says_hello_is_hung_up_on():

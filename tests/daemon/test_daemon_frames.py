@@ -21,6 +21,7 @@ _SPEC.loader.exec_module(fuzz)
 HELLO, KINDS = fuzz.HELLO, fuzz.KINDS
 
 
+@pytest.mark.slow
 def test_hostile_frames_harm_nobody(tmp_path):
     with running(tmp_path):
         (counts,) = fuzz.frames(len(KINDS) * 20, seed=3, batch=len(KINDS) * 20)
@@ -31,6 +32,7 @@ def test_hostile_frames_harm_nobody(tmp_path):
         assert counts[f"{kind}: answered"] == 0
 
 
+@pytest.mark.slow
 def test_hostile_entries_change_no_answer_and_leave_the_folder_alone(tmp_path):
     counts = fuzz.entries(24, 5, tmp_path)
     assert {what.split()[0] for what in counts} >= {"plans", "fronts", "code", "weights"}
@@ -92,6 +94,7 @@ def test_a_length_over_the_bound_is_refused_before_a_byte_of_it_is_kept(length):
         Decoder(100).feed(struct.pack("<I", length))
 
 
+@pytest.mark.slow
 def test_a_frame_of_many_small_things_takes_no_more_memory_than_its_bound_allows():
     import tracemalloc
 

@@ -1,5 +1,6 @@
-"""Plugins of other distributions: no digest covers their code, so nothing of theirs outlives a request."""
+"""Plugins of others that are no packages: no digest covers their code, so nothing outlives a request."""
 
+import pytest
 from daemons import eventually, running
 
 BOARD = """
@@ -30,6 +31,7 @@ def installed(folder, board, size):
     (folder / f"{board}.toml").write_text(BOARD.format(size=size))
 
 
+@pytest.mark.slow
 def test_another_distribution_may_come_and_change_while_a_daemon_runs(tmp_path):
     folder = tmp_path / "site"
     folder.mkdir()

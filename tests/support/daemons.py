@@ -124,6 +124,8 @@ class Daemon:
                     os.kill(one, signal.SIGKILL)
             eventually(self.is_over)
             eventually(lambda: not any(map(is_running, workers)))
+        with contextlib.suppress(OSError):  # it may lie in a folder that outlives the test
+            self.at.address.unlink()
 
 
 def children(pid: int) -> list[int]:

@@ -11,8 +11,8 @@ import time
 from typing import Any
 
 from buildtool import __version__
-from buildtool.client.daemon import AbsentError, Link
-from buildtool.client.endpoint import Endpoint, every, locked, process_start
+from buildtool.client.daemon import Link
+from buildtool.client.endpoint import AbsentError, Endpoint, every, locked, process_start
 from buildtool.identity import home
 
 MOST_LOG_BYTES = 1 << 20  # then the log begins anew, the old one is kept beside it
