@@ -29,7 +29,7 @@ def code_digest() -> str:
 
     The C of kernels and start-up code has no part in it: it decides no plan, and a build system knows
     it as sources. C that planning runs on this machine has: it lies beside a module of its name, or is
-    called NAME_ask.h. Packages and modules of others that offer boards count whole.
+    called NAME_ask.h. Packages of others that offer boards count whole.
     Files that have not changed since an earlier call are not read again.
     """
     seen = Seen(f"code of {home()}")
@@ -71,10 +71,6 @@ def _files() -> Iterator[tuple[str, str]]:
     for folder, suffixes in _folders():
         for name in below(str(folder), suffixes):
             yield str(folder), name
-    for module in _others():
-        spec = _spec(module)
-        if spec and spec.origin and spec.submodule_search_locations is None:  # no package, but one file
-            yield str(Path(spec.origin).parent), Path(spec.origin).name
 
 
 def _folders() -> Iterator[tuple[Path, tuple[str, ...]]]:

@@ -13,7 +13,7 @@ from buildtool.identity import code_digest
 
 @pytest.fixture(autouse=True)
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A made-up checkout, and beside it two distributions that offer boards: a package and one file."""
+    """A made-up checkout, and beside it a distribution that offers boards."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     files = {
         "home/buildtool/planner.py": "",
@@ -23,9 +23,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "home/kernels/family/add.c": "",
         "others/theirs_package/__init__.py": "",
         "others/theirs_package/script.ld.in": "",
-        "others/theirs_module.py": "",
         "others/a.dist-info/entry_points.txt": "[buildtool.targets]\na = theirs_package.code:plugin\n",
-        "others/b.dist-info/entry_points.txt": "[buildtool.targets]\nb = theirs_module:plugin\n",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +41,6 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "home/plugins/buildtool_plugins/boards/one.toml",
         "home/kernels/family/packing.py",
         "others/theirs_package/script.ld.in",  # code of others may read any file that lies beside it
-        "others/theirs_module.py",
         "others/theirs_package/new.json",
     ],
 )
