@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import IO
 
 MOST_BYTES = 64 << 20  # of a request
+MOST_LINES = 1000  # of one in JSON
 _VARINT_BYTES = 10
 
 
@@ -71,17 +72,15 @@ def _json_requests(stream: IO[bytes]) -> Iterator[Work]:
         text += line.decode("utf-8", "replace")
         if len(text) > MOST_BYTES:
             raise BadWorkError("a request is too long")
-        if not text.strip():
-            text = ""
-            continue
-        try:
-            found, _ = decoder.raw_decode(text.lstrip())
-        except (ValueError, RecursionError):
-            if line.endswith(b"\n") and text.count("\n") < 1000:
-                continue  # a document may have several lines
-            raise BadWorkError("a request is not JSON") from None
-        text = ""
-        yield _work(found)
+        while text := text.lstrip():
+            try:
+                found, end = decoder.raw_decode(text)
+            except (ValueError, RecursionError):
+                if text.count("\n") < MOST_LINES:
+                    break  # a document may have several lines
+                raise BadWorkError("a request is not JSON") from None
+            text = text[end:]
+            yield _work(found)
     if text.strip():
         raise BadWorkError("a request is not JSON")
 
@@ -186,15 +185,17 @@ def _varint(value: int) -> bytes:
 def main() -> int:
     """The console script: a worker with --persistent_worker, else one command line."""
     from buildtool.cli import run
+    from buildtool.service import kept_session
 
     os.environ["BUILDTOOL_DAEMON"] = "off"
     words = sys.argv[1:]
     if "--persistent_worker" not in words:
         return run(_expanded(words))
+    session = kept_session()
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever else is printed must not get between the answers
     json_lines = "--worker_protocol=proto" not in words
-    return serve(sys.stdin.buffer, replies, run, json_lines=json_lines)
+    return serve(sys.stdin.buffer, replies, lambda given: run(given, session), json_lines=json_lines)
 
 
 def _expanded(words: Sequence[str]) -> list[str]:
@@ -207,3 +208,7 @@ def _expanded(words: Sequence[str]) -> list[str]:
         else:
             found.append(word)
     return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

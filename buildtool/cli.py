@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
     from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
+    from buildtool.session import Session
 
 # What multiplies no matrices: numpy need not start threads for that, which takes longer than a small plan.
 _PLANNING = frozenset({"analyze", "plan", "front", "ops", "boards", "arena"})
@@ -162,9 +163,20 @@ def arena(args: argparse.Namespace) -> Result:
 def watch(args: argparse.Namespace) -> Result:
     """Plans on every save; what it shows is printed as it comes."""
     from buildtool import watch as watching
+    from buildtool.client import door
+    from buildtool.service import kept_session
 
-    status = watching.watch(lambda: _ask(args), lambda: _inputs(args), as_json=args.json, once=args.once)
-    return {}, "", status
+    args.session = kept_session()  # of all rounds, where no daemon is asked
+    files = watching.Files(lambda: _inputs(args))
+    lease = watching.Lease(wanted=door.mode(args.daemon) is not door.Mode.OFF and not args.once)
+
+    def ask() -> Mapping[str, Any]:
+        lease.renew()
+        answer: PlanAnswer = _ask(args)
+        return answer
+
+    with contextlib.closing(files), contextlib.closing(lease):
+        return {}, "", watching.watch(ask, files, as_json=args.json, once=args.once)
 
 
 def daemon(args: argparse.Namespace) -> Result:
@@ -220,7 +232,7 @@ def _ask(args: argparse.Namespace, kind: str = "") -> Any:
     def here(request: Mapping[str, Any]) -> dict[str, Any]:
         from buildtool.service import answered, kept_session
 
-        return answered(request, kept_session(), use)
+        return answered(request, args.session or kept_session(), use)
 
     try:
         with console.progress() as listen:
@@ -260,13 +272,15 @@ def _cache_use(args: argparse.Namespace) -> str:
 # ---- the command ---------------------------------------------------------------------------------
 
 
-def run(argv: Sequence[str]) -> int:
+def run(argv: Sequence[str], session: Session | None = None) -> int:
     """Runs one command line; the exit status: 0, 1 for an error, 2 for a usage error, 70 for a fault of ours.
 
-    An error goes to standard error; with --json it is the answer, on standard output.
+    An error goes to standard error; with --json it is the answer, on standard output. `session`: what
+    several command lines of one process share.
     """
     try:
         args = _parsed(argv)
+        args.session = session
         if args.command in _PLANNING:
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         with _as_wide_as(console.width()):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 from buildtool.errors import MachineError
@@ -25,20 +24,27 @@ def cache_folder() -> Path | None:
     if named := os.environ.get(CACHE):
         return Path(named).absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return (Path(base).absolute() if base else Path.home() / ".cache") / "buildtool" / "planner"
-    except RuntimeError:
-        return None
+    if not base or not Path(base).is_absolute():
+        try:
+            base = str(Path.home() / ".cache")
+        except RuntimeError:
+            return None
+        if os.environ.get("HOME", "/") in ("", "/") or not Path(base).is_absolute():
+            return None  # of a user without a home
+    return Path(base) / "buildtool" / "planner"
 
 
 def state_folder() -> Path:
-    """$BUILDTOOL_STATE_DIR, $XDG_RUNTIME_DIR/buildtool, or a folder of this user in the temporary one."""
+    """$BUILDTOOL_STATE_DIR, $XDG_RUNTIME_DIR/buildtool, or a folder of this user in /tmp.
+
+    $TMPDIR has no part in it: builds set it as they like, and each would get a daemon of its own.
+    """
     if named := os.environ.get(STATE):
         return Path(named).absolute()
     base = os.environ.get("XDG_RUNTIME_DIR")
     if base and Path(base).is_absolute():
         return Path(base) / "buildtool"
-    return Path(tempfile.gettempdir()).absolute() / f"buildtool-{_user()}"
+    return _short_folder()
 
 
 def socket_path(name: str) -> Path:
@@ -46,8 +52,7 @@ def socket_path(name: str) -> Path:
     path = state_folder() / f"{name}.sock"
     if len(os.fsencode(path)) <= MOST_SOCKET_PATH:
         return path
-    folder = Path("/tmp" if os.name == "posix" else tempfile.gettempdir()) / f"buildtool-{_user()}"
-    return folder / f"{short_name(str(path))}.sock"
+    return _short_folder() / f"{short_name(str(path))}.sock"
 
 
 def short_name(text: str) -> str:
@@ -69,6 +74,16 @@ def private(folder: Path) -> Path:
     if found.st_mode & 0o022:
         raise MachineError("others may write to this folder", path=str(folder), hint=f"chmod go-w '{folder}'")
     return folder
+
+
+def _short_folder() -> Path:
+    if os.name == "posix":
+        folder = Path("/tmp")
+    else:
+        import tempfile  # which imports much
+
+        folder = Path(tempfile.gettempdir())
+    return folder.absolute() / f"buildtool-{_user()}"
 
 
 def _user() -> int:

@@ -8,13 +8,15 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from buildtool.seen import Seen
 
 ENTRY_POINTS = "buildtool.targets"  # the group under which packages offer boards
-_OURS = (".py", ".c", ".h")  # planner and emitter; the planner's search is in C
+_OURS = (".py", ".c", ".h", ".toml")  # planner, emitter and what is recorded; the search is in C
 _DATA = (".py", ".toml")  # boards, kernel catalogues with their costs, packing
+ALL = ("",)  # of the code of others, which may read whatever lies beside it
 
 
 def home() -> str:
@@ -32,16 +34,26 @@ def code_digest() -> str:
     """
     seen = Seen(f"code of {home()}")
     digest = hashlib.sha256()
-    for folder, suffixes in _folders():
-        for name in below(str(folder), suffixes):
+    for folder, name in _files():
+        try:
             content = seen.digest(f"{folder}/{name}")
-            digest.update(f"{name}\0{content}\0".encode(errors="surrogateescape"))
+        except FileNotFoundError:
+            continue  # a link to nothing, by which editors say that they have a file open
+        digest.update(f"{name}\0{content}\0".encode(errors="surrogateescape"))
     seen.save()
     return digest.hexdigest()
 
 
+def code_folders() -> list[str]:
+    """The folders that the digest is of."""
+    return [str(folder) for folder, _ in _folders()]
+
+
 def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
-    """The files below `folder` that have one of the suffixes, or that planning asks: relative, sorted."""
+    """The files below `folder` that have one of the suffixes, or that planning asks: relative, sorted.
+
+    What Python has compiled never counts.
+    """
     found = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "__pycache__"]
@@ -49,9 +61,16 @@ def below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
         for name in names:
             stem, dot, end = name.rpartition(".")
             asked = name.endswith("_ask.h") or (end == "c" and f"{stem}.py" in there)
-            if f"{dot}{end}" in suffixes or asked:
+            if f"{dot}{end}" in suffixes or asked or (suffixes == ALL and end != "pyc"):
                 found.append(f"{place}/{name}"[len(folder) + 1 :].replace(os.sep, "/"))
     return sorted(found)
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    """Folder and name of every file that counts."""
+    for folder, suffixes in _folders():
+        for name in below(str(folder), suffixes):
+            yield str(folder), name
 
 
 def _folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
@@ -67,16 +86,20 @@ def _folders() -> Iterator[tuple[Path, tuple[str, ...]]]:
         else:
             yield from ((folder, _DATA) for folder in _package(name))
     for name in _others():
-        yield from ((folder, (*_OURS, *_DATA)) for folder in _package(name))
+        yield from ((folder, ALL) for folder in _package(name))
 
 
 def _package(name: str) -> list[Path]:
     """The folders of a package, wherever it is installed."""
-    try:
-        spec = importlib.util.find_spec(name)
-    except (ImportError, ValueError):
-        return []
+    spec = _spec(name)
     return [Path(folder) for folder in (spec.submodule_search_locations or ())] if spec else []
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
 
 
 def _others() -> list[str]:

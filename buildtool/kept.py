@@ -36,7 +36,8 @@ def read(kind: str, name: str) -> bytes | None:
     try:
         if not _is_ours(place.stat()):
             return None
-        handle = os.open(place / name, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        no_link_no_wait = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        handle = os.open(place / name, os.O_RDONLY | no_link_no_wait)
         with os.fdopen(handle, "rb") as file:
             there = os.fstat(handle)
             if not (_is_ours(there) and stat.S_ISREG(there.st_mode)) or there.st_size > MOST_BYTES:

@@ -34,7 +34,13 @@ def stamp(there: os.stat_result) -> tuple[int, int, int, int]:
 
 
 def at_rest(there: os.stat_result, when_ns: int) -> bool:
-    """Whether the file had not changed for longer than the clock's grain at `when_ns`."""
+    """Whether the file had not changed for longer than the clock's grain at `when_ns`.
+
+    That is not known of one whose data changed, as it says, in a whole second: images of file systems are
+    made with one time for all files, and another image in the same place has the same inodes, too.
+    """
+    if there.st_ctime_ns % 1_000_000_000 == 0:
+        return False
     return max(there.st_mtime_ns, there.st_ctime_ns) + GRAIN_NS <= when_ns
 
 

@@ -98,13 +98,13 @@ class Session:
 
         They are plain values: numbers, text, bytes, None, and lists and maps of these. No value is None.
         """
-        value = self.kept(level, parts)
+        value = self.kept(level, parts, most_entries)
         if value is None:
             value = make()
             self.hold(level, parts, value, most_entries)
         return value
 
-    def kept(self, level: Level[T], parts: Mapping[str, Any]) -> T | None:
+    def kept(self, level: Level[T], parts: Mapping[str, Any], most_entries: int = 0) -> T | None:
         """The value that is kept; None where there is none."""
         key = self._key(level, parts)
         kept = self._kinds.setdefault(level.name, OrderedDict())
@@ -121,6 +121,8 @@ class Session:
             self.keeper.refuse(level.name, key)
             return None
         kept[key] = found
+        while len(kept) > (most_entries or self._most):
+            kept.popitem(last=False)
         return found
 
     def hold(self, level: Level[T], parts: Mapping[str, Any], value: T, most_entries: int = 0) -> None:
@@ -137,5 +139,9 @@ class Session:
     def _key(self, level: Level[T], parts: Mapping[str, Any]) -> str:
         """SHA-256 (hex) of canonical bytes: all that the value depends on, the code included."""
         code = self.keeper.code if self.keeper is not None else ""
-        data = msgpack.packb([_SCHEMA, level.name, code, sorted(parts.items())], use_bin_type=True)
+        data = msgpack.packb(
+            [_SCHEMA, level.name, code, sorted(parts.items())],
+            use_bin_type=True,
+            unicode_errors="surrogateescape",  # a name of a file need not be UTF-8
+        )
         return hashlib.sha256(data).hexdigest()

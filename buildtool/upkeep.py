@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -13,6 +14,7 @@ from buildtool.client.endpoint import Endpoint, process_start
 from buildtool.errors import ToolError
 
 STOP_SECONDS = 12.0  # a daemon drains for ten
+SILENT_SECONDS = 2.0  # that one gets to end that does not answer
 
 
 def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, Any], str, int]:
@@ -32,7 +34,7 @@ def daemon_command(action: str, *, every: bool = False) -> tuple[Mapping[str, An
 def _start() -> tuple[Mapping[str, Any], str, int]:
     try:
         link = daemon.reach(start=True)
-    except daemon.AbsentError as error:
+    except endpoint.AbsentError as error:
         raise ToolError(f"the daemon cannot be started: {error.args[0]}") from None
     try:
         pid = link.hello.get("pid")
@@ -54,28 +56,41 @@ def _stopped(at: Endpoint) -> int:
     """
     if not at.is_alive():
         return 0
-    said = at.said()
-    pid = int(said.get("pid") or 0)
+    pid, start = at.process()
     try:
-        link = daemon.reach(at, start=False)
-        try:
-            link.control("stop")
-        finally:
-            link.close()
-    except daemon.AbsentError:
-        _kill(at, pid, str(said.get("start", "")), signal.SIGKILL)
-    deadline = time.monotonic() + STOP_SECONDS
-    while at.is_alive() and time.monotonic() < deadline:
-        time.sleep(0.02)
+        _tell(at, "stop")
+    except endpoint.AbsentError:
+        _signal(at, pid, start, signal.SIGTERM)
+        _wait_for_end(at, SILENT_SECONDS)
+    else:
+        _wait_for_end(at, STOP_SECONDS)
     if at.is_alive():
-        _kill(at, pid, str(said.get("start", "")), signal.SIGKILL)
+        _signal(at, pid, start, signal.SIGKILL)
+        _wait_for_end(at, SILENT_SECONDS)
     return pid
 
 
-def _kill(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
+def _tell(at: Endpoint, word: str) -> None:
+    """Says a word of control to a daemon that runs; AbsentError where none answers."""
+    link = daemon.reach(at, start=False)
+    try:
+        link.control(word)
+    finally:
+        link.close()
+
+
+def _wait_for_end(at: Endpoint, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while at.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _signal(at: Endpoint, pid: int, start: str, word: signal.Signals) -> None:
+    """Sends a signal to a daemon, if its number and its start are those that it wrote down."""
     if pid <= 0 or not start or process_start(pid) != start:
         raise ToolError(f"the daemon does not answer, and its process is not known: see {at.log}")
-    os.kill(pid, word)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, word)
 
 
 def _logs(at: Endpoint) -> tuple[Mapping[str, Any], str, int]:
@@ -90,14 +105,14 @@ def _status(known: list[Endpoint]) -> tuple[Mapping[str, Any], str, int]:
     for at in known:
         try:
             link = daemon.reach(at, start=False)
-        except daemon.AbsentError as error:
+        except endpoint.AbsentError as error:
             alive = at.is_alive()
             why = error.args[0] if alive else str(at.said().get("ended") or "")
             found.append({"running": alive, "socket": str(at.address), "log": str(at.log), "why": why})
             continue
         try:
             found.append({"running": True, **link.control("status")})
-        except daemon.AbsentError as error:
+        except endpoint.AbsentError as error:
             found.append({"running": True, "log": str(at.log), "why": error.args[0]})
         finally:
             link.close()
@@ -118,6 +133,9 @@ def cache_command(action: str, words: list[str]) -> tuple[Mapping[str, Any], str
         return answer, report.verified(answer), 1 if answer["bad"] or answer["unreadable"] else 0
     if action == "clear":
         answer = care.clear()
+        for at in endpoint.every():
+            with contextlib.suppress(endpoint.AbsentError):
+                _tell(at, "forget")
         return answer, f"removed {answer['entries']:,} entries, {answer['bytes']:,} bytes", 0
     answer = care.explain(" ".join(words))
     return answer, report.explained(answer), 0

@@ -6,7 +6,9 @@ from those of the last one; with --json, each is a line of JSON.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import os
 import threading
 import time
@@ -15,6 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from buildtool import console
+from buildtool.client.daemon import Link, reach
+from buildtool.client.endpoint import AbsentError
+from buildtool.client.events import FOREIGN, file_system
 from buildtool.errors import BuildtoolError, from_exception, to_data
 from buildtool.options.spelling import spelled, spelled_name
 
@@ -26,30 +31,46 @@ Stamp = tuple[int, int, int] | None
 
 
 class Files:
-    """The files that a plan depends on; `changed` waits for one of them to have another content."""
+    """The files that a plan depends on: where they are is asked anew at every look.
+
+    Events are hints, and sizes and times are, too: what counts is the content.
+    """
 
     def __init__(self, paths: Callable[[], list[str]]) -> None:
         self._paths = paths
         self._event = threading.Event()
         self._folders: set[str] = set()
-        self._stamps = self._look()
         self._observer: Any = None
+        self.without_events: dict[str, str] = {}  # folder -> why
+        self._stamps = self._look()
+        self._digests = {path: _digest(path) for path in self._stamps}
 
     def wait(self) -> None:
-        """Until a file has another time or size, and none has had for a moment."""
+        """Until a file has another content, and none has had another size or time for a moment."""
         while True:
             self._event.wait(LOOK_SECONDS)
             self._event.clear()
-            now = self._look()
-            if now != self._stamps:
-                while True:
-                    time.sleep(SETTLE_SECONDS)
-                    later = self._look()
-                    if later == now:
-                        break
-                    now = later
-                self._stamps = now
+            if self._is_changed():
                 return
+
+    def close(self) -> None:
+        """Asks for no more events."""
+        if self._observer is not None:
+            self._observer.stop()
+
+    def _is_changed(self) -> bool:
+        now = self._look()
+        if now == self._stamps:
+            return False
+        while True:
+            time.sleep(SETTLE_SECONDS)
+            later = self._look()
+            if later == now:
+                break
+            now = later
+        digests = {path: _digest(path) for path in now}
+        was, self._digests, self._stamps = self._digests, digests, now
+        return digests != was
 
     def _look(self) -> dict[str, Stamp]:
         paths = self._paths()
@@ -60,6 +81,10 @@ class Files:
 
     def _listen(self, folder: str) -> None:
         """Asks for a folder's events; without them its files are looked at once a second."""
+        kind = file_system(folder)
+        if kind in FOREIGN:
+            self.without_events[folder] = f"its file system ({kind}) sends no events"
+            return
         try:
             from watchdog.events import FileSystemEvent, FileSystemEventHandler
             from watchdog.observers import Observer
@@ -71,13 +96,39 @@ class Files:
                     if event.event_type not in ("opened", "closed_no_write"):
                         wake.set()
 
-            if getattr(self, "_observer", None) is None:
+            if self._observer is None:
+                logging.getLogger("watchdog").setLevel(logging.ERROR)
                 self._observer = Observer()
                 self._observer.daemon = True
                 self._observer.start()
             self._observer.schedule(Handler(), folder, recursive=False)
-        except Exception:  # no watch left, no such folder: a look finds it as well
+        except Exception as error:  # no watch left, no such folder
+            self.without_events[folder] = str(error) or type(error).__name__
+
+
+class Lease:
+    """Keeps the daemon from ending for want of requests. `wanted`: whether there is to be one at all."""
+
+    def __init__(self, *, wanted: bool) -> None:
+        self._wanted = wanted
+        self._link: Link | None = None
+
+    def renew(self) -> None:
+        """Holds the daemon that there is now; where there is none, it is started."""
+        if not self._wanted or (self._link is not None and self._link.is_open):
             return
+        self.close()
+        try:
+            self._link = reach(start=True)
+            self._link.control("lease")
+        except AbsentError:  # the request says why, and is answered here
+            self.close()
+
+    def close(self) -> None:
+        """Gives it up."""
+        if self._link is not None:
+            self._link.close()
+        self._link = None
 
 
 def _stamp(path: str) -> Stamp:
@@ -88,19 +139,37 @@ def _stamp(path: str) -> Stamp:
     return found.st_size, found.st_mtime_ns, found.st_ino
 
 
-def watch(ask: Ask, paths: Callable[[], list[str]], *, as_json: bool, once: bool) -> int:
+def _digest(path: str) -> str:
+    """SHA-256 (hex) of a file's content; "" of what cannot be read."""
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        return ""
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def watch(ask: Ask, files: Files, *, as_json: bool, once: bool) -> int:
     """Plans now and after every change, until it is interrupted; the exit status of the last round."""
-    files = Files(paths)
     before: Mapping[str, Any] | None = None
+    told: set[str] = set()
     while True:
+        for folder, why in files.without_events.items():
+            if folder not in told:
+                told.add(folder)
+                text = f"buildtool watch: no events for {folder}: {why}; its files are looked at instead"
+                _say("no-events", {"folder": folder, "why": why}, as_json, text)
         _say("begin", {}, as_json, "buildtool watch: planning")
         began = time.perf_counter()
         status = 0
         try:
             answer = ask()
         except Exception as error:
-            status, told = 1, from_exception(error)
-            _tell(told, as_json)
+            status = 1
+            _tell(from_exception(error), as_json)
         else:
             fields = _figures(answer)
             _say("plan", fields, as_json, "\n".join(_lines(fields, before)))

@@ -18,6 +18,7 @@ import msgpack
 from buildtool.errors import BuildtoolError, ToolError, from_data, to_data
 
 PROTOCOL = 1
+REQUEST_LIMIT = 1 << 20  # the same for the daemon, where each byte may become an object of 64 bytes
 FRAME_LIMIT = 1 << 28  # bytes; a larger length is refused before memory is allocated for it
 
 _LENGTH = struct.Struct("<I")
@@ -25,7 +26,6 @@ _LENGTH = struct.Struct("<I")
 
 def send(stream: IO[bytes], message: Mapping[str, Any]) -> None:
     """Writes one frame and flushes. ToolError when the message is over FRAME_LIMIT."""
-    # a file's name need not be UTF-8
     stream.write(packed(message))
     stream.flush()
 

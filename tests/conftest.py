@@ -3,8 +3,10 @@
 import functools
 import os
 import sys
+import time
 from collections.abc import Generator
 
+import daemons
 import pytest
 from allowedskips import refusal
 from hypothesis import HealthCheck, settings
@@ -19,6 +21,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Every test plans for itself: no daemon runs, and nothing is kept, but where a test is about just that.
 os.environ["BUILDTOOL_DAEMON"] = "off"
 os.environ["BUILDTOOL_CACHE"] = "off"
+
+# What a run of the tests has started is known by this, and nothing of it is there when the run has ended.
+os.environ.setdefault(daemons.RUN, str(os.getpid()))
 
 # Hundreds of short processes would compile every module again, and pytest every test module.
 sys.dont_write_bytecode = False
@@ -44,6 +49,20 @@ def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:
     if said is not None:
         report.outcome = "failed"
         report.longrepr = said
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fails the run if a process of ours outlives it; the workers of pytest-xdist have ended by now."""
+    if hasattr(session.config, "workerinput") or os.environ[daemons.RUN] != str(os.getpid()):
+        return
+    for _ in range(50):
+        if not (left := daemons.left_over()):
+            return
+        time.sleep(0.1)
+    if left:
+        print(f"\nERROR: processes of ours run after the tests: {left}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,7 +10,7 @@ import enum
 import hashlib
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ import msgpack
 
 from buildtool.cache.disk import Disk
 from buildtool.folders import MODE, cache_folder
+from buildtool.identity import code_digest
 
 if TYPE_CHECKING:
     from buildtool.cache.index import Notes
@@ -28,6 +29,8 @@ DISK_BYTES = 512 << 20
 MEMORY_BYTES = 64 << 20
 _EVICTED_TO = 0.8  # of the bound
 _LOCK = "evict.lock"
+_UNCOUNTED = "uncounted"  # there are entries that the index could not be told of
+OWN_FILES = (_LOCK, _UNCOUNTED)
 _SHOWN = 80  # characters of a part of a key in a report
 
 
@@ -40,10 +43,20 @@ class Use(enum.StrEnum):
 
 
 class Cache:
-    """Payloads by level and key. `code` stands for the code that made them, and is part of every key."""
+    """Payloads by level and key. `code` stands for the code that made them, and is part of every key.
 
-    def __init__(self, folder: Path, code: str, memory_bytes: int = MEMORY_BYTES) -> None:
+    `is_current`: whether that is the code on disk still; it is asked before something is written.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        code: str,
+        memory_bytes: int = MEMORY_BYTES,
+        is_current: Callable[[], bool] = lambda: True,
+    ) -> None:
         self.code, self.use = code, Use.ON
+        self.is_current = is_current
         self.disk = Disk(folder)
         self._memory: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._memory_bytes, self._held = memory_bytes, 0
@@ -56,7 +69,8 @@ class Cache:
 
     def begin(self, subject: str, use: Use = Use.ON) -> None:
         """A request about `subject` (in words, for `explain`) begins."""
-        self.subject, self.use = subject, use
+        self.subject = subject.encode(errors="backslashreplace").decode()  # a file's name need not be UTF-8
+        self.use = use
         self._made.clear()
         self._found.clear()  # of what was prepared since the last request
         self._asked.clear()
@@ -93,6 +107,13 @@ class Cache:
         self._uses.discard((level, key))
         self.disk.discard(level, key)
 
+    def unmake(self) -> None:
+        """What was made since the request began is not kept: its key does not say all that it depends on."""
+        for known in self._made:
+            self._unwritten.pop(known, None)
+            self._held -= len(self._memory.pop(known, b""))
+        self._made.clear()
+
     def counts(self) -> dict[str, dict[str, int]]:
         """By level, hits and misses since the last `flush`."""
         found: dict[str, dict[str, int]] = {}
@@ -106,7 +127,12 @@ class Cache:
         self._held = 0
 
     def flush(self) -> None:
-        """Writes what is not written, and notes what was used. Never raises for a disk that refuses."""
+        """Writes what is not written, and notes what was used. Never raises for a disk that refuses.
+
+        What was made while the code was edited is not written: nobody knows which code made it.
+        """
+        if self._unwritten and not self.is_current():
+            self._unwritten.clear()
         unwritten, self._unwritten = self._unwritten, {}
         counts = {f"{level} {what}": n for (level, what), n in self._found.items() if n}
         asked, self._asked = self._asked, {}
@@ -126,10 +152,14 @@ class Cache:
             self._report(notes, asked, per_level, index.reports(self.subject))
         self.subject = ""  # what is made from now on is prepared, and nobody's request
         noted = index.note(notes)
-        if noted is not None and notes.sizes:
+        uncounted = self.disk.folder / _UNCOUNTED
+        if noted is None:
+            with contextlib.suppress(OSError):
+                uncounted.touch(mode=0o600)
+        elif notes.sizes:
             total, fresh = noted
-            if fresh or total > most_disk_bytes():
-                evict(self.disk, fresh)
+            if fresh or total > most_disk_bytes() or uncounted.exists():
+                evict(self.disk)
 
     def _remember(self, known: tuple[str, str], data: bytes) -> None:
         self._held += len(data) - len(self._memory.pop(known, b""))
@@ -150,7 +180,8 @@ class Cache:
             shown = {name: [_digest(value), _short(value)] for name, value in sorted(now.items())}
             changed = [] if hit else _changes(before.get(level), shown)
             report = {"hit": hit, "counts": dict(found.get(level, {})), "parts": shown, "changed": changed}
-            notes.reports[self.subject, level] = msgpack.packb(report)
+            packed = msgpack.packb(report, unicode_errors="backslashreplace")
+            notes.reports[self.subject, level] = packed
 
 
 def open_cache(code: str) -> Cache | None:
@@ -158,7 +189,9 @@ def open_cache(code: str) -> Cache | None:
     if os.environ.get(MODE, "").lower() in ("off", "0", "no"):
         return None
     folder = cache_folder()
-    return Cache(folder, code) if folder is not None else None
+    if folder is None:
+        return None
+    return Cache(folder, code, is_current=lambda: code_digest() == code)
 
 
 def most_disk_bytes() -> int:
@@ -167,18 +200,20 @@ def most_disk_bytes() -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else DISK_BYTES
 
 
-def evict(disk: Disk, walk: bool = False) -> None:
-    """Removes what was used longest ago, if no other process is at it. `walk`: counts files anew first."""
+def evict(disk: Disk) -> None:
+    """Counts the files anew and removes what was used longest ago, if no other process is at it."""
     from buildtool.cache.index import Index
 
     with _alone(disk.folder) as mine:
         if not mine:
             return
         index = Index(disk.folder)
-        if walk:
-            disk.sweep()
-            index.replace({(level, key): size for level, key, size in disk.entries()})
-        total = sum(size for _, size in index.levels().values())
+        disk.sweep()
+        with contextlib.suppress(OSError):
+            (disk.folder / _UNCOUNTED).unlink(missing_ok=True)
+        sizes = {(level, key): size for level, key, size in disk.entries()}
+        index.replace(sizes)
+        total = sum(sizes.values())
         most = most_disk_bytes()
         if total <= most:
             return
@@ -211,15 +246,30 @@ def _changes(before: bytes | None, now: Mapping[str, list[str]]) -> list[list[st
     """Name, old and new value of each part of a key that is not what it was; [] where nothing was asked."""
     if before is None:
         return []
-    old = msgpack.unpackb(before)["parts"]
+    try:
+        old = {str(name): [str(digest), str(text)] for name, (digest, text) in _parts(before).items()}
+    except (ValueError, TypeError):  # damaged
+        return []
     names = sorted(old.keys() | now.keys())
     nothing = ["", "(none)"]
     pairs = [(name, old.get(name, nothing), now.get(name, nothing)) for name in names]
     return [[name, was[1], is_[1]] for name, was, is_ in pairs if was[0] != is_[0]]
 
 
+def _parts(report: bytes) -> Mapping[str, Any]:
+    """The parts of keys in a report; ValueError where there are none."""
+    try:
+        found = msgpack.unpackb(report)["parts"]
+    except Exception as error:  # msgpack raises a dozen kinds
+        raise ValueError("not a report") from error
+    if not isinstance(found, dict):
+        raise ValueError("not a report")
+    return found
+
+
 def _digest(value: Any) -> str:
-    return hashlib.sha256(msgpack.packb(value)).hexdigest()[:16]
+    data = msgpack.packb(value, unicode_errors="backslashreplace")
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def _short(value: Any) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
 import msgpack
 
-from buildtool.cache.cache import evict, most_disk_bytes
+from buildtool.cache.cache import OWN_FILES, evict, most_disk_bytes
 from buildtool.cache.disk import ASIDE, Disk
-from buildtool.cache.index import Index
+from buildtool.cache.index import NAME, Index
 from buildtool.errors import MachineError, UsageError
 from buildtool.folders import MODE, cache_folder
 
@@ -87,8 +87,7 @@ def verify() -> dict[str, Any]:
     sound = 0
     for level, key, _ in list(disk.entries()):
         sound += disk.read(level, key) is not None
-    if disk.folder.exists():
-        evict(disk, walk=True)
+    evict(disk)
     return {
         "folder": str(disk.folder),
         "entries": sound,
@@ -99,18 +98,17 @@ def verify() -> dict[str, Any]:
 
 
 def clear() -> dict[str, Any]:
-    """Removes every entry, and the index."""
+    """Removes every entry, and the index; nothing that is not the cache's own, whatever folder it is."""
     disk = Disk(folder())
     _refuse_trouble(disk)
     entries = list(disk.entries())
-    for path in sorted(disk.folder.iterdir()):
-        try:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
-        except OSError as error:
-            raise MachineError(f"the system refuses: {error.strerror}", path=str(path)) from None
+    disk.empty()
+    left = list(disk.entries())
+    for name in (NAME, f"{NAME}-journal", *OWN_FILES):
+        with contextlib.suppress(OSError):
+            (disk.folder / name).unlink(missing_ok=True)
+    if left and not set(left).isdisjoint(entries):
+        raise MachineError("the system refuses to remove entries", path=str(disk.folder))
     return {
         "folder": str(disk.folder),
         "entries": len(entries),
@@ -126,7 +124,8 @@ def explain(words: str = "") -> dict[str, Any]:
         for subject in index.subjects():
             if all(word in subject for word in words.split()):
                 for level, report in index.reports(subject).items():
-                    asked.append(_asked(subject, level, msgpack.unpackb(report)))
+                    with contextlib.suppress(Exception):  # of a damaged one there is nothing to tell
+                        asked.append(_asked(subject, level, msgpack.unpackb(report)))
     return {"folder": str(folder()), "asked": asked}
 
 

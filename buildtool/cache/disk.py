@@ -7,12 +7,14 @@ what cannot be written is not kept, and both are counted.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import stat
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 from buildtool.cache import entry
@@ -23,23 +25,27 @@ ASIDE = "aside"  # the folder of entries that were bad
 MOST_ASIDE = 20  # bad entries that are kept for whoever looks for the cause
 _STALE_SECONDS = 3600  # a half-written file this old belongs to nobody any more
 _KEY = re.compile(r"[0-9a-f]{64}")
-_LEVEL = re.compile(r"[a-z]{1,32}")
+_PREFIX = re.compile(r"[0-9a-f]{2}")
+_LEVEL = re.compile(rf"(?!{ASIDE}$)[a-z]{{1,32}}")
+_PART = re.compile(r"\.[0-9a-f]{16}-[0-9]+-[0-9a-f]{8}\.part")
+_ASIDE_NAME = re.compile(r"[a-z]{1,32}-[0-9a-f]{64}")
 
 
 class Disk:
-    """The entries below `folder`. `counts`: reads and writes that failed, entries that were bad.
-
-    `trouble` is why the folder cannot be used at all, in words ("": it can).
-    """
+    """The entries below `folder`. `counts`: reads and writes that failed, entries that were bad."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.counts: Counter[str] = Counter()
-        self.trouble = ""
+
+    @cached_property
+    def trouble(self) -> str:
+        """Why the folder cannot be used at all, in words ("": it can). The folder is made if need be."""
         try:
-            private(folder)
+            private(self.folder)
         except MachineError as error:
-            self.trouble = f"{error.path}: {error.text}"
+            return f"{error.path}: {error.text}"
+        return ""
 
     def read(self, level: str, key: str) -> bytes | None:
         """An entry's payload; None where there is none, or a bad one, which is put aside."""
@@ -87,11 +93,12 @@ class Disk:
         path = self._path(level, key)
         try:
             aside.mkdir(mode=0o700, exist_ok=True)
+            private(aside)  # a link would lead out of the folder
             if sum(1 for _ in os.scandir(aside)) < MOST_ASIDE:
                 path.replace(aside / f"{level}-{key}")
             else:
                 path.unlink(missing_ok=True)
-        except OSError:
+        except (OSError, MachineError):
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
 
@@ -102,24 +109,42 @@ class Disk:
 
     def entries(self) -> Iterator[tuple[str, str, int]]:
         """Level, key and bytes of every file there is; a walk through all folders."""
-        for level in _folders(self.folder):
-            if not _LEVEL.fullmatch(level.name) or level.name == ASIDE:
-                continue
-            for part in _folders(level):
-                with contextlib.suppress(OSError):
-                    for file in os.scandir(part):
-                        key = part.name + file.name
-                        if _KEY.fullmatch(key) and file.is_file(follow_symlinks=False):
-                            yield level.name, key, file.stat(follow_symlinks=False).st_size
+        for part in self._parts():
+            with contextlib.suppress(OSError):
+                for file in os.scandir(part):
+                    key = part.name + file.name
+                    if _KEY.fullmatch(key) and file.is_file(follow_symlinks=False):
+                        yield part.parent.name, key, file.stat(follow_symlinks=False).st_size
 
-    def sweep(self) -> None:
-        """Removes what killed processes left half written."""
+    def sweep(self, stale_seconds: float = _STALE_SECONDS) -> None:
+        """Removes what killed processes left half written, if it is as old as this."""
+        for part in self._parts():
+            with contextlib.suppress(OSError):
+                for file in os.scandir(part):
+                    if _PART.fullmatch(file.name) and _age(file) > stale_seconds:
+                        Path(file.path).unlink(missing_ok=True)
+
+    def empty(self) -> None:
+        """Removes all that this class has made, and nothing else that may lie in the folder."""
+        for level, key, _ in list(self.entries()):
+            self.remove(level, key)
+        self.sweep(-math.inf)
+        aside = self.folder / ASIDE
+        if not aside.is_symlink():
+            with contextlib.suppress(OSError):
+                for file in os.scandir(aside):
+                    if _ASIDE_NAME.fullmatch(file.name):
+                        Path(file.path).unlink(missing_ok=True)
+        for folder in (*self._parts(), *_folders(self.folder)):
+            if folder.name == ASIDE or _LEVEL.fullmatch(folder.name) or folder.parent.parent == self.folder:
+                with contextlib.suppress(OSError):  # something else lies in it
+                    folder.rmdir()
+
+    def _parts(self) -> Iterator[Path]:
+        """The folders that entries lie in: LEVEL/ab."""
         for level in _folders(self.folder):
-            for part in (level, *_folders(level)):
-                with contextlib.suppress(OSError):
-                    for file in os.scandir(part):
-                        if file.name.endswith(".part") and _age(file) > _STALE_SECONDS:
-                            Path(file.path).unlink(missing_ok=True)
+            if _LEVEL.fullmatch(level.name):
+                yield from (part for part in _folders(level) if _PREFIX.fullmatch(part.name))
 
     def _path(self, level: str, key: str) -> Path:
         if not _LEVEL.fullmatch(level) or not _KEY.fullmatch(key):
@@ -135,7 +160,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _age(file: os.DirEntry[str]) -> float:
-    """Seconds since a file was written; endless for one from the future, as after a clock was set back."""
+    """Seconds since a file was written; infinite for one from the future, as after a clock was set back."""
     since = time.time() - file.stat(follow_symlinks=False).st_mtime
     return since if since >= -_STALE_SECONDS else float("inf")
 

@@ -19,7 +19,7 @@ import msgpack
 from buildtool import __version__
 
 FORMAT = 1
-MOST_BYTES = 64 << 20  # of an entry: no larger file is read
+MOST_BYTES = 16 << 20  # of an entry: no larger file is written or read
 _MAGIC = b"btcache\n"
 _LENGTH = struct.Struct("<I")
 _DIGEST = hashlib.sha256().digest_size

@@ -15,7 +15,8 @@ from pathlib import Path
 
 NAME = "index.sqlite"
 MOST_SUBJECTS = 500  # requests of which is remembered what they asked for
-_WAIT_SECONDS = 2.0  # for another process that writes
+_WAIT_SECONDS = 0.5  # for another process that writes; what is not noted then is counted later
+_SCHEMA = 1  # of the tables
 _TABLES = """
 create table if not exists entries (
     level text not null, key text not null, bytes integer not null, used integer not null, at real not null,
@@ -47,6 +48,8 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / NAME
+        self._is_new = False  # it was made by this object: there may be entries that it does not know
+        self._refused = False  # by a lock or by the system: it is not tried once more
 
     def note(self, notes: Notes) -> tuple[int, bool] | None:
         """Writes notes down; the bytes of all entries, and whether the index was made just now.
@@ -56,8 +59,7 @@ class Index:
         with self._open() as found:
             if found is None:
                 return None
-            base, fresh = found
-            now, at = _tick(base), time.time()
+            base, now, at = found, _tick(found), time.time()
             base.executemany(
                 "insert into entries values (?, ?, ?, ?, ?) "
                 "on conflict do update set bytes = excluded.bytes, used = excluded.used, at = excluded.at",
@@ -84,7 +86,7 @@ class Index:
             )
             (total,) = base.execute("select coalesce(sum(bytes), 0) from entries").fetchone()
             base.commit()
-            return total, fresh
+            return total, self._is_new
         return None
 
     def oldest(self, surplus: int) -> list[tuple[str, str]]:
@@ -92,7 +94,7 @@ class Index:
         chosen: list[tuple[str, str]] = []
         with self._open() as found:
             if found is not None:
-                rows = found[0].execute("select level, key, bytes from entries order by used, level, key")
+                rows = found.execute("select level, key, bytes from entries order by used, level, key")
                 for level, key, size in rows:
                     if surplus <= 0:
                         break
@@ -104,15 +106,15 @@ class Index:
         """Takes entries off the index."""
         with self._open() as found:
             if found is not None:
-                found[0].executemany("delete from entries where level = ? and key = ?", entries)
-                found[0].commit()
+                found.executemany("delete from entries where level = ? and key = ?", entries)
+                found.commit()
 
     def replace(self, sizes: Mapping[tuple[str, str], int]) -> None:
         """Sets the entries to those that a walk has found, old ones as old as they were."""
         with self._open() as found:
             if found is None:
                 return
-            base, now, at = found[0], _tick(found[0]), time.time()
+            base, now, at = found, _tick(found), time.time()
             kept = {
                 (level, key): (used, then)
                 for level, key, used, then in base.execute("select level, key, used, at from entries")
@@ -129,7 +131,7 @@ class Index:
         """By level: entries and bytes."""
         with self._open() as found:
             if found is not None:
-                rows = found[0].execute(
+                rows = found.execute(
                     "select level, count(*), sum(bytes) from entries group by level order by level"
                 )
                 return {level: (entries, size) for level, entries, size in rows}
@@ -139,14 +141,14 @@ class Index:
         """The counts since the cache was made or cleared."""
         with self._open() as found:
             if found is not None:
-                return dict(found[0].execute("select name, number from counts order by name"))
+                return dict(found.execute("select name, number from counts order by name"))
         return {}
 
     def reports(self, subject: str) -> dict[str, bytes]:
         """By level, what the last request about a subject asked for."""
         with self._open() as found:
             if found is not None:
-                rows = found[0].execute(
+                rows = found.execute(
                     "select level, report from asked where subject = ? order by level", (subject,)
                 )
                 return dict(rows)
@@ -156,48 +158,64 @@ class Index:
         """What requests were about, the latest first."""
         with self._open() as found:
             if found is not None:
-                rows = found[0].execute(
+                rows = found.execute(
                     "select subject from asked group by subject order by max(used) desc, subject"
                 )
                 return [subject for (subject,) in rows]
         return []
 
     @contextlib.contextmanager
-    def _open(self) -> Iterator[tuple[sqlite3.Connection, bool] | None]:
-        """The index, and whether it is new; None where there can be none. Errors inside end the use of it."""
-        base: sqlite3.Connection | None = None
-        try:
-            fresh = not self.path.exists()
-            base = self._connected()
-        except (sqlite3.Error, OSError):
+    def _open(self) -> Iterator[sqlite3.Connection | None]:
+        """The index; None where there can be none. Errors inside end the use of it."""
+        if self._refused:
             yield None
             return
         try:
-            yield base, fresh
-        except sqlite3.Error:
-            pass
+            base, fresh = self._connected()
+            self._is_new |= fresh
+        except (sqlite3.Error, OSError):
+            self._refused = True
+            yield None
+            return
+        try:
+            yield base
+        except (sqlite3.Error, ValueError, TypeError) as error:  # strange values where ours should be
+            self._refused = True
+            if not isinstance(error, sqlite3.OperationalError):
+                self._remove()
         finally:
             base.close()
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connected(self) -> tuple[sqlite3.Connection, bool]:
         try:
             return _with_tables(self.path)
         except sqlite3.DatabaseError as error:
             if isinstance(error, sqlite3.OperationalError):  # locked, read-only, no space
                 raise
-            self.path.unlink(missing_ok=True)  # what lies there is no index
+            self._remove()  # what lies there is no index, or a damaged one
             return _with_tables(self.path)
 
+    def _remove(self) -> None:
+        with contextlib.suppress(OSError):
+            self.path.unlink(missing_ok=True)
+            self.path.with_name(f"{NAME}-journal").unlink(missing_ok=True)
 
-def _with_tables(path: Path) -> sqlite3.Connection:
+
+def _with_tables(path: Path) -> tuple[sqlite3.Connection, bool]:
+    """An open index, and whether its tables were made just now."""
     base = sqlite3.connect(path, timeout=_WAIT_SECONDS)
     try:
         base.execute("pragma synchronous = off")  # a lost index is made anew
-        base.executescript(_TABLES)
+        (schema,) = base.execute("pragma user_version").fetchone()
+        if schema == _SCHEMA:
+            return base, False
+        if schema != 0:
+            raise sqlite3.DatabaseError("an index of another version")
+        base.executescript(f"begin immediate; {_TABLES} pragma user_version = {_SCHEMA}; commit")
     except sqlite3.Error:
         base.close()
         raise
-    return base
+    return base, True
 
 
 def _tick(base: sqlite3.Connection) -> int:

@@ -6,33 +6,26 @@ answers the request in another way, unless a daemon is required.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from buildtool import __version__, wire
 from buildtool.client import endpoint as places
-from buildtool.client.endpoint import Endpoint
+from buildtool.client.endpoint import CONNECT_SECONDS, AbsentError, Endpoint
 from buildtool.errors import BuildtoolError, MachineError, ToolError
-from buildtool.identity import home
 
-CONNECT_SECONDS = 1.0
 HELLO_SECONDS = 2.0
 SILENCE_SECONDS = 5.0  # a daemon that is at work says so twice a second
-START_SECONDS = 10.0
 NO_DAEMONS = "this system has no daemons: they need locks and local sockets"
 _CHUNK = 1 << 18
 
 Listener = Callable[[Mapping[str, Any]], None]  # hears of progress and logs while a request runs
 
 
-class AbsentError(Exception):
-    """There is no daemon that answers; `args[0]` says why."""
+class UnservedError(AbsentError):
+    """A request is nothing for a daemon: it is too large, or has values that no frame can hold."""
 
 
 class Link:
@@ -47,7 +40,8 @@ class Link:
     def greet(self) -> Link:
         """Says hello; AbsentError unless a daemon of this version does so, too."""
         self._send({"hello": {"version": __version__}})
-        self.hello = self._receive(HELLO_SECONDS).get("hello") or {}
+        hello = self._receive(HELLO_SECONDS).get("hello")
+        self.hello = hello if isinstance(hello, dict) else {}
         if self.hello.get("version") != __version__:
             raise AbsentError("the daemon is of another version")
         return self
@@ -58,15 +52,36 @@ class Link:
         found = self._receive(seconds).get("control")
         return found if isinstance(found, dict) else {}
 
+    def prepare(self, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]) -> None:
+        """Gives it requests, with their environments, to prepare in the background."""
+        self._send({"prepare": [[dict(request), dict(environment)] for request, environment in requests]})
+        self._receive(SILENCE_SECONDS)
+
     def request(self, request: Mapping[str, Any], cache: str, listen: Listener | None) -> dict[str, Any]:
-        """The final message to a request. AbsentError when the daemon ends, or is silent for too long."""
+        """The final message to a request.
+
+        AbsentError when the daemon ends, is silent for too long, or has lost the process that was at work.
+        """
         self._send({"request": dict(request), "cache": cache, "environment": _environment(request)})
         while True:
             message = self._receive(SILENCE_SECONDS)
+            if message.get("crash"):
+                raise AbsentError(wire.to_error(message.get("error") or {}).text)
             if "answer" in message or "error" in message:
                 return message
             if listen is not None:
                 listen(message)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the daemon has not hung up."""
+        try:
+            self._socket.settimeout(0)
+            return self._socket.recv(1, socket.MSG_PEEK) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
 
     def close(self) -> None:
         """Hangs up; a daemon that is at work on a request of nobody else's ends that work."""
@@ -74,8 +89,14 @@ class Link:
 
     def _send(self, message: Mapping[str, Any]) -> None:
         try:
+            frame = wire.packed({"protocol": wire.PROTOCOL, **message})
+        except (ToolError, OverflowError, ValueError, TypeError) as error:
+            raise UnservedError(f"the request cannot be sent: {error}") from None
+        if len(frame) > wire.REQUEST_LIMIT:
+            raise UnservedError(f"a request of {len(frame):,} bytes is too large for the daemon")
+        try:
             self._socket.settimeout(SILENCE_SECONDS)
-            self._socket.sendall(wire.packed({"protocol": wire.PROTOCOL, **message}))
+            self._socket.sendall(frame)
         except OSError as error:
             raise AbsentError(f"the daemon cannot be reached: {error}") from None
 
@@ -132,7 +153,9 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
         found = (at or places.endpoint()).prepared() if start else at or places.endpoint()
         connection = found.connect(CONNECT_SECONDS)
         if connection is None and start:
-            connection = _started(found)
+            from buildtool.client.starting import started  # most clients find one that runs
+
+            connection = started(found)
     except (MachineError, OSError) as error:
         told = error.text if isinstance(error, BuildtoolError) else str(error)
         raise AbsentError(f"no daemon can be started: {told}") from None
@@ -144,57 +167,3 @@ def reach(at: Endpoint | None = None, *, start: bool) -> Link:
     except BaseException:
         link.close()
         raise
-
-
-def _started(at: Endpoint) -> socket.socket | None:
-    """A connection to a daemon that was started here, or by another client at the same time."""
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
-        connection: socket.socket | None = None
-        with places.locked(at.starting, wait=False) as mine:
-            if mine is None:
-                time.sleep(0.02)
-            else:
-                connection = at.connect(CONNECT_SECONDS)
-                if connection is None:
-                    _spawn(at, deadline)
-        connection = connection or at.connect(CONNECT_SECONDS)
-        if connection is not None:
-            return connection
-    raise AbsentError(f"the daemon was not there after {START_SECONDS:.0f} seconds")
-
-
-def _spawn(at: Endpoint, deadline: float) -> None:
-    """Starts a daemon and waits until it listens. AbsentError, with its last words, if it ended instead."""
-    read, write = os.pipe()
-    try:
-        log = os.open(at.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o600)
-        try:
-            paths = [home(), *filter(None, [os.environ.get("PYTHONPATH")])]
-            child = subprocess.Popen(
-                [sys.executable, "-P", "-m", "buildtool.service.daemon", at.name, str(write)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-                pass_fds=[write],
-                start_new_session=True,
-            )
-        finally:
-            os.close(log)
-            os.close(write)
-        _wait(read, deadline)
-    finally:
-        os.close(read)
-    if child.poll() not in (None, 0):
-        raise AbsentError(f"the daemon ended at its start; its last words:\n{at.last_words()}")
-
-
-def _wait(ready: int, deadline: float) -> None:
-    """Until the pipe says a byte, or is closed at the other end."""
-    import select
-
-    with contextlib.suppress(OSError):
-        if select.select([ready], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            os.read(ready, 1)

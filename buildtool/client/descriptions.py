@@ -25,14 +25,14 @@ import msgpack
 
 from buildtool import kept
 from buildtool.client.files import Located
-from buildtool.identity import below
-from buildtool.seen import GRAIN_NS, Seen
+from buildtool.identity import ALL, below
+from buildtool.seen import GRAIN_NS, Seen, stamp
 
 _KIND = "described"
 _FORMAT = 1
 _OURS = ("kernels", "targets")  # roots that the code's digest stands for
 _LIBRARY = "library"  # the root of a library of the user's: C, and nothing that runs here
-_CODE, _C = (".py", ".toml"), (".c", ".h")
+_C = (".c", ".h")
 _PACKAGES = ("site-packages", "dist-packages")
 
 Request = Mapping[str, Any]
@@ -54,7 +54,7 @@ def described(
         try:
             if facts == _packed(_Facts(answer, seen).values):
                 return answer
-        except (OSError, KeyError, TypeError, ValueError):
+        except (OSError, AttributeError, KeyError, TypeError, ValueError):
             pass  # something is gone: whether it is missed, the service knows
     answer = ask(request)
     if answer.get("digest") == code:
@@ -82,7 +82,7 @@ class _Facts:
             [self._folder(folder) for folder in _searched()],
             [self._program(answer["tools"][name]) for name in ("cc", "ar")],
             [self._file(path) for path in _files(answer)],
-            [[name, self._tree(root, _C if name == _LIBRARY else _CODE)] for name, root in roots.items()],
+            [[name, self._tree(root, _C if name == _LIBRARY else ALL)] for name, root in roots.items()],
             # code of others may look at any variable
             sorted(os.environ.items()) if foreign else [],
         ]
@@ -93,8 +93,8 @@ class _Facts:
             there = Path(path).stat()
         except OSError:
             return [path]
-        self.newest_ns = max(self.newest_ns, there.st_mtime_ns)
-        return [path, there.st_mtime_ns, there.st_ino]
+        self.newest_ns = max(self.newest_ns, there.st_mtime_ns, there.st_ctime_ns)
+        return [path, there.st_mtime_ns, there.st_ctime_ns, there.st_ino]  # archives set the first of these
 
     def _program(self, path: str) -> list[Any]:
         """A program behind its links, and the folder where it looks for others."""
@@ -102,7 +102,7 @@ class _Facts:
         there = Path(real).stat()
         self.newest_ns = max(self.newest_ns, there.st_mtime_ns, there.st_ctime_ns)
         beside = self._folder(str(Path(real).parent))
-        return [path, real, there.st_size, there.st_mtime_ns, there.st_ino, beside]
+        return [path, real, *stamp(there), beside]
 
     def _file(self, path: str) -> list[Any]:
         there = Path(path).stat()
@@ -113,7 +113,10 @@ class _Facts:
         """The digest of the names and the contents of the files below a folder."""
         digest = hashlib.sha256()
         for name in below(folder, suffixes):
-            _, content = self._file(f"{folder}/{name}")
+            try:
+                _, content = self._file(f"{folder}/{name}")
+            except FileNotFoundError:
+                continue  # a link to nothing, by which editors say that they have a file open
             digest.update(f"{name}\0{content}\0".encode(errors="surrogateescape"))
         return digest.hexdigest()
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from buildtool.client import daemon
+from buildtool.client import daemon, endpoint
 from buildtool.errors import ToolError, UsageError, did_you_mean
 
 MODE = "BUILDTOOL_DAEMON"
@@ -60,7 +60,9 @@ def ask(
         return here(request)
     try:
         return daemon.ask(request, cache, listen=listen)
-    except daemon.AbsentError as error:
+    except daemon.UnservedError:
+        return here(request)
+    except endpoint.AbsentError as error:
         if mode is Mode.REQUIRE:
             raise ToolError(f"the planner daemon does not answer: {error.args[0]}", hint=_HINT) from None
         if error.args[0] != daemon.NO_DAEMONS:

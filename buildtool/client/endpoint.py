@@ -8,16 +8,13 @@ so that one daemon serves them all; and whoever has edited buildtool gets anothe
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from buildtool import __version__, wire
 from buildtool.errors import MachineError
@@ -30,16 +27,20 @@ except ImportError:  # a system that has no such locks
     fcntl = None  # type: ignore[assignment]
 
 HAS_LOCKS = fcntl is not None
+CONNECT_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class AbsentError(Exception):
+    """There is no daemon that answers; `args[0]` says why."""
+
+
+class Endpoint(NamedTuple):
     """The files of the daemon called `name` in `folder`."""
 
     name: str
     folder: Path
 
-    @cached_property
+    @property
     def address(self) -> Path:
         """Its socket; the folder may be another one, where the path would be too long."""
         return socket_path(self.name)
@@ -58,6 +59,11 @@ class Endpoint:
     def log(self) -> Path:
         """What it says."""
         return self.folder / f"{self.name}.log"
+
+    @property
+    def old_log(self) -> Path:
+        """What it said before the log became long."""
+        return self.folder / f"{self.name}.log.old"
 
     @property
     def record(self) -> Path:
@@ -90,13 +96,21 @@ class Endpoint:
 
     def said(self) -> dict[str, Any]:
         """What its record says; {} where there is none."""
+        import json  # a client of a daemon that runs needs none of it
+
         try:
             found = json.loads(self.record.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
         return found if isinstance(found, dict) else {}
 
-    def last_words(self, lines: int = 12) -> str:
+    def process(self) -> tuple[int, str]:
+        """Number and start of the process that wrote the record; (0, "") where it does not say."""
+        said = self.said()
+        pid, start = said.get("pid"), said.get("start")
+        return (pid, start) if isinstance(pid, int) and isinstance(start, str) else (0, "")
+
+    def last_words(self, lines: int = 40) -> str:
         """The end of its log."""
         try:
             text = self.log.read_text(encoding="utf-8", errors="replace")
@@ -105,7 +119,7 @@ class Endpoint:
         return "\n".join(text.splitlines()[-lines:])
 
     def connect(self, seconds: float) -> socket.socket | None:
-        """A connection to it; None where nobody of this user listens."""
+        """A connection to it; None where nobody of this user listens, or too many others wait."""
         found = socket.socket(socket.AF_UNIX)
         found.settimeout(seconds)
         try:

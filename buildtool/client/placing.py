@@ -14,6 +14,7 @@ from buildtool.errors import ToolError
 
 _SYMBOLS, _NO_BITS = 2, 8  # types of a section
 _MOST_SYMBOLS = 1 << 22
+_LOCAL = 0  # a symbol's binding
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class _Form:
     """How a kind of ELF file is read: structs, and which of their fields are which.
 
     `head`: section headers' offset, size and number; `section`: type, address, offset, size, link;
-    `symbol`: name, section, value, size.
+    `symbol`: name, section, value, size, binding and type.
     """
 
     head: struct.Struct
@@ -50,14 +51,14 @@ def _form(program: bytes) -> _Form:
             struct.Struct(f"{order}10I"),
             struct.Struct(f"{order}IIIBBH"),
             (1, 3, 4, 5, 6),
-            (0, 5, 1, 2),
+            (0, 5, 1, 2, 3),
         )
     return _Form(
         struct.Struct(f"{order}40xQ10xHH"),
         struct.Struct(f"{order}IIQQQQIIQQ"),
         struct.Struct(f"{order}IBBHQQ"),
         (1, 3, 4, 5, 6),
-        (0, 3, 4, 5),
+        (0, 3, 4, 5, 1),
     )
 
 
@@ -82,10 +83,11 @@ def _room(program: bytes, symbol: str) -> tuple[int, int]:
     """Where in the file the bytes of `symbol` are, and how many."""
     form = _form(program)
     sections = _sections(program, form)
+    found: dict[tuple[int, int], bool] = {}  # whether other files see the symbol there
     for table in sections:
         if table.kind != _SYMBOLS:
             continue
-        for name, section, value, size in _symbols(program, form, table):
+        for name, section, value, size, seen in _symbols(program, form, table):
             there = sections[table.link].offset + name
             if program[there : there + len(symbol) + 1] == symbol.encode() + b"\0" and 0 < section < 0xFF00:
                 holder = sections[section]
@@ -94,7 +96,14 @@ def _room(program: bytes, symbol: str) -> tuple[int, int]:
                     raise ToolError(f"the image has no bytes for '{symbol}'")
                 if holder.offset + start + size > len(program):
                     raise ToolError("not an ELF image: it is cut short", hint="link it again")
-                return holder.offset + start, size
+                place = holder.offset + start, size
+                found[place] = seen or found.get(place, False)
+    # a file of the program may have a static variable of this name
+    places = [place for place, seen in found.items() if seen] or list(found)
+    if len(places) > 1:
+        raise ToolError(f"the image has several symbols '{symbol}'", hint="give the others another name")
+    if places:
+        return places[0]
     raise ToolError(
         f"the image has no symbol '{symbol}'",
         hint="link the network's code, and do not strip the image before its weights are in",
@@ -112,10 +121,10 @@ def _sections(program: bytes, form: _Form) -> list[_Section]:
     return found
 
 
-def _symbols(program: bytes, form: _Form, table: _Section) -> Iterator[tuple[int, int, int, int]]:
-    """Name (offset in the strings), section, value and size of every symbol."""
+def _symbols(program: bytes, form: _Form, table: _Section) -> Iterator[tuple[int, int, int, int, bool]]:
+    """Name (offset in the strings), section, value, size, and whether other files see the symbol."""
     count = min(table.size // form.symbol.size, _MOST_SYMBOLS)
     for index in range(count):
         fields = form.symbol.unpack_from(program, table.offset + index * form.symbol.size)
-        name, section, value, size = (fields[number] for number in form.symbol_fields)
-        yield name, section, value, size
+        name, section, value, size, info = (fields[number] for number in form.symbol_fields)
+        yield name, section, value, size, info >> 4 != _LOCAL

@@ -6,10 +6,14 @@ and the worker of a build system. Their answers are equal.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from buildtool.session import Session
+
+if TYPE_CHECKING:
+    from buildtool.cache.cache import Cache
 
 
 def handle(request: Mapping[str, Any], session: Session | None = None) -> dict[str, Any]:
@@ -47,7 +51,15 @@ def answered(request: Mapping[str, Any], session: Session, use: str = "on") -> d
         return handle(request, session)
     finally:
         session.keeper = keeper
-        keeper.flush()
+        finish(keeper)
+
+
+def finish(keeper: Cache) -> None:
+    """Writes down what a request has made, unless a plugin had a part in it whose code no key knows."""
+    registry = sys.modules.get("buildtool.target.registry")  # not loaded: no plugin was asked for
+    if registry is not None and registry.uses_others():
+        keeper.unmake()
+    keeper.flush()
 
 
 def subject(request: Mapping[str, Any]) -> str:

@@ -64,7 +64,7 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
 
     board = load_board(choice.board)
     boards = board_chain(choice.board if isinstance(choice.board, str) else choice.board.path)
-    target = session.remember("target", (board, choice.cmsis_nn), lambda: load_target(choice))
+    target = load_target(choice, session)
     return _Subject(target, plugin(board), toolchain(target, choice.toolchain), boards, choice.cmsis_nn)
 
 

@@ -309,6 +309,24 @@ def _other_plugins() -> dict[str, TargetPlugin]:
     return found
 
 
+def asked_others() -> bool:
+    """Whether this process has asked for the plugins of other distributions."""
+    return _other_plugins.cache_info().currsize > 0
+
+
+def uses_others() -> bool:
+    """Whether it has, and one of them is no package: the digest of the code has no part of such a one."""
+    if not asked_others():
+        return False
+    tops = {type(plugin_).__module__.partition(".")[0] for plugin_ in _other_plugins().values()}
+    return not all(hasattr(sys.modules.get(top), "__path__") for top in tops)
+
+
+def forget_others() -> None:
+    """From now on distributions are found that were installed since they were asked for."""
+    _other_plugins.cache_clear()
+
+
 def _checked(candidate: object, where: str) -> TargetPlugin:
     for attribute in ("name", "board_files", "toolchain", "harness", "run"):
         if not hasattr(candidate, attribute):

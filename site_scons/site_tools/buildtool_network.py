@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import functools
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -112,6 +113,7 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
     env.Replace(
         ESCAPE=shlex.quote,
         BOARD_INCLUDES=_include_flags,
+        BOARD_SYSTEM=_system_folders(env, tools["cflags"]),
         _CPPINCFLAGS="$( $BOARD_INCLUDES $)",
         BOARD=board,
         BOARD_ANSWER=answer,
@@ -272,11 +274,20 @@ def _argument(path):
     return text if text.startswith(("/", "./", "../")) else f"./{text}"
 
 
+def _system_folders(env, words):
+    """The folders of headers that the compiler's own flags name: SCons looks for headers in CPPPATH alone."""
+    named = [folder for flag, folder in itertools.pairwise(words) if flag == "-isystem"]
+    return [env.fs.Dir(folder) for folder in named]
+
+
 def _include_flags(target, source, env, for_signature):
-    """The flags for CPPPATH. Those of SCons would be read once more, by SCons and by the shell."""
+    """The flags for CPPPATH. Those of SCons would be read once more, by SCons and by the shell.
+
+    Folders that other flags name already are in CPPPATH for their headers to be found by SCons.
+    """
     folders = PathList(env.get("CPPPATH", ())).subst_path(env, target, source)
     found = target[0].RDirs(folders) if target else map(env.Dir, folders)
-    return [_Word(f"{env['INCPREFIX']}{folder}") for folder in found]
+    return [_Word(f"{env['INCPREFIX']}{folder}") for folder in found if folder not in env["BOARD_SYSTEM"]]
 
 
 def _group(answer: answers.DescribeAnswer, name: str) -> answers.SourceGroup:
@@ -305,7 +316,8 @@ def _objects(own, name, directory, emitted=None):
     """The objects of a group of the environment's answer, in `directory`; `own` includes what they do."""
     answer: answers.DescribeAnswer = own["BOARD_ANSWER"]
     group = _group(answer, name)
-    own.Append(CPPPATH=[_node(own, answer, place, own.fs.Dir, emitted) for place in group["includes"]])
+    includes = [_node(own, answer, place, own.fs.Dir, emitted) for place in group["includes"]]
+    own.Append(CPPPATH=[*includes, *own["BOARD_SYSTEM"]])
     objects = []
     for source in group["sources"]:
         reads = [_node(own, answer, place, own.fs.File, emitted) for place in source["reads"]]

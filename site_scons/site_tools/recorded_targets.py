@@ -124,8 +124,7 @@ def _is_of_others(dependency, target):
 def _is_recorded(target, path):
     """Whether the file at `path` is the one that the target's record is about.
 
-    A time without a fraction comes from a file system or an archive that keeps whole seconds: then
-    the content decides, as it does where the time differs.
+    Its content decides: a time can be set, and two changes within one tick of a clock have the same.
     """
     if target.get_state() >= SCons.Node.up_to_date:
         return True  # SCons asks again about what this build has made
@@ -134,12 +133,10 @@ def _is_recorded(target, path):
     except AttributeError:
         return True  # of a configure check, about which SCons decides otherwise
     try:
-        there = Path(path).stat()
-        if there.st_size != recorded.size:
+        if Path(path).stat().st_size != recorded.size:
             return False
-        if there.st_mtime == recorded.timestamp and there.st_mtime % 1:
-            return True
-        return hash_file_signature(path) == recorded.csig
+        (seen, *_), how = _seen.values(), get_current_hash_algorithm_used()
+        return seen.digest(path, hash_file_signature, how) == recorded.csig
     except (AttributeError, OSError):
         return False
 

@@ -78,6 +78,21 @@ def another_file_of_the_library(folder: Path) -> None:
     (folder / "library/new.c").write_text("")
 
 
+def _disguised(path: Path, text: str) -> None:
+    """Other content in the same file, of the same size, its time as before."""
+    before = path.stat()
+    assert before.st_size == len(text)
+    path.write_text(text)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _with_its_time(folder: Path, new: Path) -> None:
+    """A new file in a folder, which gets its time back: so does `tar` for those that it has in an archive."""
+    before = folder.stat()
+    new.write_text("")
+    os.utime(folder, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 CHANGES = {
     "board": lambda f: (f / "mine.toml").write_text('extends = "bass"\n'),
     "compiler behind its link": lambda f: (f / "real/cc").write_text("#!/bin/sh\n# CC\n"),
@@ -87,6 +102,9 @@ CHANGES = {
     "library": lambda f: (f / "library/one.c").write_text("int i;"),
     "file of the library": another_file_of_the_library,
     "plugin": lambda f: (f / "plugin/code.py").write_text("A = 2\n"),
+    "data of the plugin": lambda f: (f / "plugin/script.ld.in").write_text("MEMORY {}\n"),
+    "compiler of the same size and time": lambda f: _disguised(f / "real/cc", "#!/bin/sh\n# xx\n"),
+    "folder whose time was set back": lambda f: _with_its_time(f / "bin", f / "bin/clang-30"),
 }
 
 

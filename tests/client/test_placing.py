@@ -88,3 +88,35 @@ def test_damaged_images_are_refused_or_keep_their_length(machine: str) -> None:
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         with contextlib.suppress(ToolError):
             assert len(place(bytes(damaged), "net_weights", bytes(16))) == len(whole)
+
+
+def test_a_static_variable_of_the_same_name_is_left_alone() -> None:
+    """Symbols that no other file sees come first in a table; a program that has nothing else is refused."""
+    with tempfile.TemporaryDirectory() as name:
+        source, made = Path(name, "room.s"), Path(name, "room.o")
+        mine = '.section .mine, "a", %progbits\nnet_weights:\n.space 16\n.size net_weights, 16\n'
+        other = '.section .yours, "a", %progbits\nother:\n.space 16\n.size other, 16\n'
+        clang = needs_tool("clang")
+
+        def compiled(text: str) -> bytes:
+            source.write_text(text)
+            subprocess.run([clang, "--target=arm-none-eabi", "-c", source, "-o", made], check=True)
+            return made.read_bytes()
+
+        # an assembler keeps one symbol of a name, a linker any number: the name is put over another
+        linked = bytearray(compiled(SOURCE.replace("net_weights", "net_weightz") + mine + other))
+        table = ELFFile(io.BytesIO(bytes(linked))).get_section_by_name(".symtab")
+    named = {symbol.name: number for number, symbol in enumerate(table.iter_symbols())}
+    start, each = table["sh_offset"], table["sh_entsize"]
+    words = {name: start + each * named[name] for name in ("net_weights", "net_weightz", "other")}
+    assert named["net_weights"] < named["net_weightz"]
+    string = linked[words["net_weights"] : words["net_weights"] + 4]
+    linked[words["net_weightz"] : words["net_weightz"] + 4] = string
+    after = ELFFile(io.BytesIO(place(bytes(linked), "net_weights", b"w" * 16)))
+    assert after.get_section_by_name(".mine").data() == bytes(16)
+    assert b"w" * 16 in after.get_section_by_name(".nn_weights").data()
+    linked[words["net_weightz"] : words["net_weightz"] + 4] = bytes(4)
+    assert b"w" * 16 in place(bytes(linked), "net_weights", b"w" * 16)  # made local by the linker
+    linked[words["other"] : words["other"] + 4] = string
+    with pytest.raises(ToolError, match="several symbols 'net_weights'"):
+        place(bytes(linked), "net_weights", bytes(16))

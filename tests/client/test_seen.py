@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from buildtool import kept
-from buildtool.seen import GRAIN_NS, Seen, sha256
+from buildtool.seen import GRAIN_NS, Seen, at_rest, sha256
 
 
 @pytest.fixture(autouse=True)
@@ -168,3 +168,14 @@ def test_a_folder_of_kept_files_does_not_grow_for_ever(cache: Path, monkeypatch:
         kept.write("kind", str(number), b"content")
         assert len(list((cache / "kind").iterdir())) <= 8
     assert kept.read("kind", "29") == b"content"
+
+
+def test_a_time_of_a_whole_second_proves_nothing(tmp_path: Path, clock: Clock) -> None:
+    """Images of file systems have one time for all files: that of the next one may be the same."""
+    path = tmp_path / "file"
+    path.write_bytes(b"one")
+    there = path.stat()
+
+    times = {"st_mtime_ns": there.st_mtime_ns, "st_ctime_ns": 1_500_000_000_000_000_000}
+    assert at_rest(there, clock())
+    assert not at_rest(os.stat_result(tuple(there), times), clock())

@@ -314,10 +314,19 @@ def test_run_prints_the_layers_and_that_the_output_is_right(project: Project) ->
 
 
 @pytest.mark.slow
-def test_a_library_of_the_users_is_compiled_and_linked(project: Project) -> None:
-    library = ROOT / "tests/support/cmsis_nn"
+def test_a_library_of_the_users_is_compiled_and_linked(project: Project, tmp_path: Path) -> None:
+    library = tmp_path / "library"
+    shutil.copytree(ROOT / "tests/support/cmsis_nn", library)
     words = ("board=cortex-m4", f"cmsis_nn={library}")
     said = project.scons(*words, "-j2", "run")
-    assert f"compiling {library}/Source/stand_in_s8.c" in said
+    assert "compiling library/Source/stand_in_s8.c" in said
     assert said.rstrip().endswith("EQUAL to the reference, to the bit")
     assert "up to date" in project.scons(*words)
+
+    # its headers are those of its own sources, and of the kernels that call it
+    with (library / "Include/arm_nn_types.h").open("a") as file:
+        file.write("#define EDITED 1\n")
+    compiled = steps(project.scons(*words, "-n"), "compiling")
+    assert "library/Source/stand_in_s8.c" in compiled
+    assert f"{ROOT}/kernels/cortex_m_cmsis_nn/nn_add_s8_cmsis_nn.c" in compiled
+    assert f"{ROOT}/kernels/reference/nn_add_s8.c" not in compiled

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
 
@@ -20,7 +20,7 @@ from buildtool.plan.place import arena
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import decide
-from buildtool.plan.types import Buffer, Move, Overlap
+from buildtool.plan.types import Buffer, Move, Overlap, changed
 
 QUICK_NODES = 500  # of the exact search for how far a stretch goes without a move
 PROBE_NODES = 8_000  # of the same where it is about to end
@@ -146,10 +146,10 @@ class _Problem:
         """A stretch by itself, as low as found."""
         index = {position: i for i, position in enumerate(stretch.buffers)}
         buffers = [
-            replace(self.buffers[position], first=item.lower, last=item.upper - 1)
+            changed(self.buffers[position], first=item.lower, last=item.upper - 1)
             for position, item in zip(stretch.buffers, stretch.problem.items, strict=True)
         ]
-        options = [replace(o, input=index[o.input], output=index[o.output]) for o in stretch.options]
+        options = [changed(o, input=index[o.input], output=index[o.output]) for o in stretch.options]
         found = place(buffers, options, self.alignment)
         return arena.Solution(tuple(b.offset for b in found.buffers), found.height)
 
@@ -342,7 +342,7 @@ def _pinned(
     problem = stretch.problem
     if pins:
         items = [
-            replace(item, offset=pins[i]) if i in pins else item
+            item._replace(offset=pins[i]) if i in pins else item
             for i, item in zip(stretch.buffers, problem.items, strict=True)
         ]
         problem = arena.Problem(tuple(items), problem.permissions)
@@ -371,11 +371,11 @@ def _parted(
         for i, item in zip(stretch.buffers, stretch.problem.items, strict=True):
             known = current.get(i)
             if known is not None and parts[known].offset == at[i]:
-                parts[known] = replace(parts[known], last=item.upper - 1)
+                parts[known] = changed(parts[known], last=item.upper - 1)
                 continue
             current[i] = len(parts)
             first, last = item.lower, item.upper - 1
-            parts.append(replace(problem.buffers[i], first=first, last=last, offset=at[i]))
+            parts.append(changed(problem.buffers[i], first=first, last=last, offset=at[i]))
             origin.append(i)
             if known is not None:
                 moved.append(Move(known, current[i]))
@@ -383,7 +383,7 @@ def _parted(
         if ordered is None:
             return None
         moves += ordered
-        named = (replace(o, input=current[o.input], output=current[o.output]) for o in stretch.options)
+        named = (changed(o, input=current[o.input], output=current[o.output]) for o in stretch.options)
         overlaps += [o for o in named if _share(parts[o.input], parts[o.output])]
     order = sorted(range(len(parts)), key=lambda part: (origin[part], parts[part].first))
     top = max(part.offset + part.size for part in parts)
@@ -394,7 +394,7 @@ def _parted(
             bound=least,
             buffers=tuple(parts[part] for part in order),
             overlaps=tuple(
-                replace(o, input=at_last[o.input], output=at_last[o.output]) for o in dict.fromkeys(overlaps)
+                changed(o, input=at_last[o.input], output=at_last[o.output]) for o in dict.fromkeys(overlaps)
             ),
         ),
         tuple(origin[part] for part in order),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from buildtool.modes import Image
 from buildtool.plan.assemble.lives import Lives
@@ -14,7 +16,7 @@ from buildtool.plan.assemble.ticks import Ticks
 from buildtool.plan.assemble.workspace import Workspace
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Move, Overlap
+from buildtool.plan.types import Buffer, BufferKind, Move, Overlap, changed
 from buildtool.session import Session
 
 MOST_PLACEMENTS = 512  # that a session keeps, of some kilobytes each
@@ -33,6 +35,17 @@ class Laid:
     moves: tuple[Move, ...]
     height: int
     bound: int
+
+
+class _Key(tuple[Any, ...]):
+    """A key with many buffers in it, asked for under several kinds: its hash is made once."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 def lay(
@@ -59,7 +72,7 @@ def lay(
     ground = [i for i, b in enumerate(timed) if b.kind is BufferKind.TENSOR and b.tensors[0] in still]
     parted = _on_ground(timed, ground, overlaps, alignment, ticks.starts, enough, session)
     pairs = list(zip(parted.placed.buffers, parted.origin, strict=True))
-    lived = [(ticks.lived(b, known[i]), i) for b, i in pairs if i < len(known)]
+    lived = [(ticks.lived(b, known[i], timed[i]), i) for b, i in pairs if i < len(known)]
     places = [b.offset for b, i in pairs if i >= len(known)]
     pieces = [piece for workspace in workspaces for piece in workspace.pieces]
     inside = [b for piece, at in zip(pieces, places, strict=True) for b in piece.buffers(at, lives)]
@@ -92,22 +105,22 @@ def _on_ground(
     """
     rest = [i for i in range(len(timed)) if i not in ground]
     index = {i: k for k, i in enumerate(rest)}
-    permitted = [replace(o, input=index[o.input], output=index[o.output]) for o in overlaps]
+    permitted = [changed(o, input=index[o.input], output=index[o.output]) for o in overlaps]
     base, bottom = 0, list[tuple[int, Buffer]]()
     for i in ground:
-        bottom.append((i, replace(timed[i], offset=base)))
+        bottom.append((i, changed(timed[i], offset=base)))
         base += round_up(timed[i].size, alignment)
     found = _placed([timed[i] for i in rest], permitted, alignment, starts, enough - base, session)
     if not ground:
         return found
     above = zip(found.origin, found.placed.buffers, strict=True)
-    parts = [(rest[k], replace(b, offset=base + b.offset), part) for part, (k, b) in enumerate(above)]
+    parts = [(rest[k], changed(b, offset=base + b.offset), part) for part, (k, b) in enumerate(above)]
     parts += [(i, b, -1) for i, b in bottom]
     parts.sort(key=lambda part: part[0])  # stable: the parts of a buffer follow each other
     at = {part: place for place, (_, _, part) in enumerate(parts)}
     placed = Placed(
         tuple(b for _, b, _ in parts),
-        tuple(replace(o, input=at[o.input], output=at[o.output]) for o in found.placed.overlaps),
+        tuple(changed(o, input=at[o.input], output=at[o.output]) for o in found.placed.overlaps),
         base + found.placed.height,
         base + found.placed.bound,
     )
@@ -127,7 +140,7 @@ def _placed(
 
     Where a placement in parts is as low as the whole could be at the best, nothing lower is looked for.
     """
-    key = (tuple(timed), tuple(overlaps), alignment)
+    key = _Key((tuple(timed), tuple(overlaps), alignment))
     kept = max(2, min(MOST_PLACEMENTS, MOST_BUFFERS // max(1, len(timed))))
     seen = session.remember("looks", key, lambda: look(timed, overlaps, alignment), kept)
     fixed = {i for i, b in enumerate(timed) if b.kind is not BufferKind.TENSOR}
@@ -135,7 +148,7 @@ def _placed(
     def parted(below: float) -> Parted | None:
         return session.remember(
             "placements in parts",
-            (*key, tuple(starts), below, enough),
+            (key, tuple(starts), below, enough),
             lambda: place_in_parts(timed, overlaps, alignment, starts, fixed, below, enough),
             kept,
         )

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.distinct import distinct
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import Graph, Op
 from buildtool.plan.schedule.overlap import distance
@@ -117,7 +118,7 @@ def region_distance(
         [np.empty(0, np.int64)],
     )  # steps, and the first byte that each reads
     written = np.empty(0, np.int64)  # steps
-    for position in np.unique(steps[:, 0]).tolist() if ops is None else ops:
+    for position in distinct(steps[:, 0]).values.tolist() if ops is None else ops:
         if position < 0:
             continue  # deliveries of rows
         op = graph.ops[position]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 
 from buildtool.errors import UnsupportedError
@@ -11,7 +11,7 @@ from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.place.solver import Status, decide, improve
-from buildtool.plan.types import Buffer, Overlap
+from buildtool.plan.types import Buffer, Overlap, changed
 
 QUICK_NODES = 2_000  # of the exact search for offsets that meet the bound
 SEARCH_NODES = 20_000  # of the exact search for lower offsets, where greedy orders leave a gap
@@ -83,7 +83,7 @@ def _within(problem: arena.Problem, capacity: int) -> tuple[arena.Solution | Non
 def _placed(
     buffers: Sequence[Buffer], offered: Sequence[Overlap], solution: arena.Solution, least: int
 ) -> Placed:
-    placed = tuple(replace(b, offset=o) for b, o in zip(buffers, solution.offsets, strict=True))
+    placed = tuple(changed(b, offset=o) for b, o in zip(buffers, solution.offsets, strict=True))
     used = tuple(o for o in offered if _touch(placed[o.input], placed[o.output]))
     return Placed(placed, used, solution.height, least)
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 from buildtool.plan.assemble.workspace import Workspace
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind
+from buildtool.plan.types import Buffer, changed
 
 
 class Ticks:
@@ -29,21 +28,21 @@ class Ticks:
         if not self._workspaces:
             return buffer  # of a network of aliases
         first, last = (self._timeline.region_at(step) for step in (buffer.first, buffer.last))
-        return replace(buffer, first=self.starts[first], last=self.starts[last + 1] - 1)
+        return changed(buffer, first=self.starts[first], last=self.starts[last + 1] - 1)
 
     def pieces(self) -> list[Buffer]:
         """All pieces of the workspaces, their lives in ticks."""
         return [
-            Buffer(BufferKind.SCRATCH, "", (), piece.size, start + piece.first, start + piece.last)
+            changed(piece.buffer, first=start + piece.first, last=start + piece.last)
             for start, workspace in zip(self.starts, self._workspaces, strict=False)
             for piece in workspace.pieces
         ]
 
-    def lived(self, part: Buffer, whole: Buffer) -> Buffer:
-        """A part of a buffer with its life in steps; `whole`: all of the buffer, its life in steps."""
-        timed, first, last = self.timed(whole), whole.first, whole.last
+    def lived(self, part: Buffer, whole: Buffer, timed: Buffer) -> Buffer:
+        """A part of a buffer with its life in steps; all of the buffer, its life in steps and in ticks."""
+        first, last = whole.first, whole.last
         if part.first != timed.first:
             first = self._timeline.starts[bisect_right(self.starts, part.first) - 1]
         if part.last != timed.last:
             last = self._timeline.starts[bisect_right(self.starts, part.last)] - 1
-        return replace(part, first=first, last=last)
+        return changed(part, first=first, last=last)

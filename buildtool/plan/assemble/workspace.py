@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from buildtool.graph.types import Graph
 from buildtool.modes import InPlace
@@ -17,7 +18,7 @@ from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import columns_per_call
 from buildtool.plan.schedule.rings import LineBuffer, windows
-from buildtool.plan.types import Buffer, BufferKind, Group, Region, Scheme
+from buildtool.plan.types import Buffer, BufferKind, Group, Region, Scheme, changed
 from buildtool.target import catalogue
 from buildtool.target.types import Contract, KernelVariant
 
@@ -35,30 +36,30 @@ class Piece:
     windows: tuple[tuple[LineBuffer, int], ...] = ()
     scratch: tuple[tuple[int, int, int], ...] = ()
 
+    @cached_property
+    def buffer(self) -> Buffer:
+        """The piece as a buffer that lives in these slots."""
+        return Buffer(BufferKind.SCRATCH, "", (), self.size, self.first, self.last)
+
+    @cached_property
+    def _inside(self) -> tuple[Buffer, ...]:
+        """What lies in it: offsets from its start, and lives that say nothing."""
+        kept = ((f"tensor {k.tensor} window", k, at) for k, at in self.windows)
+        used = ((f"operator {position} scratch", position, n, at) for position, n, at in self.scratch)
+        return (
+            *(
+                Buffer(BufferKind.RING, n, (k.tensor,), k.size, 0, 0, at, k.rows, k.columns)
+                for n, k, at in kept
+            ),
+            *(Buffer(BufferKind.SCRATCH, name, (), n, 0, 0, at, op=op) for name, op, n, at in used),
+        )
+
     def buffers(self, base: int, lives: Lives) -> list[Buffer]:
         """What lies in it, once the piece lies at `base`."""
         found = []
-        for k, offset in self.windows:
-            life = lives.tensors[k.tensor]
-            found.append(
-                Buffer(
-                    BufferKind.RING,
-                    f"tensor {k.tensor} window",
-                    (k.tensor,),
-                    k.size,
-                    life.first,
-                    life.last,
-                    base + offset,
-                    k.rows,
-                    k.columns,
-                )
-            )
-        for position, size, offset in self.scratch:
-            life = lives.ops[position]
-            name = f"operator {position} scratch"
-            found.append(
-                Buffer(BufferKind.SCRATCH, name, (), size, life.first, life.last, base + offset, op=position)
-            )
+        for b in self._inside:
+            life = lives.tensors[b.tensors[0]] if b.tensors else lives.ops[b.op]
+            found.append(changed(b, first=life.first, last=life.last, offset=base + b.offset))
         return found
 
 

@@ -15,6 +15,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from buildtool.distinct import distinct
 from buildtool.errors import PlanError
 from buildtool.graph.types import AxisAttrs, Op
 from buildtool.modes import Image
@@ -81,7 +82,7 @@ def _computed(timeline: Timeline) -> dict[int, int]:
     steps = timeline.steps[timeline.steps[:, 0] != SOURCE].astype(np.int64)
     sums = np.zeros(len(timeline.graph.ops), np.int64)
     np.add.at(sums, steps[:, 0], (steps[:, 2] - steps[:, 1]) * (steps[:, 4] - steps[:, 3]))
-    return {position: int(sums[position]) for position in np.unique(steps[:, 0]).tolist()}
+    return {position: int(sums[position]) for position in distinct(steps[:, 0]).values.tolist()}
 
 
 class _Replay:

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
-from typing import Any
+from typing import Any, NamedTuple
 
 from buildtool.errors import PlanError
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """A piece of memory, live in the half-open interval [lower, upper) of time.
 
     `size` in bytes; the offset is a multiple of `alignment`; `offset`: where it has to lie.
@@ -30,8 +29,7 @@ class Item:
     offset: int | None = None
 
 
-@dataclass(frozen=True)
-class Permission:
+class Permission(NamedTuple):
     """Two items that may overlap: allowed where offset(input) >= offset(output) + distance.
 
     `output` and `input` are positions in Problem.items, `distance` in bytes (it may be negative).

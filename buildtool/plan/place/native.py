@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from buildtool.compiled import load
+from buildtool.plan.place.allowed_in_c import Sets
 from buildtool.plan.place.instance import ARRAYS, Instance
 from buildtool.plan.place.outcome import Outcome, Verdict
 
@@ -60,14 +61,12 @@ class NativeSearch:
         instance: Instance,
         capacity: int,
         table_bits: int,
-        allowed: Sequence[int] | None = None,
+        allowed: Sets | None = None,
     ) -> None:
         self._lib, self._count = lib, len(instance.items)
         self._instance = instance  # whose arrays the search reads
         self._table = np.zeros(2 << table_bits, dtype=np.uint64)
-        words = 0 if allowed is None else (capacity >> 6) + 1
-        sets = b"".join(offsets.to_bytes(8 * words, "little") for offsets in allowed or ())
-        self._allowed = np.frombuffer(sets, "<u8").astype(np.uint64)
+        self._allowed = np.empty((0, 0), np.uint64) if allowed is None else allowed
         self._problem = _Problem(
             items=self._count,
             sections=instance.sections,
@@ -77,7 +76,7 @@ class NativeSearch:
             table_bits=table_bits,
             table=self._table.ctypes.data,
             allowed=self._allowed.ctypes.data,
-            words=words,
+            words=self._allowed.shape[1],
             **instance.addresses,
         )
         self._memory = np.empty(lib.search_memory(ctypes.byref(self._problem)) // 8, dtype=np.uint64)

@@ -15,6 +15,8 @@ from pathlib import Path
 from buildtool.errors import PlanError, UnsupportedError
 from buildtool.plan.place import arena
 from buildtool.plan.place.allowed import allowed_offsets, is_small
+from buildtool.plan.place.allowed_in_c import as_sets, sets_in_c
+from buildtool.plan.place.allowed_in_c import library as sets_library
 from buildtool.plan.place.arena import Problem, Solution
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import MOST_UNITS, Instance, compile_problem
@@ -82,10 +84,10 @@ class _Solver:
             if outcome.verdict is Verdict.IMPOSSIBLE:
                 return self._impossible, None
             if run.limit == LOOK:
-                allowed = allowed_offsets(self.instance, units)
-                if not all(allowed):
+                narrowed = self._narrowed(units)
+                if narrowed is None:
                     return self._impossible, None
-                search = self._search(units, self._bits, allowed)
+                search = narrowed
         return Verdict.LIMIT, None
 
     @property
@@ -93,10 +95,23 @@ class _Solver:
         """What it means that the search has tried everything."""
         return Verdict.LIMIT if self.instance.capped else Verdict.IMPOSSIBLE
 
-    def _search(self, units: int, bits: int, allowed: Sequence[int] | None = None) -> Search:
+    def _search(self, units: int, bits: int) -> Search:
         if self._library is None:
-            return PythonSearch(self.instance, units, bits, allowed)
-        return NativeSearch(self._library, self.instance, units, bits, allowed)
+            return PythonSearch(self.instance, units, bits)
+        return NativeSearch(self._library, self.instance, units, bits)
+
+    def _narrowed(self, units: int) -> Search | None:
+        """A search that keeps to the offsets that are left to the items; None where nothing fits."""
+        native, lib = self._library, sets_library()
+        if native is not None and lib is not None:
+            sets = sets_in_c(lib, self.instance, units)
+            return None if sets is None else NativeSearch(native, self.instance, units, self._bits, sets)
+        allowed = allowed_offsets(self.instance, units)
+        if not all(allowed):
+            return None
+        if native is None:
+            return PythonSearch(self.instance, units, self._bits, allowed)
+        return NativeSearch(native, self.instance, units, self._bits, as_sets(allowed, units))
 
     def _solution(self, units: Sequence[int]) -> Solution:
         offsets = [item.offset or 0 for item in self.problem.items]
@@ -200,7 +215,7 @@ def decide_memories(
             if (p.output in index) != (p.input in index):
                 raise PlanError(f"items {p.output} and {p.input} may overlap, but lie in different memories")
             if p.output in index:
-                inside.append(replace(p, output=index[p.output], input=index[p.input]))
+                inside.append(p._replace(output=index[p.output], input=index[p.input]))
         part = Problem(tuple(problem.items[i] for i in index), tuple(inside))
         results.append(decide(part, capacity, budget))
     return results

@@ -14,6 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
+from buildtool.distinct import distinct
 from buildtool.graph.types import Graph
 from buildtool.plan.schedule.calls import Calls, Numbers, Ranges, RegionCalls, region_calls
 from buildtool.plan.schedule.receptive import accumulates
@@ -61,7 +62,7 @@ def _in_memory(low: Numbers, high: Numbers, rings: Rings) -> Iterator[tuple[int,
             counted[kind] = which, counted[kind][1] + 1 if kind in counted else 1
         found = list(counted.values())
     else:
-        _, first, many = np.unique(kinds, return_index=True, return_counts=True)
+        _, first, many = distinct(kinds)
         found = list(zip(first.tolist(), many.tolist(), strict=True))
     yield from ((int(low[which]), int(high[which]), times) for which, times in found)
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from buildtool.distinct import distinct
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
 from buildtool.modes import Image
@@ -99,8 +100,8 @@ class Run:
             width = sides[3] - sides[2]
             return {only: Activity(0, 0, width, (sides[1] - sides[0]) * width)}
         ops, y0, y1, x0, x1 = self.steps.T
-        found, first = np.unique(ops, return_index=True)
-        _, from_end = np.unique(ops[::-1], return_index=True)
+        found, first, _ = distinct(ops)
+        from_end = distinct(ops[::-1]).first
         width, place = x1 - x0, ops - ops.min()  # numbered from 0, for bincount
         area = np.bincount(place, (y1 - y0).astype(np.int64) * width)[found - found[0]]
         widest = np.zeros(found[-1] - found[0] + 1, np.int32)

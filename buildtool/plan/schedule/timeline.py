@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from buildtool.distinct import distinct
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.liveness import LiveRange, alias_roots, live_ranges
 from buildtool.graph.types import Graph
@@ -118,11 +119,11 @@ def pixels(steps: Steps) -> dict[int, int]:
     """Operator -> pixels that it computes in some steps, repetitions included; without deliveries."""
     computed = (steps[:, 2] - steps[:, 1]).astype(np.int64) * (steps[:, 4] - steps[:, 3])
     sums = np.bincount(steps[:, 0] + 1, computed)
-    ran = np.unique(steps[:, 0]).tolist()
+    ran = distinct(steps[:, 0]).values.tolist()
     return {op: int(sums[op + 1]) for op in ran if op >= 0}
 
 
 def calls(steps: Steps) -> dict[int, int]:
     """Operator (SOURCE: deliveries of rows) -> how many of some steps are its."""
-    found, counts = np.unique(steps[:, 0], return_counts=True)
+    found, _, counts = distinct(steps[:, 0])
     return dict(zip(found.tolist(), counts.tolist(), strict=True))

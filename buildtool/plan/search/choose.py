@@ -192,8 +192,8 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
     a way that could not be placed, are what a point may save.
     """
     best = _cheapest_of(known, limits)
-    pairs = zip(found.floors, found.points, strict=True)
-    if not any(floor <= limits.ram < point.live_bytes for floor, point in pairs) and (
+    inside = [p.live_bytes for i, p in enumerate(found.points) if found.may_fit(i, limits.ram)]
+    if max(inside, default=0) <= limits.ram and (
         search.first is None
         or (search.exact and best is not None and best.cost * COST_UNITS <= search.first.weight)
     ):
@@ -204,7 +204,6 @@ def cheaper_points(found: Front, limits: Limits, known: Sequence[Plan], search: 
         dearest = math.inf if limits.cost is None else math.nextafter(limits.cost, math.inf)
         return dearest if best is None else min(best.cost, dearest)
 
-    inside = [p.live_bytes for f, p in zip(found.floors, found.points, strict=True) if f <= limits.ram]
     if search.most_bytes < max(inside, default=0):  # limits of a search never rise
         search = least_cost(found)
     for index in found.cheaper(limits.ram, search, below):
@@ -256,7 +255,7 @@ def smallest(found: Front, limits: Limits) -> list[Plan]:
     plans: list[Plan] = []
     least: int | None = None
     for i, point in enumerate(found.points):
-        if least is not None and found.floors[i] >= least:
+        if least is not None and not found.may_fit(i, least - 1):
             continue
         if limits.f is None or point.f <= limits.f + F_SLACK:
             plans.append(found.plan(i))
@@ -311,7 +310,7 @@ def _last_of(found: Front, limits: Limits, ways: Sequence[Way]) -> list[Plan]:
     plans = [found.lean(way) for way in ways[-LAST_WAYS:]]
     least = min((plan.arena_bytes for plan in plans if limits.allow_work(plan)), default=math.inf)
     for i, point in enumerate(found.points if ways else ()):
-        if point.live_bytes >= ways[-1].bytes and found.floors[i] < least:
+        if point.live_bytes >= ways[-1].bytes and found.may_fit(i, least - 1):
             plans.append(found.plan(i))
             least = min(least, plans[-1].arena_bytes) if limits.allow_work(plans[-1]) else least
     return plans

@@ -144,13 +144,21 @@ class Space:
         return Cuts(self.cost_tables)
 
     @cached_property
+    def _tied(self) -> dict[Way, Way]:
+        return {}
+
+    @cached_property
     def _ties(self) -> Ties | None:
         forms = self.tables.starts[-1]
         return Ties(self.tables, self.cost_tables) if forms <= MOST_FORMS else None
 
     def cheapest(self, way: Way) -> Way:
         """The cheapest of the ways that do as little work as this one; itself in large networks."""
-        return self._ties.cheapest(way) if self._ties else way
+        if self._ties is None:
+            return way
+        if way not in self._tied:
+            self._tied[way] = self._ties.cheapest(way)
+        return self._tied[way]
 
     @cached_property
     def _ways(self) -> dict[tuple[float, int], Ways]:
@@ -239,16 +247,47 @@ class Front:
         total = self.tables.before[-1]
         return Point(way.bytes, way.weight, way.weight / total if total else 1.0, way)
 
+    def may_fit(self, index: int, most_bytes: float) -> bool:
+        """Whether the arena that `within` finds for a point may have at most so many bytes."""
+        if self._floors[index] <= most_bytes:
+            return True
+        way = self.points[index].way
+        tied = self.space.cheapest(way)
+        return tied is not way and self._floor(tied) <= most_bytes
+
     @cached_property
-    def floors(self) -> tuple[int, ...]:
-        """Of each point: bytes that the arena of its way is not below.
+    def _floors(self) -> tuple[int, ...]:
+        """Of each point: bytes that no arena of its way is below, whichever forms `_cheap` takes.
 
         They are its live bytes, but for outputs that may lie on dying tensors which do not feed their region.
+        Other forms do not make all of the largest regions smaller, as that would be a point of less
+        memory; where the budget ended the search, it may be one that was not found.
         """
-        return tuple(
-            max((region.bytes - self._beside(region) for region in point.way.regions), default=0)
-            for point in self.points
-        )
+        if self.factor > 1:
+            return tuple(self._floor(point.way, self._by_forms) for point in self.points)
+        return tuple(self._least_of_largest(point.way) for point in self.points)
+
+    def _least_of_largest(self, way: Way) -> int:
+        largest = (region for region in way.regions if region.bytes == way.bytes)
+        return way.bytes - max(map(self._beside, largest), default=0)
+
+    def _floor(self, way: Way, saved: Callable[[Candidate], int] = lambda _: 0) -> int:
+        """Bytes that the arena of a way is not below; `saved`: what a region's live bytes may fall by."""
+        floor = 0
+        for region in sorted(way.regions, key=lambda region: -region.bytes):
+            if region.bytes <= floor:
+                break
+            floor = max(floor, region.bytes - self._beside(region) - saved(region))
+        return floor
+
+    def _by_forms(self, region: Candidate) -> int:
+        """Most bytes that a region may save if its blocks have other forms than were found."""
+        if not region.block_forms:
+            return 0
+        source = self.tables.sources[region.first]
+        dies = source.last < region.end and not source.streamed
+        over = min(source.size, self.tables.sizes[region.end - 1]) if dies else 0
+        return over + max(block_form.window for block_form in region.block_forms)
 
     def _beside(self, region: Candidate) -> int:
         """Most bytes that a region's output may share with what dies in it and does not feed it."""
@@ -371,7 +410,7 @@ class Front:
         bytes there are. `search`: one for the least cost that was not asked for fewer bytes yet.
         """
         for index in reversed(range(len(self.points))):
-            if self.floors[index] > most_bytes:
+            if not self.may_fit(index, most_bytes):
                 continue
             way = search.least(self.points[index].live_bytes)
             if way is not None and search.exact and way.weight >= below() * COST_UNITS:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from buildtool.distinct import distinct
 from buildtool.plan.search.columns import Numbers
 from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.tables import BlockForm
@@ -115,7 +116,7 @@ class LowerBounds:
             return []
         under, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
         found = []
-        for most in np.unique(under).tolist():
+        for most in distinct(under).values.tolist():
             among = under == most
             found.append(_staircase(most, *(column[among] for column in columns)))
         all_stairs = (np.concatenate(column) for column in zip(*(b.stairs for b in found), strict=True))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from buildtool.distinct import distinct
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import round_up
@@ -174,6 +175,6 @@ def _distinct(starts: Sequence[int], first: int, steps: Steps) -> Iterator[tuple
         return
     begun = np.searchsorted(starts, first + np.arange(len(steps)), side="right")
     ops = steps[:, 0] - SOURCE  # from 0
-    _, at = np.unique(begun * (int(ops.max(initial=0)) + 1) + ops, return_index=True)
-    for offset in sorted(at.tolist()):
+    kinds = distinct(begun * (int(ops.max(initial=0)) + 1) + ops)
+    for offset in sorted(kinds.first.tolist()):
         yield first + offset, int(steps[offset, 0])

@@ -1,13 +1,15 @@
 """The planner daemon: a process of the user's that keeps what planners found, and plans for whoever asks.
 
-    server.py       the event loop: connections, requests, heartbeats, the end
+    server.py       the event loop: connections, heartbeats, the end
     connection.py   one client's socket
     jobs.py         requests at work: equal ones once, for all that wait
+    scheduler.py    which request runs in which child process
     pool.py         child processes that plan
     worker.py       what runs in them
     memory.py       answers that are still true
     lifetime.py     lock, socket, record: how a daemon begins and ends
     watcher.py      files that changed: their next answers are prepared
+    succession.py   code that changed: a daemon of it is started, and prepares them
 
 The daemon's own process imports no planner: it answers at once, whatever its children do.
 """

@@ -9,16 +9,17 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 
-from buildtool.client.endpoint import Endpoint, locked
+from buildtool.client.endpoint import Endpoint, endpoint, locked
 from buildtool.errors import BuildtoolError
 from buildtool.folders import state_folder
+from buildtool.identity import code_digest
+from buildtool.service.daemon.lifetime import Life, retire_others, shorten_log
 
 
 def main() -> int:
     """Runs the daemon until it ends; its exit status."""
-    from buildtool.service.daemon.lifetime import Life, shorten_log
-
     name, ready = sys.argv[1], int(sys.argv[2])
     os.set_inheritable(ready, False)
     try:
@@ -29,23 +30,25 @@ def main() -> int:
     with locked(at.lock, wait=False) as mine:
         if mine is None:
             return 0
+        code = code_digest()
+        if endpoint().name != name:
+            print("buildtool daemon: buildtool's code has changed since it was started", flush=True)
+            return 1
         shorten_log(at)
-        life = Life(at, mine)
+        life = Life(at, mine, code)
         with contextlib.suppress(OSError):
             os.write(ready, b"r")
         os.close(ready)
         return _serve(life)
 
 
-def _serve(life: object) -> int:
+def _serve(life: Life) -> int:
     """Serves; what goes wrong is in the record, for the next client."""
-    from buildtool.service.daemon.lifetime import Life
-    from buildtool.service.daemon.server import Server, retire_others
-
-    assert isinstance(life, Life)
     try:
+        from buildtool.service.daemon.server import Server
+
         server = Server(life)
-        retire_others(life.at)
+        threading.Thread(target=retire_others, args=(life.at, life.code), daemon=True).start()
         server.run()
     except BaseException as error:
         import traceback

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from buildtool import wire
-from buildtool.errors import ToolError
 
-MOST_FRAME = 32 << 20  # bytes of a request; it names files, or has the small ones in it
 MOST_UNREAD = 256 << 20  # bytes that a client may leave unread before it is hung up on
-FRAME_SECONDS = 10.0  # that a frame may take to arrive
+FRAME_SECONDS = 10.0  # that a frame, or a client's hello, may take to arrive
 _CHUNK = 1 << 18
 
 
@@ -24,15 +22,24 @@ class Connection:
         self.socket = connection
         self.greeted = self.leased = False
         self.job: str | None = None
-        self.closing = False  # once everything is sent
-        self._decoder = wire.Decoder(MOST_FRAME)
+        self._closing = 0.0  # since when it is hung up on as soon as everything is sent
+        self._decoder = wire.Decoder(wire.REQUEST_LIMIT)
         self._out = bytearray()
-        self._begun = 0.0  # when a frame that is not complete yet began
+        self._begun = time.monotonic()  # when what has not arrived yet began: the hello, or a frame
 
     @property
     def wants_to_write(self) -> bool:
         """Whether bytes are waiting to be sent."""
         return bool(self._out)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has been sent its last bytes."""
+        return bool(self._closing) and not self._out
+
+    def close(self) -> None:
+        """Listens to it no more; it is hung up on as soon as everything is sent."""
+        self._closing = self._closing or time.monotonic()
 
     def read(self) -> list[dict[str, Any]] | None:
         """The messages that have arrived; None where the client is gone. ToolError for what is no message."""
@@ -44,6 +51,8 @@ class Connection:
             return None
         if not data:
             return None
+        if self._closing:
+            return []
         found = self._decoder.feed(data)
         if not self._decoder.is_amid:
             self._begun = 0.0
@@ -52,8 +61,9 @@ class Connection:
         return found
 
     def is_stuck(self, now: float) -> bool:
-        """Whether a frame began long ago, or far too much lies unread."""
-        return bool(self._begun and now - self._begun > FRAME_SECONDS) or len(self._out) > MOST_UNREAD
+        """Whether a frame began long ago, or what was sent is not read."""
+        late = any(then and now - then > FRAME_SECONDS for then in (self._begun, self._closing))
+        return late or len(self._out) > MOST_UNREAD
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends a message, as soon as the client takes it."""
@@ -76,8 +86,3 @@ class Connection:
             self._out.clear()
             return False
         return True
-
-
-def refused(text: str) -> dict[str, Any]:
-    """The message that a request is wrong."""
-    return wire.error_message(ToolError(text))

@@ -11,21 +11,25 @@ import time
 from typing import Any
 
 from buildtool import __version__
-from buildtool.client.endpoint import Endpoint, process_start
+from buildtool.client.daemon import Link
+from buildtool.client.endpoint import AbsentError, Endpoint, every, locked, process_start
 from buildtool.identity import home
 
 MOST_LOG_BYTES = 1 << 20  # then the log begins anew, the old one is kept beside it
+_BACKLOG = 256  # clients that may wait to be let in
+_KILLED = "it ended without a word, as a killed process does"
 
 
 class Life:
-    """A daemon's hold on its endpoint. `lock` is held for as long as it lives."""
+    """A daemon's hold on its endpoint. `lock` is held for as long as it lives; `code`: digest of its code."""
 
-    def __init__(self, at: Endpoint, lock: int) -> None:
-        self.at, self._lock = at, lock
+    def __init__(self, at: Endpoint, lock: int, code: str) -> None:
+        self.at, self.code, self._lock = at, code, lock
         self.listener = _listening(at)
-        self._node = os.stat(at.address).st_ino  # noqa: PTH116
+        self._node = _identity(os.stat(at.address))  # noqa: PTH116
         self.began = time.time()
-        self.last_end = str(at.said().get("ended") or "")
+        said = at.said()
+        self.last_end = str(said.get("ended") or (_KILLED if said else ""))
         self.note()
 
     def note(self, ended: str = "") -> None:
@@ -36,6 +40,7 @@ class Life:
             "start": process_start(os.getpid()),
             "python": sys.executable,
             "home": home(),
+            "code": self.code,
             "began": round(self.began, 3),
             "ended": ended,
         }
@@ -45,26 +50,69 @@ class Life:
             part.replace(self.at.record)
 
     def is_cut_off(self) -> bool:
-        """Whether nobody can find this daemon any more: its socket or its folder is gone."""
-        try:
-            return os.stat(self.at.address).st_ino != self._node or not self.at.lock.exists()  # noqa: PTH116
-        except OSError:
-            return True
+        """Whether nobody can find this daemon any more: its socket, its lock or its folder is gone."""
+        return not (self._has_socket() and self._has_lock())
 
     def leave(self, why: str) -> None:
         """Takes the endpoint away, so that the next client starts another daemon."""
-        if not self.is_cut_off():
+        if self._has_socket():
             with contextlib.suppress(OSError):
                 self.at.address.unlink()
+        if self._has_lock():  # else the record is another one's
+            self.note(why)
         self.listener.close()
-        self.note(why)
+
+    def _has_socket(self) -> bool:
+        try:
+            return _identity(os.stat(self.at.address)) == self._node  # noqa: PTH116
+        except OSError:
+            return False
+
+    def _has_lock(self) -> bool:
+        try:
+            return _identity(os.stat(self.at.lock)) == _identity(os.fstat(self._lock))  # noqa: PTH116
+        except OSError:
+            return False
+
+
+def _identity(found: os.stat_result) -> tuple[int, int, int]:
+    """Tells a file from another one that has its name, and maybe its node, since it was removed."""
+    return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
 def shorten_log(at: Endpoint) -> None:
     """Begins a log anew that has become long."""
     with contextlib.suppress(OSError):
         if at.log.stat().st_size > MOST_LOG_BYTES:
-            at.log.replace(at.log.with_suffix(".log.old"))
+            at.log.replace(at.old_log)
+
+
+def retire_others(mine: Endpoint, code: str) -> None:
+    """Daemons of older code of this same installation end when they have answered who waits.
+
+    What those left that have ended is removed.
+    """
+    for other in every():
+        said = other.said()
+        same = said.get("home") == home() and said.get("python") == sys.executable
+        if other.name == mine.name or not same or said.get("code") == code:
+            continue
+        if not other.is_alive():
+            _remove_traces(other)
+            continue
+        connection = other.connect(1.0)
+        if connection is not None:
+            with contextlib.suppress(AbsentError):
+                Link(connection).greet().control("retire")
+            connection.close()
+
+
+def _remove_traces(of: Endpoint) -> None:
+    """Removes the files of a daemon that has ended, unless somebody is about to start it."""
+    with contextlib.suppress(OSError), locked(of.starting, wait=False) as mine:
+        if mine is not None and not of.is_alive():
+            for path in (of.record, of.log, of.old_log, of.lock, of.starting):
+                path.unlink(missing_ok=True)
 
 
 def _listening(at: Endpoint) -> socket.socket:
@@ -77,6 +125,6 @@ def _listening(at: Endpoint) -> socket.socket:
         found.bind(str(at.address))
     finally:
         os.umask(before)
-    found.listen(64)
+    found.listen(_BACKLOG)
     found.setblocking(False)
     return found

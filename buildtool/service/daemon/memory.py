@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
+import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import msgpack
 
 MOST_BYTES = 64 << 20
+MOST_FILE_BYTES = 64 << 20  # of a file that the daemon itself reads: a tenth of a second
 _RACY_SECONDS = 2.0  # a file this young may be written again within one tick of its time
 
 Stamp = tuple[int, int, int, int]  # size, time (ns), node, change time (ns) of a file
@@ -46,10 +48,12 @@ class Digests:
         """That of a file; "" of one that cannot be read."""
         try:
             stamp = _stamp(path)
+            if stamp is None:
+                return ""
             known = self._known.get(path)
             if known is not None and known[0] == stamp:
                 return known[1]
-            digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+            digest = hashlib.sha256(_content(path)).hexdigest()
             if stamp != _stamp(path):
                 return ""
         except (OSError, ValueError):
@@ -62,13 +66,23 @@ class Digests:
 
 
 def _is_settled(stamp: Stamp) -> bool:
-    import time
-
-    return time.time() - stamp[1] / 1e9 > _RACY_SECONDS
+    return time.time() - max(stamp[1], stamp[3]) / 1e9 > _RACY_SECONDS  # a file's time may be set back
 
 
-def _stamp(path: str) -> Stamp:
+def _content(path: str) -> bytes:
+    """A file's bytes; OSError for a pipe that has taken its place, which would be waited for."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(handle, "rb") as file:  # noqa: PTH123 - an open one, not a name
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError("not a file")
+        return file.read(MOST_FILE_BYTES)
+
+
+def _stamp(path: str) -> Stamp | None:
+    """That of a regular file that is not too large; OSError where there is nothing."""
     found = os.stat(path)  # noqa: PTH116 - of text that may be no path
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_FILE_BYTES:
+        return None
     return found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns
 
 

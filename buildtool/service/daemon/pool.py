@@ -30,17 +30,18 @@ class Worker:
         )
         assert self.process.stdin is not None and self.process.stdout is not None
         self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        self.ended = False
         os.set_blocking(self.stdin.fileno(), False)
         os.set_blocking(self.stdout.fileno(), False)
         self._decoder = wire.Decoder()
         self._out = bytearray()
         self.about = ""
         self.job: str | None = None
-        self.ready = False
+        self.ready = self.dropped = False  # `dropped`: it was told to give memory back
         self.rss = 0  # bytes, as it said last
         self.since = time.monotonic()  # that it is at work, or idle
         self.doing = "starting"
-        self.wakes: tuple[str, ...] = ()
+        self.heard = time.monotonic()
 
     @property
     def pid(self) -> int:
@@ -55,27 +56,36 @@ class Worker:
     def send(self, message: Mapping[str, Any]) -> None:
         """Sends it a message, as soon as it reads."""
         self._out += wire.packed({"protocol": wire.PROTOCOL, **message})
+        self.heard = time.monotonic()  # from now on it has to say that it is at work
         self.write()
+
+    def is_silent(self, now: float, seconds: float) -> bool:
+        """Whether it is at work and has said nothing for so long: it was stopped, or hangs."""
+        return self.job is not None and now - self.heard > seconds
 
     def write(self) -> None:
         """Writes what its pipe takes now; a child that ended is noticed where it is read."""
-        with contextlib.suppress(BlockingIOError, OSError):
-            while self._out:
+        with contextlib.suppress(OSError):
+            while self._out and not self.ended:
                 sent = os.write(self.stdin.fileno(), memoryview(self._out)[:_CHUNK].tobytes())
                 del self._out[:sent]
 
     def read(self) -> list[dict[str, Any]] | None:
         """The messages that it has sent; None where it ended. ToolError for what is no message."""
+        if self.ended:
+            return []
         try:
             data = os.read(self.stdout.fileno(), _CHUNK)
         except BlockingIOError:
             return []
         except OSError:
             return None
+        self.heard = time.monotonic()
         return self._decoder.feed(data) if data else None
 
     def end(self) -> int:
         """Kills it and all it has started; its exit status."""
+        self.ended = True
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
         for pipe in (self.stdin, self.stdout):
@@ -93,7 +103,10 @@ class Pool:
         self.started = 0
 
     def free(self, about: str) -> Worker | None:
-        """One that can take a request about a network: the one that knows it, an idle one, or a new one."""
+        """One that can take a request about a network: the one that knows it, an idle one, or a new one.
+
+        OSError where the system has no process left.
+        """
         idle = [worker for worker in self.workers if worker.job is None]
         known = [worker for worker in idle if worker.about == about]
         fresh = [worker for worker in idle if not worker.about]

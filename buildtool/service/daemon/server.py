@@ -11,26 +11,28 @@ import os
 import selectors
 import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from buildtool import __version__, wire
-from buildtool.client.endpoint import Endpoint, every, peer
+from buildtool.client.endpoint import peer
 from buildtool.errors import BuildtoolError, ToolError
-from buildtool.service.daemon.connection import Connection, refused
-from buildtool.service.daemon.jobs import Job
+from buildtool.identity import code_folders
+from buildtool.service.daemon.connection import Connection
 from buildtool.service.daemon.lifetime import Life
-from buildtool.service.daemon.memory import Answers, Kept, request_key
-from buildtool.service.daemon.pool import Pool, Worker
+from buildtool.service.daemon.pool import Worker
+from buildtool.service.daemon.scheduler import Scheduler
+from buildtool.service.daemon.succession import succeed
 from buildtool.service.daemon.watcher import SETTLE_SECONDS, Watcher
 
 BEAT_SECONDS = 0.5
 DRAIN_SECONDS = 10.0
 IDLE_SECONDS = 600.0  # $BUILDTOOL_DAEMON_IDLE: another time, 0 for ever
 MEMORY_BYTES = 1 << 30  # $BUILDTOOL_DAEMON_BYTES: of all workers together
+SILENCE_SECONDS = 10.0  # $BUILDTOOL_DAEMON_SILENCE: of a worker at work, which says so every second
 MOST_CLIENTS = 128
-_CRASH = "the process that planned this ended (status {}); its last words are in {}"
 
 
 class Server:
@@ -38,13 +40,9 @@ class Server:
 
     def __init__(self, life: Life) -> None:
         self.life = life
-        self.pool, self.answers = Pool(), Answers()
-        self.jobs: dict[str, Job] = {}
-        self.queue: list[Job] = []
         self.clients: set[Connection] = set()
-        self.counts = {"requests": 0, "from_memory": 0, "planned": 0, "prepared": 0, "crashes": 0, "bad": 0}
+        self.counts = {"requests": 0, "bad": 0, "faults": 0}
         self.idle_seconds = _number("BUILDTOOL_DAEMON_IDLE", IDLE_SECONDS)
-        self.memory_bytes = int(_number("BUILDTOOL_DAEMON_BYTES", MEMORY_BYTES))
         self._selector = selectors.DefaultSelector()
         self._selector.register(life.listener, selectors.EVENT_READ, None)
         self._wake_read, self._wake_write = os.pipe()
@@ -52,7 +50,11 @@ class Server:
         os.set_blocking(self._wake_write, False)
         self._selector.register(self._wake_read, selectors.EVENT_READ, "wake")
         self.watcher = Watcher(self.wake)
-        self._used = self._beaten = time.monotonic()
+        most_bytes = int(_number("BUILDTOOL_DAEMON_BYTES", MEMORY_BYTES))
+        silence = _number("BUILDTOOL_DAEMON_SILENCE", SILENCE_SECONDS)
+        self.scheduler = Scheduler(self._selector, self.watcher, life.code, most_bytes, silence, self.end)
+        self._began = self._used = self._beaten = time.monotonic()
+        self._signal = 0
         self._ending = ""
         self._deadline = 0.0
 
@@ -61,19 +63,22 @@ class Server:
     def run(self) -> None:
         """Serves until it is told to end, or nobody needs it any more."""
         for word in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(word, lambda number, _frame: self.end(f"signal {signal.Signals(number).name}"))
-        signal.set_wakeup_fd(self._wake_write)
-        self._worker_at_hand()
+            signal.signal(word, self._signalled)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        self.scheduler.at_hand()
         while not self._is_over():
             for key, events in self._selector.select(
                 SETTLE_SECONDS if self.watcher.is_hinted else BEAT_SECONDS
             ):
-                self._handle(key.data, events)
+                self._guarded(self._handle, key.data, events)
+            if self._signal:
+                self.end(f"signal {signal.Signals(self._signal).name}")
             now = time.monotonic()
             if now - self._beaten >= BEAT_SECONDS:
                 self._beaten = now
-                self._tick(now)
-            self._prepare_changed()
+                self._guarded(self._tick, now)
+            if not self._ending:
+                self._guarded(self._prepare_changed)
         self._finish()
 
     def wake(self) -> None:
@@ -90,18 +95,31 @@ class Server:
             self.life.leave(why)
             print(f"buildtool daemon: it ends: {why}", flush=True)
 
+    def _guarded(self, step: Any, *about: object) -> None:
+        """A fault of ours in one step ends no other client's work; it is told in the log."""
+        try:
+            step(*about)
+        except Exception:
+            import traceback
+
+            self.counts["faults"] += 1
+            traceback.print_exc()
+            sys.stderr.flush()
+            if about and isinstance(about[0], Connection):
+                self._hang_up(about[0])
+
+    def _signalled(self, number: int, _frame: object) -> None:
+        self._signal = number  # the loop wakes up, and ends
+
     def _is_over(self) -> bool:
         if not self._ending:
             return False
-        waiting = any(job.waiting for job in self.jobs.values()) or any(
-            c.wants_to_write for c in self.clients
-        )
+        waiting = self.scheduler.is_waited_for or any(client.wants_to_write for client in self.clients)
         return not waiting or time.monotonic() > self._deadline
 
     def _finish(self) -> None:
         self.watcher.stop()
-        for worker in list(self.pool.workers):
-            self.pool.remove(worker)
+        self.scheduler.stop()
         for client in list(self.clients):
             client.socket.close()
 
@@ -118,11 +136,7 @@ class Server:
                 self._hear(about)
             self._look(about)
         elif isinstance(about, Worker):
-            if events & selectors.EVENT_WRITE:
-                about.write()
-            if events & selectors.EVENT_READ:
-                self._hear_worker(about)
-            self._look_worker(about)
+            self.scheduler.hear(about, events)
 
     def _tick(self, now: float) -> None:
         """What has to be done now and then."""
@@ -132,18 +146,24 @@ class Server:
             if client.is_stuck(now):
                 self._hang_up(client)
             elif client.job is not None:
-                job = self.jobs.get(client.job)
-                client.send({"beat": {"doing": job.doing if job else "", "seconds": round(now - job.begun, 1)
-                                      if job else 0.0}})  # fmt: skip
+                job = self.scheduler.jobs.get(client.job)
+                if job is not None:
+                    client.send({"beat": {"doing": job.doing, "seconds": round(now - job.begun, 1)}})
                 self._look(client)
-        for worker in self.pool.tired(now):
-            self._retire(worker)
-        busy = self.jobs or any(client.leased for client in self.clients)
-        if busy:
+        self.scheduler.tick(now)
+        if self.scheduler.jobs or any(client.leased for client in self.clients):
             self._used = now
         elif self.idle_seconds and now - self._used > self.idle_seconds:
             self.end(f"nobody asked for {self.idle_seconds:.0f} seconds")
         self.watcher.poll(now)
+
+    def _prepare_changed(self) -> None:
+        """Plans anew, in the background, what recent requests asked of files that have changed."""
+        for request, environment in self.watcher.changed():
+            self.scheduler.prepare(request, environment)
+        if self.watcher.code_has_changed():
+            told = (self.life.code, self.watcher.requests())
+            threading.Thread(target=succeed, args=told, daemon=True).start()
 
     # ---- clients -------------------------------------------------------------------------------------
 
@@ -161,11 +181,10 @@ class Server:
         """Listens to a client for what there is to do now."""
         if client not in self.clients:
             return
-        if client.closing and not client.wants_to_write:
+        if client.is_over:
             self._hang_up(client)
             return
-        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if client.wants_to_write else 0)
-        self._selector.modify(client.socket, events, client)
+        self.scheduler.look(client)
 
     def _hear(self, client: Connection) -> None:
         try:
@@ -176,264 +195,108 @@ class Server:
             for message in messages:
                 self._obey(client, message)
         except BuildtoolError as error:
-            self.counts["bad"] += 1
-            client.send(wire.error_message(error))
-            client.closing = True
+            self._refuse(client, error)
+        except (ValueError, TypeError, RecursionError, OverflowError) as error:
+            # of values that no request has: too deep, or of types that cannot be compared
+            self._refuse(client, ToolError(f"a request cannot be read: {type(error).__name__}"))
+
+    def _refuse(self, client: Connection, error: BuildtoolError) -> None:
+        self.counts["bad"] += 1
+        client.send(wire.error_message(error))
+        client.close()
 
     def _obey(self, client: Connection, message: Mapping[str, Any]) -> None:
         if "hello" in message:
             client.greeted = True
-            state = "ready" if any(w.ready for w in self.pool.workers) else "starting"
-            client.send({"hello": {"version": __version__, "pid": os.getpid(), "state": state}})
+            state = "ready" if any(w.ready for w in self.scheduler.pool.workers) else "starting"
+            hello = {"version": __version__, "pid": os.getpid(), "state": state}
+            client.send({"hello": hello | {"last_end": self.life.last_end}})
         elif not client.greeted:
             raise ToolError("a client has to say hello first")
         elif "control" in message:
-            self._control(client, str(message["control"]))
+            self._control(client, message["control"])
         elif "request" in message:
             self._request(client, message)
+        elif "prepare" in message:
+            self._prepare(client, message["prepare"])
         else:
             raise ToolError("a message asks for nothing")
 
-    def _control(self, client: Connection, word: str) -> None:
+    def _control(self, client: Connection, word: object) -> None:
         if word == "status":
             client.send({"control": self.status()})
         elif word == "lease":
             client.leased = True
             client.send({"control": {"leased": True}})
+        elif word == "forget":
+            self.scheduler.forget()
+            client.send({"control": {"forgotten": True}})
         elif word in ("stop", "retire"):
             self.end("it was stopped" if word == "stop" else "a daemon of newer code took its place")
             client.send({"control": {"stopping": True, "pid": os.getpid()}})
         else:
-            raise ToolError(f"unknown word of control: {word!r:.40}")
+            raise ToolError("an unknown word of control")
 
     def _hang_up(self, client: Connection) -> None:
-        """A client is gone: what it alone waited for is given up."""
         if client not in self.clients:
             return
         self.clients.discard(client)
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(client.socket)
         client.socket.close()
-        job = self.jobs.get(client.job or "")
-        if job is not None and client in job.waiting:
-            job.waiting.remove(client)
-            if not job.waiting and not job.background:
-                self._give_up(job)
-
-    # ---- requests ------------------------------------------------------------------------------------
+        self.scheduler.leave(client)
 
     def _request(self, client: Connection, message: Mapping[str, Any]) -> None:
         request, environment = message["request"], message.get("environment") or {}
-        cache = str(message.get("cache") or "on")
+        cache = message.get("cache") or "on"
         if not isinstance(request, dict) or not isinstance(environment, dict):
             raise ToolError("a request is a map")
+        if not all(isinstance(text, str) for pair in environment.items() for text in pair):
+            raise ToolError("an environment is a map of text")
+        if not isinstance(request.get("kind"), str):
+            raise ToolError("a request has a kind")
         if cache not in ("on", "off", "renew"):
-            raise ToolError(f"unknown use of the cache: {cache!r:.40}")
+            raise ToolError("an unknown use of the cache")
         if client.job is not None:
             raise ToolError("a client asks for one thing at a time")
         self._used = time.monotonic()
         self.counts["requests"] += 1
-        key = request_key(request, environment, cache)
-        frame = self.answers.get(key)
-        if frame is not None:
-            self.counts["from_memory"] += 1
-            client.send_frame(frame)
-            self.watcher.remember(request, environment)
-            return
-        job = self.jobs.get(key)
-        if job is None:
-            job = Job(key, request, environment, cache)
-            self.jobs[key] = job
-            self._begin(job)
-        client.job = key
-        job.waiting.append(client)
-        job.background = False
-        self.watcher.remember(request, environment)
+        self.watcher.watch_code(code_folders)
+        self.scheduler.ask(client, request, environment, str(cache))
 
-    def _begin(self, job: Job) -> None:
-        """Gives a job to a worker, or lets it wait for one."""
-        worker = self.pool.free(job.about)
-        if worker is None and not job.background:
-            # what is only prepared makes room for what is asked for
-            prepared = [j for j in self.jobs.values() if j.background and j.worker is not None]
-            if prepared:
-                self._give_up(prepared[0])
-                worker = self.pool.free(job.about)
-        if worker is None:
-            self.queue.append(job)
-            return
-        self._listen_to(worker)
-        worker.job, worker.about, job.worker = job.key, job.about, worker
-        worker.since, worker.doing = time.monotonic(), "planning"
-        job.doing = "planning" if worker.ready else "starting"
-        self.counts["prepared" if job.background else "planned"] += 1
-        worker.send(job.message())
-        self._look_worker(worker)
-
-    def _prepare_changed(self) -> None:
-        """Plans anew, in the background, what recent requests asked of files that have changed."""
-        if self._ending:
-            return
-        for request, environment in self.watcher.changed():
-            key = request_key(request, environment, "on")
-            if key not in self.jobs and self.answers.get(key) is None:
-                self.jobs[key] = job = Job(key, request, environment, "on", background=True)
-                self._begin(job)
-
-    def _give_up(self, job: Job) -> None:
-        """Ends the work on a job: its worker has no other way to stop."""
-        self.jobs.pop(job.key, None)
-        if job in self.queue:
-            self.queue.remove(job)
-        if job.worker is not None:
-            self._drop_worker(job.worker)
-            self._next()
-
-    def _next(self) -> None:
-        """Starts what waits for a free worker, clients' requests first."""
-        self.queue.sort(key=lambda job: job.background)  # stable
-        for _ in range(len(self.queue)):
-            if self.pool.free(self.queue[0].about) is None:
-                return
-            self._begin(self.queue.pop(0))
-
-    def _done(self, job: Job, message: Mapping[str, Any]) -> None:
-        """Sends an answer to all that wait for it, and keeps it."""
-        self.jobs.pop(job.key, None)
-        final = {name: message[name] for name in ("answer", "error") if name in message}
-        try:
-            frame = wire.packed({"protocol": wire.PROTOCOL, **final})
-        except BuildtoolError as error:
-            frame = wire.packed(wire.error_message(error))
-        if job.is_pure and ("answer" in message or message.get("pure")):
-            inputs = tuple((str(path), str(digest)) for path, digest in message.get("inputs", ()))
-            self.answers.put(job.key, Kept(frame, inputs))
-            self.watcher.also(job.request, [path for path, _ in inputs])
-        for client in job.waiting:
-            client.job = None
-            client.send_frame(frame)
-            self._look(client)
-
-    # ---- workers -------------------------------------------------------------------------------------
-
-    def _worker_at_hand(self) -> None:
-        """Starts a worker before it is asked for: it imports what it needs meanwhile."""
-        if not self.pool.workers:
-            self._listen_to(self.pool.add())
-
-    def _listen_to(self, worker: Worker) -> None:
-        if worker.stdout.fileno() not in self._selector.get_map():
-            self._selector.register(worker.stdout, selectors.EVENT_READ, worker)
-
-    def _look_worker(self, worker: Worker) -> None:
-        """Waits until a worker reads, where something is left to be sent to it."""
-        known = worker in self.pool.workers and worker.stdin.fileno() in self._selector.get_map()
-        if worker in self.pool.workers and worker.wants_to_write and not known:
-            self._selector.register(worker.stdin, selectors.EVENT_WRITE, worker)
-        elif known and not worker.wants_to_write:
-            self._selector.unregister(worker.stdin)
-
-    def _hear_worker(self, worker: Worker) -> None:
-        try:
-            messages = worker.read()
-        except ToolError:
-            messages = None
-        if messages is None:
-            self._lost(worker)
-            return
-        for message in messages:
-            worker.rss = int(message.get("rss", worker.rss))
-            if "ready" in message:
-                worker.ready = True
-                self._check_code(message["ready"])
-            elif "rested" in message and worker.job is None:
-                worker.doing = "idle"
-            elif "progress" in message:
-                self._progress(worker, message["progress"])
-            elif "answer" in message or "error" in message:
-                self._answered(worker, message)
-
-    def _progress(self, worker: Worker, progress: Mapping[str, Any]) -> None:
-        job = self.jobs.get(worker.job or "")
-        worker.doing = str(progress.get("text", ""))
-        if job is not None:
-            job.doing = worker.doing
-            for client in job.waiting:
-                client.send({"progress": progress})
-                self._look(client)
-
-    def _answered(self, worker: Worker, message: Mapping[str, Any]) -> None:
-        job = self.jobs.get(worker.job or "")
-        worker.job, worker.since, worker.doing = None, time.monotonic(), "preparing other limits"
-        if job is not None:
-            self._done(job, message)
-        self._bound_memory(worker)
-        self._next()
-
-    def _bound_memory(self, worker: Worker) -> None:
-        """Over the ceiling, idle workers forget, then end: the one that was used longest ago first."""
-        if self.pool.rss <= self.memory_bytes:
-            return
-        for other in sorted((w for w in self.pool.workers if w.job is None), key=lambda w: w.since):
-            if self.pool.rss <= self.memory_bytes:
-                return
-            self._retire(other)
-        self.answers.clear()
-
-    def _retire(self, worker: Worker) -> None:
-        self._drop_worker(worker)
-        self._worker_at_hand()
-
-    def _drop_worker(self, worker: Worker) -> int:
-        for pipe in (worker.stdin, worker.stdout):
-            with contextlib.suppress(KeyError, ValueError):
-                self._selector.unregister(pipe)
-        return self.pool.remove(worker)
-
-    def _lost(self, worker: Worker) -> None:
-        """A worker ended by itself: its request fails, and no other."""
-        job = self.jobs.get(worker.job or "")
-        status = self._drop_worker(worker)
-        self.counts["crashes"] += 1
-        print(f"buildtool daemon: a worker ended with status {status}", flush=True)
-        if job is not None:
-            text = _CRASH.format(status, self.life.at.log)
-            self._done(job, {"crash": True, **wire.error_message(ToolError(text))})
-        if worker.ready:  # one that ends at its start would do so again
-            self._next()
-        elif self.queue or job is None:
-            for waiting in list(self.queue):
-                self.queue.remove(waiting)
-                self._done(waiting, wire.error_message(ToolError(_CRASH.format(status, self.life.at.log))))
-
-    def _check_code(self, ready: Mapping[str, Any]) -> None:
-        """A worker of other code than its clients': buildtool was edited after they asked."""
-        first = self._code = getattr(self, "_code", None) or str(ready.get("code"))
-        if str(ready.get("code")) != first:
-            self.end("buildtool's code has changed")
+    def _prepare(self, client: Connection, requests: object) -> None:
+        if not isinstance(requests, list):
+            raise ToolError("requests to prepare are a list")
+        for pair in requests:
+            right = isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, dict) for one in pair)
+            if not right or not isinstance(pair[0].get("kind"), str):
+                raise ToolError("a request to prepare is a request and an environment")
+            self.watcher.remember(*pair)
+            self.scheduler.prepare(*pair)
+        client.send({"control": {"preparing": len(requests)}})
 
     # ---- what it says of itself ----------------------------------------------------------------------
 
     def status(self) -> dict[str, Any]:
         """What `buildtool daemon status` shows."""
-        now = time.monotonic()
+        now, scheduler = time.monotonic(), self.scheduler
         return {
             "pid": os.getpid(),
             "version": __version__,
             "state": "ending" if self._ending else "ready",
-            "seconds": round(time.time() - self.life.began, 1),
+            "seconds": round(now - self._began, 1),
             "socket": str(self.life.at.address),
             "log": str(self.life.at.log),
             "last_end": self.life.last_end,
             "idle_seconds": self.idle_seconds,
-            "memory_bytes": self.pool.rss,
-            "most_memory_bytes": self.memory_bytes,
+            "memory_bytes": scheduler.pool.rss,
+            "most_memory_bytes": scheduler.most_bytes,
             "clients": len(self.clients),
             "leases": sum(client.leased for client in self.clients),
-            "waiting": len(self.queue),
-            "answers": len(self.answers),
-            "answers_bytes": self.answers.size,
-            "counts": dict(self.counts),
+            "waiting": len(scheduler.queue),
+            "answers": len(scheduler.answers),
+            "answers_bytes": scheduler.answers.size,
+            "counts": self.counts | scheduler.counts,
             "watched": self.watcher.status(),
             "workers": [
                 {
@@ -443,27 +306,9 @@ class Server:
                     "seconds": round(now - worker.since, 1),
                     "memory_bytes": worker.rss,
                 }
-                for worker in self.pool.workers
+                for worker in scheduler.pool.workers
             ],
         }
-
-
-def retire_others(mine: Endpoint) -> None:
-    """Daemons of older code of this same installation end when they have answered who waits."""
-    from buildtool.client.daemon import AbsentError, Link
-    from buildtool.identity import home
-
-    for other in every():
-        said = other.said()
-        if other.name == mine.name or said.get("home") != home() or not other.is_alive():
-            continue
-        if said.get("python") != sys.executable:
-            continue
-        connection = other.connect(1.0)
-        if connection is not None:
-            with contextlib.suppress(AbsentError):
-                Link(connection).greet().control("retire")
-            connection.close()
 
 
 def _number(name: str, default: float) -> float:
@@ -472,6 +317,3 @@ def _number(name: str, default: float) -> float:
     except ValueError:
         return default
     return found if 0 <= found < float("inf") else default
-
-
-__all__ = ["Server", "refused", "retire_others"]

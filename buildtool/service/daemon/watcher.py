@@ -16,16 +16,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from buildtool.client.events import FOREIGN, file_system
 from buildtool.service.daemon.memory import Digests, request_key
 
 if TYPE_CHECKING:
-    from watchdog.observers.api import BaseObserver
+    from watchdog.observers.api import BaseObserver, ObservedWatch
 
 MOST_REQUESTS = 32  # that are remembered
-MOST_BYTES = 256 << 20  # of a file that is looked at again
 SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
 LOOK_SECONDS = 2.0  # between two looks at sizes and times
-FOREIGN = frozenset("nfs nfs4 cifs smb3 smbfs 9p fuse.sshfs vboxsf afs ceph lustre".split())
+_SOURCES = (".py", ".c", ".h", ".toml")
 KINDS = frozenset(("plan", "front", "emit", "analyze", "describe"))
 
 
@@ -39,11 +39,15 @@ class Watcher:
         self._digests, self._seen = Digests(), dict[str, str]()
         self._stamps: dict[str, tuple[int, int]] = {}
         self._folders: set[str] = set()
+        self._watches: dict[str, ObservedWatch] = {}
         self._observer: BaseObserver | None = None
         self._without_events: dict[str, str] = {}  # folder -> why
         self._lock = threading.Lock()
         self._hinted: set[str] = set()
-        self._hint_time = self._looked = 0.0
+        self._told: set[str] = set()  # since the last look, by events
+        self._awaited: set[str] = set()  # events of changes that a look has found before them
+        self._hint_time = self._looked = self._code_time = 0.0
+        self._code_is_watched = False
         self.changes = 0
 
     def remember(self, request: Mapping[str, Any], environment: Mapping[str, str]) -> None:
@@ -53,12 +57,29 @@ class Watcher:
         key = request_key(_bare(request), environment, "")
         self._requests[key] = (dict(request), dict(environment))
         self._requests.move_to_end(key)
-        while len(self._requests) > MOST_REQUESTS:
-            gone, _ = self._requests.popitem(last=False)
-            self._also.pop(gone, None)
         for path, digest in _files(request).items():
             self._seen[path] = digest
             self._watch(path)
+        if len(self._requests) > MOST_REQUESTS:
+            gone, _ = self._requests.popitem(last=False)
+            self._also.pop(gone, None)
+            self._forget_files()
+
+    def _forget_files(self) -> None:
+        """Watches no more what no request that is remembered is about."""
+        needed = {path for request, _ in self._requests.values() for path in _files(request)}
+        needed |= {path for paths in self._also.values() for path in paths}
+        for path in self._seen.keys() - needed:
+            del self._seen[path]
+            self._stamps.pop(path, None)
+        folders = {str(Path(path).parent) for path in needed}
+        for folder in self._folders - folders:
+            self._without_events.pop(folder, None)
+            watch = self._watches.pop(folder, None)
+            if watch is not None and self._observer is not None:
+                with contextlib.suppress(KeyError, OSError):  # the folder is gone as well
+                    self._observer.unschedule(watch)
+        self._folders &= folders
 
     def also(self, request: Mapping[str, Any], paths: Sequence[str]) -> None:
         """More files that a request depends on, such as a board's base."""
@@ -82,7 +103,7 @@ class Watcher:
             hinted, self._hinted = self._hinted, set()
         different = set()
         for path in sorted(hinted & self._seen.keys()):
-            digest = self._digest(path)
+            digest = self._digests.of(path)
             if digest and digest != self._seen[path]:
                 self._seen[path] = digest
                 different.add(path)
@@ -102,10 +123,19 @@ class Watcher:
         if now - self._looked < LOOK_SECONDS:
             return
         self._looked = now
+        with self._lock:
+            told, self._told = self._told, set()
+        for path in self._awaited - told:  # a look ago it had changed
+            folder = str(Path(path).parent)
+            if folder in self._folders:
+                self._tell(folder, "events were lost")
+        self._awaited.clear()
         for path in list(self._seen):
             stamp = _size_and_time(path)
             if stamp is not None and self._stamps.setdefault(path, stamp) != stamp:
                 self._stamps[path] = stamp
+                if path not in told:
+                    self._awaited.add(path)
                 self._hint({path})
 
     def status(self) -> dict[str, Any]:
@@ -121,18 +151,43 @@ class Watcher:
         if self._observer is not None:
             self._observer.stop()
 
-    def _hint(self, paths: set[str]) -> None:
-        """Something about these files may have changed; called from the observer's thread, too."""
+    def _hint(self, paths: set[str], told: bool = False) -> None:
+        """Something about these files may have changed. `told`: by an event, in the observer's thread."""
+        known = paths & self._seen.keys()
+        if not known:
+            return
         with self._lock:
-            self._hinted |= paths
+            if told:
+                self._told |= known
+            self._hinted |= known
             self._hint_time = time.monotonic()
         self._wake()
 
-    def _digest(self, path: str) -> str:
-        with contextlib.suppress(OSError, ValueError):
-            if Path(path).stat().st_size <= MOST_BYTES:
-                return self._digests.of(path)
-        return ""
+    def watch_code(self, folders: Callable[[], Sequence[str]]) -> None:
+        """Asks for events of buildtool's code and its plugins'. Without them the next client finds out."""
+        if self._code_is_watched:
+            return
+        self._code_is_watched = True
+        for folder in folders():
+            if file_system(folder) not in FOREIGN:
+                with contextlib.suppress(Exception):  # no watch left, no such system
+                    self._schedule(folder, code=True)
+
+    def code_has_changed(self) -> bool:
+        """Whether a source was written, and none since a moment; True once."""
+        if not self._code_time or time.monotonic() - self._code_time < 3 * SETTLE_SECONDS:
+            return False
+        self._code_time = 0.0
+        return True
+
+    def requests(self) -> list[tuple[dict[str, Any], dict[str, str]]]:
+        """The requests that are remembered, the latest last, with their environments."""
+        return list(self._requests.values())
+
+    def _hint_code(self, paths: set[str], told: bool = False) -> None:
+        if told and any(path.endswith(_SOURCES) for path in paths):
+            self._code_time = time.monotonic()
+            self._wake()
 
     def _watch(self, path: str) -> None:
         """Asks for events of a file's folder; files that are replaced by others keep their name there."""
@@ -152,23 +207,25 @@ class Watcher:
         except Exception as error:  # no watch left, no folder, no such system: then it is looked at
             self._tell(folder, str(error) or type(error).__name__)
 
-    def _schedule(self, folder: str) -> None:
+    def _schedule(self, folder: str, *, code: bool = False) -> None:
         from watchdog.events import FileSystemEvent, FileSystemEventHandler
         from watchdog.observers import Observer
 
-        hint = self._hint
+        hint = self._hint_code if code else self._hint
 
         class Handler(FileSystemEventHandler):
             def on_any_event(self, event: FileSystemEvent) -> None:
                 if event.event_type not in ("opened", "closed_no_write"):
-                    hint({str(p) for p in (event.src_path, event.dest_path) if p})
+                    hint({str(p) for p in (event.src_path, event.dest_path) if p}, told=True)
 
         if self._observer is None:
             logging.getLogger("watchdog").setLevel(logging.ERROR)
             self._observer = Observer()
             self._observer.daemon = True
             self._observer.start()
-        self._observer.schedule(Handler(), folder, recursive=False)
+        watch = self._observer.schedule(Handler(), folder, recursive=code)
+        if not code:
+            self._watches[folder] = watch
 
     def _tell(self, folder: str, why: str) -> None:
         """Says once that a folder's files are looked at every few seconds instead."""
@@ -178,19 +235,6 @@ class Watcher:
                 f"buildtool daemon: no events for {folder}: {why}; its files are looked at",
                 flush=True,
             )
-
-
-def file_system(folder: str) -> str:
-    """The kind of file system that a folder is on, as Linux calls it; "" where that is not known."""
-    best, kind = "", ""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/mounts").read_text(errors="replace").splitlines():
-            _, point, found, *_ = line.split(" ")
-            point = point.replace("\\040", " ")
-            inside = folder == point or folder.startswith(point.rstrip("/") + "/")
-            if inside and len(point) >= len(best):
-                best, kind = point, found
-    return kind
 
 
 def _size_and_time(path: str) -> tuple[int, int] | None:

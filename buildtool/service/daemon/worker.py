@@ -1,7 +1,8 @@
 """What runs in a worker: requests from standard input, one after the other, answers on standard output.
 
-Between requests it goes on with what the next one may ask for (see `ahead`), point by point, and stops as
-soon as a request is there.
+Between requests it imports what the first ones need, and goes on with what the next one may ask for (see
+`ahead`), step by step; it stops as soon as a request is there. While it is at work a thread says so every
+second, so that a worker that was stopped is told from one that needs long.
 """
 
 from __future__ import annotations
@@ -12,38 +13,69 @@ import os
 import select
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 from buildtool import wire
 from buildtool.cache.cache import Use, open_cache
-from buildtool.errors import BuildtoolError, InternalError, ToolError, from_exception
+from buildtool.errors import (
+    BuildtoolError,
+    InternalError,
+    MachineError,
+    PlanError,
+    ToolError,
+    from_exception,
+)
 from buildtool.identity import code_digest
 from buildtool.service import subject
 from buildtool.session import Session
+from buildtool.target import registry
 
 MOST_BYTES = 4 << 30  # of address space: what needs more ends in an error, and not the machine
+BEAT_SECONDS = 1.0
+PRELOADED = ("graph", "target", "plan", "emit", "service.pipeline", "service.answers")
 _CHUNK = 1 << 18
 
 
-class _Service:
-    """The session and the cache of a worker."""
+class Speaker:
+    """Messages to the daemon, from any thread. `busy`: it says every second that the worker lives."""
 
     def __init__(self) -> None:
-        self.code = code_digest()
-        self.cache = open_cache(self.code)
-        self.session = Session(keeper=self.cache, progress=self._tell)
         self._replies = os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)  # whatever a library prints must not get between the frames
-        self._ahead: Iterator[None] = iter(())
+        self._lock = threading.Lock()
+        self.busy = threading.Event()
+        threading.Thread(target=self._beat, daemon=True).start()
 
     def say(self, message: Mapping[str, Any]) -> None:
         """Sends a message to the daemon."""
-        wire.send(self._replies, {"protocol": wire.PROTOCOL, **message})
+        with self._lock:
+            wire.send(self._replies, {"protocol": wire.PROTOCOL, **message})
 
-    def _tell(self, text: str) -> None:
-        self.say({"progress": {"text": text}})
+    def _beat(self) -> None:
+        never = threading.Event()
+        while self.busy.wait():
+            with contextlib.suppress(OSError, ValueError):
+                self.say({"beat": True})
+            never.wait(BEAT_SECONDS)
+
+
+class Service:
+    """The session and the cache of a worker."""
+
+    def __init__(self, speaker: Speaker) -> None:
+        self.code = code_digest()
+        self.cache = open_cache(self.code)
+        self._say = speaker.say
+        self.session = Session(
+            keeper=self.cache, progress=lambda text: self._say({"progress": {"text": text}})
+        )
+        self._ahead = _imports()
 
     def serve(self, message: Mapping[str, Any]) -> None:
         """Answers a request."""
@@ -55,16 +87,26 @@ class _Service:
         session.keeper = None if use is Use.OFF else self.cache
         if self.cache is not None:
             self.cache.begin(subject(request) if isinstance(request, dict) else "", use)
-        with _environment(message.get("environment")):
-            answer = _answer(request, session)
-        told = {"inputs": _inputs(request), "counts": self.cache.counts() if self.cache else {}}
-        self.say({**answer, "rss": resident_bytes(), **told})
+        registry.forget_others()
+        before = _inputs(request)
+        answer = _answer(request, session, message.get("environment"))
+        pure = answer.pop("pure", False) and before == _inputs(request) and not registry.asked_others()
+        # Their code may be another one when the next request comes, and this process has imported it.
+        leaving = registry.uses_others()
+        told = {"pure": pure, "inputs": before, "leaving": leaving, "rss": resident_bytes()}
+        self._say({**answer, **told})
+        if leaving:
+            return
         if use is not Use.ON:
             session.forget()
+        session.keeper = self.cache
         if self.cache is not None:
             self.cache.flush()
         if use is Use.ON and "answer" in answer:
-            self._ahead = _ahead(request, session)
+            self._ahead = self._points(request)
+        code = code_digest()
+        if code != self.code:  # it would go on importing what other code has become
+            self._say({"code": code})
 
     def rest(self) -> bool:
         """Does a piece of what may be asked for next; whether anything is left of that."""
@@ -72,8 +114,9 @@ class _Service:
             next(self._ahead)
         except StopIteration:
             return False
-        except BuildtoolError:
-            self._ahead = iter(())
+        except Exception as error:  # whoever asks for it will hear of it
+            print(f"buildtool daemon: what is done ahead failed: {error!r}", file=sys.stderr, flush=True)
+            return False
         return True
 
     def drop(self) -> None:
@@ -82,42 +125,77 @@ class _Service:
         self._ahead = iter(())
         if self.cache is not None:
             self.cache.forget()
-        self.say({"dropped": True, "rss": resident_bytes()})
+        self._say({"dropped": True, "rss": resident_bytes()})
+
+    def _points(self, request: Any) -> Iterator[None]:
+        from buildtool.service.ahead import points_ahead
+
+        yield from points_ahead(request, self.session)
+        if self.cache is not None:
+            self.cache.flush()
+        yield from _imports()
 
 
-def _answer(request: Any, session: Session) -> dict[str, Any]:
+def _answer(request: Any, session: Session, environment: Any) -> dict[str, Any]:
+    """The final message: an answer or an error.
+
+    `pure`: it depends on the request alone; `crash`: on this process, so that the client had better see for
+    itself.
+    """
     from buildtool.service import handle
 
     try:
         if not isinstance(request, dict):
             raise ToolError("a message holds no request")
-        return {"answer": handle(request, session)}
+        with _environment(environment):
+            return {"answer": handle(request, session), "pure": True}
     except Exception as error:
         told = from_exception(error)
         if isinstance(told, InternalError):
             print(told.trace, file=sys.stderr, flush=True)
-        message = wire.error_message(told)
-        return {"error": message["error"], "pure": told.code == "PLAN"}
+        fields = wire.error_message(told)["error"]
+        if isinstance(told, InternalError | MachineError):
+            return {"error": fields, "crash": True}
+        return {"error": fields, "pure": isinstance(told, PlanError)}
 
 
-def _ahead(request: Any, session: Session) -> Iterator[None]:
-    from buildtool.service.ahead import points_ahead
+def _imports() -> Iterator[None]:
+    """Imports what planning needs, a module a step.
 
-    return points_ahead(request, session)
+    Code that is edited while a worker lives has no effect on it then: nothing is imported later.
+    """
+    for room in PRELOADED:
+        package = import_module(f"buildtool.{room}")
+        yield
+        for found in walk_packages(package.__path__, f"buildtool.{room}."):
+            spec = find_spec(found.name)
+            is_python = spec is not None and str(spec.origin).endswith(".py")  # and no C library beside
+            if is_python and not found.name.startswith("buildtool.graph.onnx"):  # rarely needed
+                import_module(found.name)
+                yield
 
 
 def _inputs(request: Any) -> list[list[str]]:
-    """Path and digest of the files that a request's answer depends on, and that it gives no digest of."""
-    from buildtool.target.registry import board_chain
+    """Path and digest of the files that a request's answer depends on, and that it gives no digest of.
 
-    board = request.get("board") if isinstance(request, dict) else None
+    "" is the digest of a file that cannot be read.
+    """
+    if not isinstance(request, dict):
+        return []
+    board = request.get("board")
     path = board.get("path") if isinstance(board, dict) else board
-    found = []
+    files = [value for value in request.values() if isinstance(value, str) and os.path.isabs(value)]  # noqa: PTH117
     if isinstance(path, str) and path.endswith(".toml"):
-        with contextlib.suppress(BuildtoolError, OSError):
-            for file in board_chain(path)[1:]:
-                found.append([str(file), hashlib.sha256(Path(file).read_bytes()).hexdigest()])
-    return found
+        with contextlib.suppress(BuildtoolError, OSError, ValueError):
+            files += map(str, registry.board_chain(path)[1:])
+    return [[file, _digest(file)] for file in sorted(set(files))]
+
+
+def _digest(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest() if Path(path).is_file() else ""
+    except (OSError, ValueError):
+        return ""
 
 
 @contextlib.contextmanager
@@ -147,10 +225,7 @@ def resident_bytes() -> int:
 
 
 def _prepare_process() -> None:
-    """A worker ends with its daemon, has a bound on its memory, and imports now what it needs later.
-
-    Code that is edited while a worker lives has no effect on it: nothing of the planner is imported later.
-    """
+    """A worker ends with its daemon, and has a bound on its memory."""
     with contextlib.suppress(Exception):  # Linux alone has it
         import ctypes
         import signal
@@ -165,26 +240,25 @@ def _prepare_process() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-def _preload() -> None:
-    pass
-
-
 def main() -> int:
     """Serves until standard input ends; 1 for a broken frame."""
     _prepare_process()
     parent = os.getppid()
-    service = _Service()
-    _preload()
-    service.say({"ready": {"code": service.code}, "rss": resident_bytes()})
-    decoder, busy = wire.Decoder(), False
+    speaker = Speaker()
+    service = Service(speaker)
+    speaker.say({"ready": True, "code": service.code, "rss": resident_bytes()})
+    decoder, busy = wire.Decoder(), True
     try:
         while os.getppid() == parent:
             if busy and not select.select([0], [], [], 0)[0]:
                 busy = service.rest()
                 if not busy:
-                    service.say({"rested": True, "rss": resident_bytes()})
+                    speaker.say({"rested": True, "rss": resident_bytes()})
                 continue
+            if not busy:
+                speaker.busy.clear()
             data = os.read(0, _CHUNK)
+            speaker.busy.set()
             if not data:
                 return 0
             for message in decoder.feed(data):

@@ -52,7 +52,7 @@ def choice(prepared: Prepared, make: Callable[[], Choice]) -> Choice:
     if found is not None:
         return found
     named = {**known, "names": names_digest(prepared.graphs[0]), "board": prepared.target.board.name}
-    told = session.kept(_REFUSALS, named)
+    told = session.kept(_REFUSALS, named, _MOST_REFUSALS)
     if told is not None:
         raise from_data(told).at(path=prepared.path)
     try:
@@ -139,10 +139,15 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
 
 
 def _refusal(data: bytes) -> Mapping[str, Any]:
-    found = msgpack.unpackb(data)
+    found = msgpack.unpackb(data, unicode_errors="surrogateescape")
     if not isinstance(found, dict) or found.get("code") != PlanError.code:
         raise ValueError("not a refusal")
     return found
 
 
-_REFUSALS: Level[Mapping[str, Any]] = Level("refusals", msgpack.packb, _refusal)
+def _packed_refusal(told: Mapping[str, Any]) -> bytes:
+    data: bytes = msgpack.packb(told, unicode_errors="surrogateescape")
+    return data
+
+
+_REFUSALS: Level[Mapping[str, Any]] = Level("refusals", _packed_refusal, _refusal)

@@ -94,9 +94,19 @@ def _answer(asked: Sizes, question: str, values: tuple[int, ...]) -> int:
     return int(done.stdout)
 
 
-@cache
 def _program(asked: Sizes) -> Path:
-    """The compiled questions, kept per user; ToolError where they do not compile."""
+    """The compiled questions, kept per user; ToolError where they do not compile.
+
+    What is kept may be removed at any time, by people and while a process lives.
+    """
+    built = _built(asked)
+    if not built.is_file():
+        _built.cache_clear()
+    return _built(asked)
+
+
+@cache
+def _built(asked: Sizes) -> Path:
     from buildtool_plugins.tools.find import find_host_compiler
 
     own = (SOURCE, *sorted((kernels_root() / "cortex_m_cmsis_nn").glob("*_ask.h")))

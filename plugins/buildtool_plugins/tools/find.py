@@ -125,8 +125,17 @@ def _named(name: str, kind: str) -> Compiler | None:
     return Compiler(kind, kind, path, version) if path and version else None
 
 
-@cache
 def _version(path: str, kind: str) -> tuple[int, ...] | None:
+    """What the program says; it is asked again where another one is there now, as after an upgrade."""
+    try:
+        there = Path(path).stat()
+    except OSError:
+        return None
+    return _asked(path, kind, (there.st_size, there.st_mtime_ns, there.st_ctime_ns, there.st_ino))
+
+
+@cache
+def _asked(path: str, kind: str, _there: tuple[int, ...]) -> tuple[int, ...] | None:
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=120, check=True)
     except (OSError, subprocess.SubprocessError):

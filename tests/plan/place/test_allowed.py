@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from itertools import islice
 
 import pytest
-from exactlib import compiled
+from exactlib import SOURCE, compiled
 
 from buildtool.plan.place import allowed, solver
 from buildtool.plan.place.allowed import allowed_offsets
+from buildtool.plan.place.allowed_in_c import WORD, as_sets, sets_in_c
+from buildtool.plan.place.allowed_in_c import library as sets_library
 from buildtool.plan.place.arena import Item, Permission, Problem
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.instance import compile_problem
@@ -19,7 +21,7 @@ from buildtool.plan.place.search import PythonSearch
 from buildtool.plan.place.solver import Status, decide
 
 
-def chained(seed: int) -> Problem:
+def chained(seed: int, scale: int = 1) -> Problem:
     """A few regions, each of whose outputs may lie over its input, beside workspaces that fill them nearly.
 
     Some have a second input, some offsets are fixed, some alignments are two.
@@ -42,6 +44,9 @@ def chained(seed: int) -> Problem:
         pinned = draw.randrange(len(items))
         old = items[pinned]
         items[pinned] = Item(old.lower, old.upper, old.size, old.alignment, 2 * draw.randint(0, 2))
+    if scale > 1:  # no longer multiples of it: a byte more here and there
+        items = [i._replace(size=scale * i.size + draw.randint(0, 1)) for i in items]
+        permissions = [p._replace(distance=scale * p.distance) for p in permissions]
     return Problem(tuple(items), tuple(permissions))
 
 
@@ -126,12 +131,30 @@ def test_the_twins_visit_the_same_nodes_where_offsets_are_known() -> None:
         free = PythonSearch(instance, capacity, 10)
         twins = (
             PythonSearch(instance, capacity, 10, sets),
-            NativeSearch(lib, instance, capacity, 10, sets),
+            NativeSearch(lib, instance, capacity, 10, as_sets(sets, capacity)),
         )
         for run in islice(runs(problem, instance), 4):
             one, other = (twin.run(run.order, 5000) for twin in twins)
             assert one == other
             assert (one.verdict is Verdict.FOUND) == (free.run(run.order, 5000).verdict is Verdict.FOUND)
+
+
+def test_the_twins_leave_the_same_offsets() -> None:
+    lib = sets_library(compiled(SOURCE.with_name("allowed.c")))
+    assert lib is not None
+    answers = set()
+    for seed in range(200):
+        scale = (1, 9, 37)[seed % 3]  # in one, two and more words
+        problem = chained(seed, scale)
+        instance = compile_problem(problem)
+        for more in (-1, 0, 1, 3 * scale):
+            capacity = max(0, bound(problem).bytes + more) // instance.unit
+            sets = allowed_offsets(instance, capacity)
+            found = sets_in_c(lib, instance, capacity)
+            assert (found is None) == (not all(sets))
+            assert found is None or (found == as_sets(sets, capacity)).all()
+            answers.add((found is None, capacity // WORD))
+    assert {(some, words) for some in (False, True) for words in (0, 1, 2)} <= answers
 
 
 def test_large_problems_are_searched_without(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts
 from buildtool.plan.search.choose import Limits, best_plan, cheapest
 from buildtool.plan.search.front import Settings, front
+from buildtool.target.registry import load_target
 
 SPACE = Space(steps=(1, 2, 3), hand_offs=(1, 4))
 SAME = Pad(1, 1, 1, 1)
@@ -122,3 +123,18 @@ def test_a_limit_on_cost_below_that_of_all_operators_alone_is_kept_by_what_leave
     assert plan.cost < found.cost_tables.before[-1] / COST_UNITS
     limits = Limits(1 << 30, cost=plan.cost, objective="ram")
     assert best_plan(graph, target, found.settings, limits).arena_bytes == plan.arena_bytes
+
+
+def test_a_plan_of_a_tied_way_is_not_left_out():
+    """Three rows in one go do the work of two here, and let more of the output lie on the input: the point
+    of two is placed below its live bytes.
+    """
+    net = Net((1, 4, 8, 8))
+    graph = net.graph(net.depthwise(net.conv(net.inputs[0], 40)))
+    target = load_target("cortex-m4")
+    found = front(graph, target, Settings())
+    plan = found.plan(1)
+    check(plan, graph, target)
+    steps = [group.rows_per_step for region in plan.regions for group in region.groups]
+    assert plan.arena_bytes < found.points[1].live_bytes and steps == [3]
+    assert found.may_fit(1, plan.arena_bytes) and not found.may_fit(1, plan.arena_bytes - 1)

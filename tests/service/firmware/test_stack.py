@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from buildtool.client import place
 from buildtool.emit.sources import emit
 from buildtool.report import sizes as report
 from buildtool.service import handle
@@ -117,6 +118,18 @@ def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_
     assert stack["reserved"] == 16 << 10
     elf = {"name": "app.elf", "data": answer["files"]["autoencoder.elf"]}
     assert handle({"kind": "sizes", "board": "cortex-m4", "elf": elf})["stacks"] == [stack]
+
+
+def test_weights_that_look_like_addresses_of_functions_call_nothing() -> None:
+    """Biases are small numbers, as addresses are where the flash begins at 0."""
+    answer = handle({"kind": "build", "model": "ds_cnn", "board": "cortex-m4"})
+    whole = answer["files"]["ds_cnn.elf"]
+    size = len(answer["files"]["ds_cnn_weights.bin"])
+    functions = sorted(Stacks(open_elf(whole)).functions.values())
+    words = b"".join((address | 1).to_bytes(4, "little") for address in functions)
+    image = place(whole, "ds_cnn_weights", (words * (size // len(words) + 1))[:size])
+    elf = {"name": "app.elf", "data": image}
+    assert handle({"kind": "sizes", "board": "cortex-m4", "elf": elf})["stacks"] == answer["stacks"]
 
 
 def test_a_board_whose_code_is_not_known_states_no_stack() -> None:

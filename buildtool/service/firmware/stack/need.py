@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from buildtool.errors import ToolError
@@ -18,6 +19,7 @@ from buildtool.service.firmware.stack.body import Body, Code
 
 # The functions of emitted code that call what the application has set: hooks, row sources, loaders.
 _CALLS_BACK = re.compile(r".*_(init|invoke)|region_\d+|between_regions|load(ed|_channels)?")
+_WEIGHTS = "_weights"  # ends the name of a weight image's symbol
 _THUMB = 1  # the lowest bit of an address of Thumb code
 
 
@@ -54,6 +56,13 @@ class Stacks:
                 self._names[address] = symbol.name
             elif symbol["st_info"]["type"] == "STT_OBJECT":
                 self._objects[symbol["st_value"]] = symbol["st_size"]
+        self._weights = sorted(
+            (int(s["st_value"]), int(s["st_value"] + s["st_size"]))
+            for s in symbols
+            if s["st_info"]["type"] == "STT_OBJECT"
+            and s.name.endswith(_WEIGHTS)
+            and f"{s.name.removesuffix(_WEIGHTS)}_invoke" in self.functions
+        )
         self._bodies: dict[int, Body] = {}
         self._needs: dict[int, int | None] = {}
         self._open: dict[int, bool] = {}
@@ -152,7 +161,21 @@ class Stacks:
             for value in taken:
                 found |= self._table(value)
         if not found and not _CALLS_BACK.fullmatch(self._names[path[-1]]):
-            found = {function for start, data in self._sections for function in self._in_data(start, data)}
+            found = self._in_constants
+        return found
+
+    @cached_property
+    def _in_constants(self) -> set[int]:
+        """The functions that constant data point to: weights do not, whatever their values are."""
+        found = set[int]()
+        for start, data in self._sections:
+            end = start + len(data)
+            if self._has_code(start, data):
+                continue
+            place = start
+            for low, high in [*_within(self._weights, start, end), (end, end)]:
+                found |= self._in_data(place, data[place - start : low - start])
+                place = high
         return found
 
     def _table(self, address: int) -> set[int]:

@@ -1,0 +1,112 @@
+"""How fast the daemon answers while it plans, and what a thousand requests do to its memory.
+
+    python -m benchmarks.busy_daemon
+
+A daemon of its own is asked for the front of a large network that it does not know. Until the answer comes,
+`status` is asked over and over; the median and the largest time are shown, and the longest time for which
+the client of the front heard nothing. Then a thousand requests for plans, a quarter of them new limits; the
+memory of all processes of the daemon is shown before and after.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from buildtool import folders
+from buildtool.client import daemon
+from buildtool.client import endpoint as places
+
+
+def busy(model: str, board: str) -> None:
+    """Prints the times of `status` while a front is searched."""
+    at = places.endpoint()
+    link = daemon.reach(at, start=True)
+    heard = [time.perf_counter()]
+    ended = threading.Event()
+
+    def hear(_message: Mapping[str, Any]) -> None:
+        heard.append(time.perf_counter())
+
+    def ask() -> None:
+        link.request({"kind": "front", "model": model, "board": board}, "on", hear)
+        heard.append(time.perf_counter())
+        ended.set()
+
+    threading.Thread(target=ask, daemon=True).start()
+    times = []
+    while not ended.is_set():
+        began = time.perf_counter()
+        status = daemon.reach(at, start=False)
+        status.control("status")
+        status.close()
+        times.append(time.perf_counter() - began)
+        time.sleep(0.01)
+    silence = max(later - earlier for earlier, later in pairwise(heard))
+    print(
+        f"status while the front of {model} is searched ({heard[-1] - heard[0]:.1f} s): "
+        f"median {statistics.median(times) * 1e3:.1f} ms, at most {max(times) * 1e3:.1f} ms of {len(times)}; "
+        f"the client heard nothing for at most {silence:.2f} s"
+    )
+
+
+def many(number: int, board: str) -> None:
+    """Prints the memory of the daemon's processes before and after so many requests."""
+    at = places.endpoint()
+
+    def ask(count: int) -> list[int]:
+        link = daemon.reach(at, start=False)
+        for index in range(count):
+            request: dict[str, Any] = {"kind": "plan", "model": "ds_cnn", "board": board}
+            if index % 4 == 0:
+                request["options"] = {"ram": 300_000 + index}
+            link.request(request, "on", None)
+        while any(worker["doing"] != "idle" for worker in link.control("status")["workers"]):
+            time.sleep(0.05)
+        pids = [link.hello["pid"], *(worker["pid"] for worker in link.control("status")["workers"])]
+        link.close()
+        return [_resident(pid) for pid in pids]
+
+    ask(number // 2)
+    before, after = ask(number // 2), ask(number)
+    print(f"memory (bytes) of the daemon and its workers: {_numbers(before)}", end="")
+    print(f"; after {number:,} more requests: {_numbers(after)}")
+
+
+def _numbers(values: list[int]) -> str:
+    return " + ".join(f"{value:,}" for value in values)
+
+
+def _resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def main() -> int:
+    """Runs both in folders of their own."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--model", default="mobilenetv2:size=160")
+    parser.add_argument("--board", default="cortex-m4")
+    parser.add_argument("--requests", type=int, default=1000)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        os.environ[folders.STATE] = str(Path(name) / "state")
+        os.environ[folders.CACHE] = str(Path(name) / "cache")
+        try:
+            busy(args.model, args.board)
+            many(args.requests, args.board)
+        finally:
+            daemon.reach(start=False).control("stop")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

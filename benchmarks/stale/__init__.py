@@ -1,0 +1,1 @@
+"""Random edits of a small project, answered from what is kept, and from nothing."""

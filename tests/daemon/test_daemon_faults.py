@@ -1,0 +1,409 @@
+"""What happens to the daemon: each time the caller has its answer, in bounded time, and nothing is left."""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from daemons import BOARDS, children, eventually, is_running, running
+
+from buildtool import upkeep, wire
+from buildtool.client import daemon as client
+from buildtool.client import door, starting
+from buildtool.client import endpoint as places
+from buildtool.client.endpoint import Endpoint, locked, process_start
+from buildtool.errors import ToolError
+from buildtool.folders import STATE, private
+from buildtool.service import handle
+from buildtool.service.daemon.lifetime import retire_others
+
+ZOO = {"kind": "zoo"}
+
+
+@pytest.fixture
+def hurry(monkeypatch):
+    """Called: from now on clients wait for a silent daemon as long as tests like to."""
+
+    def set_bounds():
+        monkeypatch.setattr(client, "HELLO_SECONDS", 0.7)
+        monkeypatch.setattr(client, "SILENCE_SECONDS", 1.2)
+        monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.5)
+
+    return set_bounds
+
+
+def through_the_door(capsys, request=BOARDS, mode=door.Mode.AUTO):
+    """Whether an answer came from here, and what was said."""
+    here = []
+
+    def answer(request):
+        here.append(1)
+        return handle(request)
+
+    found = door.ask(request, answer, mode=mode)
+    assert json.dumps(found) == json.dumps(handle(request))
+    return bool(here), capsys.readouterr().err.splitlines()
+
+
+def test_a_daemon_that_is_killed_in_mid_request_costs_time_and_no_build(tmp_path, capsys):
+    with running(tmp_path) as daemon:
+        daemon.stop_workers()
+        waiting = daemon.asking(ZOO)
+        pid, workers = daemon.pid, daemon.workers()
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(client.AbsentError, match="ended while it was asked"):
+            waiting.result(5)
+        assert daemon.at.address.exists()  # a stale socket
+        eventually(lambda: not any(map(is_running, workers)))
+        assert through_the_door(capsys) == (False, [])
+        assert daemon.pid != pid
+        assert "without a word" in daemon.status()["last_end"]
+
+
+def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_line(tmp_path, capsys, hurry):
+    with running(tmp_path) as daemon:
+        daemon.stop_workers()
+        hurry()
+        waiting = daemon.asking(ZOO)
+        os.kill(daemon.pid, signal.SIGSTOP)
+        with pytest.raises(client.AbsentError, match="said nothing"):
+            waiting.result(5)
+        here, told = through_the_door(capsys)
+        assert here and len(told) == 1 and told[0].startswith("note: ") and "said nothing" in told[0]
+        with pytest.raises(ToolError, match="does not answer"):
+            door.ask(BOARDS, handle, mode=door.Mode.REQUIRE)
+        assert upkeep.daemon_command("stop")[2] == 0
+        assert daemon.is_over()
+
+
+def test_a_worker_that_is_stopped_is_found_out_and_the_caller_answers_itself(tmp_path, capsys):
+    with running(tmp_path, BUILDTOOL_DAEMON_SILENCE=3) as daemon:
+        daemon.stop_workers()
+        here, told = through_the_door(capsys, ZOO)
+        assert here and len(told) == 1 and "said nothing for long" in told[0]
+        assert daemon.counts()["crashes"] == 1
+        assert through_the_door(capsys, ZOO) == (False, [])
+
+
+def test_a_worker_that_dies_leaves_the_answer_to_the_caller(tmp_path, capsys):
+    with running(tmp_path) as daemon:
+        for mode in (door.Mode.AUTO, door.Mode.REQUIRE):
+            daemon.stop_workers()
+            crashes = daemon.counts()["crashes"]
+            killer = threading.Thread(target=lambda: os.kill(eventually(daemon.at_work)[0], 9))
+            killer.start()
+            if mode is door.Mode.AUTO:
+                here, told = through_the_door(capsys, ZOO, mode)
+                assert here and len(told) == 1 and "ended (status -9)" in told[0]
+            else:
+                with pytest.raises(ToolError, match=r"the planner daemon does not answer: .*status -9"):
+                    door.ask(ZOO, handle, mode=mode)
+            killer.join()
+            assert daemon.counts()["crashes"] == crashes + 1
+
+
+def test_sigterm_and_stop_take_the_endpoint_away_and_let_the_work_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(starting, "CONNECT_SECONDS", 0.3)
+    for how in ("signal", "stop"):
+        with running(tmp_path / how) as daemon:
+            daemon.stop_workers()
+            waiting = daemon.asking(ZOO)
+            workers = daemon.workers()
+            if how == "signal":
+                os.kill(daemon.pid, signal.SIGTERM)
+                eventually(lambda at=daemon.at: not at.address.exists())
+            else:
+                link = daemon.link()
+                assert link.control("stop")["stopping"]
+                assert not daemon.at.address.exists()  # before the reply
+                link.close()
+            with pytest.raises(client.AbsentError, match="no daemon is running"):
+                daemon.link(start=False)
+            with pytest.raises(client.AbsentError, match="has not ended yet"):
+                daemon.link()
+            assert not waiting.is_done
+            for pid in workers:
+                os.kill(pid, signal.SIGCONT)
+            assert waiting.result()["answer"]
+            eventually(daemon.is_over)
+            eventually(lambda pids=workers: not any(map(is_running, pids)))
+            assert daemon.at.said()["ended"] == ("signal SIGTERM" if how == "signal" else "it was stopped")
+            assert (daemon.ask(BOARDS) and daemon.status()["last_end"] == daemon.at.said()["ended"]) or True
+
+
+def test_a_daemon_ends_when_its_socket_its_lock_or_its_folder_is_gone(tmp_path):
+    for what in ("socket", "lock", "folder"):
+        with running(tmp_path / what) as daemon:
+            daemon.link().close()
+            pid = daemon.pid
+            if what == "folder":
+                shutil.rmtree(daemon.at.folder)
+            else:
+                (daemon.at.address if what == "socket" else daemon.at.lock).unlink()
+            eventually(lambda pid=pid: not is_running(pid))
+            assert daemon.at.said().get("ended", "") == (
+                "its socket or its folder is gone" if what == "socket" else ""
+            )
+
+
+def test_a_daemon_that_nobody_asks_ends_unless_an_editor_holds_it(tmp_path):
+    with running(tmp_path, BUILDTOOL_DAEMON_IDLE=0.3) as daemon:
+        link = daemon.link()
+        pid = daemon.pid
+        assert link.control("lease") == {"leased": True}
+        time.sleep(1.2)
+        assert is_running(pid) and daemon.status()["leases"] == 1
+        link.close()
+        eventually(lambda: not is_running(pid))
+        assert "nobody asked" in daemon.at.said()["ended"]
+        assert not daemon.at.address.exists()
+
+
+def test_over_the_ceiling_of_memory_a_worker_forgets_and_then_another_takes_its_place(tmp_path):
+    with running(tmp_path, BUILDTOOL_DAEMON_BYTES=1) as daemon:
+        assert daemon.ask(BOARDS)
+        (before,) = eventually(daemon.workers)
+        assert daemon.ask(ZOO, "off")
+        eventually(lambda: before not in daemon.workers())
+        assert daemon.ask(ZOO, "off")
+        assert daemon.counts()["crashes"] == 0
+
+
+def test_status_stop_logs_and_version_start_nothing(tmp_path, monkeypatch, capsys):
+    with running(tmp_path) as daemon:
+        answer, text, status = upkeep.daemon_command("status")
+        assert status == 1 and not answer["daemons"][0]["running"] and "no daemon" in text
+        assert upkeep.daemon_command("stop")[0] == {"stopped": []}
+        assert upkeep.daemon_command("logs")[2] == 0
+        from buildtool import cli
+
+        with pytest.raises(SystemExit):
+            cli.run(["--version"])
+        assert not daemon.at.address.exists() and not daemon.at.lock.exists()
+        assert upkeep.daemon_command("start")[0]["running"]
+        first = daemon.pid
+        assert upkeep.daemon_command("restart")[0]["pid"] != first
+        answer, text, status = upkeep.daemon_command("status", every=True)
+        assert status == 0 and answer["daemons"][0]["pid"] == daemon.pid and "the daemon runs" in text
+        assert upkeep.daemon_command("stop")[0] == {"stopped": [daemon.pid]}
+
+
+def test_alive_is_who_holds_the_lock_and_nobody_else_is_killed(tmp_path, monkeypatch):
+    monkeypatch.setenv(STATE, str(tmp_path / "state"))
+    at = places.endpoint().prepared()
+    record = {"pid": os.getpid(), "start": "1", "ended": ""}
+    at.record.write_text(json.dumps(record))
+    assert not at.is_alive()  # whatever process has that number
+    at.lock.touch()
+    assert not at.is_alive()
+    monkeypatch.setattr(upkeep, "SILENT_SECONDS", 0.2)
+    with locked(at.lock, wait=False) as mine:
+        assert mine is not None and at.is_alive()
+        with pytest.raises(ToolError, match="its process is not known"):
+            upkeep.daemon_command("stop")
+        for damaged in ("", "[]", '{"pid": "x", "start": 5}', "\0"):
+            at.record.write_text(damaged)
+            with pytest.raises(ToolError, match="its process is not known"):
+                upkeep.daemon_command("stop")
+    assert not at.is_alive()
+    assert process_start(os.getpid()) not in ("", "1")
+
+
+def test_a_folder_that_is_not_the_users_alone_starts_no_daemon(tmp_path, monkeypatch, capsys):
+    folder = private(tmp_path / "state")
+    folder.chmod(0o777)
+    monkeypatch.setenv(STATE, str(folder))
+    here, told = through_the_door(capsys)
+    assert here and len(told) == 1 and "others may write" in told[0]
+    assert not list(folder.iterdir())
+
+
+def test_the_last_words_of_a_daemon_that_dies_at_its_start_reach_the_client(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "if 'buildtool.service.daemon' in sys.orig_argv:\n"
+        "    os.write(2, b'the disk has melted\\n')\n"
+        "    os._exit(3)\n"
+    )
+    with running(tmp_path, PYTHONPATH=str(tmp_path)) as daemon:
+        with pytest.raises(client.AbsentError, match="the disk has melted"):
+            daemon.link()
+        with pytest.raises(ToolError, match="the disk has melted"):
+            upkeep.daemon_command("start")
+
+
+def test_a_fault_at_the_start_leaves_its_traceback(tmp_path):
+    with running(tmp_path) as daemon:
+        daemon.at.prepared()
+        daemon.at.address.mkdir()  # no socket can be made there
+        with pytest.raises(client.AbsentError, match="Traceback"):
+            daemon.link()
+        daemon.at.address.rmdir()
+
+
+def test_a_client_of_another_version_answers_itself(tmp_path, monkeypatch, capsys):
+    with running(tmp_path) as daemon:
+        daemon.link().close()
+        with monkeypatch.context() as patch:
+            patch.setattr(client, "__version__", "0.0")
+            with pytest.raises(client.AbsentError, match="another version"):
+                daemon.link()
+        with monkeypatch.context() as patch:
+            patch.setattr(wire, "PROTOCOL", 99)
+            with pytest.raises(client.AbsentError, match="protocol"):
+                daemon.link()
+        assert daemon.ask(BOARDS)
+
+
+def test_a_daemon_of_older_code_ends_when_a_newer_one_starts_and_leaves_nothing(tmp_path):
+    with running(tmp_path) as daemon:
+        daemon.link().close()
+        retire_others(Endpoint("0" * 16, daemon.at.folder), daemon.at.said()["code"])
+        assert daemon.ask(BOARDS)  # of the same code, with another cache perhaps
+        retire_others(Endpoint("0" * 16, daemon.at.folder), "newer code")
+        eventually(daemon.is_over)
+        assert "newer code" in daemon.at.said()["ended"]
+        retire_others(Endpoint("0" * 16, daemon.at.folder), "newer code")
+        assert not list(daemon.at.folder.iterdir())
+
+
+def test_a_daemon_whose_code_is_not_what_its_client_saw_does_not_start(tmp_path):
+    with running(tmp_path) as daemon:
+        other = Endpoint("f" * 16, daemon.at.folder)
+        with pytest.raises(client.AbsentError, match="code has changed"):
+            client.reach(other, start=True)
+
+
+def as_a_stranger(address):
+    """What another user hears at a socket: the bytes of an answer, or the error's number."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if not pid:
+        said = "nothing"
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            with socket.socket(socket.AF_UNIX) as ours:
+                ours.settimeout(5)
+                ours.connect(str(address))
+                ours.sendall(wire.packed({"protocol": wire.PROTOCOL, "hello": {}}))
+                said = f"heard {len(ours.recv(100))}"
+        except OSError as error:
+            said = errno.errorcode.get(error.errno or 0, "no error")
+        finally:
+            os.write(write, said.encode())
+            os._exit(0)
+    os.close(write)
+    os.waitpid(pid, 0)
+    with os.fdopen(read, "rb") as found:
+        return found.read().decode()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_can_neither_reach_the_socket_nor_speak_to_it():
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    try:
+        with running(folder) as daemon:
+            daemon.link().close()
+            assert as_a_stranger(daemon.at.address) == "EACCES"  # by the folder
+            for path in (folder, daemon.at.folder, daemon.at.address):
+                path.chmod(0o777)
+            assert as_a_stranger(daemon.at.address) in ("heard 0", "ECONNRESET", "EPIPE")
+            assert daemon.counts()["bad"] == 0
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_the_door_has_three_modes_and_is_off_where_ci_is_set(monkeypatch):
+    monkeypatch.delenv(door.MODE)
+    for value, expected in (("", "auto"), ("0", "auto"), ("false", "auto"), ("true", "off"), ("1", "off")):
+        monkeypatch.setenv("CI", value)
+        assert door.mode() == expected
+        assert door.mode("require") == "require"
+    for word in ("auto", "OFF", "Require"):
+        monkeypatch.setenv(door.MODE, word)
+        assert door.mode() == word.lower()
+    with pytest.raises(door.UsageError, match="unknown mode 'of'"):
+        door.mode("of")
+    monkeypatch.setenv(door.MODE, "maybe")
+    with pytest.raises(door.UsageError, match="BUILDTOOL_DAEMON"):
+        door.mode()
+
+
+def test_a_client_imports_the_standard_library_and_msgpack_alone(tmp_path):
+    code = """
+import sys
+before = set(sys.modules)
+from buildtool.client import door, starting
+def here(request):
+    raise SystemExit("it was not asked")
+assert door.ask({"kind": "boards"}, here, mode=door.Mode.REQUIRE)["boards"]
+found = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(sorted(name for name in found - set(sys.stdlib_module_names) if "cython" not in name))
+heavy = {"asyncio", "importlib.metadata", "sqlite3", "ssl", "email", "logging"}
+print(sorted(heavy & set(sys.modules)))
+"""
+    with running(tmp_path) as daemon:
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines() == ["['buildtool', 'msgpack']", "[]"]
+        assert daemon.counts()["requests"] == 1
+
+
+def resident(pid):
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.slow
+def test_memory_is_flat_over_a_thousand_requests(tmp_path):
+    with running(tmp_path) as daemon:
+
+        def round_of(number):
+            link = daemon.link()
+            for index in range(number):
+                request = {"kind": "plan", "model": "ds_cnn", "board": "cortex-m4"}
+                if index % 4 == 0:
+                    request["options"] = {"ram": 300_000 + index}
+                link.request(request, "on", None)
+                if index % 10 == 0:
+                    link.close()
+                    link = daemon.link()
+            link.close()
+            eventually(lambda: all(w["doing"] == "idle" for w in daemon.status()["workers"]))
+            return [resident(pid) for pid in (daemon.pid, *sorted(daemon.workers()))]
+
+        round_of(200)
+        before = round_of(200)
+        after = round_of(600)
+        assert len(before) == len(after)
+        assert sum(after) - sum(before) < 8 << 20, (before, after)
+        assert daemon.counts()["requests"] == 1000
+
+
+def test_a_connection_that_never_says_hello_is_hung_up_on():
+    from buildtool.service.daemon import connection
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        found = connection.Connection(theirs)
+        assert not found.is_stuck(found._begun + connection.FRAME_SECONDS - 1)
+        assert found.is_stuck(found._begun + connection.FRAME_SECONDS + 1)
+
+
+def test_workers_end_with_a_daemon_that_is_killed(tmp_path):
+    with running(tmp_path) as daemon:
+        daemon.ask(BOARDS)
+        pid = daemon.pid
+        workers = children(pid)
+        assert workers
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: not any(map(is_running, workers)))

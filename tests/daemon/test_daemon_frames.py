@@ -1,0 +1,135 @@
+"""Frames and entries that nobody should send: a small part of `python -m benchmarks.fuzz_daemon`."""
+
+import importlib.util
+import socket
+import struct
+import time
+
+import msgpack
+import pytest
+from daemons import BOARDS, eventually, running
+from paths import ROOT
+
+from buildtool import wire
+from buildtool.errors import ToolError
+from buildtool.service.daemon import connection
+from buildtool.wire import Decoder
+
+_SPEC = importlib.util.spec_from_file_location("fuzz_daemon", ROOT / "benchmarks" / "fuzz_daemon.py")
+fuzz = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(fuzz)
+HELLO, KINDS = fuzz.HELLO, fuzz.KINDS
+
+
+@pytest.mark.slow
+def test_hostile_frames_harm_nobody(tmp_path):
+    with running(tmp_path):
+        (counts,) = fuzz.frames(len(KINDS) * 20, seed=3, batch=len(KINDS) * 20)
+    assert sum(counts.values()) == len(KINDS) * 20
+    assert not [what for what in counts if "SILENT" in what]
+    for kind in ("garbage in a frame", "huge lengths", "other versions", "deep", "bombs"):
+        assert counts[f"{kind}: refused"] > 0
+        assert counts[f"{kind}: answered"] == 0
+
+
+@pytest.mark.slow
+def test_hostile_entries_change_no_answer_and_leave_the_folder_alone(tmp_path):
+    counts = fuzz.entries(24, 5, tmp_path)
+    assert {what.split()[0] for what in counts} >= {"plans", "fronts", "code", "weights"}
+
+
+def test_a_slow_sender_is_waited_for_and_a_stuck_one_is_not(tmp_path, monkeypatch):
+    request = wire.packed({"protocol": wire.PROTOCOL, "request": BOARDS})
+    with running(tmp_path) as daemon:
+        daemon.link().close()
+        with socket.socket(socket.AF_UNIX) as slow:
+            slow.connect(str(daemon.at.address))
+            slow.settimeout(20)
+            for byte in HELLO + request[:-1]:
+                slow.sendall(bytes([byte]))
+            time.sleep(0.6)
+            slow.sendall(request[-1:])
+            decoder, heard = Decoder(), []
+            while not any("answer" in message for message in heard):
+                heard += decoder.feed(slow.recv(1 << 16))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        found = connection.Connection(theirs)
+        ours.sendall(HELLO)
+        assert len(found.read()) == 1 and not found.is_stuck(1e12)
+        ours.sendall(request[:7])
+        assert found.read() == []
+        assert not found.is_stuck(found._begun + connection.FRAME_SECONDS - 1)
+        ours.sendall(request[7:9])
+        assert found.read() == []
+        assert found.is_stuck(found._begun + connection.FRAME_SECONDS + 1)
+
+
+def test_a_client_that_reads_nothing_is_hung_up_on(monkeypatch):
+    monkeypatch.setattr(connection, "MOST_UNREAD", 1 << 20)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        found = connection.Connection(theirs)
+        ours.sendall(HELLO)
+        found.read()
+        found.send({"beat": b"x" * (1 << 19)})
+        assert not found.is_stuck(0.0)
+        for _ in range(4):
+            found.send({"beat": b"x" * (1 << 19)})
+        assert found.is_stuck(0.0)
+
+
+def test_frames_are_found_however_they_are_cut():
+    messages = [{"protocol": wire.PROTOCOL, "number": number, "data": b"x" * number} for number in range(9)]
+    data = b"".join(map(wire.packed, messages))
+    for size in (1, 2, 3, 7, 50, len(data)):
+        decoder = Decoder()
+        found = [m for at in range(0, len(data), size) for m in decoder.feed(data[at : at + size])]
+        assert found == messages and not decoder.is_amid
+
+
+@pytest.mark.parametrize("length", [101, 1 << 31, (1 << 32) - 1])
+def test_a_length_over_the_bound_is_refused_before_a_byte_of_it_is_kept(length):
+    with pytest.raises(ToolError, match="exceeds the limit"):
+        Decoder(100).feed(struct.pack("<I", length))
+
+
+@pytest.mark.slow
+def test_a_frame_of_many_small_things_takes_no_more_memory_than_its_bound_allows():
+    import tracemalloc
+
+    count = wire.REQUEST_LIMIT - 100
+    payload = b"\x82\xa8protocol\x01\xa7request\xdd" + struct.pack(">I", count) + b"\x90" * count
+    tracemalloc.start()
+    try:
+        assert len(Decoder(wire.REQUEST_LIMIT).feed(struct.pack("<I", len(payload)) + payload)) == 1
+        assert tracemalloc.get_traced_memory()[1] < 96 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_wrong_words_and_pipelined_requests_are_refused(tmp_path):
+    def refusal(daemon, *messages):
+        with socket.socket(socket.AF_UNIX) as ours:
+            ours.settimeout(10)
+            ours.connect(str(daemon.at.address))
+            for message in messages:
+                ours.sendall(wire.packed({"protocol": wire.PROTOCOL, **message}))
+            decoder, heard = Decoder(), []
+            while part := ours.recv(1 << 16):
+                heard += decoder.feed(part)
+            return [message["error"]["text"] for message in heard if "error" in message]
+
+    hello = {"hello": {}}
+    with running(tmp_path) as daemon:
+        daemon.link().close()
+        assert refusal(daemon, {"request": BOARDS}) == ["a client has to say hello first"]
+        assert refusal(daemon, hello, {"control": "nonesuch"}) == ["an unknown word of control"]
+        assert refusal(daemon, hello, {}) == ["a message asks for nothing"]
+        assert refusal(daemon, hello, {"request": [1]}) == ["a request is a map"]
+        assert refusal(daemon, hello, {"request": BOARDS, "cache": "x"}) == ["an unknown use of the cache"]
+        slow = {"request": {"kind": "zoo"}, "cache": "off"}
+        daemon.stop_workers()
+        assert refusal(daemon, hello, slow, slow) == ["a client asks for one thing at a time"]
+        eventually(lambda: daemon.counts()["bad"] == 6)
+        assert msgpack.packb(daemon.ask(BOARDS))

@@ -1,0 +1,239 @@
+"""What the daemon answers: as the caller's own process does, once for equal requests, two boards at once."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import msgpack
+import pytest
+from daemons import BOARDS, eventually, is_running, running
+from paths import ROOT
+from zeronet import Net
+
+from buildtool import wire
+from buildtool.client import daemon as client
+from buildtool.client import endpoint as places
+from buildtool.client.files import Located
+from buildtool.errors import BuildtoolError
+from buildtool.graph.tflite.writer import write_model
+from buildtool.service import handle
+
+REQUESTS = {
+    "plan": {"model": "net.tflite", "board": "cortex-m4"},
+    "front": {"model": "net.tflite", "board": "cortex-m4"},
+    "emit": {"model": "net.tflite", "board": "host", "name": "net"},
+    "analyze": {"model": "net.tflite", "boards": ["host"], "options": {"strategy": "layerwise"}},
+    "ops": {"model": "net.tflite"},
+    "boards": {},
+    "zoo": {},
+    "arena": {"file": "arena.csv"},
+    "tflm": {"model": "net.tflite"},
+    "describe": {"model": "net.tflite", "board": "host"},
+}
+WRONG = {
+    "no such board": {"kind": "plan", "model": "net.tflite", "board": "nonesuch"},
+    "no such file": {"kind": "plan", "model": "gone.tflite", "board": "host"},
+    "no such option": {"kind": "plan", "model": "net.tflite", "board": "host", "options": {"speed": 1}},
+    "too small": {"kind": "plan", "model": "net.tflite", "board": "host", "options": {"ram": 16}},
+    "no such kind": {"kind": "paln"},
+    "another type": {"kind": "plan", "model": 7, "board": ["host"]},
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    net = Net((1, 8, 8, 3))
+    graph = net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
+    (folder / "net.tflite").write_bytes(write_model(graph))
+    (folder / "arena.csv").write_text("id,lower,upper,size\na,0,2,8\nb,1,3,8\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("d")) as found:
+        yield found
+
+
+def located(files, request):
+    return Located(request, str(files)).request
+
+
+def limited(files, ram):
+    """A request that no other test makes, by its limit."""
+    options = {"ram": ram}
+    return located(files, {"kind": "plan", "model": "net.tflite", "board": "cortex-m4", "options": options})
+
+
+def said(error):
+    return wire.error_message(error)["error"]
+
+
+def test_answers_equal_those_of_the_callers_own_process(files, daemon):
+    assert set(REQUESTS) >= client.SERVED
+    for kind, fields in REQUESTS.items():
+        request = located(files, {"kind": kind, **fields})
+        here = msgpack.packb(handle(request))
+        for cache in ("on", "renew", "off", "on") if kind == "plan" else ("on", "on"):
+            assert msgpack.packb(daemon.ask(request, cache)) == here, (kind, cache)
+
+
+def test_errors_equal_those_of_the_callers_own_process(files, daemon):
+    for name, fields in WRONG.items():
+        request = located(files, fields)
+        with pytest.raises(BuildtoolError) as here:
+            handle(request)
+        for _ in range(2):
+            with pytest.raises(BuildtoolError) as there:
+                daemon.ask(request)
+            assert (type(there.value), said(there.value)) == (type(here.value), said(here.value)), name
+
+
+def test_equal_requests_are_answered_from_memory_and_changed_files_are_not(files, daemon, tmp_path):
+    (tmp_path / "net.tflite").write_bytes((files / "net.tflite").read_bytes())
+    request = {"kind": "plan", "model": "net.tflite", "board": "host"}
+    first = daemon.ask(located(tmp_path, request))
+    planned = daemon.counts()["planned"]
+    assert daemon.ask(located(tmp_path, request)) == first
+    assert daemon.counts()["planned"] == planned
+    net = Net((1, 8, 8, 3))
+    other = write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], 16, (3, 3))), 4)))
+    (tmp_path / "net.tflite").write_bytes(other)
+    changed = daemon.ask(located(tmp_path, request))
+    assert changed == msgpack.unpackb(msgpack.packb(handle(located(tmp_path, request)))) != first
+
+
+def test_a_boards_base_is_looked_at_before_an_answer_comes_from_memory(files, daemon, tmp_path):
+    (tmp_path / "net.tflite").write_bytes((files / "net.tflite").read_bytes())
+    (tmp_path / "mine.toml").write_text('extends = "base.toml"\n')
+
+    def base(size):
+        text = f'extends = "cortex-m4"\n[memory.sram]\nsize = {size}\n'
+        (tmp_path / "base.toml").write_text(text)
+
+    request = {"kind": "plan", "model": "net.tflite", "board": "mine.toml"}
+    base(65536)
+    first = daemon.ask(located(tmp_path, request))
+    assert daemon.ask(located(tmp_path, request)) == first
+    planned = daemon.counts()["planned"]
+    base(32768)
+    changed = daemon.ask(located(tmp_path, request))
+    assert msgpack.packb(changed) == msgpack.packb(handle(located(tmp_path, request)))
+    assert daemon.counts()["planned"] == planned + 1
+
+
+def test_status_answers_while_a_worker_is_at_work_and_equal_requests_are_one(files, daemon):
+    daemon.stop_workers()
+    planned = daemon.counts()["planned"]
+    request = limited(files, 9000)
+    first, second = daemon.asking(request), daemon.asking(dict(reversed(request.items())))
+    found = daemon.status()
+    assert [w["doing"] for w in found["workers"]].count("planning") == 1
+    assert found["counts"]["planned"] == planned + 1
+    eventually(lambda: any("beat" in message for message in first.told))
+    assert not first.is_done and not second.is_done
+    daemon.go_on()
+    assert first.result() == second.result()
+    assert daemon.counts()["planned"] == planned + 1
+
+
+def test_one_of_two_clients_may_go_and_the_last_one_takes_the_work_with_it(files, daemon):
+    daemon.stop_workers()
+    first, second = daemon.asking(limited(files, 9001)), daemon.asking(limited(files, 9001))
+    (worker,) = daemon.at_work()
+    first.link._socket.shutdown(2)
+    eventually(lambda: daemon.status()["clients"] == 2)  # the second, and whoever asks
+    assert daemon.at_work() == [worker]
+    second.link._socket.shutdown(2)
+    eventually(lambda: not is_running(worker))
+    assert daemon.counts()["crashes"] == 0
+    daemon.go_on()
+    assert daemon.ask(limited(files, 9001))["model"] == "net"
+
+
+def test_two_boards_are_planned_at_once(files, daemon):
+    daemon.stop_workers()
+    waiting = daemon.asking(limited(files, 9002))
+    (worker,) = daemon.at_work()
+    daemon.go_on(but=worker)
+    other = located(files, {"kind": "plan", "model": "net.tflite", "board": "cortex-m55"})
+    assert daemon.ask(other, "off")["board"] == "cortex-m55"
+    assert not waiting.is_done
+    daemon.go_on()
+    assert waiting.result()["answer"]["board"] == "cortex-m4"
+
+
+def test_a_worker_that_is_killed_costs_its_own_request_and_no_other(files, daemon):
+    crashes = daemon.counts()["crashes"]
+    daemon.stop_workers()
+    waiting = daemon.asking(limited(files, 9003))
+    (worker,) = daemon.at_work()
+    os.kill(worker, signal.SIGKILL)
+    with pytest.raises(client.AbsentError, match="ended"):
+        waiting.result()
+    daemon.go_on()
+    assert daemon.ask(limited(files, 9003))["model"] == "net"
+    assert daemon.counts()["crashes"] == crashes + 1
+
+
+def test_twenty_clients_at_once_start_one_daemon_and_get_equal_answers(files, tmp_path):
+    request = located(files, {"kind": "plan", "model": "net.tflite", "board": "host"})
+    with running(tmp_path) as daemon:
+        barrier, found = threading.Barrier(20), []
+
+        def one():
+            barrier.wait()
+            link = daemon.link()
+            found.append((link.hello["pid"], msgpack.packb(link.request(request, "on", None))))
+            link.close()
+
+        threads = [threading.Thread(target=one) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 20 and len(set(found)) == 1
+        assert daemon.counts()["planned"] == 1
+
+
+@pytest.mark.slow
+def test_twenty_processes_at_once_start_one_daemon_and_get_equal_answers(files, tmp_path):
+    with running(tmp_path) as daemon:
+        code = "import sys; from buildtool.cli import run; sys.exit(run(sys.argv[1:]))"
+        words = ["plan", str(files / "net.tflite"), "--board", "host", "--daemon", "require", "--json"]
+        processes = [
+            subprocess.Popen([sys.executable, "-c", code, *words], cwd=ROOT, stdout=subprocess.PIPE)
+            for _ in range(20)
+        ]
+        answers = {process.communicate()[0] for process in processes}
+        assert [process.returncode for process in processes] == [0] * 20
+        assert len(answers) == 1
+        assert daemon.counts()["requests"] == 20 and daemon.counts()["planned"] == 1
+
+
+def test_a_daemon_is_named_for_what_its_answers_depend_on_alone(monkeypatch, tmp_path):
+    name = places.endpoint().name
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert places.endpoint().name == name
+    changes = {
+        (places, "code_digest"): lambda: "other",
+        (places, "__version__"): "0",
+        (places, "home"): lambda: "/elsewhere",
+        (wire, "PROTOCOL"): 99,
+        (sys, "executable"): "/usr/bin/python9",
+    }
+    for (where, what), value in changes.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(where, what, value)
+            assert places.endpoint().name != name, what
+
+
+def test_what_no_frame_can_hold_is_answered_by_the_caller(daemon):
+    for value in (10**30, "x" * (2 << 20)):
+        with pytest.raises(client.UnservedError):
+            daemon.ask({**BOARDS, "options": value})
+    assert daemon.ask(BOARDS)

@@ -1,0 +1,201 @@
+"""Files that change: the next answer is prepared and comes from memory; a touch prepares nothing."""
+
+import os
+import time
+
+import msgpack
+import pytest
+from daemons import eventually, running
+from zeronet import Net
+
+from buildtool.client import events
+from buildtool.client.files import Located
+from buildtool.graph.tflite.writer import write_model
+from buildtool.service import handle
+from buildtool.service.daemon import watcher as watching
+from buildtool.service.daemon.watcher import MOST_REQUESTS, Watcher
+
+
+def model(channels):
+    net = Net((1, 8, 8, 3))
+    return write_model(net.graph(net.dense(net.mean(net.conv(net.inputs[0], channels, (3, 3))), 4)))
+
+
+def located(folder, **more):
+    request = {"kind": "plan", "model": "net.tflite", "board": "mine.toml", **more}
+    return Located(request, str(folder)).request
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "net.tflite").write_bytes(model(8))
+    (folder / "mine.toml").write_text('extends = "base.toml"\n')
+    (folder / "base.toml").write_text('extends = "cortex-m4"\n[memory.sram]\nsize = 65536\n')
+    return folder
+
+
+def settled(daemon):
+    """What the daemon has counted once it has nothing left to do."""
+    eventually(lambda: all(w["doing"] == "idle" for w in daemon.status()["workers"]))
+    return daemon.counts()
+
+
+def changes(daemon):
+    return daemon.status()["watched"]["changes"]
+
+
+def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, project):
+    with running(tmp_path) as daemon:
+        daemon.ask(located(project))
+        watched = daemon.status()["watched"]
+        assert set(watched["files"]) > set(map(str, project.iterdir()))  # and the board that they extend
+        assert watched["without_events"] == {}
+
+        def saved(save):
+            """What has been prepared, and answered from memory, because of a save."""
+            before = settled(daemon)
+            seen = changes(daemon)
+            save()
+            eventually(lambda: changes(daemon) > seen)
+            eventually(lambda: daemon.counts()["prepared"] > before["prepared"])
+            prepared = settled(daemon)
+            answer = daemon.ask(located(project))
+            assert msgpack.packb(answer) == msgpack.packb(handle(located(project)))
+            after = settled(daemon)
+            assert after["planned"] == before["planned"]
+            return prepared["prepared"] - before["prepared"], after["from_memory"] - before["from_memory"]
+
+        def replaced():
+            (project / "part").write_bytes(model(24))
+            (project / "part").replace(project / "net.tflite")
+
+        assert saved(lambda: (project / "net.tflite").write_bytes(model(16))) == (1, 1)
+        assert saved(replaced) == (1, 1)
+        base = 'extends = "cortex-m4"\n[memory.sram]\nsize = 49152\n'
+        assert saved(lambda: (project / "base.toml").write_text(base)) == (1, 1)
+
+        before, seen = settled(daemon), changes(daemon)
+        (project / "net.tflite").touch()
+        (project / "net.tflite").write_bytes((project / "net.tflite").read_bytes())
+        (project / "other.txt").write_text("of no account")
+        (project / "net.tflite").chmod(0o600)
+        time.sleep(0.6)
+        assert settled(daemon) == before and changes(daemon) == seen
+
+        (project / "net.tflite").unlink()
+        (project / "net.tflite").write_bytes(b"not a model")
+        eventually(lambda: changes(daemon) > seen)
+        (project / "net.tflite").write_bytes(model(8))  # the error that was prepared is nobody's answer
+        assert daemon.ask(located(project))["model"] == "net"
+
+
+def hinted(watcher, seconds=5):
+    return list(eventually(lambda: list(watcher.changed()), seconds))
+
+
+def watcher_of(project, **more):
+    found = Watcher(lambda: None)
+    found.remember(located(project, **more), {})
+    return found
+
+
+def test_without_events_a_look_finds_the_change_and_it_is_said_once(project, monkeypatch, capsys):
+    monkeypatch.setattr(watching, "file_system", lambda folder: "nfs4")
+    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
+    found = watcher_of(project)
+    for channels in (16, 24):
+        (project / "net.tflite").write_bytes(model(channels))
+        found.poll(0.0)
+        ((request, _),) = found.changed()
+        assert request == located(project)
+    assert found._observer is None
+    assert found.status()["without_events"] == {str(project): "its file system (nfs4) sends no events"}
+    assert capsys.readouterr().out.count("no events for") == 1
+
+
+def test_a_system_without_watches_left_is_looked_at(project, monkeypatch, capsys):
+    def refuse(self, folder):
+        raise OSError(28, "inotify watch limit reached")
+
+    monkeypatch.setattr(Watcher, "_schedule", refuse)
+    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
+    found = watcher_of(project)
+    (project / "net.tflite").write_bytes(model(16))
+    found.poll(0.0)
+    assert [request for request, _ in found.changed()] == [located(project)]
+    assert "inotify watch limit reached" in capsys.readouterr().out
+
+
+def test_an_event_that_was_lost_is_made_good_by_a_look_and_said_once(project, monkeypatch, capsys):
+    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "file_system", lambda folder: "")
+    monkeypatch.setattr(Watcher, "_schedule", lambda self, folder: None)  # events go astray
+    found = watcher_of(project)
+    for channels in (16, 24):
+        (project / "net.tflite").write_bytes(model(channels))
+        for _ in range(2):
+            found.poll(0.0)
+        assert [request for request, _ in found.changed()] == [located(project)]
+    found.poll(0.0)
+    assert "events were lost" in found.status()["without_events"][str(project)]
+    assert capsys.readouterr().out.count("events were lost") == 1
+
+
+def test_a_file_that_is_being_written_is_waited_for(project, monkeypatch):
+    found = watcher_of(project)
+    (project / "net.tflite").write_bytes(model(16)[:100])
+    eventually(lambda: found.is_hinted)
+    assert not list(found.changed())  # too soon
+    (project / "net.tflite").write_bytes(model(16))
+    ((request, _),) = hinted(found)
+    assert request == located(project)
+    found.stop()
+
+
+def test_what_is_watched_is_bounded_by_the_requests_that_are_remembered(tmp_path, monkeypatch):
+    found = Watcher(lambda: None)
+    for number in range(MOST_REQUESTS + 10):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "net.tflite").write_bytes(b"%d" % number)
+        found.remember(located(folder, board="host"), {})
+    assert len(found.status()["files"]) == MOST_REQUESTS
+    assert len(found._folders) == len(found._watches) == len(found._stamps) == MOST_REQUESTS
+    found.stop()
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(project, monkeypatch):
+    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(watching, "SETTLE_SECONDS", 0.0)
+    found = watcher_of(project)
+    (project / "net.tflite").unlink()
+    os.mkfifo(project / "net.tflite")
+    found.poll(0.0)
+    assert list(found.changed()) == []
+    found.stop()
+
+
+def test_file_systems_are_known_by_their_longest_mount(tmp_path, monkeypatch):
+    mounts = "none / ext4 rw 0 0\nserver:/x /home/my\\040files nfs4 rw 0 0\nnone /home tmpfs rw 0 0\n"
+
+    class Mounts:
+        def __init__(self, name):
+            assert name == "/proc/mounts"
+
+        def read_text(self, errors):
+            return mounts
+
+    monkeypatch.setattr(events, "Path", Mounts)
+    found = {f: events.file_system(f) for f in ("/", "/home", "/homeless", "/home/my files/a", "/home/my")}
+    assert found == {
+        "/": "ext4",
+        "/home": "tmpfs",
+        "/homeless": "ext4",
+        "/home/my files/a": "nfs4",
+        "/home/my": "tmpfs",
+    }

@@ -1,0 +1,204 @@
+"""Daemons for tests: in folders of their own, asked directly, stopped at the end whatever happened.
+
+with running(tmp_path) as daemon:
+    answer = daemon.ask({"kind": "boards"})
+    daemon.stop_workers()  # SIGSTOP: a request stays at work until `go_on`
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from buildtool import folders, wire
+from buildtool.client import daemon as client
+from buildtool.client import endpoint as places
+from buildtool.client.endpoint import Endpoint, process_start
+
+BOARDS = {"kind": "boards"}
+RUN = "BUILDTOOL_TEST_RUN"  # in the environment of all that a run of the tests starts
+
+
+def eventually(is_true: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """What `is_true` gives once it is true; fails after so many seconds."""
+    for _ in range(int(seconds * 100)):
+        if found := is_true():
+            return found
+        time.sleep(0.01)
+    raise AssertionError("it did not come true in time")
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Daemon:
+    """A test's daemon, at its endpoint; it starts with the first request."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.at: Endpoint = places.endpoint()
+
+    def link(self, *, start: bool = True) -> client.Link:
+        """A connection that has said hello."""
+        return client.reach(self.at, start=start)
+
+    def ask(
+        self, request: Mapping[str, Any], cache: str = "on", listen: client.Listener | None = None
+    ) -> Any:
+        """The daemon's answer; raises what the client raises."""
+        link = self.link()
+        try:
+            message = link.request(request, cache, listen)
+        finally:
+            link.close()
+        if "error" in message:
+            raise wire.to_error(message["error"])
+        return message["answer"]
+
+    def asking(self, request: Mapping[str, Any], cache: str = "on") -> Asking:
+        """The same in a thread; it has been sent when this returns."""
+        return Asking(self, request, cache)
+
+    def status(self) -> Any:
+        """What it says of itself."""
+        link = self.link(start=False)
+        try:
+            return link.control("status")
+        finally:
+            link.close()
+
+    def counts(self) -> dict[str, int]:
+        """What it has counted."""
+        return self.status()["counts"]
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self.at.process()[0]
+
+    def workers(self) -> list[int]:
+        """The processes that plan."""
+        return [worker["pid"] for worker in self.status()["workers"]]
+
+    def stop_workers(self) -> None:
+        """Stops (SIGSTOP) the workers once they have nothing to do, and so whatever they are asked next."""
+        self.link().close()
+        eventually(lambda: self.workers() and all(w["doing"] == "idle" for w in self.status()["workers"]))
+        for pid in self.workers():
+            os.kill(pid, signal.SIGSTOP)
+
+    def at_work(self) -> list[int]:
+        """The processes that have a request."""
+        return [w["pid"] for w in self.status()["workers"] if w["doing"] == "planning"]
+
+    def go_on(self, but: int = 0) -> None:
+        """Continues stopped workers."""
+        for pid in self.workers():
+            if pid != but:
+                os.kill(pid, signal.SIGCONT)
+
+    def is_over(self) -> bool:
+        """Whether no process of it is left."""
+        return not self.at.is_alive()
+
+    def end(self) -> None:
+        """Ends it and its workers, however they are."""
+        pid, start = self.at.process()
+        if self.at.is_alive() and start and process_start(pid) == start:
+            workers = children(pid)
+            for one in (pid, *workers):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGKILL)
+            eventually(self.is_over)
+            eventually(lambda: not any(map(is_running, workers)))
+        with contextlib.suppress(OSError):  # it may lie in a folder that outlives the test
+            self.at.address.unlink()
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that are there."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text(errors="replace").rpartition(")")[2].split()
+            if int(fields[1]) == pid:
+                found.append(int(path.parent.name))
+    return found
+
+
+class Asking:
+    """A request at work in a thread; `result` waits for the answer or raises what was raised."""
+
+    def __init__(self, daemon: Daemon, request: Mapping[str, Any], cache: str) -> None:
+        self.told: list[Mapping[str, Any]] = []
+        self._found: list[Any] = []
+        self.link = daemon.link()
+        before = daemon.counts()["requests"]
+        self._thread = threading.Thread(target=self._run, args=(request, cache), daemon=True)
+        self._thread.start()
+        eventually(lambda: self._found or daemon.counts()["requests"] > before)
+
+    def _run(self, request: Mapping[str, Any], cache: str) -> None:
+        try:
+            self._found.append(self.link.request(request, cache, self.told.append))
+        except BaseException as error:
+            self._found.append(error)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is an answer, or an error."""
+        return bool(self._found)
+
+    def result(self, seconds: float = 60.0) -> Any:
+        """The final message."""
+        self._thread.join(seconds)
+        assert self._found, "no answer came"
+        self.link.close()
+        if isinstance(self._found[0], BaseException):
+            raise self._found[0]
+        return self._found[0]
+
+
+@contextlib.contextmanager
+def running(folder: Path, **settings: object) -> Iterator[Daemon]:
+    """A daemon with folders below `folder`, and other settings of the environment (BUILDTOOL_DAEMON_...)."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(folders.STATE, str(folder / "state"))
+        patch.setenv(folders.CACHE, str(folder / "cache"))
+        patch.setenv(folders.MODE, "on")
+        for name, value in settings.items():
+            patch.setenv(name, str(value))
+        daemon = Daemon(folder)
+        try:
+            yield daemon
+        finally:
+            daemon.end()
+
+
+def left_over() -> list[int]:
+    """Services and daemons that this run of the tests has left behind."""
+    mark = f"{RUN}={os.environ.get(RUN, '')}".encode()
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            ours = mark in (folder / "environ").read_bytes().split(b"\0")
+            if (
+                ours
+                and b"buildtool.service" in (folder / "cmdline").read_bytes()
+                and is_running(int(folder.name))
+            ):
+                found.append(int(folder.name))
+    return sorted(found)
