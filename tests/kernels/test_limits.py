@@ -35,7 +35,7 @@ def check(family, cases):
 
 
 def test_a_helium_convolution_is_exact_where_its_offsets_end():
-    names = [name for name in WIDE if name.startswith("conv")]
+    names = ("conv 65532 outputs", "conv 65533 outputs")  # the others are wide layers, below
     recorder = check("cortex_m_mve", {name: WIDE[name] for name in names})
     assert recorder.kernels == {"conv2d_mve": len(names)}
 
