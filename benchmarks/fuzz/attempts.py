@@ -24,7 +24,6 @@ from benchmarks.fuzz.imagecheck import Checker
 from buildtool import cli
 from buildtool.errors import BuildtoolError
 from buildtool.graph.tflite.reader import read_model
-from buildtool.options import arguments
 from buildtool.service.emulation.inputs import from_file
 from buildtool.service.files import File
 from buildtool.service.pipeline.given import given_plan
@@ -186,7 +185,6 @@ def _plan(number: int, data: bytes, folder: Path) -> Outcome:
 _checker = Checker()
 # What is read anew for every command and does not depend on the files: once a process here.
 family.load_family = functools.cache(family.load_family)
-arguments._parser = functools.cache(arguments._parser)
 
 
 def _image(number: int, data: bytes, folder: Path) -> Outcome:

@@ -321,10 +321,10 @@ def test_the_target_s_kernels_come_before_all_others_and_its_digest_tells_it_apa
 
 @pytest.mark.slow
 def test_what_computes_whole_tensors_only_is_in_no_streamed_region(tmp_path):
-    """The others may be: here a depthwise convolution of one channel, a table and a mean."""
+    """The others may be: here a convolution in groups, a table and a mean."""
     net = NetBuilder(3)
-    x = net.pool(OpKind.MAX_POOL_2D, net.input((1, 32, 32, 1)), (2, 2), (2, 2))
-    x = net.conv(x, 0, kernel=(3, 3), same=True, depth_multiplier=16)
+    x = net.pool(OpKind.MAX_POOL_2D, net.input((1, 32, 32, 2)), (2, 2), (2, 2))
+    x = net.conv(x, 32, kernel=(3, 3), same=True, groups=2)
     x = net.mean(net.unary(OpKind.TANH, x), keep_dims=True)
     x = net.conv(x, 6)
     model = tmp_path / "mixed.tflite"

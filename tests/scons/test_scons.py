@@ -21,6 +21,16 @@ from buildtool.service import handle
 TOOLS = ROOT / "site_scons/site_tools"
 
 
+HOLDS_THE_TURN = """
+import sys
+from buildtool.client import turns
+turn = turns.take(sys.argv[1], lambda pid: sys.exit("somebody has it"))
+print("taken", flush=True)
+sys.stdin.read()
+turn.end()
+"""
+
+
 class Project:
     """A folder with the SConstruct and its tools; `compilers` are variables that name them."""
 
@@ -230,13 +240,25 @@ def test_what_is_old_counts_by_its_content_as_well(project: Project) -> None:
 
 @pytest.mark.slow
 def test_the_second_of_two_builds_waits_for_the_first(project: Project) -> None:
-    """Another model, and the same one, in one folder."""
+    """Another model, and the same one, in one folder, while a third build has the turn."""
     words = [["board=host", f"model={model}"] for model in ("ds_cnn", "autoencoder", "ds_cnn")]
-    started = [project.start(*found, "-j2") for found in words]
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDS_THE_TURN, str(project.folder)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with holder:
+        assert holder.stdout is not None and holder.stdout.readline() == "taken\n"
+        started = [project.start(*found, "-j2") for found in words]
+        for process in started:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            assert said.startswith(f"scons: waiting for process {holder.pid}, "), said
+            assert process.poll() is None
     said = [process.communicate(timeout=1800)[0] for process in started]
     assert [process.returncode for process in started] == [0, 0, 0], said
-    waited = [text for text in said if text.startswith("scons: waiting for process ")]
-    assert len(waited) == 2
     for found in words:
         assert "emitting" not in project.scons(*found)
 
