@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -36,7 +37,8 @@ MADE = (
 def fresh(words: list[str]) -> dict[str, float]:
     """In a process of its own."""
     command = [sys.executable, str(Path(__file__).with_name("command_parts.py")), *words]
-    done = subprocess.run(command, capture_output=True, text=True)
+    cold = {"BUILDTOOL_DAEMON": "off", "BUILDTOOL_CACHE": "off"}
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | cold)
     if done.returncode:
         print(f"{' '.join(words)}: {done.stderr.strip().splitlines()[0]}", file=sys.stderr)
         return {}
