@@ -69,6 +69,7 @@ def test_a_daemon_that_is_killed_in_mid_request_costs_time_and_no_build(tmp_path
         assert "without a word" in daemon.status()["last_end"]
 
 
+@pytest.mark.slow
 def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_line(tmp_path, capsys, hurry):
     with running(tmp_path) as daemon:
         daemon.stop_workers()
@@ -85,6 +86,7 @@ def test_a_daemon_that_is_stopped_in_mid_request_is_given_up_and_told_of_in_one_
         assert daemon.is_over()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_stopped_is_found_out_and_the_caller_answers_itself(tmp_path, capsys):
     with running(tmp_path, BUILDTOOL_DAEMON_SILENCE=3) as daemon:
         daemon.stop_workers()
@@ -94,6 +96,7 @@ def test_a_worker_that_is_stopped_is_found_out_and_the_caller_answers_itself(tmp
         assert through_the_door(capsys, ZOO) == (False, [])
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_leaves_the_answer_to_the_caller(tmp_path, capsys):
     with running(tmp_path) as daemon:
         for mode in (door.Mode.AUTO, door.Mode.REQUIRE):
@@ -111,6 +114,7 @@ def test_a_worker_that_dies_leaves_the_answer_to_the_caller(tmp_path, capsys):
             assert daemon.counts()["crashes"] == crashes + 1
 
 
+@pytest.mark.slow
 def test_sigterm_and_stop_take_the_endpoint_away_and_let_the_work_end(tmp_path, monkeypatch):
     monkeypatch.setattr(starting, "CONNECT_SECONDS", 0.3)
     for how in ("signal", "stop"):
@@ -140,6 +144,7 @@ def test_sigterm_and_stop_take_the_endpoint_away_and_let_the_work_end(tmp_path, 
             assert (daemon.ask(BOARDS) and daemon.status()["last_end"] == daemon.at.said()["ended"]) or True
 
 
+@pytest.mark.slow
 def test_a_daemon_ends_when_its_socket_its_lock_or_its_folder_is_gone(tmp_path):
     for what in ("socket", "lock", "folder"):
         with running(tmp_path / what) as daemon:

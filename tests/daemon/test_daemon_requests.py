@@ -72,6 +72,7 @@ def said(error):
     return wire.error_message(error)["error"]
 
 
+@pytest.mark.slow
 def test_answers_equal_those_of_the_callers_own_process(files, daemon):
     assert set(REQUESTS) >= client.SERVED
     for kind, fields in REQUESTS.items():
@@ -106,6 +107,7 @@ def test_equal_requests_are_answered_from_memory_and_changed_files_are_not(files
     assert changed == msgpack.unpackb(msgpack.packb(handle(located(tmp_path, request)))) != first
 
 
+@pytest.mark.slow
 def test_a_boards_base_is_looked_at_before_an_answer_comes_from_memory(files, daemon, tmp_path):
     (tmp_path / "net.tflite").write_bytes((files / "net.tflite").read_bytes())
     (tmp_path / "mine.toml").write_text('extends = "base.toml"\n')

@@ -46,6 +46,7 @@ def changes(daemon):
     return daemon.status()["watched"]["changes"]
 
 
+@pytest.mark.slow
 def test_a_saved_files_next_answer_is_prepared_and_comes_from_memory(tmp_path, project):
     with running(tmp_path) as daemon:
         daemon.ask(located(project))
