@@ -12,7 +12,7 @@ For each network, in folders of its own: the time that a plan takes
 
 as the whole command `buildtool plan` (wall clock and CPU seconds of the client), inside the daemon (from
 the request's arrival to its answer, as a client of the standard library sees it), and of the whole `scons`
-(wall clock): into an empty folder, with the compiled kernels at hand, and, `prepared`, in a folder that was
+(wall clock): into an empty folder, where kernels are compiled as well, and, `prepared`, in a folder that was
 built before the save. Runs of the columns are paired: one of each a round; the medians are shown.
 """
 

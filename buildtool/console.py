@@ -13,6 +13,7 @@ from typing import Any
 
 from buildtool import __version__
 from buildtool.errors import BuildtoolError, InternalError, MachineError, from_exception, to_data
+from buildtool.options.arguments import columns
 from buildtool.options.spelling import spelled, spelled_name
 from buildtool.report.table import WIDTH
 from buildtool.schema import SCHEMA
@@ -40,14 +41,7 @@ def prepare() -> None:
 
 def width() -> int:
     """Characters of a line: of the terminal, or as COLUMNS says; else what tables have by themselves."""
-    text = os.environ.get("COLUMNS", "")
-    if text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text):
-        return max(int(text), LEAST_WIDTH)
-    try:
-        found = os.get_terminal_size(1).columns
-    except (OSError, ValueError):
-        found = 0
-    return max(found or WIDTH, LEAST_WIDTH)
+    return max(columns() or WIDTH, LEAST_WIDTH)
 
 
 def write(text: str) -> None:

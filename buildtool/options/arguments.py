@@ -196,15 +196,15 @@ def _unknown(command: str, name: str, known: list[str]) -> UsageError:
     return UsageError(what, hint=did_you_mean(name, known) if not elsewhere else f"leave {name} out")
 
 
-def _width() -> int:
-    """Characters of a line of help."""
+def columns() -> int:
+    """Characters of a line: as COLUMNS says, or of the terminal; 0 where neither is known."""
     text = os.environ.get("COLUMNS", "")
     if text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text):
         return int(text)
     try:
-        return os.get_terminal_size(1).columns or 80
+        return os.get_terminal_size(1).columns
     except (OSError, ValueError):
-        return 80
+        return 0
 
 
 class _Parser(argparse.ArgumentParser):
@@ -212,7 +212,7 @@ class _Parser(argparse.ArgumentParser):
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         """One that is told how wide the terminal is: to find out itself, argparse imports much."""
-        return argparse.HelpFormatter(self.prog, width=_width() - 2)
+        return argparse.HelpFormatter(self.prog, width=(columns() or 80) - 2)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Help or version; unlike argparse's own, it tells of what cannot be written."""

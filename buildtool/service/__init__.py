@@ -63,9 +63,14 @@ def finish(keeper: Cache) -> None:
 
 
 def subject(request: Mapping[str, Any]) -> str:
-    """What a request is about, in words: under which `cache explain` finds it."""
+    """What a request is and what it is about, in words: under which `cache explain` finds it."""
+    return f"{request.get('kind')} {about(request)}"
+
+
+def about(request: Mapping[str, Any]) -> str:
+    """The network and the board of a request, as it names them."""
 
     def named(value: Any) -> str:
         return str(value.get("path") or value.get("name")) if isinstance(value, Mapping) else str(value)
 
-    return f"{request.get('kind')} {named(request.get('model'))} on {named(request.get('board'))}"
+    return f"{named(request.get('model'))} on {named(request.get('board'))}"

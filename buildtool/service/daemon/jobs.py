@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from buildtool.client.daemon import PURE
+from buildtool.service import about
 
 if TYPE_CHECKING:
     from buildtool.service.daemon.connection import Connection
@@ -31,7 +32,7 @@ class Job:
     @property
     def about(self) -> str:
         """The network and the board, by which a worker is chosen that knows them."""
-        return f"{_named(self.request.get('model'))} on {_named(self.request.get('board'))}"
+        return about(self.request)
 
     @property
     def is_pure(self) -> bool:
@@ -45,10 +46,3 @@ class Job:
             "environment": self.environment,
             "cache": self.cache,
         }
-
-
-def _named(value: Any) -> str:
-    """How a request names a file, a network of the zoo or a board."""
-    if isinstance(value, Mapping):
-        return str(value.get("path") or value.get("name"))
-    return str(value)
