@@ -16,12 +16,20 @@ from buildtool.errors import BuildtoolError, InternalError, UsageError
 from buildtool.options import arguments
 from buildtool.options.spelling import spelled, spelled_name
 from buildtool.outfiles import write as write_files
+from buildtool.outfiles import write_changed
 from buildtool.report import table
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
     from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer, ZooFile
-    from buildtool.schema.builds import ArenaAnswer, BuildAnswer, SizesAnswer, TflmAnswer
+    from buildtool.schema.builds import (
+        ArenaAnswer,
+        BuildAnswer,
+        DescribeAnswer,
+        EmitAnswer,
+        SizesAnswer,
+        TflmAnswer,
+    )
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
     from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
@@ -89,6 +97,38 @@ def build(args: argparse.Namespace) -> Result:
     answer: BuildAnswer = _ask(args)
     written = write_files(answer["files"], Path(args.out))
     return {**answer, "files": written}, report.text(answer, args.out, written), 0
+
+
+def emit(args: argparse.Namespace) -> Result:
+    """The sources of a network, written where they changed; with a stamp and a depfile for a build system."""
+    from buildtool import depfile
+    from buildtool.identity import code_files
+
+    if args.depfile and not args.stamp:
+        raise UsageError("--depfile needs --stamp, its target", hint="see 'buildtool emit --help'")
+    answer: EmitAnswer = _ask(args)
+    rule = None
+    if args.depfile:
+        rule = args.depfile, depfile.depfile(args.stamp, [*answer["depends"], *code_files()])
+    if args.stamp:
+        depfile.remove(args.stamp)
+    changed = write_changed(answer["files"], Path(args.out))
+    if args.stamp:
+        depfile.finish(args.stamp, rule)
+    named = sorted(answer["files"])
+    text = f"{args.out}: written: {', '.join(changed)}" if changed else f"{args.out}: nothing changed"
+    return {**answer, "files": named, "changed": changed}, text, 0
+
+
+def describe(args: argparse.Namespace) -> Result:
+    """What a build system has to know; with --out the linker script is written."""
+    from buildtool.report import description
+
+    answer: DescribeAnswer = _ask(args)
+    script = answer["script"]
+    files = {script["name"]: script["data"]} if args.out and script else {}
+    written = write_changed(files, Path(args.out)) if files else []
+    return {**answer, "files": written}, description.text(answer), 0
 
 
 def sizes(args: argparse.Namespace) -> Result:
@@ -202,6 +242,8 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
         plan,
         front,
         build,
+        emit,
+        describe,
         sizes,
         validate,
         profile,

@@ -44,6 +44,11 @@ def code_digest() -> str:
     return digest.hexdigest()
 
 
+def code_files() -> list[str]:
+    """The files that the digest is of: absolute paths."""
+    return [f"{folder}/{name}" for folder, name in _files()]
+
+
 def code_folders() -> list[str]:
     """The folders that the digest is of."""
     return [str(folder) for folder, _ in _folders()]

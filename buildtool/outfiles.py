@@ -29,6 +29,20 @@ def write(files: Mapping[str, bytes], folder: Path) -> list[str]:
     return sorted(files)
 
 
+def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
+    """As `write`, without the files that have this very content; the names of those that were written."""
+    changed = {name: data for name, data in files.items() if not _holds(folder / name, data)}
+    return write(changed, folder) if changed else []
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    """Whether a regular file has this content."""
+    try:
+        return path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data
+    except (OSError, ValueError):
+        return False
+
+
 class _Set:
     """Files on their way to their names."""
 

@@ -59,7 +59,7 @@ _DAEMON = Own(
 )
 _NO_CACHE = Own(("--no-cache",), "Plans anew, and keeps nothing of it.")
 _RECACHE = Own(("--recache",), "Plans anew, and keeps that instead of what was kept.")
-_KEEPING = ("analyze", "plan", "front", "build", "validate", "profile", "watch")  # commands that plan
+_KEEPING = ("analyze", "plan", "front", "build", "emit", "validate", "profile", "watch")  # commands that plan
 
 
 def _out(metavar: str, sentence: str, required: bool = False) -> Own:
@@ -98,6 +98,33 @@ COMMANDS = (
         "Builds firmware: sources, weight image, .elf and .bin.",
         ("model",),
         own=(_out("DIR", "The folder for the files.", required=True),),
+    ),
+    Command(
+        "emit",
+        "emit",
+        "Writes a network's sources and weight image, for a build system that compiles them.",
+        ("model",),
+        own=(
+            _out(
+                "DIR",
+                "The folder for the files; those that have not changed stay as they are.",
+                required=True,
+            ),
+            Own(
+                ("--stamp",),
+                "A file that is written last, always: the output of a build system's rule.",
+                "FILE",
+            ),
+            Own(("--depfile",), "What the stamp depends on, as Make, Ninja and CMake read it.", "FILE"),
+        ),
+    ),
+    Command(
+        "describe",
+        "describe",
+        "Tells a build system what to compile, with which flags, and what it depends on.",
+        ("model",),
+        optional=("model",),
+        own=(_out("DIR", "The folder for the board's linker script."),),
     ),
     Command(
         "sizes",

@@ -39,7 +39,9 @@ class Tools(TypedDict):
 
     compile: cc cflags -I... -c SOURCE -o OBJECT; archive: ar arflags LIBRARY OBJECTS; link: cc cflags
     OBJECTS LIBRARY ldflags -o IMAGE. `incbin` is the flag before a folder in which the assembler looks
-    for what a source reads.
+    for what a source reads. For another compiler with flags of its own: `exact` are those that it needs as
+    well for the reference's bytes, `core` those that select the core, `defines` (NAME or NAME=VALUE) what
+    the kernels have to know of it; `cflags` holds all of these.
     """
 
     name: str
@@ -47,6 +49,9 @@ class Tools(TypedDict):
     cc: str
     ar: str
     cflags: list[str]
+    exact: list[str]
+    core: list[str]
+    defines: list[str]
     arflags: list[str]
     ldflags: list[str]
     incbin: str
@@ -112,7 +117,8 @@ class DescribeAnswer(TypedDict):
 class EmitAnswer(TypedDict):
     """The sources of a network, and what has to be compiled with them; paths are absolute.
 
-    `c_files`: which of `files` are to be compiled.
+    `c_files`: which of `files` are to be compiled. `depends`: the files, besides buildtool's own code, that
+    decided what they are.
     """
 
     net: str
@@ -121,6 +127,7 @@ class EmitAnswer(TypedDict):
     kernel_sources: list[str]
     include: str
     kernel_includes: list[str]
+    depends: list[str]
 
 
 class SectionSize(TypedDict):

@@ -7,7 +7,6 @@ which the linker takes what is used, and the names of the emitted files follow f
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,29 +21,32 @@ from buildtool.schema.builds import (
     SourceGroup,
     Tools,
 )
+from buildtool.service.depends import Origins, ours
 from buildtool.service.pipeline.targets import TargetChoice
 from buildtool.service.requests import Describe
 from buildtool.session import Session
-from buildtool.target.plugin import TargetPlugin
 from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 
 EMITTED = "emitted"  # the root of what `emit` gives for a network: a folder that the build chooses
-OURS = "buildtool_plugins"
+# Of any compiler: fused multiply-adds would round otherwise than the reference.
+EXACT = ("-ffp-contract=off",)
 
 
 @dataclass(frozen=True)
 class _Subject:
     """What is described: a board with its tools and sources.
 
-    `boards`: the board's file and those that it extends; `library`: a folder of somebody else's kernels,
-    "" for none.
+    `library`: a folder of somebody else's kernels, "" for none.
     """
 
-    target: Target
-    plugin: TargetPlugin
+    origins: Origins
     tools: Toolchain
-    boards: tuple[Path, ...]
     library: str
+
+    @property
+    def target(self) -> Target:
+        """The board and its kernels."""
+        return self.origins.target
 
 
 def answer(request: Describe, session: Session) -> DescribeAnswer:
@@ -59,22 +61,19 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
 
 
 def _subject(choice: TargetChoice, session: Session) -> _Subject:
-    from buildtool.service.pipeline.targets import load_board, load_target
-    from buildtool.target.registry import board_chain, plugin, toolchain
+    from buildtool.service.pipeline.targets import load_target
+    from buildtool.target.registry import toolchain
 
-    board = load_board(choice.board)
-    boards = board_chain(choice.board if isinstance(choice.board, str) else choice.board.path)
     target = load_target(choice, session)
-    return _Subject(target, plugin(board), toolchain(target, choice.toolchain), boards, choice.cmsis_nn)
+    return _Subject(Origins.of(choice, target), toolchain(target, choice.toolchain), choice.cmsis_nn)
 
 
 def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
     """The answer for a board, and for the network `net` ("": without one)."""
     from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
 
-    board, tools, harness = subject.target.board, subject.tools, subject.plugin.harness(subject.target.board)
-    roots, foreign = _Roots(subject), _foreign_code(subject)
-    asked = [path for library in subject.target.libraries for path in library.reads]
+    board, tools = subject.target.board, subject.tools
+    harness, roots = subject.origins.plugin.harness(board), _Roots(subject)
     emitted = _emitted("")
     kernels = list(map(roots.place, kernel_includes(subject.target)))
     own = [roots.place(Path(folder)) for folder in tools.includes]
@@ -89,14 +88,14 @@ def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
     return {
         "board": board.name,
         "roots": roots.named,
-        "tools": _tools(tools),
+        "tools": _tools(tools, board),
         "script": _script(tools.script),
         "groups": groups,
         "library": ["network", "kernels"],
         "image": ["harness", "startup"],
         "network": _files(net, board) if net else None,
         "commands": _commands(bool(subject.library)),
-        "depends": list(map(roots.place, [*subject.boards, *foreign, *asked])),
+        "depends": list(map(roots.place, subject.origins.files())),
         "digest": digest,
     }
 
@@ -114,7 +113,7 @@ class _Roots:
     """Folders by name, and places below them."""
 
     def __init__(self, subject: _Subject) -> None:
-        folders = {**_ours(), **_foreign(subject)}
+        folders = {**ours(), **subject.origins.foreign()}
         if subject.library:
             folders["library"] = Path(subject.library)
         self._folders = {name: folder.resolve() for name, folder in folders.items()}
@@ -128,36 +127,6 @@ class _Roots:
             return {"root": "", "path": str(found)}
         name = max(names, key=lambda name: len(self.named[name]))
         return {"root": name, "path": found.relative_to(self._folders[name]).as_posix()}
-
-
-def _ours() -> dict[str, Path]:
-    """The folders that come with buildtool, which its digest covers."""
-    from buildtool.target.kernels import kernels_root
-
-    return {"kernels": kernels_root(), "targets": Path(sys.modules[OURS].__file__ or "").parent}
-
-
-def _foreign(subject: _Subject) -> dict[str, Path]:
-    """The folders of other distributions: of the board's plugin, and of kernel families."""
-    package = sys.modules[type(subject.plugin).__module__.partition(".")[0]]
-    folders = {family.name: family.folder for family in subject.target.families}
-    if hasattr(package, "__path__"):  # else it is one file among those of others
-        folders["plugin"] = Path(next(iter(package.__path__)))
-    ours = [folder.resolve() for folder in _ours().values()]
-    return {
-        name: folder
-        for name, folder in folders.items()
-        if not any(folder.resolve().is_relative_to(known) for known in ours)
-    }
-
-
-def _foreign_code(subject: _Subject) -> list[Path]:
-    """The code and data of other distributions that decide what is emitted."""
-    found = {path for folder in _foreign(subject).values() for path in folder.rglob("*")}
-    module = Path(sys.modules[type(subject.plugin).__module__].__file__ or "").resolve()
-    if not any(module.is_relative_to(folder.resolve()) for folder in _ours().values()):
-        found.add(module)
-    return sorted(path for path in found if path.suffix in (".py", ".toml"))
 
 
 def _emitted(name: str) -> Place:
@@ -192,13 +161,16 @@ def _network_sources(net: str) -> list[Source]:
     ]
 
 
-def _tools(tools: Toolchain) -> Tools:
+def _tools(tools: Toolchain, board: Board) -> Tools:
     return {
         "name": tools.name,
         "identity": tools.identity,
         "cc": tools.cc,
         "ar": tools.ar,
         "cflags": list(tools.cflags),
+        "exact": list(EXACT),
+        "core": list(board.core.cflags),
+        "defines": list(board.core.defines),
         "arflags": ["rcsD"],  # D: no times, no owners
         "ldflags": list(tools.ldflags),
         "incbin": "-I",

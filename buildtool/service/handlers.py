@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from buildtool.errors import BuildtoolError
 from buildtool.schema import SCHEMA
 from buildtool.service import requests as r
+from buildtool.service.files import File
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
@@ -159,6 +160,7 @@ def analyze_network(request: r.AnalyzeNetwork, _session: Session) -> NetworkAnsw
 def emit(request: r.Emit, session: Session) -> EmitAnswer:
     """The sources of a network for a board, and what else has to be compiled with them."""
     from buildtool.plan.codec import to_bytes
+    from buildtool.service.depends import Origins
     from buildtool.service.firmware.firmware import arena_map, kernel_sources
     from buildtool.service.firmware.library import include_folder, kernel_includes
     from buildtool.service.pipeline.emitted import emitted
@@ -179,7 +181,14 @@ def emit(request: r.Emit, session: Session) -> EmitAnswer:
         "kernel_sources": [str(path) for path in kernel_sources(made.plan, made.target)],
         "include": str(include_folder()),
         "kernel_includes": [str(path) for path in kernel_includes(made.target)],
+        "depends": [*_given(request), *map(str, Origins.of(request.target, made.target).files())],
     }
+
+
+def _given(request: r.Planning) -> list[str]:
+    """The paths of the files that a request names."""
+    named = (request.model,)
+    return [file.path for file in named if isinstance(file, File) and file.data is None]
 
 
 def describe(request: r.Describe, session: Session) -> DescribeAnswer:

@@ -1,0 +1,100 @@
+"""Depfiles say what Make reads in them, and a stamp stands only where the files are those of its command."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from buildtool.cli import run
+from buildtool.depfile import depfile
+from buildtool.errors import UsageError
+
+NAMES = ["a b", "c$d", "e#f", "g\\h", "i\\ j", "k'l", "m,n", "\u00e4"]
+EMIT = ["emit", "ds_cnn", "--board", "host"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_make_finds_the_file_that_is_meant(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("")
+    (tmp_path / "made.d").write_bytes(depfile("stamp", [name]))
+    (tmp_path / "Makefile").write_text("all: stamp\nstamp:\n\ttouch stamp\ninclude made.d\n")
+    os.utime(tmp_path / name, (1, 1))
+
+    def make() -> str:
+        done = subprocess.run(["make"], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert "touch stamp" in make()
+    assert "touch stamp" not in make()
+    os.utime(tmp_path / name, (1 << 32, 1 << 32))  # younger than the stamp
+    assert "touch stamp" in make()
+
+
+def test_a_line_break_is_refused() -> None:
+    with pytest.raises(UsageError, match="line break"):
+        depfile("stamp", ["a\nb"])
+
+
+def emitted(tmp_path: Path, *more: str) -> tuple[int, Path]:
+    """Exit status and stamp of a command that emits a network."""
+    stamp = tmp_path / "stamp"
+    words = [*EMIT, "--out", str(tmp_path / "src"), "--stamp", str(stamp), *more]
+    return run(words), stamp
+
+
+def test_files_that_stay_the_same_are_not_written_and_the_stamp_is(tmp_path: Path) -> None:
+    status, stamp = emitted(tmp_path, "--depfile", str(tmp_path / "made.d"))
+    assert status == 0
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "src").iterdir()}
+    os.utime(stamp, (1, 1))
+    changed = tmp_path / "src" / "ds_cnn.h"
+    changed.write_text("of somebody else")
+    del files[changed]
+    assert emitted(tmp_path)[0] == 0
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+    assert "ds_cnn_init" in changed.read_text(encoding="utf-8")
+    assert stamp.stat().st_mtime > 1
+
+
+def test_the_depfile_names_the_boards_and_the_tools_files(tmp_path: Path) -> None:
+    board = tmp_path / "mine.toml"
+    board.write_text('extends = "host"\ntitle = "mine"\n')
+    words = ["emit", "ds_cnn", "--board", str(board), "--out", str(tmp_path / "src")]
+    made = tmp_path / "made.d"
+    assert run([*words, "--stamp", str(tmp_path / "stamp"), "--depfile", str(made)]) == 0
+    target, *files = made.read_text(encoding="utf-8").replace("\\\n", " ").split()
+    assert target == f"{tmp_path / 'stamp'}:"
+    assert str(board) in files
+    assert any(name.endswith("host/boards/host.toml") for name in files)
+    assert any(name.endswith("buildtool/depfile.py") for name in files)
+    assert all(Path(name).is_absolute() for name in files)
+
+
+def test_a_refused_network_leaves_what_was_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert emitted(tmp_path)[0] == 0
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert emitted(tmp_path, "--ram", "1K")[0] == 1
+    assert "arena" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_a_command_that_is_killed_between_the_files_and_the_stamp_leaves_no_stamp(tmp_path: Path) -> None:
+    code = """
+import os, sys
+from buildtool import depfile
+from buildtool.cli import run
+depfile.finish = lambda *given: os._exit(9)
+run(sys.argv[1:])
+"""
+    _, stamp = emitted(tmp_path)
+    (tmp_path / "src" / "ds_cnn.h").write_text("of another network")
+    words = [*EMIT, "--out", str(tmp_path / "src"), "--stamp", str(stamp)]
+    assert subprocess.run([sys.executable, "-c", code, *words], check=False).returncode == 9
+    assert not stamp.exists()
+
+
+def test_a_depfile_needs_its_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*EMIT, "--out", str(tmp_path), "--depfile", str(tmp_path / "made.d")]) == 2
+    assert "--depfile needs --stamp" in capsys.readouterr().err
