@@ -321,6 +321,8 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
     several command lines of one process share.
     """
     try:
+        if list(argv) == [arguments.CMAKE_DIR]:
+            return _cmake_folder()
         args = _parsed(argv)
         args.session = session
         if args.command in _PLANNING:
@@ -337,6 +339,14 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
         if isinstance(told, InternalError):
             return INTERNAL
         return 2 if isinstance(told, UsageError) else 1
+
+
+def _cmake_folder() -> int:
+    """Prints the folder that CMake finds the package in."""
+    from buildtool.integrate.cmake.folder import cmake_folder
+
+    console.write(str(cmake_folder()))
+    return 0
 
 
 @contextlib.contextmanager

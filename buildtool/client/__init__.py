@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from buildtool.client.descriptions import described
     from buildtool.client.files import Located
     from buildtool.client.placing import place
-    from buildtool.errors import BuildtoolError, did_you_mean
-    from buildtool.identity import code_digest, home
+    from buildtool.errors import BuildtoolError, UsageError, did_you_mean
+    from buildtool.identity import code_digest, code_files, home
     from buildtool.seen import Seen
 
 __all__ = [
@@ -23,7 +23,9 @@ __all__ = [
     "Client",
     "Located",
     "Seen",
+    "UsageError",
     "code_digest",
+    "code_files",
     "described",
     "did_you_mean",
     "home",
@@ -39,8 +41,10 @@ _HOMES = {
     "place": "buildtool.client.placing",
     "described": "buildtool.client.descriptions",
     "BuildtoolError": "buildtool.errors",
+    "UsageError": "buildtool.errors",
     "did_you_mean": "buildtool.errors",
     "code_digest": "buildtool.identity",
+    "code_files": "buildtool.identity",
     "home": "buildtool.identity",
 }
 _MODULES = {"options": "buildtool.options", "turns": "buildtool.client.turns"}

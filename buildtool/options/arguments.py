@@ -185,6 +185,7 @@ COMMANDS = (
     ),
 )
 _REQUIRED = ("board", "model", "file")
+CMAKE_DIR = "--cmake-dir"
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -261,6 +262,8 @@ def _whole() -> _Parser:
     """The whole command line, each command with its own parser."""
     parser = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
     parser.add_argument("--version", action="version", version=f"buildtool {__version__}")
+    # It is answered before a command is looked for.
+    parser.add_argument(CMAKE_DIR, action="store_true", help="print the folder of the CMake package and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
         text = command.summary

@@ -1,0 +1,220 @@
+# The functions of the package. They know how CMake builds; what there is to build, run.py says.
+#
+#   buildtool_add_network(NAME MODEL file BOARD board [OPTION value]... [DEPENDS file-or-target...])
+#   buildtool_add_firmware(TARGET NETWORK NAME)
+#   buildtool_add_startup(TARGET [BOARD board])
+cmake_policy(VERSION 3.20...3.31)
+
+set_property(GLOBAL PROPERTY BUILDTOOL_PYTHON "${BUILDTOOL_PYTHON}")
+set_property(GLOBAL PROPERTY BUILDTOOL_PACKAGE "${CMAKE_CURRENT_LIST_DIR}")
+get_property(_buildtool_pools GLOBAL PROPERTY JOB_POOLS)
+if(NOT "${_buildtool_pools}" MATCHES "buildtool=") # one search for a plan at a time, each may take all cores
+  set_property(GLOBAL APPEND PROPERTY JOB_POOLS buildtool=1)
+endif()
+unset(_buildtool_pools)
+
+set(BUILDTOOL_OPTIMIZE "$<$<CONFIG:Debug>:-Og>;$<$<CONFIG:Debug>:-g>;$<$<NOT:$<CONFIG:Debug>>:-O3>"
+  CACHE STRING "How the code of networks and kernels is optimised; the last flags of their files")
+
+# NAME is a library target, and the prefix of the network's C interface.
+function(buildtool_add_network name)
+  _buildtool_arguments(1)
+  get_filename_component(emitted "buildtool/${name}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
+  set(request "name ${name}\nemitted ${emitted}\n${request}")
+  _buildtool_ask(network "buildtool_add_network(${name})" "${name}" "${request}")
+  include("${answer}")
+  if(note)
+    message(STATUS "buildtool_add_network(${name}): ${note}")
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${configure_depends})
+
+  # The stamp alone is new every time: of the sources, only those that have changed are written.
+  set(stamp "${emitted}.stamp")
+  add_custom_command(
+    OUTPUT "${stamp}"
+    BYPRODUCTS ${emitted_files}
+    COMMAND ${command} ${emit_words} --out "${emitted}" --stamp "${stamp}" --depfile "${emitted}.d"
+    DEPENDS ${emit_depends}
+    DEPFILE "${emitted}.d"
+    JOB_POOL buildtool
+    COMMENT "Planning network ${name}"
+    VERBATIM)
+  add_custom_target(${name}_emit DEPENDS "${stamp}")
+
+  add_library(${name} STATIC ${network_sources})
+  add_dependencies(${name} ${name}_emit)
+  _buildtool_compiled(${name})
+  _buildtool_kernels()
+  target_include_directories(${name} PUBLIC ${network_includes})
+  target_compile_definitions(${name} PUBLIC ${defines})
+  target_link_libraries(${name} PUBLIC ${kernels})
+  set_target_properties(${name} PROPERTIES
+    BUILDTOOL_REQUEST "${request}" BUILDTOOL_EMITTED "${emitted}")
+endfunction()
+
+# TARGET is the test firmware of a network: what the targets NETWORK_run, NETWORK_validate and NETWORK_profile run.
+function(buildtool_add_firmware name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NETWORK" "")
+  if(DEFINED arg_UNPARSED_ARGUMENTS OR NOT arg_NETWORK)
+    message(FATAL_ERROR "buildtool_add_firmware(${name}): the one keyword is NETWORK, with the name of a network")
+  endif()
+  if(NOT TARGET "${arg_NETWORK}")
+    message(FATAL_ERROR "buildtool_add_firmware(${name}): there is no network '${arg_NETWORK}' before this line")
+  endif()
+  get_target_property(request ${arg_NETWORK} BUILDTOOL_REQUEST)
+  get_target_property(emitted ${arg_NETWORK} BUILDTOOL_EMITTED)
+  if(NOT request)
+    message(FATAL_ERROR "buildtool_add_firmware(${name}): '${arg_NETWORK}' is not of buildtool_add_network")
+  endif()
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/buildtool/${name}")
+  set(out "${folder}")
+  get_property(several GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+  if(several)
+    set(out "${folder}/$<CONFIG>")
+  endif()
+  _buildtool_ask(firmware "buildtool_add_firmware(${name})" "${name}" "folder ${folder}\n${request}")
+  include("${answer}")
+
+  add_executable(${name} ${image_sources})
+  set_target_properties(${name} PROPERTIES
+    OUTPUT_NAME "${image_name}" SUFFIX .elf RUNTIME_OUTPUT_DIRECTORY "${out}")
+  _buildtool_linked(${name} PRIVATE)
+  target_link_libraries(${name} PRIVATE ${arg_NETWORK} ${image_libraries})
+  add_dependencies(${name} ${arg_NETWORK}_emit)
+
+  list(TRANSFORM image_binaries PREPEND "${out}/")
+  add_custom_command(
+    OUTPUT ${image_binaries} COMMAND ${command} ${sizes_words} DEPENDS ${name}
+    COMMENT "Sizes of ${name}" VERBATIM)
+  add_custom_target(${name}_sizes ALL DEPENDS ${image_binaries})
+  foreach(target run profile)
+    add_custom_target(${arg_NETWORK}_${target}
+      COMMAND ${command} ${profile_words} DEPENDS ${name} USES_TERMINAL VERBATIM
+      COMMENT "Running ${name}")
+  endforeach()
+  add_custom_target(${arg_NETWORK}_validate
+    COMMAND ${command} ${validate_words} DEPENDS ${name} USES_TERMINAL VERBATIM
+    COMMENT "Comparing ${name} with the reference")
+  add_test(NAME ${arg_NETWORK}_validate COMMAND ${command} ${validate_words})
+endfunction()
+
+# TARGET is a board's start-up code and linker script, for programs that bring none of their own.
+function(buildtool_add_startup name)
+  _buildtool_arguments(1)
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/buildtool/${name}")
+  _buildtool_ask(startup "buildtool_add_startup(${name})" "${name}" "folder ${folder}\n${request}")
+  include("${answer}")
+  if(image_sources)
+    add_library(${name} OBJECT ${image_sources})
+    _buildtool_linked(${name} INTERFACE)
+  else() # this machine has its own
+    add_library(${name} INTERFACE)
+  endif()
+  target_include_directories(${name} INTERFACE ${image_includes})
+  target_link_libraries(${name} INTERFACE ${image_libraries})
+endfunction()
+
+# ---- parts -------------------------------------------------------------------------------------------------
+
+# Sets `request` to the arguments of the function that this stands in, from the one at `first`, a line each, and to
+# what its folder knows of the compiler. A macro: it reads the function's own ARGV0, ARGV1, ...
+macro(_buildtool_arguments first)
+  set(request "source ${CMAKE_CURRENT_SOURCE_DIR}\nbinary ${CMAKE_CURRENT_BINARY_DIR}\n")
+  get_property(package GLOBAL PROPERTY BUILDTOOL_PACKAGE)
+  string(APPEND request
+    "package ${package}\nboard ${BUILDTOOL_BOARD}\n"
+    "compiler ${CMAKE_C_COMPILER}\ncompiler_id ${CMAKE_C_COMPILER_ID}\narg1 ${CMAKE_C_COMPILER_ARG1}\n"
+    "target ${CMAKE_C_COMPILER_TARGET}\nflags ${CMAKE_C_FLAGS}\nsystem ${CMAKE_SYSTEM_NAME}\n")
+  if(CMAKE_CROSSCOMPILING)
+    string(APPEND request "crosscompiling 1\n")
+  endif()
+  get_property(options DIRECTORY PROPERTY COMPILE_OPTIONS)
+  foreach(option IN LISTS options)
+    string(APPEND request "option ${option}\n")
+  endforeach()
+  set(i ${first})
+  while(i LESS ARGC)
+    set(value "${ARGV${i}}")
+    if(value MATCHES "[\r\n]")
+      message(FATAL_ERROR "buildtool: a line break in an argument of ${CMAKE_CURRENT_FUNCTION}(${ARGV0})")
+    endif()
+    string(APPEND request "argument ${value}\n")
+    foreach(folder "${CMAKE_CURRENT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}")
+      if(NOT value MATCHES "[;<>]" AND NOT value STREQUAL "")
+        get_filename_component(path "${value}" ABSOLUTE BASE_DIR "${folder}")
+        get_source_file_property(made "${path}" GENERATED)
+        if(made)
+          string(APPEND request "generated ${path}\n")
+        endif()
+      endif()
+    endforeach()
+    math(EXPR i "${i} + 1")
+  endwhile()
+endmacro()
+
+# Asks, and sets for the caller `answer`, a file to include, and `command`, the words that buildtool begins with.
+function(_buildtool_ask what where name request)
+  if(NOT CMAKE_C_COMPILER)
+    message(FATAL_ERROR "${where}: the language C is not enabled: project(... C)")
+  endif()
+  get_property(python GLOBAL PROPERTY BUILDTOOL_PYTHON)
+  get_property(package GLOBAL PROPERTY BUILDTOOL_PACKAGE)
+  set(command "${python}" -P "${package}/run.py")
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/buildtool/${name}.${what}")
+  file(WRITE "${file}.request" "${request}")
+  execute_process(
+    COMMAND ${command} ask ${what} "${file}.cmake"
+    INPUT_FILE "${file}.request"
+    WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}"
+    RESULT_VARIABLE result ERROR_VARIABLE error ERROR_STRIP_TRAILING_WHITESPACE)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "${where}: ${error}")
+  endif()
+  if(error)
+    message(STATUS "${where}: ${error}")
+  endif()
+  set(answer "${file}.cmake" PARENT_SCOPE)
+  set(command "${command}" PARENT_SCOPE)
+endfunction()
+
+# The board's kernels as a library that all its networks share: an archive, of which a program takes what it calls.
+macro(_buildtool_kernels)
+  if(TARGET ${kernels})
+    get_target_property(key ${kernels} BUILDTOOL_KEY)
+    if(NOT key STREQUAL kernels_key)
+      string(APPEND kernels "_${kernels_key}")
+    endif()
+  endif()
+  if(NOT TARGET ${kernels})
+    add_library(${kernels} STATIC EXCLUDE_FROM_ALL ${kernels_sources})
+    set_target_properties(${kernels} PROPERTIES BUILDTOOL_KEY "${kernels_key}")
+    target_include_directories(${kernels} PUBLIC ${kernels_includes})
+    target_compile_definitions(${kernels} PUBLIC ${defines})
+    _buildtool_compiled(${kernels})
+  endif()
+endmacro()
+
+# The flags of buildtool's own code: those of the project, and what the reference's bytes need of any compiler.
+macro(_buildtool_compiled target)
+  target_compile_features(${target} PRIVATE c_std_99)
+  target_compile_options(${target} PRIVATE ${exact} ${BUILDTOOL_OPTIMIZE})
+  set_target_properties(${target} PROPERTIES
+    C_EXTENSIONS ON UNITY_BUILD OFF C_CLANG_TIDY "" C_CPPCHECK "" C_CPPLINT "" C_INCLUDE_WHAT_YOU_USE "")
+endmacro()
+
+# Start-up code or test firmware: compiled as the board needs it; `scope` is that of the flags for the linker.
+macro(_buildtool_linked target scope)
+  _buildtool_compiled(${target})
+  target_compile_options(${target} BEFORE PRIVATE ${image_flags})
+  target_include_directories(${target} PRIVATE ${image_includes})
+  if(script)
+    file(CONFIGURE OUTPUT "${script}" CONTENT "${script_text}" @ONLY)
+    set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_DEPENDS "${script}")
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
+  endif()
+  if("${scope}" STREQUAL "PRIVATE")
+    target_link_options(${target} PRIVATE ${image_flags})
+  endif()
+  target_link_options(${target} ${scope} ${image_ldflags})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${configure_depends})
+endmacro()
