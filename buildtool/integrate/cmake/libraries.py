@@ -142,7 +142,7 @@ def _properties(
         folders = dict.fromkeys(read.rpartition("/")[0] for read in reads)
         flags = [f"{answer['tools']['incbin']}{folder}" for folder in folders]
         if path.endswith(".S"):
-            flags = ["SHELL:-x assembler-with-cpp", *flags]
+            flags = ["-xassembler-with-cpp", *flags]
         yield from _set(path, "OBJECT_DEPENDS", reads)
         yield from _set(path, "COMPILE_OPTIONS", flags)
         yield from _set(path, "LANGUAGE", ["C"] if source["file"]["root"] == EMITTED else [])

@@ -39,7 +39,7 @@ class Wanted:
         """The command line of `buildtool emit`, without the files that it writes."""
         options = [table.BY_NAME[name] for name in self.given if name != "model"]
         named = [f"{option.flagged}={self.given[option.name]}" for option in options]
-        return ["emit", *named, f"--name={self.name}", "--", self.given["model"]]
+        return ["emit", self.given["model"], *named, f"--name={self.name}"]
 
 
 def wanted(context: Context) -> Wanted:
