@@ -18,6 +18,9 @@ set(BUILDTOOL_OPTIMIZE "$<$<CONFIG:Debug>:-Og>;$<$<CONFIG:Debug>:-g>;$<$<NOT:$<C
 
 # NAME is a library target, and the prefix of the network's C interface.
 function(buildtool_add_network name)
+  if(TARGET "${name}")
+    message(FATAL_ERROR "buildtool_add_network(${name}): there is a target of this name already")
+  endif()
   _buildtool_arguments(1)
   get_filename_component(emitted "buildtool/${name}" ABSOLUTE BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
   set(request "name ${name}\nemitted ${emitted}\n${request}")
@@ -194,10 +197,11 @@ macro(_buildtool_kernels)
   endif()
 endmacro()
 
-# The flags of buildtool's own code: those of the project, and what the reference's bytes need of any compiler.
+# The flags of buildtool's own code: those of the project, and what the reference's bytes need of any compiler. A
+# project's warnings are about its own code.
 macro(_buildtool_compiled target)
   target_compile_features(${target} PRIVATE c_std_99)
-  target_compile_options(${target} PRIVATE ${exact} ${BUILDTOOL_OPTIMIZE})
+  target_compile_options(${target} PRIVATE -w ${exact} ${BUILDTOOL_OPTIMIZE})
   set_target_properties(${target} PROPERTIES
     C_EXTENSIONS ON UNITY_BUILD OFF C_CLANG_TIDY "" C_CPPCHECK "" C_CPPLINT "" C_INCLUDE_WHAT_YOU_USE "")
 endmacro()

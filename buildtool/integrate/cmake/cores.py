@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.client import UsageError
@@ -43,8 +44,7 @@ def check(context: Context, answer: answers.DescribeAnswer, native: bool) -> str
         raise UsageError(
             f"the compiler cannot compile for the core of board '{board}': it refuses {core} "
             f"({_where(context)}: {error})",
-            hint=f"choose a compiler for this core: a toolchain file of yours, or -DCMAKE_TOOLCHAIN_FILE="
-            f"{context['package']}/{_toolchain(context, board)}",
+            hint=f"choose a compiler for this core: a toolchain file of yours, or {_toolchain(board)}",
         ) from None
     missing = sorted(name for name in wanted - _macros([*context.compiler, *theirs]) if not _FLOATS.search(name))
     if not missing:
@@ -86,7 +86,9 @@ def _where(context: Context) -> str:
     return " ".join(context.compiler)
 
 
-def _toolchain(context: Context, board: str) -> str:
-    if board in context["boards"].split(","):
-        return f"boards/{board}.cmake"
-    return f"buildtoolBoard.cmake -DBUILDTOOL_BOARD={context['board']}"
+def _toolchain(board: str) -> str:
+    """What names the toolchain file of a board."""
+    folder = "-DCMAKE_TOOLCHAIN_FILE=$(buildtool --cmake-dir)"
+    if Path(__file__).with_name("boards").joinpath(f"{board}.cmake").is_file():
+        return f"{folder}/boards/{board}.cmake"
+    return f"{folder}/buildtoolBoard.cmake -DBUILDTOOL_BOARD=..."

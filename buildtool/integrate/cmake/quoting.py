@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-from buildtool.client import BuildtoolError
+from buildtool.client import UsageError
 
 # What CMake reads in lists and command lines of its own, and no quotes keep it from doing so.
 _SPECIAL = {
@@ -14,6 +14,7 @@ _SPECIAL = {
     "\r": "a carriage return",
     "\\": "a backslash",
     "$<": "'$<'",
+    "$(": "'$('",
 }
 
 
@@ -27,12 +28,12 @@ def quoted(text: str) -> str:
 
 
 def path(text: str, option: str = "") -> str:
-    """A path; BuildtoolError for one that CMake would take apart. `option`: that which names it."""
+    """A path; UsageError for one that CMake would take apart. `option`: that which names it."""
     named = next((words for mark, words in _SPECIAL.items() if mark in text), "")
     if not named and text.count("[") != text.count("]"):
         named = "a single bracket"
     if named:
-        raise BuildtoolError(
+        raise UsageError(
             f"CMake cannot handle {named} in the name of a file",
             path=text,
             option=option,

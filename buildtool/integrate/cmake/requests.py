@@ -52,7 +52,7 @@ def wanted(context: Context) -> Wanted:
     for keyword in ("MODEL", "BOARD"):
         if keyword not in values:
             more = " (a toolchain file of buildtool's names the board as well)" if keyword == "BOARD" else ""
-            raise UsageError(f"{keyword} is missing{more}", hint=f"{keyword} {_OPTIONS[keyword].metavar}")
+            raise UsageError(f"{keyword} is missing{more}", hint=_OPTIONS[keyword].sentence)
     for keyword, value in values.items():
         option = _OPTIONS[keyword]
         found.given[option.name] = file_or_name(context, option, value, found.files)
@@ -83,7 +83,7 @@ def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         if _OPTIONS[keyword].flag:
             values[keyword] = "1"
         elif not left:
-            raise UsageError(f"{keyword} has no value", hint=f"{keyword} {_OPTIONS[keyword].metavar}")
+            raise UsageError(f"{keyword} has no value", hint=_OPTIONS[keyword].sentence)
         else:
             values[keyword] = left.pop(0)
     return {keyword: value for keyword, value in values.items() if value}, depends  # empty: the default
