@@ -67,7 +67,7 @@ ORDER = (
     "watch",
     "upkeep",
     "cli",
-    "bazel_worker",
+    "integrate.bazel.worker",
     "__main__",
 )
 LEAF = {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from buildtool.client.files import Located
     from buildtool.client.placing import place
     from buildtool.errors import BuildtoolError, UsageError, did_you_mean
-    from buildtool.identity import code_digest, code_files, home
+    from buildtool.identity import code_digest, code_files, code_folders, home
     from buildtool.seen import Seen
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "UsageError",
     "code_digest",
     "code_files",
+    "code_folders",
     "described",
     "did_you_mean",
     "home",
@@ -45,6 +46,7 @@ _HOMES = {
     "did_you_mean": "buildtool.errors",
     "code_digest": "buildtool.identity",
     "code_files": "buildtool.identity",
+    "code_folders": "buildtool.identity",
     "home": "buildtool.identity",
 }
 _MODULES = {"options": "buildtool.options", "turns": "buildtool.client.turns"}

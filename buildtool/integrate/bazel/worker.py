@@ -1,12 +1,15 @@
-"""The front for Bazel: a persistent worker, `buildtool-worker --persistent_worker`.
+"""A persistent worker for Bazel: `buildtool-worker --persistent_worker`.
 
-Bazel sends WorkRequests to standard input and reads WorkResponses from standard output, as JSON (a document
-a line) or as protocol buffers (each after its length). A request's arguments are a command line of buildtool.
-The worker answers from its own session and the cache, never from the user's daemon.
+Bazel sends WorkRequests to standard input and reads WorkResponses from standard output, as JSON (one
+document behind the other) or as protocol buffers (each after its length). A request's arguments are a
+command line of buildtool.
+The worker answers from its own session and the cache, never from the user's daemon. With --errors-only it
+keeps what goes to standard output to itself: Bazel would show it of every action.
 """
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 import json
@@ -14,11 +17,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO
+from io import BufferedIOBase
 
 MOST_BYTES = 64 << 20  # of a request
-MOST_LINES = 1000  # of one in JSON
+_CHUNK = 1 << 20
 _VARINT_BYTES = 10
+_ERRORS_ONLY = "--errors-only"
 
 
 @dataclass(frozen=True)
@@ -34,14 +38,19 @@ class BadWorkError(Exception):
     """Bytes that are no request."""
 
 
-def serve(stream: IO[bytes], out: IO[bytes], run: Callable[[Sequence[str]], int], *, json_lines: bool) -> int:
-    """Answers requests until the stream ends; `run` runs a command line and returns its exit status."""
+Run = Callable[[Sequence[str]], int]  # runs a command line; its exit status
+
+
+def serve(
+    stream: BufferedIOBase, out: BufferedIOBase, run: Run, *, json_lines: bool, errors_only: bool = False
+) -> int:
+    """Answers requests until the stream ends."""
     requests = _json_requests(stream) if json_lines else _proto_requests(stream)
     try:
         for work in requests:
             if work.cancel:  # requests run one after the other: the one that is meant has been answered
                 continue
-            status, text = _run(run, work.arguments)
+            status, text = _run(run, work.arguments, errors_only)
             answer = _json_answer if json_lines else _proto_answer
             out.write(answer(status, text, work.number))
             out.flush()
@@ -51,10 +60,11 @@ def serve(stream: IO[bytes], out: IO[bytes], run: Callable[[Sequence[str]], int]
     return 0
 
 
-def _run(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> tuple[int, str]:
-    """The exit status of a command line, and all that it wrote."""
+def _run(run: Run, arguments: Sequence[str], errors_only: bool) -> tuple[int, str]:
+    """The exit status of a command line, and what it wrote."""
     said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    out = io.StringIO() if errors_only else said
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
         try:
             status = run(arguments)
         except SystemExit as ended:
@@ -65,23 +75,23 @@ def _run(run: Callable[[Sequence[str]], int], arguments: Sequence[str]) -> tuple
 # ---- JSON --------------------------------------------------------------------------------------------
 
 
-def _json_requests(stream: IO[bytes]) -> Iterator[Work]:
+def _json_requests(stream: BufferedIOBase) -> Iterator[Work]:
+    """Documents one behind the other: Bazel puts nothing between them, and writes no line's end."""
     decoder = json.JSONDecoder()
+    letters = codecs.getincrementaldecoder("utf-8")("replace")
     text = ""
-    while line := stream.readline(MOST_BYTES):
-        text += line.decode("utf-8", "replace")
-        if len(text) > MOST_BYTES:
-            raise BadWorkError("a request is too long")
-        while text := text.lstrip():
+    while data := stream.read1(_CHUNK):
+        text = (text + letters.decode(data)).lstrip()
+        while text:
+            if not text.startswith("{") or len(text) > MOST_BYTES:
+                raise BadWorkError("a request is too long, or not JSON")
             try:
                 found, end = decoder.raw_decode(text)
             except (ValueError, RecursionError):
-                if text.count("\n") < MOST_LINES:
-                    break  # a document may have several lines
-                raise BadWorkError("a request is not JSON") from None
-            text = text[end:]
+                break  # the rest of it is still to come
+            text = text[end:].lstrip()
             yield _work(found)
-    if text.strip():
+    if text:
         raise BadWorkError("a request is not JSON")
 
 
@@ -104,7 +114,7 @@ def _json_answer(status: int, text: str, number: int) -> bytes:
 # WorkResponse: exit_code = 1, output = 2, request_id = 3.
 
 
-def _proto_requests(stream: IO[bytes]) -> Iterator[Work]:
+def _proto_requests(stream: BufferedIOBase) -> Iterator[Work]:
     while True:
         length = _read_varint(stream)
         if length is None:
@@ -117,7 +127,7 @@ def _proto_requests(stream: IO[bytes]) -> Iterator[Work]:
         yield _proto_work(data)
 
 
-def _read_varint(stream: IO[bytes]) -> int | None:
+def _read_varint(stream: BufferedIOBase) -> int | None:
     value = shift = 0
     while True:
         byte = stream.read(1)
@@ -188,14 +198,23 @@ def main() -> int:
     from buildtool.service import kept_session
 
     os.environ["BUILDTOOL_DAEMON"] = "off"
-    words = sys.argv[1:]
+    words = [word for word in sys.argv[1:] if word != _ERRORS_ONLY]
+    errors_only = len(words) < len(sys.argv) - 1
     if "--persistent_worker" not in words:
-        return run(_expanded(words))
+        with contextlib.redirect_stdout(io.StringIO()) if errors_only else contextlib.nullcontext():
+            return run(_expanded(words))
     session = kept_session()
-    replies = os.fdopen(os.dup(1), "wb")
+    replies = io.BufferedWriter(io.FileIO(os.dup(1), "wb"))
+    requests = io.BufferedReader(io.FileIO(os.dup(0), "rb"))
     os.dup2(2, 1)  # whatever else is printed must not get between the answers
     json_lines = "--worker_protocol=proto" not in words
-    return serve(sys.stdin.buffer, replies, lambda given: run(given, session), json_lines=json_lines)
+    return serve(
+        requests,
+        replies,
+        lambda given: run(given, session),
+        json_lines=json_lines,
+        errors_only=errors_only,
+    )
 
 
 def _expanded(words: Sequence[str]) -> list[str]:

@@ -10,8 +10,9 @@ import pytest
 from daemons import running
 from zeronet import Net
 
-from buildtool import bazel_worker, cli
-from buildtool.bazel_worker import serve
+from buildtool import cli
+from buildtool.integrate.bazel import worker
+from buildtool.integrate.bazel.worker import serve
 from buildtool.graph.tflite.writer import write_model
 
 
@@ -173,7 +174,7 @@ def test_the_worker_answers_what_the_command_and_the_daemon_answer(tmp_path, cap
     with running(tmp_path, BUILDTOOL_DAEMON="require") as daemon:
         assert [of_the_command(words) for words in lines] == here
         assert daemon.counts()["requests"] >= 4
-    command = [sys.executable, "-P", "-m", "buildtool.bazel_worker", "--persistent_worker"]
+    command = [sys.executable, "-P", "-m", "buildtool.integrate.bazel.worker", "--persistent_worker"]
     environment = os.environ | {"BUILDTOOL_STATE_DIR": str(tmp_path / "none"), "COLUMNS": "80"}
     numbered = list(enumerate(lines, 1))
     documents = [json.dumps({"arguments": words, "requestId": number}) + "\n" for number, words in numbered]
@@ -197,5 +198,5 @@ def test_the_worker_answers_what_the_command_and_the_daemon_answer(tmp_path, cap
 def test_without_a_worker_one_command_line_is_run_from_a_file_of_arguments(tmp_path, monkeypatch, capsys):
     (tmp_path / "words").write_text("boards\n--json\n")
     monkeypatch.setattr(sys, "argv", ["buildtool-worker", f"@{tmp_path / 'words'}"])
-    assert bazel_worker.main() == 0
+    assert worker.main() == 0
     assert "cortex-m4" in capsys.readouterr().out

@@ -1,0 +1,128 @@
+"""Compiles sources with the caller's toolchain, and what is known of a board."""
+
+load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+
+BuildtoolBoardInfo = provider(
+    doc = "A board of buildtool_repository.",
+    fields = {
+        "board": "What --board is followed by, in an action.",
+        "board_at_run_time": "The same in a program that Bazel runs.",
+        "copts": "Flags that the reference's bytes need from any compiler.",
+        "emitted": "The names of the emitted files; {net} is the network's name.",
+        "files": "The files of the board: a depset.",
+        "kernels": "The library of all kernels that the board can run: CcInfo.",
+        "plan": "The name of the plan among the emitted files.",
+        "reads": "Emitted files that a source takes in otherwise than by #include.",
+        "sources": "The emitted files to compile.",
+        "validate": "The words of the command that compares an image with the reference.",
+        "weights": "The name of the weight image among the emitted files.",
+    },
+)
+
+CC_ATTRS = {
+    "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
+}
+CC_TOOLCHAINS = ["@bazel_tools//tools/cpp:toolchain_type"]
+
+def compile_library(ctx, srcs, hdrs, includes, copts, deps = [], reads = [], alwayslink = False):
+    """The CcInfo of a library.
+
+    Args:
+      ctx: of a rule that has CC_ATTRS and CC_TOOLCHAINS.
+      srcs: C and assembly.
+      hdrs: what they and the library's users include.
+      includes: folders, also for the library's users.
+      copts: flags beside those of the toolchain.
+      deps: CcInfo of libraries.
+      reads: files that the assembler takes in.
+      alwayslink: whether all objects are linked.
+    """
+    toolchain = find_cpp_toolchain(ctx)
+    features = cc_common.configure_features(
+        ctx = ctx,
+        cc_toolchain = toolchain,
+        requested_features = ctx.features,
+        unsupported_features = ctx.disabled_features,
+    )
+    context, objects = cc_common.compile(
+        name = ctx.label.name,
+        actions = ctx.actions,
+        feature_configuration = features,
+        cc_toolchain = toolchain,
+        srcs = srcs,
+        public_hdrs = hdrs,
+        includes = includes,
+        user_compile_flags = copts,
+        additional_inputs = reads,
+        compilation_contexts = [dep.compilation_context for dep in deps],
+    )
+    linking, _ = cc_common.create_linking_context_from_compilation_outputs(
+        name = ctx.label.name,
+        actions = ctx.actions,
+        feature_configuration = features,
+        cc_toolchain = toolchain,
+        compilation_outputs = objects,
+        linking_contexts = [dep.linking_context for dep in deps],
+        alwayslink = alwayslink,
+        disallow_dynamic_library = True,
+    )
+    return CcInfo(compilation_context = context, linking_context = linking)
+
+def _sources(ctx):
+    folder = ctx.attr.code.label.workspace_root
+    info = compile_library(
+        ctx,
+        srcs = ctx.files.srcs,
+        hdrs = ctx.files.hdrs,
+        includes = [include.format(code = folder) for include in ctx.attr.includes],
+        copts = ctx.attr.copts,
+        alwayslink = ctx.attr.alwayslink,
+    )
+    return [info, DefaultInfo()]
+
+buildtool_sources = rule(
+    implementation = _sources,
+    attrs = dict(
+        CC_ATTRS,
+        alwayslink = attr.bool(),
+        code = attr.label(mandatory = True),
+        copts = attr.string_list(),
+        hdrs = attr.label_list(allow_files = True),
+        includes = attr.string_list(),
+        srcs = attr.label_list(allow_files = True),
+    ),
+    fragments = ["cpp"],
+    toolchains = CC_TOOLCHAINS,
+)
+
+def _board(ctx):
+    return [BuildtoolBoardInfo(
+        board = ctx.attr.board.format(own = ctx.label.workspace_root),
+        board_at_run_time = ctx.attr.board.format(own = "../" + ctx.label.workspace_name),
+        copts = ctx.attr.copts,
+        emitted = ctx.attr.emitted,
+        files = depset(ctx.files.files),
+        kernels = ctx.attr.kernels[CcInfo],
+        plan = ctx.attr.plan,
+        reads = ctx.attr.reads,
+        sources = ctx.attr.sources,
+        validate = ctx.attr.validate,
+        weights = ctx.attr.weights,
+    )]
+
+buildtool_board = rule(
+    implementation = _board,
+    attrs = {
+        "board": attr.string(mandatory = True),
+        "copts": attr.string_list(),
+        "emitted": attr.string_list(mandatory = True),
+        "files": attr.label_list(allow_files = True),
+        "kernels": attr.label(mandatory = True, providers = [CcInfo]),
+        "native": attr.bool(),
+        "plan": attr.string(mandatory = True),
+        "reads": attr.string_list(),
+        "sources": attr.string_list(mandatory = True),
+        "validate": attr.string_list(mandatory = True),
+        "weights": attr.string(mandatory = True),
+    },
+)
