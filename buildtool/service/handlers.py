@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from buildtool.schema.builds import (
         ArenaAnswer,
         BuildAnswer,
+        BundleAnswer,
         DescribeAnswer,
         EmitAnswer,
         SizesAnswer,
@@ -211,7 +212,7 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     from buildtool.target.registry import plugin
 
     made = planned(request.model, request.target, request.options, session)
-    sources = emitted(made, made.model.name)
+    sources = emitted(made, request.name or made.model.name)
     refuse_unless_fits(made, len(sources.image.data))
     board = made.target.board
     family = plugin(board)
@@ -238,6 +239,13 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
         "files": files,
         **facts(made),
     }
+
+
+def bundle(request: r.Bundle, session: Session) -> BundleAnswer:
+    """The sources of a network with all that has to be compiled with them."""
+    from buildtool.service.bundling import answer as bundled
+
+    return bundled(request, session)
 
 
 def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
@@ -310,6 +318,7 @@ _HANDLERS: dict[type, Callable[[Any, Session], Mapping[str, Any]]] = {
     r.Emit: emit,
     r.Describe: describe,
     r.Build: build,
+    r.Bundle: bundle,
     r.Sizes: sizes,
     r.Validate: validate,
     r.Profile: profile,
