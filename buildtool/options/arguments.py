@@ -18,7 +18,7 @@ _TITLES = {
     Group.COUNTING: "ONNX and Darknet files without a board",
     Group.TARGET: "target",
     Group.INPUT: "input",
-    Group.BUILT: "image of a build (default: one is planned and built)",
+    Group.BUILT: "made earlier",
     Group.REPORT: "report",
     Group.OTHER: "problem",
 }
@@ -87,7 +87,7 @@ COMMANDS = (
                 "FORMAT",
                 choices=("tflm",),
             ),
-            _out("FILE", "The file that --emit writes."),
+            _out("FILE", "The file for the plan, to build by it later (--plan); with --emit, for the model."),
             Own(("--buffers",), "Shows every operator's kernel and every buffer of a streamed plan."),
         ),
     ),

@@ -27,8 +27,8 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     from buildtool.plan.codec import digest, to_bytes
     from buildtool.service.firmware.firmware import arena_map, kernel_sources
     from buildtool.service.pipeline.emitted import emitted
+    from buildtool.service.pipeline.given import planned_or_given
     from buildtool.service.pipeline.needs import refuse_unless_fits
-    from buildtool.service.pipeline.pipeline import planned
 
     if request.target.cmsis_nn:
         raise UsageError(
@@ -36,7 +36,7 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
             option="cmsis_nn",
             hint=suggest(cmsis_nn=None),
         )
-    made = planned(request.model, request.target, request.options, session)
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     sources = emitted(made, request.name or made.model.name)
     refuse_unless_fits(made, len(sources.image.data))
     net, plan, core = sources.net, made.plan, made.target.board.core
