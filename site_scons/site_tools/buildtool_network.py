@@ -390,8 +390,8 @@ def _plan_file(env, plan):
     return node
 
 
-def _emit(env, directory, request, files):
-    """The emitted sources as targets, by name; `files` are those that the request names."""
+def _emit(env, directory, request, read):
+    """The emitted sources as targets, by name; `read` are the files that the request names."""
     answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
     files = answer["network"]
     assert files is not None  # it was asked for with a model
@@ -403,7 +403,7 @@ def _emit(env, directory, request, files):
         env.NamedValue(f"the request {shown.encode('ascii', 'backslashreplace').decode()}", text),
         env.Value(f"the code of buildtool, of digest {answer['digest']}"),
     ]
-    sources += files
+    sources += read
     sources += [_node(env, answer, place, env.fs.File) for place in answer["depends"]]
     targets = env.Command(
         [directory.File(name) for name in files["emitted"]],
