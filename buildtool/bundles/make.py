@@ -17,10 +17,12 @@ def make(folder: Folder) -> bytes:
     text = f"""\
 # Networks: {" ".join(sorted(folder.networks))}. Made by buildtool; changes are lost at its next run.
 #
-# A makefile that includes this file compiles NN_SOURCES; README.md has the rules. NN_OBJECTS are the same
-# with the ending .o, relative to NN_DIR. NN_WEIGHTS_IN_C=1 takes the weights as C, for other assemblers.
+# A makefile that includes this file compiles NN_SOURCES; README.md has the rules. NN_OBJECTS are their names,
+# relative to NN_DIR, with .o behind them. NN_WEIGHTS_IN_C=1 takes the weights as C, for other assemblers.
 
-NN_DIR ?= $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
+ifndef NN_DIR
+NN_DIR := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
+endif
 NN_WEIGHTS_IN_C ?=
 
 # For the application, and for the kernels and networks besides.
@@ -42,7 +44,7 @@ NN_CPPFLAGS += -DNN_WEIGHTS_IN_C
 endif
 
 NN_SOURCES := $(addprefix $(NN_DIR)/,$(NN_C_AND_S))
-NN_OBJECTS := $(addsuffix .o,$(basename $(NN_C_AND_S)))
+NN_OBJECTS := $(addsuffix .o,$(NN_C_AND_S))
 """
     return "\n".join(line.rstrip() for line in text.split("\n")).encode()
 

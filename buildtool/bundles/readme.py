@@ -50,10 +50,10 @@ folder than those of the networks.
 include networks/sources.mk
 CPPFLAGS += $(NN_INCLUDES)
 
-build/nn/%.o: $(NN_DIR)/%.c
+build/nn/%.c.o: $(NN_DIR)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(NN_CFLAGS) $(NN_CPPFLAGS) -MMD -c $< -o $@
-build/nn/%_weights.o: $(NN_DIR)/%_weights.S $(NN_DIR)/%_weights.bin
+build/nn/%.S.o: $(NN_DIR)/%.S $(NN_DIR)/%.bin
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(NN_CPPFLAGS) -c $< -o $@
 build/libnn.a: $(addprefix build/nn/,$(NN_OBJECTS))
