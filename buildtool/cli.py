@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from buildtool.schema.builds import (
         ArenaAnswer,
         BuildAnswer,
+        BundleAnswer,
         DescribeAnswer,
         EmitAnswer,
         SizesAnswer,
@@ -96,12 +97,25 @@ def front(args: argparse.Namespace) -> Result:
 
 
 def build(args: argparse.Namespace) -> Result:
-    """Firmware, written to a folder."""
+    """Firmware, written to a folder; with --bundle what other build systems compile."""
     from buildtool.report import build as report
 
+    if args.bundle:
+        return _bundle(args)
     answer: BuildAnswer = _ask(args)
     written = write_files(answer["files"], Path(args.out))
     return {**answer, "files": written}, report.text(answer, args.out, written), 0
+
+
+def _bundle(args: argparse.Namespace) -> Result:
+    """Puts a network into a folder that any build system compiles."""
+    from buildtool.bundles.folder import put
+    from buildtool.report import bundle as report
+
+    answer: BundleAnswer = _ask(args, "bundle")
+    changed, removed = put(answer, Path(args.out))
+    named = {"files": answer["network"]["files"], "changed": changed, "removed": removed}
+    return {**answer, **named}, report.text(answer, args.out, changed, removed), 0
 
 
 def emit(args: argparse.Namespace) -> Result:

@@ -10,8 +10,17 @@ from buildtool.emit.image import ALIGNMENT
 from buildtool.emit.layout import continued
 from buildtool.emit.names import comment, shape
 from buildtool.emit.network import Network
-from buildtool.graph.types import Tensor
+from buildtool.graph.types import DType, Tensor
 from buildtool.modes import Image
+
+
+INTERFACE = 1  # grows where an application has to be changed; what is added has macros of its own
+_C_TYPES = {
+    DType.INT8: "int8_t",
+    DType.UINT8: "uint8_t",
+    DType.INT32: "int32_t",
+    DType.FLOAT32: "float",
+}
 
 
 def banner(network: Network, what: str) -> str:
@@ -51,6 +60,8 @@ def header(network: Network, stack: str = "") -> str:
     sizes = []
     for name, _, tensor in interface_tensors(network):
         sizes.append(f"\n/* {tensor.dtype} {shape(tensor.shape)} */")
+        sizes.append(f"#define {macro}_{name}_TYPE {_C_TYPES[tensor.dtype]}")
+        sizes.append(f"#define {macro}_{name}_ELEMENTS {tensor.elements}")
         sizes.append(f"#define {macro}_{name}_BYTES {tensor.size}")
         dims = ", ".join(str(n) for n in tensor.shape) or "1"
         sizes.append(f"#define {macro}_{name}_SHAPE {{{dims}}}")
@@ -66,6 +77,9 @@ def header(network: Network, stack: str = "") -> str:
 #ifdef __cplusplus
 extern "C" {{
 #endif
+
+/* The version of this interface: it grows where an application would have to be changed. */
+#define {macro}_INTERFACE {INTERFACE}
 
 /* The beginning of the plan's digest: {net}.c does not compile with the header of another plan. */
 #define {macro}_PLAN {plan_number(network)}

@@ -97,7 +97,15 @@ COMMANDS = (
         "build",
         "Builds firmware: sources, weight image, .elf and .bin.",
         ("model",),
-        own=(_out("DIR", "The folder for the files.", required=True),),
+        own=(
+            _out("DIR", "The folder for the files.", required=True),
+            Own(
+                ("--bundle",),
+                "Writes a folder that any build system compiles with any compiler, in place of firmware: "
+                "sources, the kernels that they use, weight image, CMakeLists.txt, sources.mk. Networks that "
+                "are written to one folder share their kernels.",
+            ),
+        ),
     ),
     Command(
         "emit",

@@ -170,6 +170,63 @@ class BuildAnswer(BoardFacts):
     files: dict[str, bytes]
 
 
+class License(TypedDict):
+    """Under what some of the files stand: an SPDX expression ("": none is given), and the file with its text.
+
+    `folders` have the files; `text` is "" where no text was found.
+    """
+
+    spdx: str
+    text: str
+    folders: list[str]
+
+
+class BundledNetwork(TypedDict):
+    """A network as other build systems compile it; paths are relative to the folder that it is written to.
+
+    `core` are the flags that select the core, `exact` those that any compiler needs for the reference's
+    bytes, `defines` (NAME or NAME=VALUE) what the kernels have to know of the core. `sources` are the
+    network's own C files, `kernels` those that it shares with other networks. `weights` is the image,
+    `assembly` links it and is assembled with its folder among the include folders; `array` is the same as C,
+    compiled in the place of `assembly` where NN_WEIGHTS_IN_C is defined. `include` is for the application,
+    `include_kernels` for the kernels and the network's sources as well. `stack_bytes` is None where it is not
+    known. `streamed`: the image comes row by row; `loaded`: the weights may come through a loader. `files`
+    are all.
+    """
+
+    board: str
+    core: list[str]
+    exact: list[str]
+    defines: list[str]
+    plan: str
+    arena_bytes: int
+    arena_alignment: int
+    stack_bytes: int | None
+    weights_bytes: int
+    streamed: bool
+    loaded: bool
+    sources: list[str]
+    kernels: list[str]
+    weights: str
+    assembly: str
+    array: str
+    include: list[str]
+    include_kernels: list[str]
+    licenses: list[License]
+    files: list[str]
+
+
+class BundleAnswer(TypedDict):
+    """The sources of a network, and all that has to be compiled with them.
+
+    `files` has the content of those among the network's files that the command line does not write itself.
+    """
+
+    net: str
+    network: BundledNetwork
+    files: dict[str, bytes]
+
+
 class SizesAnswer(TypedDict):
     """What a linked image takes of each memory, and its networks of the stack; `files`: the .bin files."""
 

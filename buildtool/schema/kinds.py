@@ -7,6 +7,7 @@ from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer, ZooFile
 from buildtool.schema.builds import (
     ArenaAnswer,
     BuildAnswer,
+    BundleAnswer,
     DescribeAnswer,
     EmitAnswer,
     SizesAnswer,
@@ -25,6 +26,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "describe": (DescribeAnswer,),
     "emit": (EmitAnswer,),
     "build": (BuildAnswer,),
+    "bundle": (BundleAnswer,),
     "sizes": (SizesAnswer,),
     "validate": (ValidationAnswer,),
     "profile": (ProfileAnswer,),

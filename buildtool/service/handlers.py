@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from buildtool.schema.builds import (
         ArenaAnswer,
         BuildAnswer,
+        BundleAnswer,
         DescribeAnswer,
         EmitAnswer,
         SizesAnswer,
@@ -213,7 +214,7 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     from buildtool.target.registry import plugin
 
     made = planned_or_given(request.model, request.target, request.options, request.lock, session)
-    sources = emitted(made, made.model.name)
+    sources = emitted(made, request.name or made.model.name)
     refuse_unless_fits(made, len(sources.image.data))
     board = made.target.board
     family = plugin(board)
@@ -240,6 +241,13 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
         "files": files,
         **facts(made),
     }
+
+
+def bundle(request: r.Bundle, session: Session) -> BundleAnswer:
+    """The sources of a network with all that has to be compiled with them."""
+    from buildtool.service.bundling import answer as bundled
+
+    return bundled(request, session)
 
 
 def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
@@ -312,6 +320,7 @@ _HANDLERS: dict[type, Callable[[Any, Session], Mapping[str, Any]]] = {
     r.Emit: emit,
     r.Describe: describe,
     r.Build: build,
+    r.Bundle: bundle,
     r.Sizes: sizes,
     r.Validate: validate,
     r.Profile: profile,

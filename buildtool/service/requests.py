@@ -97,9 +97,18 @@ class Emit(Planning):
 
 @dataclass(frozen=True)
 class Build(Planning):
-    """The test firmware of a network."""
+    """The test firmware of a network; `name` as for `Emit`."""
 
     kind: ClassVar[str] = "build"
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Bundle(Planning):
+    """The sources of a network and all that has to be compiled with them; `name` as for `Emit`."""
+
+    kind: ClassVar[str] = "bundle"
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -199,6 +208,7 @@ Request = (
     | Front
     | Emit
     | Build
+    | Bundle
     | Validate
     | Profile
     | Analyze
@@ -390,7 +400,8 @@ _KINDS: dict[str, Callable[[_Values], Request]] = {
     "analyze": _analyze,
     "emit": lambda values: Emit(*values.planning(), name=values.get("name", "")),
     "describe": _describe,
-    "build": lambda values: Build(*values.planning()),
+    "build": lambda values: Build(*values.planning(), name=values.get("name", "")),
+    "bundle": lambda values: Bundle(*values.planning(), name=values.get("name", "")),
     "sizes": lambda values: Sizes(
         to_file(values.need("board"), table.BOARD_SUFFIXES), _file("elf", values.need("elf"))
     ),

@@ -1,4 +1,4 @@
-"""Which files a compilation reads, found in the sources' own text: what a cached object stands for.
+"""Which files a compilation reads, found in the sources' own text: what cached objects and bundles hold.
 
 Every `#include` counts, also one that the preprocessor would leave out. A name that is in none of the
 given folders belongs to the compiler, and so to its identity.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -90,6 +91,27 @@ def reads(source: Path, folders: Sequence[Path]) -> Reads | None:
         names |= text.names
         waiting += _resolved(text, path.parent, folders)
     return Reads(tuple(files), frozenset(names))
+
+
+def closure(texts: Iterable[bytes], sources: Iterable[Path], folders: Sequence[Path]) -> list[Path]:
+    """The headers of `folders` that these texts and files include, and that those headers do, sorted."""
+    found: set[Path] = set()
+    waiting = [path for text in texts for path in _named_in(text, folders)]
+    for source in sources:
+        waiting += [path for _, path in _resolved(_read(source), source.parent, folders)]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            waiting += [other for _, other in _resolved(_read(path), path.parent, folders)]
+    return sorted(found)
+
+
+def _named_in(data: bytes, folders: Sequence[Path]) -> Iterator[Path]:
+    """The headers of `folders` that a text includes."""
+    for quoted, bracketed in _NAMED.findall(data):
+        name = (quoted or bracketed).decode(errors="surrogateescape")
+        yield from itertools.islice((p for f in folders if (p := f / name).is_file()), 1)
 
 
 def _resolved(text: _Text, own: Path, folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:

@@ -1,0 +1,144 @@
+"""README.md: one page on how a folder of networks is compiled, linked and called."""
+
+from __future__ import annotations
+
+from buildtool.bundles.types import Folder
+from buildtool.schema.builds import BundledNetwork
+
+_TEXT = """\
+# Networks for {board}
+
+Made by buildtool; changes are lost at its next run. Nothing here needs buildtool. All files and flags are listed in
+`sources.json`. The examples take this folder to be called `networks`.
+
+| network | header | arena | weights | stack of an invoke | image |
+| --- | --- | --- | --- | --- | --- |
+{rows}
+
+Memory is in bytes. The arena is RAM that the application gives; the weights are read-only. The stack is that of the
+recorded compilers with `-O3`; interrupts and call-backs come on top.
+
+## Calls
+
+```c
+#include "{net}.h"
+
+{macro}_DEFINE_ARENA(arena);
+
+nn_status run(void) {{
+    nn_status status = {net}_init(arena, sizeof arena, {net}_weights); /* once */
+{calls}
+    return status; /* NN_OK: the result is at {net}_output(0) */
+}}
+```
+
+The comments in `networks/{net}/{net}.h` say what every function does. Code outside the networks needs no other header of this
+folder than those of the networks.
+
+## Flags
+
+- The core: `{core}`. {core_note}
+- Needed with every compiler, for results that equal the reference to the bit: `{exact}`.
+- C99 with GNU extensions (`-std=gnu99` or later): GCC, clang and what is made of them. Use `-O2` or `-O3`.
+- From the C library (or the application): `memcpy`, `memmove`, `memset`. There is no heap and no file.
+- Weights: `NET_weights.S` takes `NET_weights.bin` in by `.incbin`, found through `-I`. Where the assembler is not GNU's, leave
+  the `.S` out and define `NN_WEIGHTS_IN_C` for `NET_weights.c`.
+
+## Make
+
+```make
+include networks/sources.mk
+CPPFLAGS += $(NN_INCLUDES)
+
+build/nn/%.c.o: $(NN_DIR)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(NN_CFLAGS) $(NN_CPPFLAGS) -MMD -c $< -o $@
+build/nn/%.S.o: $(NN_DIR)/%.S $(NN_DIR)/%.bin
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(NN_CPPFLAGS) -c $< -o $@
+build/libnn.a: $(addprefix build/nn/,$(NN_OBJECTS))
+	rm -f $@ && $(AR) rcs $@ $^
+-include $(addprefix build/nn/,$(NN_OBJECTS:.o=.d))
+```
+
+`NN_CORE` has the flags of the core. Make reads no blanks in the names of folders.
+
+## CMake
+
+```cmake
+add_subdirectory(networks)
+target_link_libraries(app PRIVATE {net})
+```
+
+`-DNN_WEIGHTS_IN_C=ON` takes the weights as C. The project's toolchain selects the core.
+
+## An IDE, Zephyr, ESP-IDF
+
+Add every `.c` file and either the `.S` files or `NN_WEIGHTS_IN_C`; the include folders and flags are in `sources.json`. Zephyr and
+ESP-IDF take this folder as a module or component: see docs/zephyr-esp-idf.md of buildtool.
+
+## Memories
+
+Without further ado the weights are placed as constants, the arena as a variable. `nn_sections.ld` is for a linker script that puts
+them elsewhere; an arena goes there by `{macro}_DEFINE_ARENA_IN(arena, ".bss.nn_arena")`.
+
+## Several networks
+
+`buildtool build MODEL --board {board} --name NAME --bundle --out FOLDER` puts another network beside these. They share the kernels, so one
+program takes one such folder. Networks that never run at the same time may share an arena as large as the largest.
+{licenses}"""
+
+
+def readme(folder: Folder) -> bytes:
+    """The page's text."""
+    net, first = next(folder.each)
+    rows = "\n".join(_row(name, network) for name, network in folder.each)
+    core = " ".join([*first["core"], *(f"-D{define}" for define in first["defines"])])
+    return _TEXT.format(
+        board=first["board"],
+        rows=rows,
+        net=net,
+        macro=net.upper(),
+        calls="\n".join(_calls(net, first)),
+        core=core or "-",
+        core_note="Kernels are written for it, so another one gives errors or slow code." if core else "Any.",
+        exact=" ".join(first["exact"]),
+        licenses=_licenses(folder),
+    ).encode()
+
+
+def _row(net: str, network: BundledNetwork) -> str:
+    stack = network["stack_bytes"]
+    cells = [
+        f"`{net}`",
+        f"`{network['sources'][0].removesuffix('.c')}.h`",
+        f"{network['arena_bytes']:,}",
+        f"{network['weights_bytes']:,}",
+        "not known" if stack is None else f"{stack:,}",
+        "row by row" if network["streamed"] else "whole",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _calls(net: str, network: BundledNetwork) -> list[str]:
+    """What stands between init and the result."""
+    if network["streamed"]:
+        before = [f"    {net}_set_row_source(deliver, NULL); /* `deliver` writes one row of the image */"]
+    else:
+        before = [f"    /* if it is NN_OK: write {net.upper()}_INPUT0_BYTES bytes to {net}_input(0) */"]
+    return [
+        *before,
+        "    if (status == NN_OK) {",
+        f"        status = {net}_invoke();",
+        "    }",
+    ]
+
+
+def _licenses(folder: Folder) -> str:
+    """Under what the copied files stand."""
+    lines = []
+    for one in folder.licenses:
+        what = one["spdx"] or "license not stated"
+        where = f", text in `{one['text']}`" if one["text"] else ""
+        lines.append(f"- {', '.join(f'`{name}`' for name in one['folders'])}: {what}{where}")
+    return "\n## Licenses\n\n" + "\n".join(lines) + "\n"

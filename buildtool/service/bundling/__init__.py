@@ -1,0 +1,104 @@
+"""A network as a folder that any build system compiles: its sources, the kernels that it uses, what they include.
+
+No compiler is needed to make it. What depends on the other networks of a folder, such as its CMakeLists.txt,
+is written by buildtool.bundles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from buildtool.errors import UsageError, suggest
+from buildtool.schema.builds import BundleAnswer, BundledNetwork
+from buildtool.service.bundling.licenses import licenses
+from buildtool.service.describe import EXACT
+from buildtool.service.requests import Bundle
+from buildtool.session import Session
+from buildtool.target.types import Target
+
+KERNELS, NETWORKS = "kernels", "networks"  # the folders of what networks share, and of each by itself
+_HARNESS = "harness_net.h"  # for the test firmware alone
+
+
+def answer(request: Bundle, session: Session) -> BundleAnswer:
+    """The answer to a `bundle` request."""
+    from buildtool.plan.codec import digest, to_bytes
+    from buildtool.service.firmware.firmware import arena_map, kernel_sources
+    from buildtool.service.pipeline.emitted import emitted
+    from buildtool.service.pipeline.given import planned_or_given
+    from buildtool.service.pipeline.needs import refuse_unless_fits
+
+    if request.target.cmsis_nn:
+        raise UsageError(
+            "a bundle holds all that it needs, and no files of CMSIS-NN are copied",
+            option="cmsis_nn",
+            hint=suggest(cmsis_nn=None),
+        )
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
+    sources = emitted(made, request.name or made.model.name)
+    refuse_unless_fits(made, len(sources.image.data))
+    net, plan, core = sources.net, made.plan, made.target.board.core
+    own = {
+        **{name: data for name, data in sources.files.items() if name != _HARNESS},
+        **arena_map(net, plan, made.graph, session),
+        f"{net}.plan": to_bytes(plan),
+    }
+    folder, compiled = f"{NETWORKS}/{net}", kernel_sources(plan, made.target)
+    kernels, headers = _kernel_files(made.target, own.values(), compiled)
+    licensed = licenses(made.target, {**kernels, **headers})
+    files = {f"{folder}/{name}": data for name, data in own.items()}
+    files |= {name: path.read_bytes() for name, path in {**kernels, **headers}.items()} | licensed.texts
+    text = own[f"{net}.h"].decode()
+    array = f"{folder}/{net}_weights.c"
+    network: BundledNetwork = {
+        "board": made.target.board.name,
+        "core": list(core.cflags),
+        "exact": list(EXACT),
+        "defines": list(core.defines),
+        "plan": digest(plan),
+        "arena_bytes": plan.arena_bytes,
+        "arena_alignment": _macro(text, "ARENA_ALIGNMENT") or plan.alignment,
+        "stack_bytes": _macro(text, "STACK_BYTES"),
+        "weights_bytes": len(sources.image.data),
+        "streamed": f" {net}_set_row_source(" in text,
+        "loaded": bool(plan.loads),
+        "sources": [f"{folder}/{name}" for name in sources.c_files],
+        "kernels": list(kernels),
+        "weights": f"{folder}/{net}_weights.bin",
+        "assembly": f"{folder}/{net}_weights.S",
+        "array": array,
+        "include": [folder, f"{KERNELS}/include"],
+        "include_kernels": sorted({name.rpartition("/")[0] for name in headers}),
+        "licenses": licensed.found,
+        "files": sorted([*files, array]),
+    }
+    return {"net": net, "network": network, "files": files}
+
+
+def _macro(header: str, name: str) -> int | None:
+    """The number that the network's header defines; None where it does not."""
+    found = re.search(rf"(?m)^#define \w+_{name} (\d+)$", header)
+    return int(found.group(1)) if found else None
+
+
+def _kernel_files(
+    target: Target, own: Iterable[bytes], compiled: list[Path]
+) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Name in the folder -> file, of the kernels' sources and of all headers that anything includes."""
+    from buildtool.service.firmware.includes import closure
+    from buildtool.service.firmware.library import include_folder, kernel_includes
+
+    homes = {family.folder: family.name for family in target.families}
+    homes |= {include_folder(): "include", compiled[0].parent: compiled[0].parent.name}
+
+    def placed(paths: Iterable[Path]) -> dict[str, Path]:
+        named = {}
+        for path in paths:
+            home = next(folder for folder in (path.parent, *path.parents) if folder in homes)
+            named[f"{KERNELS}/{homes[home]}/{path.relative_to(home).as_posix()}"] = path
+        return dict(sorted(named.items()))
+
+    folders = kernel_includes(target)
+    return placed(compiled), placed(closure(own, compiled, folders))
