@@ -33,6 +33,15 @@ KEYS: tuple[Option, ...] = (
         default="the board's first",
     ),
     Option(
+        "debug",
+        "",
+        "Compiles for a debugger: -g and -Og in place of -O3, the arena and every region with a name.",
+        flag,
+        COMPILED,
+        Group.TARGET,
+        flag=True,
+    ),
+    Option(
         "cmsis_nn",
         "PATH",
         "Cortex-M: a checkout of CMSIS-NN, whose kernels are used where they give the reference's bytes.",

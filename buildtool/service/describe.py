@@ -21,7 +21,7 @@ from buildtool.schema.builds import (
     SourceGroup,
     Tools,
 )
-from buildtool.service.depends import Origins, ours
+from buildtool.service.depends import Origins
 from buildtool.service.pipeline.targets import TargetChoice
 from buildtool.service.requests import Describe
 from buildtool.session import Session
@@ -62,10 +62,10 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
 
 def _subject(choice: TargetChoice, session: Session) -> _Subject:
     from buildtool.service.pipeline.targets import load_target
-    from buildtool.target.registry import toolchain
+    from buildtool.service.firmware.tools import toolchain
 
     target = load_target(choice, session)
-    return _Subject(Origins.of(choice, target), toolchain(target, choice.toolchain), choice.cmsis_nn)
+    return _Subject(Origins.of(choice, target), toolchain(choice, target), choice.cmsis_nn)
 
 
 def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
@@ -113,9 +113,7 @@ class _Roots:
     """Folders by name, and places below them."""
 
     def __init__(self, subject: _Subject) -> None:
-        folders = {**ours(), **subject.origins.foreign()}
-        if subject.library:
-            folders["library"] = Path(subject.library)
+        folders = subject.origins.folders(subject.library)
         self._folders = {name: folder.resolve() for name, folder in folders.items()}
         self.named = {name: str(folder) for name, folder in self._folders.items()}
 
@@ -167,13 +165,15 @@ def _tools(tools: Toolchain, board: Board) -> Tools:
         "identity": tools.identity,
         "cc": tools.cc,
         "ar": tools.ar,
-        "cflags": list(tools.cflags),
+        "cflags": [*tools.cflags, *tools.renames],
         "exact": list(EXACT),
         "core": list(board.core.cflags),
         "defines": list(board.core.defines),
         "arflags": ["rcsD"],  # D: no times, no owners
         "ldflags": list(tools.ldflags),
         "incbin": "-I",
+        "map": MAP_FLAG,
+        "renames": RENAMES if tools.renames else "",
     }
 
 
@@ -192,6 +192,7 @@ def _files(net: str, board: Board) -> NetworkFiles:
         "plan": f"{net}.plan",
         "library": f"lib{net}.a",
         "image": f"{net}.elf",
+        "map": f"{net}.map",
         "binaries": [net + ending for ending in binary_suffixes(board)],
         "report": "sizes.txt",
         "weights": f"{net}_weights.bin",

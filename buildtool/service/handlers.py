@@ -202,9 +202,11 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, .bin, size report."""
     from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
-    from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools
+    from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools, map_of
+    from buildtool.service.firmware.linkmap import portable
     from buildtool.service.firmware.sizes import binaries, size_report
     from buildtool.service.firmware.stack.report import stack_report
+    from buildtool.service.firmware.tools import toolchain
     from buildtool.service.pipeline.emitted import emitted
     from buildtool.service.pipeline.needs import refuse_unless_fits
     from buildtool.service.pipeline.pipeline import planned
@@ -216,15 +218,16 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     board = made.target.board
     family = plugin(board)
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
-        tools = made.toolchain()
+        tools = toolchain(made.choice, made.target)
         firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(name))
-        elf = firmware.elf.read_bytes()
+        elf, table = firmware.elf.read_bytes(), portable(map_of(firmware.elf).read_bytes())
     report = size_report(elf, board)
     files = {
         **sources.files,
         **arena_map(sources.net, made.plan, made.graph, session),
         f"{sources.net}.plan": to_bytes(made.plan),
         f"{sources.net}.elf": elf,
+        f"{sources.net}.map": table,
         **binaries(elf, board, sources.net),
         **for_other_tools(family, sources, made.plan, made.target),
     }

@@ -265,7 +265,8 @@ class _Values:
     def target(self) -> TargetChoice:
         """The board, and what goes with it."""
         board = to_file(self.need("board"), table.BOARD_SUFFIXES)
-        return TargetChoice(board, self.get("toolchain", ""), _folder("cmsis_nn", self.get("cmsis_nn", "")))
+        library = _folder("cmsis_nn", self.get("cmsis_nn", ""))
+        return TargetChoice(board, self.get("toolchain", ""), library, self.get("debug", False))
 
     def planning(self) -> tuple[Named, TargetChoice, PlanOptions]:
         """The fields of `Planning`."""
@@ -287,8 +288,8 @@ class _Values:
         idle = list(self.options)
         if "sanitize" in self.given:
             idle.append("sanitize")
-        if "toolchain" in self.given and not self.get("tensors", False):
-            idle.append("toolchain")  # of every tensor an image of its own is built
+        if not self.get("tensors", False):  # of every tensor an image of its own is built
+            idle += [name for name in ("toolchain", "debug") if name in self.given]
         for name in idle:
             text = "it has no effect, because the image and its plan are given"
             raise UsageError(text, option=name, hint=suggest(**{name: None}))

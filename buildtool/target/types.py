@@ -247,7 +247,9 @@ class Toolchain:
 
     All strings are ready for a command line. The flag of the linker script comes after `ldflags`; whoever
     links writes the script into a folder of his own (see `link_flags`).
-    `identity` is the compiler's name and version ("clang 22.1.8"), never a path.
+    `identity` is the compiler's name and version ("clang 22.1.8"), never a path. `renames` are further flags
+    of every compilation: what folders of this machine are called in debug information; the objects do not
+    depend on where these are.
     """
 
     name: str
@@ -259,6 +261,7 @@ class Toolchain:
     objects: tuple[str, ...] = ()  # extra sources (start-up code, run-time support), absolute paths
     includes: tuple[str, ...] = ()
     script: LinkerScript | None = None
+    renames: tuple[str, ...] = ()
 
     def link_flags(self, folder: Path) -> tuple[str, ...]:
         """All flags of a link whose script lies in `folder`."""

@@ -18,6 +18,7 @@ import numpy as np
 from buildtool.errors import ToolError
 from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.service.firmware.firmware import Firmware, build_firmware
+from buildtool.service.firmware.tools import toolchain
 from buildtool.target.plugin import ProgramError
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import RunRequest, RunResult
@@ -79,7 +80,7 @@ def built(
     board = planned.target.board
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
         folder = Path(name)
-        tools = planned.toolchain()
+        tools = toolchain(planned.choice, planned.target)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
         yield build_firmware(sources, planned.plan, planned.target, find_plugin(board), tools, folder, extra)
 

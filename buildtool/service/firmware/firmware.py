@@ -14,9 +14,11 @@ from buildtool.graph.types import Graph
 from buildtool.plan.codec import digest
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
+from buildtool.service.firmware.linkmap import MAP_FLAG
 from buildtool.service.firmware.library import include_folder, kernel_includes, source_files
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
 from buildtool.session import Session
+from buildtool.target.debugging import RENAMES
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.types import Target, Toolchain
@@ -93,7 +95,10 @@ def compile_firmware(
     emitted = folder / "src"
     write_files(sources.files, emitted)
     includes = kernel_includes(target)
-    compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags))
+    renames = toolchain.renames
+    if renames:  # debuggers look for what is emitted in the folder that they are started in
+        renames = (*renames, f"{RENAMES}{emitted.resolve()}=.")
+    compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags), renames)
     harness = plugin.harness(target.board)
     own = (emitted, *map(Path, toolchain.includes), *includes)
     network = [Unit(emitted / name, (emitted, *includes)) for name in sources.c_files]
@@ -115,24 +120,36 @@ def link(
 ) -> None:
     """Links objects; a memory that overflows is named, with what is missing.
 
-    The linker script is written beside the image.
+    The linker script and the linker's map are written beside the image. The objects have names below its
+    folder, as the map lists them.
     """
+    folder = elf.parent.resolve()
     command = [
         toolchain.cc,
         *toolchain.cflags,
         *flags,
-        *map(str, objects),
-        *link_flags(toolchain, elf.parent),
-        "-o",
-        str(elf),
+        *(_below(path.resolve(), folder) for path in objects),
+        *link_flags(toolchain, folder),
+        *("-Xlinker", f"{MAP_FLAG}{map_of(elf).name}"),
+        *("-o", elf.name),
     ]
     try:
         what = f"linking {elf.name}"
-        said = run(command, what, explain=lambda said: explain_link_failure(said, target.board))
+        said = run(command, what, folder, lambda said: explain_link_failure(said, target.board))
         refuse_unless_made(elf, what, toolchain.cc, said)
     except ToolError:
         elf.unlink(missing_ok=True)
         raise
+
+
+def _below(path: Path, folder: Path) -> str:
+    """A path as it is called in `folder`; of another place as it is."""
+    return f"./{path.relative_to(folder)}" if path.is_relative_to(folder) else str(path)
+
+
+def map_of(elf: Path) -> Path:
+    """Where the linker's map of an image is."""
+    return elf.with_suffix(".map")
 
 
 def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:

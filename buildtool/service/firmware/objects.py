@@ -43,11 +43,23 @@ class Unit:
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler with the flags that every unit gets; `identity` is its name and version."""
+    """A compiler with the flags that every unit gets; `identity` is its name and version.
+
+    `renames`: flags that give folders of this machine other names in debug information (FLAG=FOLDER=NAME),
+    so that objects are the same wherever these folders are.
+    """
 
     cc: str
     identity: str
     flags: tuple[str, ...]
+    renames: tuple[str, ...] = ()
+
+    def called(self, folder: Path) -> str:
+        """What debug information calls a folder; "" where it has no name but its own."""
+        pairs = (rename.partition("=")[2].rpartition("=")[::2] for rename in self.renames)
+        found = [(Path(place), name) for place, name in pairs if folder.is_relative_to(place)]
+        place, name = max(found, key=lambda pair: len(pair[0].parts), default=(folder, ""))
+        return f"{name}/{folder.relative_to(place).as_posix()}" if name else ""
 
 
 def cache_folder() -> Path | None:
@@ -94,7 +106,9 @@ def _key(compiler: Compiler, unit: Unit) -> str | None:
         return None
     flags = [flag for flag in (*compiler.flags, "", *unit.flags) if found.asks_for(flag)]
     digest = hashlib.sha256()
-    for part in (compiler.identity, *flags, "", *itertools.chain(*found.files)):
+    folders = [unit.source.parent, *unit.includes] if compiler.renames else []
+    named = [compiler.called(folder.resolve()) or str(folder) for folder in folders]
+    for part in (compiler.identity, *flags, "", *itertools.chain(*found.files), *named):
         digest.update(part.encode(errors="surrogateescape") + b"\0")
     return digest.hexdigest()
 
@@ -113,6 +127,7 @@ def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path | None) -
         compiler.cc,
         *compiler.flags,
         *unit.flags,
+        *compiler.renames,
         *includes,
         "-c",
         unit.source.name,
