@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
-    from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
+    from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
     from buildtool.session import Session
 
 # What multiplies no matrices: numpy need not start threads for that, which takes longer than a small plan.
@@ -159,6 +159,18 @@ def profile(args: argparse.Namespace) -> Result:
     return answer, report.text(answer), 0 if answer["exact"] else 1
 
 
+def debug(args: argparse.Namespace) -> Result:
+    """A session with a debugger: what it needs is written and said, and its server runs until it ends."""
+    from buildtool import debugger
+
+    answer: DebugAnswer = _ask(args)
+    debugger.write(answer, Path(args.out))
+    if args.json:
+        return {**answer, "files": sorted(answer["files"])}, "", 0
+    console.write(debugger.text(answer, Path(args.out)))
+    return {}, "", debugger.serve(answer, Path(args.out))
+
+
 def ops(args: argparse.Namespace) -> Result:
     """The operators and their kernels."""
     from buildtool.report import lists
@@ -247,6 +259,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
         sizes,
         validate,
         profile,
+        debug,
         ops,
         boards,
         zoo,

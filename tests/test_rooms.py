@@ -66,6 +66,7 @@ ORDER = (
     "console",
     "watch",
     "upkeep",
+    "debugger",
     "cli",
     "bazel_worker",
     "__main__",

@@ -59,7 +59,7 @@ _DAEMON = Own(
 )
 _NO_CACHE = Own(("--no-cache",), "Plans anew, and keeps nothing of it.")
 _RECACHE = Own(("--recache",), "Plans anew, and keeps that instead of what was kept.")
-_KEEPING = ("analyze", "plan", "front", "build", "emit", "validate", "profile", "watch")  # commands that plan
+_KEEPING = ("analyze", "plan", "front", "build", "emit", "validate", "profile", "debug", "watch")  # commands that plan
 
 
 def _out(metavar: str, sentence: str, required: bool = False) -> Own:
@@ -135,6 +135,19 @@ COMMANDS = (
     ),
     Command("validate", "validate", "Builds, runs, and compares with the reference.", ("model",)),
     Command("profile", "profile", "Builds, runs, and counts the instructions of every layer.", ("model",)),
+    Command(
+        "debug",
+        "debug",
+        "Builds for a debugger, starts the server that it connects to, and says how to.",
+        ("model",),
+        own=(
+            _out(
+                "DIR",
+                "The folder in which the firmware finds its input and leaves its output.",
+                required=True,
+            ),
+        ),
+    ),
     Command(
         "ops",
         "ops",

@@ -22,9 +22,11 @@ from buildtool.schema.builds import (
     Tools,
 )
 from buildtool.service.depends import Origins
+from buildtool.service.firmware.linkmap import MAP_FLAG
 from buildtool.service.pipeline.targets import TargetChoice
 from buildtool.service.requests import Describe
 from buildtool.session import Session
+from buildtool.target.debugging import RENAMES
 from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 
 EMITTED = "emitted"  # the root of what `emit` gives for a network: a folder that the build chooses
@@ -223,4 +225,5 @@ def _commands(library: bool) -> dict[str, list[str | Slot]]:
         "sizes": ["sizes", slot("image"), "--board", slot("board"), "--out", slot("out")],
         "profile": ["profile", *run],
         "validate": ["validate", *run],
+        "debug": ["debug", *run, "--out", slot("session")],
     }

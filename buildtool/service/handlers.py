@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
-    from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
+    from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
     from buildtool.session import Session
 
 
@@ -278,6 +278,13 @@ def profile(request: r.Profile, session: Session) -> ProfileAnswer:
     return profiling(request, session)
 
 
+def debug(request: r.Debug, session: Session) -> DebugAnswer:
+    """What it takes to run a network's test firmware under a debugger."""
+    from buildtool.service.emulation.debugging import debugging
+
+    return debugging(request, session)
+
+
 def tflm(request: r.Tflm, session: Session) -> TflmAnswer:
     """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
     from buildtool.plan.others.tflm import planned_file
@@ -316,6 +323,7 @@ _HANDLERS: dict[type, Callable[[Any, Session], Mapping[str, Any]]] = {
     r.Sizes: sizes,
     r.Validate: validate,
     r.Profile: profile,
+    r.Debug: debug,
     r.Arena: arena,
     r.Tflm: tflm,
 }

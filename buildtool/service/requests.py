@@ -7,7 +7,7 @@ counting options under `options`. What is not known, of a wrong type, or without
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from buildtool import options as table
@@ -124,6 +124,16 @@ class Profile(Planning):
 
 
 @dataclass(frozen=True)
+class Debug(Planning):
+    """A run under a debugger that connects to `port`; `made`: as for `Validate`."""
+
+    kind: ClassVar[str] = "debug"
+    made: Made | None = None
+    inputs: Inputs = Inputs()
+    port: int = 3333
+
+
+@dataclass(frozen=True)
 class Analyze:
     """Whether a model fits each board (none: every known one), what binds and what would help."""
 
@@ -193,6 +203,7 @@ Request = (
     | Build
     | Validate
     | Profile
+    | Debug
     | Analyze
     | AnalyzeNetwork
     | Describe
@@ -358,6 +369,13 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
     return Analyze(model, boards, cmsis_nn, plan_options(values.options))
 
 
+def _debug(values: _Values) -> Debug:
+    """What is built for it is built for a debugger."""
+    model, target, options = values.planning()
+    target = replace(target, debug=True)
+    return Debug(model, target, options, values.made(), values.inputs(), values.get("port", 3333))
+
+
 def _describe(values: _Values) -> Describe:
     model, name = values.model() if "model" in values.given else None, values.get("name", "")
     if name and model is None:
@@ -381,6 +399,7 @@ _KINDS: dict[str, Callable[[_Values], Request]] = {
     ),
     "validate": _validate,
     "profile": lambda values: Profile(*values.planning(), made=values.made(), inputs=values.inputs()),
+    "debug": _debug,
     "arena": lambda values: Arena(
         _file("file", values.need("file")), values.get("capacity", None), values.get("budget", None)
     ),

@@ -36,6 +36,10 @@ kind = "qemu-system-arm"
 machine = "mps2-an386"
 options = []
 
+[probe]                      # optional: how a debugger reaches the board
+server = "openocd"           # openocd | pyocd
+options = ["-f", "board/st_nucleo_f4.cfg"]
+
 [estimate]                   # optional: of a board whose speed cannot be measured here
 macs_per_second = 2150000000
 source = "fitted to one published profile"
@@ -51,7 +55,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from buildtool.errors import TargetError, did_you_mean
-from buildtool.target.types import Board, Core, Emulator, Estimate, Memory, MemoryKind
+from buildtool.target.types import Board, Core, Emulator, Estimate, Memory, MemoryKind, Probe
 
 Table = dict[str, object]
 
@@ -83,12 +87,14 @@ _PRINTS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs", 
 _ROLES = ("code", "data", "arena", "weights")
 _TOP = (
     *("extends", "title", "family", "stack_bytes", "reserved_bytes", "alignment", "clock_hz"),
-    *("toolchains", "core", "memory", "roles", "emulator", "note", "estimate"),
+    *("toolchains", "core", "memory", "roles", "emulator", "note", "estimate", "probe"),
 )
 _CORE = ("name", "isa", "families", "cflags", "defines", "vector_bits")
 _MEMORY = ("kind", "base", "size", "bandwidth")
 _EMULATOR = ("kind", "machine", "options")
 _ESTIMATE = ("macs_per_second", "source")
+_PROBE = ("server", "options")
+_SERVERS = ("openocd", "pyocd")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
@@ -247,6 +253,7 @@ class _Reader:
             clock_hz=self.optional(table, "clock_hz", 0),
             note=self.note(table["note"]) if "note" in table else "",
             estimate=self.estimate(table["estimate"]) if "estimate" in table else None,
+            probe=self.probe(table["probe"]) if "probe" in table else None,
         )
 
     def core(self, table: Table) -> Core:
@@ -334,6 +341,14 @@ class _Reader:
             machine=self.text(machine, "emulator.machine") if machine != "" else "",
             options=self.texts(table.get("options", []), "emulator.options"),
         )
+
+    def probe(self, value: object) -> Probe:
+        table = self.table(value, "probe")
+        self.known(table, _PROBE, "probe.")
+        server = self.text(self.need(table, "server", "probe."), "probe.server")
+        if server not in _SERVERS:
+            self.fail("probe.server", f"{_shown(server)} is unknown", "known: " + ", ".join(_SERVERS))
+        return Probe(server, self.texts(self.need(table, "options", "probe."), "probe.options"))
 
     def estimate(self, value: object) -> Estimate:
         table = self.table(value, "estimate")

@@ -191,6 +191,14 @@ class Emulator:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """How a debugger reaches the board itself: by `openocd` or `pyocd` with these words of its own."""
+
+    server: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Estimate:
     """How fast a board works where it cannot be measured: multiply-accumulates a second, and by whom."""
 
@@ -219,6 +227,7 @@ class Board:
     clock_hz: int = 0  # of the core; 0: not known
     note: str = ""  # what a user has to know of results "for" it
     estimate: Estimate | None = None
+    probe: Probe | None = None
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`; KeyError if there is none."""
@@ -280,6 +289,21 @@ class RunRequest:
     outputs: tuple[str, ...]
     timeout: float = 120.0
     count: bool = False  # count executed instructions per marker
+
+
+@dataclass(frozen=True)
+class DebugServer:
+    """What serves an image to a debugger that connects to a port of this machine, halted at the first step.
+
+    `command` begins it (empty: the debugger starts the image itself), `image` is where in it the image's
+    path goes (-1: it has no place there). `debuggers` are programs that know the core, the best first;
+    `connected` what to say to one of them once it is connected.
+    """
+
+    command: tuple[str, ...]
+    image: int
+    debuggers: tuple[str, ...]
+    connected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

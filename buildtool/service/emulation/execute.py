@@ -96,13 +96,17 @@ def execute(
     """Runs the test firmware on every set of inputs; `trace`: it was built to hand out its tensors."""
     board = planned.target.board
     outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
-    data = b"".join(np.ascontiguousarray(array).tobytes() for one in inputs for array in one)
-    request = RunRequest({"input.bin": data}, outputs, timeout=TIMEOUT, count=count)
+    request = RunRequest({"input.bin": input_file(inputs)}, outputs, timeout=TIMEOUT, count=count)
     try:
         result = find_plugin(board).run(board, firmware.elf, request)
     except ProgramError as error:
         raise _placed(error, planned) from None
     return read_outcome(planned.graph, result, len(inputs), firmware.compiler)
+
+
+def input_file(inputs: Sequence[Sequence[Array]]) -> bytes:
+    """The test firmware's input.bin: every set's inputs, back to back."""
+    return b"".join(np.ascontiguousarray(array).tobytes() for one in inputs for array in one)
 
 
 def _placed(error: ProgramError, planned: Planned) -> ToolError:
