@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from buildtool.client.descriptions import described
     from buildtool.client.files import Located
     from buildtool.client.placing import place
-    from buildtool.errors import BuildtoolError, did_you_mean
+    from buildtool.errors import BuildtoolError, UsageError, did_you_mean
     from buildtool.identity import code_digest, home
     from buildtool.seen import Seen
 
@@ -23,6 +23,7 @@ __all__ = [
     "Client",
     "Located",
     "Seen",
+    "UsageError",
     "code_digest",
     "described",
     "did_you_mean",
@@ -39,6 +40,7 @@ _HOMES = {
     "place": "buildtool.client.placing",
     "described": "buildtool.client.descriptions",
     "BuildtoolError": "buildtool.errors",
+    "UsageError": "buildtool.errors",
     "did_you_mean": "buildtool.errors",
     "code_digest": "buildtool.identity",
     "home": "buildtool.identity",

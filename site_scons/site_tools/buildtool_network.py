@@ -25,13 +25,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import SCons
 from SCons.Action import Action
 from SCons.Errors import UserError
 from SCons.PathList import PathList
 from SCons.Subst import Literal
 from SCons.Tool import Tool
 
-from buildtool.client import BuildtoolError, Client, code_digest, described, did_you_mean, home, place
+from buildtool.client import BuildtoolError, Client, UsageError, code_digest, described, did_you_mean, home, place
 from buildtool.client import options as table
 
 if TYPE_CHECKING:
@@ -166,16 +167,16 @@ def neural_network(env, model, directory=None, name=None, **planning):
     """
     for option in planning:
         if option not in PLANNING:
-            raise UserError(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
+            raise _mistake(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
     try:  # a build learns of a mistake before it starts
         table.planning(planning)
     except BuildtoolError as error:
-        raise UserError(str(error)) from None
+        raise _mistake(error) from None
     if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", name):
-        raise UserError(f"a network's name is a C identifier in lower case, '{name}' is none")
+        raise _mistake(f"a network's name is a C identifier in lower case, '{name}' is none")
     source = _model_file(env, model)
     if source and not source.exists() and not source.has_builder():
-        raise UserError(f"{model}: error: cannot read the model: there is no such file, and nothing makes it")
+        raise _mistake(f"{model}: error: cannot read the model: there is no such file, and nothing makes it")
     asked = {**env["BOARD_REQUEST"], "model": source.path if source else model}
     asked |= {"name": name} if name else {}
     answer = _described(env, asked)
@@ -254,12 +255,43 @@ def debug_network(env, network: Network, firmware, **options):
 def _with_options(network: Network, command, what, options):
     """The words of a command about a network's image."""
     if "image" not in network.slots:
-        raise UserError(f"{what} what NetworkFirmware has made: call that first")
+        raise _mistake(f"{what} what NetworkFirmware has made: call that first")
     words = _filled(network, command)
     for option, value in options.items():
         if value not in (None, ""):
             words.append(f"{table.BY_NAME[option].flagged}={value}")
     return words
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
+
+
+def _mistake(what: str | BuildtoolError) -> UserError:
+    """The error for a mistake in the build, at the line of the SConstruct that makes it.
+
+    It has a line in the form that compilers use, which editors find. An error about a line of another file
+    keeps that, and has the line of the SConstruct below it.
+    """
+    error = what if isinstance(what, BuildtoolError) else UsageError(what)
+    path, line, column = _caller()
+    if not error.path:
+        error.at(path=path, line=line, column=column)
+        return UserError(f"the build cannot be read:\n{error}")
+    return UserError(f"the build cannot be read:\n{error}\n{path}:{line}:{column}: note: asked for here")
+
+
+def _caller() -> tuple[str, int, int]:
+    """File, line and column of the innermost call that is neither of these tools nor of SCons."""
+    frame = sys._getframe(1)
+    ours = (str(Path(__file__).parent) + os.sep, str(Path(SCons.__file__).parent) + os.sep)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
+        frame = frame.f_back
+    places = list(frame.f_code.co_positions())
+    line, _, column, _ = places[frame.f_lasti // 2] if frame.f_lasti >= 0 else (None, None, None, None)
+    name = frame.f_code.co_filename
+    below = Path(name).absolute()
+    shown = below.relative_to(Path.cwd()) if below.is_relative_to(Path.cwd()) else name
+    return str(shown), line or frame.f_lineno, (column or 0) + 1
 
 
 # ---- nodes ---------------------------------------------------------------------------------------
@@ -296,9 +328,9 @@ def _folder(env, directory, name="."):
     try:
         node = env.Dir(directory).Dir(name)
     except TypeError:
-        raise UserError(f"cannot build in {directory}: it is a file, or lies below one") from None
+        raise _mistake(f"cannot build in {directory}: it is a file, or lies below one") from None
     if node.path.startswith("-"):
-        raise UserError(f"cannot build in a folder whose name begins with a dash: {node.path}")
+        raise _mistake(f"cannot build in a folder whose name begins with a dash: {node.path}")
     return node
 
 
@@ -537,4 +569,4 @@ def _described(env, request: dict[str, str]) -> answers.DescribeAnswer:
         )
         return cast("answers.DescribeAnswer", answer)
     except BuildtoolError as error:
-        raise UserError(str(error)) from None
+        raise _mistake(error) from None
