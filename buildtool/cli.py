@@ -55,16 +55,21 @@ def analyze(args: argparse.Namespace) -> Result:
 
 
 def plan(args: argparse.Namespace) -> Result:
-    """The plan; with --emit the model's file for another runtime."""
+    """The plan, with --out as a file to build by; with --emit the model's file for another runtime."""
     from buildtool.report import plan as report
 
     if args.emit:
         return _emit_plan(args)
-    if args.board is None or args.out:
-        what = "--out is for --emit" if args.board else "the following arguments are required: -b/--board"
+    if args.board is None:
+        what = "the following arguments are required: -b/--board"
         raise UsageError(what, hint="see 'buildtool plan --help'")
     answer: PlanAnswer = _ask(args)
-    return answer, report.text(answer, buffers=args.buffers), 0
+    text = report.text(answer, buffers=args.buffers)
+    if not args.out:
+        return answer, text, 0
+    out = Path(args.out)
+    written = write_files({out.name: answer["locked"]}, out.parent)
+    return {**answer, "files": written}, f"{text}\n\nwritten: {args.out}", 0
 
 
 def _emit_plan(args: argparse.Namespace) -> Result:
@@ -342,14 +347,18 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
             answer, text, status = _COMMANDS[args.command](args)
             if answer:
                 console.write(console.as_json(answer) if args.json else table.folded(text))
+        console.write_sarif(argv, [], status, answer)
         return status
     except BrokenPipeError:
         raise
     except Exception as error:
         told = console.report(error, argv)
+        status = 2 if isinstance(told, UsageError) else 1
         if isinstance(told, InternalError):
-            return INTERNAL
-        return 2 if isinstance(told, UsageError) else 1
+            status = INTERNAL
+        with contextlib.suppress(BuildtoolError):  # what was wrong first has been said
+            console.write_sarif(argv, [told], status)
+        return status
 
 
 @contextlib.contextmanager

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from buildtool import __version__
@@ -124,6 +126,27 @@ def report(error: Exception, argv: Sequence[str]) -> BuildtoolError:
     with contextlib.suppress(OSError, ValueError):
         print(_words(told, argv), file=sys.stderr, flush=True)
     return told
+
+
+def write_sarif(
+    argv: Sequence[str],
+    found: Sequence[BuildtoolError],
+    status: int,
+    answer: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes what was wrong where a command line, right or wrong, asks for a SARIF file; else does nothing."""
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    named = ""
+    for word, after in itertools.zip_longest(words, words[1:], fillvalue=""):
+        if word.partition("=")[0] == "--sarif":
+            named = word.partition("=")[2] or after
+    if not named:
+        return
+    from buildtool.outfiles import write as write_files
+    from buildtool.report import sarif
+
+    path = Path(named)
+    write_files({path.name: sarif.log(found, __version__, status, answer).encode()}, path.parent)
 
 
 def _answer(error: BuildtoolError, argv: Sequence[str]) -> dict[str, object]:

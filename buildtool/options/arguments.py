@@ -18,7 +18,7 @@ _TITLES = {
     Group.COUNTING: "ONNX and Darknet files without a board",
     Group.TARGET: "target",
     Group.INPUT: "input",
-    Group.BUILT: "image of a build (default: one is planned and built)",
+    Group.BUILT: "made earlier",
     Group.REPORT: "report",
     Group.OTHER: "problem",
 }
@@ -50,6 +50,7 @@ class Command(NamedTuple):
 
 
 _JSON = Own(("--json",), "Prints the answer as JSON, and nothing else.")
+_SARIF = Own(("--sarif",), "Also writes what is wrong to FILE, in SARIF 2.1.0 as CI services read it.", "FILE")
 _DAEMON = Own(
     ("--daemon",),
     "Who plans: the daemon (auto: started where none runs; require: or an error), or this process (off). "
@@ -87,7 +88,7 @@ COMMANDS = (
                 "FORMAT",
                 choices=("tflm",),
             ),
-            _out("FILE", "The file that --emit writes."),
+            _out("FILE", "The file for the plan, to build by it later (--plan); with --emit, for the model."),
             Own(("--buffers",), "Shows every operator's kernel and every buffer of a streamed plan."),
         ),
     ),
@@ -292,7 +293,7 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
             groups[option.group] = sub.add_argument_group(_TITLES[option.group])
         _add(groups[option.group], option, required=_is_required(command, option))
     keeping = (_DAEMON, _NO_CACHE, _RECACHE) if command.name in _KEEPING else ()
-    for own in (*command.own, *keeping, _JSON):
+    for own in (*command.own, *keeping, _JSON, _SARIF):
         _add_own(sub, own)
 
 

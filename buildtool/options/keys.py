@@ -202,10 +202,11 @@ KEYS: tuple[Option, ...] = (
     Option(
         "plan",
         "FILE",
-        "The plan that the image was built from: the emitted NAME.plan.",
+        "The plan to run by, which `buildtool plan --out` wrote; with an image, the emitted NAME.plan.",
         location,
-        TRIED,
+        ("plan", "emit", "build", *TRIED),
         Group.BUILT,
+        default="a plan is made",
         suffixes=("",),
     ),
     Option(

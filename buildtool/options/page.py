@@ -27,8 +27,8 @@ _GROUPS = {
     Group.TARGET: ("Target", "What the network is for, and what it is compiled with."),
     Group.INPUT: ("Input", "What `validate` and `profile` run the network on."),
     Group.BUILT: (
-        "Image of a build",
-        "What `validate` and `profile` run in place of an image that they build.",
+        "Made earlier",
+        "What a plan and an image were kept as, in place of planning and building.",
     ),
     Group.REPORT: ("Report", "What is compared and shown."),
     Group.COUNTING: (

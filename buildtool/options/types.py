@@ -20,7 +20,7 @@ class Group(enum.StrEnum):
     COUNTING = "ONNX and Darknet files"
     TARGET = "target"
     INPUT = "input"
-    BUILT = "image of a build"
+    BUILT = "made earlier"
     REPORT = "report"
     OTHER = "other"
 

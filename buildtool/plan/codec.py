@@ -45,10 +45,16 @@ def from_bytes(data: bytes) -> Plan:
         raise PlanError("not a plan")
     if content[0] != SCHEMA or isinstance(content[0], bool):
         raise PlanError(f"a plan of schema {content[0]!r:.20}, expected {SCHEMA}", hint="plan again")
-    plan = _read(content[1], Plan, "plan")
-    assert isinstance(plan, Plan)
+    plan = plan_of(content[1])
     if to_bytes(plan) != data:
         raise PlanError("not a plan in canonical form")
+    return plan
+
+
+def plan_of(content: object) -> Plan:
+    """The plan of nested lists, every dataclass a list of its fields; PlanError where they are none."""
+    plan = _read(content, Plan, "plan")
+    assert isinstance(plan, Plan)
     return plan
 
 
@@ -63,12 +69,12 @@ def _plain(value: object) -> object:
     if isinstance(value, enum.StrEnum):
         return str(value)
     if dataclasses.is_dataclass(kind):
-        return [_plain(getattr(value, name)) for name, _ in _hints(kind)]
+        return [_plain(getattr(value, name)) for name, _ in fields_of(kind)]
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 @cache
-def _hints(cls: type) -> tuple[tuple[str, Any], ...]:
+def fields_of(cls: type) -> tuple[tuple[str, Any], ...]:
     """Names and types of a dataclass's fields, in declared order."""
     hints = get_type_hints(cls)
     return tuple((f.name, hints[f.name]) for f in dataclasses.fields(cls))
@@ -82,7 +88,7 @@ def _read(value: object, kind: Any, where: str) -> Any:
             return tuple(_read(v, get_args(kind)[0], f"{where}[{i}]") for i, v in enumerate(value))
     elif dataclasses.is_dataclass(kind):
         assert isinstance(kind, type)
-        fields = _hints(kind)
+        fields = fields_of(kind)
         if isinstance(value, list) and len(value) == len(fields):
             return kind(*(_read(v, t, f"{where}.{n}") for v, (n, t) in zip(value, fields, strict=True)))
     elif issubclass(kind, enum.StrEnum):

@@ -242,7 +242,7 @@ class PlanDetails(PlanFigures):
 
 
 class PlanAnswer(PlanDetails, BoardFacts):
-    """How a network will run on a board; `plan`: the plan's own bytes.
+    """How a network will run on a board; `plan`: the plan's own bytes, `locked`: a file to keep it by.
 
     `search_factor`: 1 where the search for the plan was exact. Where its budget ended first it is larger, and
     proven: no way within the memory costs less than the one that was found, divided by it. Where the least
@@ -258,3 +258,4 @@ class PlanAnswer(PlanDetails, BoardFacts):
     order_status: str | None
     beside: list[OtherPlan | NoOtherPlan]
     plan: bytes
+    locked: bytes

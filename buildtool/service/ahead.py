@@ -23,7 +23,7 @@ def points_ahead(request: Any, session: Session) -> Iterator[None]:
     """Prepares for other limits than a planning request has; a step a plan."""
     try:
         asked = parse(request)
-        if isinstance(asked, Planning) and asked.options.strategy == Strategy.BEST:
+        if isinstance(asked, Planning) and not asked.lock and asked.options.strategy == Strategy.BEST:
             yield from _prepared(asked, session)
     except BuildtoolError:
         return  # whoever asks for it will hear why

@@ -114,12 +114,13 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
     """How a model will run on a board; refuses a plan that does not fit."""
     from buildtool.emit.image import image_layout
     from buildtool.plan.codec import to_bytes
+    from buildtool.plan.locked import Locked, operators, to_text
     from buildtool.service.answers.estimate import facts
     from buildtool.service.answers.planreport import beside, described
+    from buildtool.service.pipeline.given import planned_or_given
     from buildtool.service.pipeline.needs import refuse_unless_fits
-    from buildtool.service.pipeline.pipeline import planned
 
-    made = planned(request.model, request.target, request.options, session)
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     kernels = made.target.named(made.plan.kernels)
     image_bytes = image_layout(made.graph, kernels).size
     refuse_unless_fits(made, image_bytes)
@@ -132,6 +133,7 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
         "order_status": made.order_status,
         "beside": beside(made, request.compare),
         "plan": to_bytes(made.plan),
+        "locked": to_text(Locked(made.plan, made.target.board.name, operators(made.graph))),
         **facts(made),
     }
 
@@ -164,10 +166,10 @@ def emit(request: r.Emit, session: Session) -> EmitAnswer:
     from buildtool.service.firmware.firmware import arena_map, kernel_sources
     from buildtool.service.firmware.library import include_folder, kernel_includes
     from buildtool.service.pipeline.emitted import emitted
+    from buildtool.service.pipeline.given import planned_or_given
     from buildtool.service.pipeline.needs import refuse_unless_fits
-    from buildtool.service.pipeline.pipeline import planned
 
-    made = planned(request.model, request.target, request.options, session)
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     sources = emitted(made, request.name or made.model.name)
     refuse_unless_fits(made, len(sources.image.data))
     return {
@@ -187,7 +189,7 @@ def emit(request: r.Emit, session: Session) -> EmitAnswer:
 
 def _given(request: r.Planning) -> list[str]:
     """The paths of the files that a request names."""
-    named = (request.model,)
+    named = (request.model, request.lock.file if request.lock else None)
     return [file.path for file in named if isinstance(file, File) and file.data is None]
 
 
@@ -208,11 +210,11 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     from buildtool.service.firmware.stack.report import stack_report
     from buildtool.service.firmware.tools import toolchain
     from buildtool.service.pipeline.emitted import emitted
+    from buildtool.service.pipeline.given import planned_or_given
     from buildtool.service.pipeline.needs import refuse_unless_fits
-    from buildtool.service.pipeline.pipeline import planned
     from buildtool.target.registry import plugin
 
-    made = planned(request.model, request.target, request.options, session)
+    made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     sources = emitted(made, made.model.name)
     refuse_unless_fits(made, len(sources.image.data))
     board = made.target.board

@@ -15,9 +15,16 @@ from buildtool.errors import UsageError, did_you_mean, suggest
 from buildtool.modes import Reference
 from buildtool.options import NESTED, Group
 from buildtool.service.files import File, to_file
-from buildtool.service.pipeline.options import NetworkOptions, PlanOptions, network_options, plan_options
+from buildtool.service.pipeline.options import (
+    Lock,
+    NetworkOptions,
+    PlanOptions,
+    network_options,
+    plan_options,
+)
 from buildtool.service.pipeline.targets import TargetChoice
 
+CHECKED = ("ram", "max_f", "max_cost", "max_flash", "image")  # what a plan that is given can be held against
 NETWORKS = (".onnx", ".cfg")  # what `analyze` counts without a board
 Named = str | File  # a network of the zoo or a known board by its name, or a file
 
@@ -56,11 +63,12 @@ class Zoo:
 
 @dataclass(frozen=True)
 class Planning:
-    """What every request that plans one network for one board says."""
+    """What every request that plans one network for one board says; `lock`: the plan that it runs by."""
 
     model: Named
     target: TargetChoice
     options: PlanOptions
+    lock: Lock | None = None
 
 
 @dataclass(frozen=True)
@@ -279,21 +287,29 @@ class _Values:
         library = _folder("cmsis_nn", self.get("cmsis_nn", ""))
         return TargetChoice(board, self.get("toolchain", ""), library, self.get("debug", False))
 
-    def planning(self) -> tuple[Named, TargetChoice, PlanOptions]:
+    def planning(self) -> tuple[Named, TargetChoice, PlanOptions, Lock | None]:
         """The fields of `Planning`."""
-        target = self.target()
-        return self.model(), target, plan_options(self.options)
+        target, lock = self.target(), self.lock()
+        return self.model(), target, plan_options(self.options), lock
+
+    def lock(self) -> Lock | None:
+        """The plan that is given without an image; what decides how one is made must not stand beside it."""
+        if "plan" not in self.given or "elf" in self.given:
+            return None
+        for name in self.options:
+            if name not in CHECKED:
+                text = "it has no effect, because the plan is given"
+                raise UsageError(text, option=name, hint=suggest(**{name: None}))
+        return Lock(_file("plan", self.given["plan"]), self.options.get("image"))
 
     def made(self) -> Made | None:
         """The image and plan of a build; nothing that decides how one is made may stand beside them."""
-        given = [name for name in ("elf", "plan") if name in self.given]
-        if not given:
+        if "elf" not in self.given:
             return None
-        if len(given) == 1:
-            missing = "plan" if given == ["elf"] else "elf"
+        if "plan" not in self.given:
             raise UsageError(
-                f"'{given[0]}' needs '{missing}': an image is run by the plan that it was built from",
-                option=given[0],
+                "'elf' needs 'plan': an image is run by the plan that it was built from",
+                option="elf",
                 hint="the .plan is emitted with the network's sources",
             )
         idle = list(self.options)
@@ -371,9 +387,9 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
 
 def _debug(values: _Values) -> Debug:
     """What is built for it is built for a debugger."""
-    model, target, options = values.planning()
-    target = replace(target, debug=True)
-    return Debug(model, target, options, values.made(), values.inputs(), values.get("port", 3333))
+    model, target, options, lock = values.planning()
+    target, port = replace(target, debug=True), values.get("port", 3333)
+    return Debug(model, target, options, lock, values.made(), values.inputs(), port)
 
 
 def _describe(values: _Values) -> Describe:

@@ -160,10 +160,11 @@ def use_board(env, board, toolchain="", work=None, verbose=False, cmsis_nn="", d
     return {**tools, "includes": [_node(env, answer, place, env.fs.Dir) for place in startup["includes"]]}
 
 
-def neural_network(env, model, directory=None, name=None, **planning):
+def neural_network(env, model, directory=None, name=None, plan="", **planning):
     """Plans and compiles `model` (a .tflite or .onnx file, or a zoo network) for the environment's board.
 
-    `name` is the prefix of the C interface; default: the model's own. `planning` are options of PLANNING.
+    `name` is the prefix of the C interface; default: the model's own. `plan` is a file of `buildtool plan
+    --out`, by which it is built. `planning` are options of PLANNING.
     """
     for option in planning:
         if option not in PLANNING:
@@ -176,7 +177,8 @@ def neural_network(env, model, directory=None, name=None, **planning):
         raise _mistake(f"a network's name is a C identifier in lower case, '{name}' is none")
     source = _model_file(env, model)
     if source and not source.exists() and not source.has_builder():
-        raise _mistake(f"{model}: error: cannot read the model: there is no such file, and nothing makes it")
+        what = "cannot read the model: there is no such file, and nothing makes it"
+        raise _mistake(UsageError(what, path=model))
     asked = {**env["BOARD_REQUEST"], "model": source.path if source else model}
     asked |= {"name": name} if name else {}
     answer = _described(env, asked)
@@ -185,8 +187,9 @@ def neural_network(env, model, directory=None, name=None, **planning):
     own = _own(env, BOARD_ANSWER=answer)
     directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
     request = {key: value for key, value in asked.items() if key not in ("toolchain", "debug")}
-    request |= {"options": planning}
-    emitted = _emit(own, directory.Dir("src"), request, source)
+    locked = _plan_file(env, plan) if plan else None
+    request |= {"options": planning} | ({"plan": locked.path} if locked else {})
+    emitted = _emit(own, directory.Dir("src"), request, [node for node in (source, locked) if node])
     objects, kernels = _objects(own, "network", directory.Dir("obj"), emitted), _kernels(env)
     library = own.StaticLibrary(directory.File(files["library"]), [*objects, *kernels])
     env.OnlyAsRecorded(library)
@@ -459,8 +462,17 @@ def _model_file(env, model):
     return env.fs.File(f"./{model}" if model.startswith("#") and Path(model).exists() else model)
 
 
-def _emit(env, directory, request, model):
-    """The emitted sources as targets, by name."""
+def _plan_file(env, plan):
+    """The node of a locked plan."""
+    node = env.fs.File(plan)
+    if not node.exists() and not node.has_builder():
+        what = "cannot read the plan: there is no such file, and nothing makes it"
+        raise _mistake(UsageError(what, path=str(plan)))
+    return node
+
+
+def _emit(env, directory, request, read):
+    """The emitted sources as targets, by name; `read` are the files that the request names."""
     answer: answers.DescribeAnswer = env["BOARD_ANSWER"]
     files = answer["network"]
     assert files is not None  # it was asked for with a model
@@ -472,7 +484,7 @@ def _emit(env, directory, request, model):
         env.NamedValue(f"the request {shown.encode('ascii', 'backslashreplace').decode()}", text),
         env.Value(f"the code of buildtool, of digest {answer['digest']}"),
     ]
-    sources += [model] if model else []
+    sources += read
     sources += [_node(env, answer, place, env.fs.File) for place in answer["depends"]]
     targets = env.Command(
         [directory.File(name) for name in files["emitted"]],

@@ -25,7 +25,7 @@ STREAMED = {"image": "stream", "objective": "ram", "max_f": 1.1}
 def answer_json(model="mcunet_vww5", board="cortex-m4", compare=False, **options):
     asked = {"kind": "plan", "model": model, "board": board, "compare": compare, "options": options}
     answer = handle(asked, ASKED)
-    return json.dumps({key: value for key, value in answer.items() if key != "plan"})
+    return json.dumps({key: value for key, value in answer.items() if not isinstance(value, bytes)})
 
 
 def planned(**asked):

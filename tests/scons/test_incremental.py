@@ -17,6 +17,7 @@ from retrained import retrained_model
 
 from buildtool import zoo
 from buildtool.emit.image import MAGIC
+from buildtool.service import handle
 
 VERBS = ("emitting", "compiling", "assembling", "archiving", "linking", "placing", "writing", "buildtool")
 # Says which programs the build's own process starts: the service is one, compilers are none.
@@ -170,6 +171,16 @@ def test_only_what_a_change_concerns_is_made_anew(
     # nothing to do: no line, no service
     said = tree.scons("ram=8K", *words)
     assert [line for line in said.splitlines() if not line.endswith("is up to date.")] == []
+
+    # the same plan from a file, then another one in its place
+    def lock(limit: str) -> None:
+        asked = {"model": str(model), "board": "cortex-m4", "options": {"ram": limit}}
+        (tree.folder / "net.plan").write_bytes(handle({"kind": "plan", **asked})["locked"])
+
+    lock("8K")
+    assert tree.ran("plan=net.plan", *words) == ["emitting net.tflite"]
+    lock("20K")
+    assert set(tree.ran("plan=net.plan", *words)) == {"emitting net.tflite", *NETWORK, *IMAGE, *WEIGHTS}
 
 
 @pytest.mark.slow

@@ -107,7 +107,7 @@ def assemble(
         arena_bound_bytes=laid.bound,
         macs=sum(known.macs for known in facts),
         macs_layerwise=total_macs(graph),
-        cost=sum(known.cost for known in facts) + sum(map(regions.model.pricer.move, moved)),
+        cost=sum((known.cost for known in facts), 0.0) + sum(map(regions.model.pricer.move, moved)),
         accounting=accounting(target, timeline.image, in_place),
         moves=laid.moves,
     )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from buildtool.emit.sources import Sources, emit
 from buildtool.service.emulation.execute import built, linked
-from buildtool.service.pipeline.given import given_plan
+from buildtool.service.pipeline.given import given_plan, planned_or_given
 from buildtool.service.pipeline.needs import refuse_unless_fits
-from buildtool.service.pipeline.pipeline import Planned, planned
+from buildtool.service.pipeline.pipeline import Planned
 
 if TYPE_CHECKING:
     from buildtool.service.firmware.firmware import Firmware
@@ -23,7 +23,7 @@ def subject(request: Validate | Profile | Debug, session: Session) -> tuple[Plan
     if request.made is not None:
         made = given_plan(request.model, request.target, request.made.plan, session)
     else:
-        made = planned(request.model, request.target, request.options, session)
+        made = planned_or_given(request.model, request.target, request.options, request.lock, session)
     sources = emit(made.graph, made.plan, made.target, made.model.name, session)
     refuse_unless_fits(made, len(sources.image.data))
     return made, sources

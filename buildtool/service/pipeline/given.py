@@ -1,42 +1,114 @@
-"""A plan that a build made earlier, in place of planning: read, and proved legal for the model and board."""
+"""A plan that was made earlier, in place of planning: read, and proved legal for the model and the board.
+
+It is the emitted .plan of a build, or a file that was kept beside the model (see plan/locked.py). It may have
+been made by an earlier version, by other costs, or for a board that differs: what counts is that it holds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import zip_longest
 
-from buildtool.errors import PlanError
+from buildtool.errors import Hint, PlanError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.order import reorder
 from buildtool.graph.types import Graph
+from buildtool.modes import Image
 from buildtool.plan.check.check import check
 from buildtool.plan.codec import from_bytes
+from buildtool.plan.locked import Locked, from_text, is_text, operators
 from buildtool.plan.types import Plan
 from buildtool.service.files import File
 from buildtool.service.pipeline.models import Named
-from buildtool.service.pipeline.options import PlanOptions
-from buildtool.service.pipeline.pipeline import Planned
+from buildtool.service.pipeline.options import Lock, PlanOptions
+from buildtool.service.pipeline.pipeline import Planned, planned
 from buildtool.service.pipeline.prepare import load_network
 from buildtool.service.pipeline.targets import TargetChoice, load_target
 from buildtool.session import Session
+from buildtool.target.types import Target
 
 MOST_PLAN_BYTES = 1 << 28
 
 
-def given_plan(spec: Named, choice: TargetChoice, file: File, session: Session) -> Planned:
-    """The model with the plan of a .plan file.
+_AGAIN = Hint("make a plan that fits: buildtool plan MODEL --board BOARD --out FILE")
 
-    PlanError for a file that is no plan, or one of another network, board or version of buildtool.
+
+def planned_or_given(
+    spec: Named, choice: TargetChoice, options: PlanOptions, lock: Lock | None, session: Session
+) -> Planned:
+    """The model with a plan that is made now, or with that of `lock`, held against `options`."""
+    if lock is None:
+        return planned(spec, choice, options, session)
+    made = given_plan(spec, choice, lock.file, session)
+    try:
+        _keep(made.plan, options, lock.image)
+    except PlanError as error:
+        raise error.at(path=lock.file.path) from None
+    return replace(made, options=options)
+
+
+def given_plan(spec: Named, choice: TargetChoice, file: File, session: Session) -> Planned:
+    """The model with the plan of a file.
+
+    PlanError, with the reason, for a file that is no plan, for one of another network, and for one that does
+    not hold on the board.
     """
     target = load_target(choice, session)
     network = load_network(spec, session)
     data = file.read("the plan", MOST_PLAN_BYTES)
     try:
-        plan = from_bytes(data)
-        graph = _ordered_for(plan, network.graph)
-        check(plan, graph, target)
+        locked = _read(data)
+        graph = _ordered_for(locked.plan, network.graph)
+        _check(locked, graph, target)
     except PlanError as error:
         raise error.at(path=file.path) from None
-    return Planned(network.model, network.source, graph, target, plan, choice, PlanOptions(), session)
+    return Planned(network.model, network.source, graph, target, locked.plan, choice, PlanOptions(), session)
+
+
+def _read(data: bytes) -> Locked:
+    return from_text(data) if is_text(data) else Locked(from_bytes(data), "", ())
+
+
+def _check(locked: Locked, graph: Graph, target: Target) -> None:
+    """The plan is legal for the network as it is now, on the target as it is now."""
+    if locked.plan.topology != topology_digest(graph):
+        raise PlanError(f"the plan is for another network: {_difference(locked, graph)}", hint=_AGAIN)
+    try:
+        check(locked.plan, graph, target, made_for_it=False)
+    except PlanError as error:
+        board = target.board.name
+        was = f", it was made for '{locked.board}'" if locked.board not in ("", board) else ""
+        what = f"the plan does not hold on board '{board}'{was}: {error.text}"
+        raise PlanError(what, operator=error.operator, tensor=error.tensor, hint=_AGAIN) from None
+
+
+def _difference(locked: Locked, graph: Graph) -> str:
+    """What tells the plan's network from the one that there is."""
+    if not locked.operators:
+        return "its topology differs"
+    for number, (was, now) in enumerate(zip_longest(locked.operators, operators(graph))):
+        if was != now:
+            return f"operator {number} is {now or 'missing'}, in the plan's network it is {was or 'missing'}"
+    return "an operator's geometry (strides, padding, connections) differs"
+
+
+def _keep(plan: Plan, options: PlanOptions, image: Image | None) -> None:
+    """PlanError for a plan beyond a limit, or of another image mode."""
+    if image is not None and plan.image != image:
+        raise PlanError(f"the plan has image {plan.image}, {image} is asked for", hint=_AGAIN)
+    if options.ram is not None and plan.arena_bytes > options.ram:
+        over = plan.arena_bytes - options.ram
+        raise PlanError(
+            f"the plan's arena requires {plan.arena_bytes} bytes, {options.ram} are allowed: {over} too many",
+            hint=_AGAIN,
+        )
+    if options.max_f is not None and plan.f > options.max_f + 1e-9:
+        raise PlanError(f"the plan's F is {plan.f:.3f}, {options.max_f} is allowed", hint=_AGAIN)
+    if options.max_cost is not None and plan.cost > options.max_cost:
+        raise PlanError(
+            f"the plan's cost was {plan.cost:,.0f}, {options.max_cost:,.0f} is allowed", hint=_AGAIN
+        )
 
 
 def _ordered_for(plan: Plan, graph: Graph) -> Graph:

@@ -8,6 +8,7 @@ from typing import Any
 
 from buildtool import options as table
 from buildtool.modes import Counted, Image, InPlace, Objective, Order, Strategy, WeightsIn
+from buildtool.service.files import File
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,14 @@ class PlanOptions:
     hand_off: int | None = None
     segments: str = ""
     order: Order = Order.GIVEN
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The file of a plan to run by, and the image mode that it has to have (None: whichever it has)."""
+
+    file: File
+    image: Image | None = None
 
 
 @dataclass(frozen=True)

@@ -147,8 +147,8 @@ def test_other_files_are_no_image(subject: Subject, data: bytes) -> None:
 
 def test_a_plan_of_another_network_or_board_and_other_files_are_refused(subject: Subject) -> None:
     for data, words in (
-        (build(OTHER)[".plan"], "another topology"),
-        (handle({"kind": "plan", "model": NET, "board": "cortex-m4"})["plan"], "another board"),
+        (build(OTHER)[".plan"], "another network"),
+        (handle({"kind": "plan", "model": NET, "board": "cortex-m4"})["plan"], "does not hold on board"),
         (b"", "not a plan"),
         (build(NET)[".plan"][:-1], "not a plan"),
     ):
@@ -167,10 +167,9 @@ def test_files_that_are_not_there_are_errors(subject: Subject) -> None:
 
 
 def test_what_has_no_effect_is_refused(subject: Subject) -> None:
-    for given, missing in (("elf", "plan"), ("plan", "elf")):
-        request = {key: value for key, value in subject.request.items() if key != missing}
-        with pytest.raises(UsageError, match=f"'{given}' needs '{missing}'"):
-            handle({"kind": "profile", **request})
+    request = {key: value for key, value in subject.request.items() if key != "plan"}
+    with pytest.raises(UsageError, match="'elf' needs 'plan'"):
+        handle({"kind": "profile", **request})
     with pytest.raises(UsageError, match="in_place: it has no effect"):
         subject.ask(options={"in_place": "none"})
     with pytest.raises(UsageError, match="toolchain: it has no effect"):
