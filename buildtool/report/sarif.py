@@ -60,13 +60,11 @@ def _result(error: BuildtoolError) -> dict[str, Any]:
     text = f"{option}{error.text}" + (f"\nhint: {hint}" if hint else "")
     result: dict[str, Any] = {"ruleId": error.code, "level": "error", "message": {"text": text}}
     location: dict[str, Any] = {}
-    if error.path:
+    is_file = bool(Path(error.path).suffix)  # else it is a network of the zoo
+    if is_file:
         location["physicalLocation"] = _physical(error.path, error.line, error.column)
-    named = [
-        {"name": name, "kind": kind}
-        for name, kind in ((error.operator, "function"), (error.tensor, "variable"))
-        if name
-    ]
+    parts = (("" if is_file else error.path, "module"), (error.operator, "function"))
+    named = [{"name": name, "kind": kind} for name, kind in (*parts, (error.tensor, "variable")) if name]
     if named:
         location["logicalLocations"] = named
     return result | ({"locations": [location]} if location else {})
