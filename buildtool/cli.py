@@ -252,6 +252,32 @@ def cache(args: argparse.Namespace) -> Result:
     return upkeep.cache_command(args.action, args.words)
 
 
+def ide(args: argparse.Namespace) -> Result:
+    """Files for an editor, merged into those that are there."""
+    from buildtool.emit.names import identifier
+    from buildtool.integrate.vscode.merge import FOLDER, merged
+    from buildtool.integrate.vscode.wanted import Subject
+    from buildtool.service.pipeline.models import net_name
+    from buildtool.target.registry import board_names, load_board
+
+    folder = Path(args.folder or ".")
+    emulator = load_board(args.board).emulator if args.board else None
+    subject = Subject(
+        args.board or "",
+        args.model or "",
+        tuple(board_names()),
+        identifier(net_name(args.model)) if args.model else "",
+        (emulator.machine or emulator.kind) if emulator else None,
+        (folder / "SConstruct").is_file(),
+    )
+    found = merged(folder, subject)
+    written = write_changed(found.files, folder / FOLDER)
+    lines = [f"added to {FOLDER}/{name}" for name in found.added]
+    lines += [f"left as you have it: {FOLDER}/{name}" for name in found.kept]
+    text = "\n".join(lines or [f"{folder / FOLDER}: nothing is missing"])
+    return {"files": written, "added": found.added, "kept": found.kept}, text, 0
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
     command.__name__: command
     for command in (
@@ -270,6 +296,7 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
         zoo,
         arena,
         watch,
+        ide,
         daemon,
         cache,
     )

@@ -28,7 +28,14 @@ _END_SECONDS = 5.0  # that the server gets to end once it was asked to
 
 def write(answer: DebugAnswer, folder: Path) -> None:
     """Writes the session's files to its folder; what the last session left there is removed."""
-    write_files({**answer["files"], _script(answer): _commands(answer)}, folder)
+    sources = list(answer["sources"])
+    if answer["image"] not in answer["files"]:  # built elsewhere, with sources named as seen from here
+        sources.append(f"directory {Path.cwd()}")
+    scripts = {
+        f"{answer['net']}_sources.gdb": _lines(sources),
+        _script(answer): _lines(["set confirm off", *sources, *answer["commands"]]),
+    }
+    write_files({**answer["files"], **scripts}, folder)
     for name in answer["outputs"]:
         with suppress(FileNotFoundError):
             (folder / name).unlink()
@@ -124,6 +131,6 @@ def _script(answer: DebugAnswer) -> str:
     return f"{answer['net']}.gdb"
 
 
-def _commands(answer: DebugAnswer) -> bytes:
-    """The debugger's script: what it needs to know, then it waits for people."""
-    return ("\n".join(["set confirm off", *answer["commands"]]) + "\n").encode(errors="surrogateescape")
+def _lines(commands: list[str]) -> bytes:
+    """A debugger's script."""
+    return ("\n".join(commands) + "\n").encode(errors="surrogateescape")

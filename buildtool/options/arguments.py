@@ -191,6 +191,17 @@ COMMANDS = (
         ),
     ),
     Command(
+        "ide",
+        "",
+        "Writes an editor's files for this folder; adds to those that are there, and changes nothing in them.",
+        own=(
+            Own(("editor",), "Which editor.", choices=("vscode",)),
+            Own(("-b", "--board"), "The board (default: the editor asks).", "BOARD"),
+            Own(("--model",), "The network (default: the editor asks).", "MODEL"),
+            Own(("--folder",), "The folder that the editor opens (default: this one).", "DIR"),
+        ),
+    ),
+    Command(
         "arena",
         "arena",
         "Places the buffers of an arena problem (.csv) as low as possible, or within a capacity.",

@@ -106,7 +106,8 @@ class DebugAnswer(TypedDict):
     `files` go into the folder: the firmware's input, and where none was given, the image with its sources.
     `image` is the image's name there, or the path that was given. `server` is the command that serves the
     image to a debugger, to be run in the folder; it is empty where the debugger starts the image itself.
-    `debuggers` are programs of which one is needed, the best first, and `commands` what to say to it;
+    `debuggers` are programs of which one is needed, the best first; `sources` says to it where sources are,
+    and `commands` where the server is and where to stop, in the language of GDB;
     `outputs` are the files that the firmware writes.
     """
 
@@ -120,5 +121,6 @@ class DebugAnswer(TypedDict):
     outputs: list[str]
     server: list[str]
     debuggers: list[str]
+    sources: list[str]
     commands: list[str]
     stacks: list[StackSize]

@@ -57,7 +57,8 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
         "outputs": list(OUTPUTS),
         "server": command,
         "debuggers": list(server.debuggers),
-        "commands": _commands(made, sources.net, server, request.port),
+        "sources": _sources(made),
+        "commands": _commands(sources.net, server, request.port),
         "stacks": stacks,
     }
 
@@ -97,16 +98,19 @@ def _built(made: Planned, sources: Sources, firmware: Firmware) -> dict[str, byt
     }
 
 
-def _commands(made: Planned, net: str, server: DebugServer, port: int) -> list[str]:
-    """What a debugger of GDB's language has to hear: where sources are, where the server is, where to stop."""
+def _sources(made: Planned) -> list[str]:
+    """Where the folders are that debug information calls by other names, in the language of GDB."""
     folders = Origins.of(made.choice, made.target).folders(made.choice.cmsis_nn)
-    found = [
+    return [
         f"set substitute-path {called(name)} {_quoted(str(place.resolve()))}"
         for name, place in folders.items()
     ]
-    if server.command:
-        found += [f"target extended-remote 127.0.0.1:{port}", *server.connected]
-    return [*found, f"break {net}_invoke"]
+
+
+def _commands(net: str, server: DebugServer, port: int) -> list[str]:
+    """What a debugger has to hear besides: where the server is, and where to stop."""
+    connect = [f"target extended-remote 127.0.0.1:{port}", *server.connected] if server.command else []
+    return [*connect, f"break {net}_invoke"]
 
 
 def _quoted(path: str) -> str:
