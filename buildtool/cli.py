@@ -319,7 +319,9 @@ def _ask(args: argparse.Namespace, kind: str = "") -> Any:
     def here(request: Mapping[str, Any]) -> dict[str, Any]:
         from buildtool.service import answered, kept_session
 
-        return answered(request, args.session or kept_session(), use)
+        session = args.session or kept_session()
+        session.listen(lambda text: listen({"progress": {"text": text}}))
+        return answered(request, session, use)
 
     try:
         with console.progress() as listen:
@@ -410,6 +412,10 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
 
 def main() -> NoReturn:
     """The console script."""
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks which words could follow
+        from buildtool import completion
+
+        completion.complete()
     try:
         console.prepare()
         status = _finished(sys.argv[1:])

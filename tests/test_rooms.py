@@ -67,6 +67,7 @@ ORDER = (
     "watch",
     "upkeep",
     "debugger",
+    "completion",
     "cli",
     "bazel_worker",
     "__main__",

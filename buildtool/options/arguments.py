@@ -216,7 +216,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Arguments; UsageError with a suggestion for an unknown option."""
     command = next((one for one in COMMANDS if argv and one.name == argv[0]), None)
     if command is None:
-        return _whole().parse_args(argv)
+        return parser().parse_args(argv)
     # Its own parser alone: to make those of all commands takes as long as a client may take in all.
     sub = _Parser(prog=f"buildtool {command.name}", description=command.summary, allow_abbrev=False)
     _fill(sub, command)
@@ -282,15 +282,15 @@ class _Parser(argparse.ArgumentParser):
             )
 
 
-def _whole() -> _Parser:
+def parser() -> _Parser:
     """The whole command line, each command with its own parser."""
-    parser = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
-    parser.add_argument("--version", action="version", version=f"buildtool {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    whole = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
+    whole.add_argument("--version", action="version", version=f"buildtool {__version__}")
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
         text = command.summary
         _fill(commands.add_parser(command.name, help=text, description=text, allow_abbrev=False), command)
-    return parser
+    return whole
 
 
 def _fill(sub: argparse.ArgumentParser, command: Command) -> None:

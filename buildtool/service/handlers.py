@@ -221,7 +221,8 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     family = plugin(board)
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
         tools = toolchain(made.choice, made.target)
-        firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(name))
+        tell = session.tell
+        firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(name), tell=tell)
         elf, table = firmware.elf.read_bytes(), portable(map_of(firmware.elf).read_bytes())
     report = size_report(elf, board)
     files = {

@@ -283,12 +283,16 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a runner gets: files the program may read, and the names of those it will write."""
+    """What a runner gets: files the program may read, and the names of those it will write.
+
+    `written` may be called while the program runs, with the size of the first output by then, in bytes.
+    """
 
     files: dict[str, bytes]
     outputs: tuple[str, ...]
     timeout: float = 120.0
     count: bool = False  # count executed instructions per marker
+    written: Callable[[int], None] | None = None
 
 
 @dataclass(frozen=True)

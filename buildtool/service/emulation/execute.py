@@ -82,7 +82,8 @@ def built(
         folder = Path(name)
         tools = toolchain(planned.choice, planned.target)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
-        yield build_firmware(sources, planned.plan, planned.target, find_plugin(board), tools, folder, extra)
+        family, tell = find_plugin(board), planned.session.tell
+        yield build_firmware(sources, planned.plan, planned.target, family, tools, folder, extra, tell)
 
 
 def execute(
@@ -96,7 +97,15 @@ def execute(
     """Runs the test firmware on every set of inputs; `trace`: it was built to hand out its tensors."""
     board = planned.target.board
     outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
-    request = RunRequest({"input.bin": input_file(inputs)}, outputs, timeout=TIMEOUT, count=count)
+    each = max(1, sum(planned.graph.tensors[t].size for t in planned.graph.outputs))
+    what = f"on {board.name}{', every tensor' if trace else ''}{', counting' if count else ''}"
+
+    def written(size: int) -> None:
+        done = min(size // each + 1, len(inputs))
+        planned.session.tell(f"running input {done} of {len(inputs)} {what}")
+
+    files = {"input.bin": input_file(inputs)}
+    request = RunRequest(files, outputs, timeout=TIMEOUT, count=count, written=written)
     try:
         result = find_plugin(board).run(board, firmware.elf, request)
     except ProgramError as error:

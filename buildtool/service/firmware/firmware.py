@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,13 +71,15 @@ def build_firmware(
     toolchain: Toolchain,
     folder: Path,
     flags: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Firmware:
     """Compiles and links the test firmware of a network below `folder`.
 
-    `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers).
+    `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers); `tell` hears of progress.
     """
-    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags)
+    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags, tell)
     elf = folder / f"{sources.net}.elf"
+    tell(f"linking {elf.name}")
     link(toolchain, objects.all, elf, target, flags)
     return Firmware(elf, toolchain.identity)
 
@@ -90,8 +92,9 @@ def compile_firmware(
     toolchain: Toolchain,
     folder: Path,
     flags: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Objects:
-    """Compiles the test firmware of a network below `folder`; `flags` as for `build_firmware`."""
+    """Compiles the test firmware of a network below `folder`; `flags`, `tell` as for `build_firmware`."""
     emitted = folder / "src"
     write_files(sources.files, emitted)
     includes = kernel_includes(target)
@@ -110,7 +113,7 @@ def compile_firmware(
     ]
     objects_folder = folder / "obj"
     objects_folder.mkdir(parents=True, exist_ok=True)
-    made = iter(compile_all(compiler, [*network, *weights, *kernels, *others], objects_folder))
+    made = iter(compile_all(compiler, [*network, *weights, *kernels, *others], objects_folder, tell))
     taken = (tuple(itertools.islice(made, len(units))) for units in (network, weights, kernels, others))
     return Objects(*taken)
 

@@ -71,8 +71,13 @@ def cache_folder() -> Path | None:
         return None
 
 
-def compile_all(compiler: Compiler, units: Sequence[Unit], folder: Path) -> list[Path]:
-    """Objects of `units` in `folder`, in order; raises ToolError with the compiler's words."""
+def compile_all(
+    compiler: Compiler, units: Sequence[Unit], folder: Path, tell: Callable[[str], None] = lambda _: None
+) -> list[Path]:
+    """Objects of `units` in `folder`, in order; raises ToolError with the compiler's words.
+
+    `tell` hears how many are done.
+    """
     cache = cache_folder()
     folder = folder.absolute()  # compilers run in the folders of their sources
 
@@ -82,7 +87,10 @@ def compile_all(compiler: Compiler, units: Sequence[Unit], folder: Path) -> list
         return target, _compile(compiler, unit, target, cache)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        made = list(pool.map(one, enumerate(units)))
+        made = []
+        for done in pool.map(one, enumerate(units)):
+            made.append(done)
+            tell(f"compiled {len(made)} of {len(units)} files")
     if cache is not None and any(kept for _, kept in made) and _is_time(cache):
         _trim(cache)
     return [target for target, _ in made]
