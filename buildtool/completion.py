@@ -45,9 +45,9 @@ def _give(argument: argparse.Action) -> None:
     elif argument.dest == "model":
         completer = _and_files(_networks, ".tflite", ".onnx")
     elif option is not None and option.values:
-        completer = ChoicesCompleter(option.values)
+        completer = ChoicesCompleter(option.values)  # type: ignore[arg-type]
     elif argument.dest == "toolchain":
-        completer = ChoicesCompleter(("clang", "gcc"))
+        completer = ChoicesCompleter(("clang", "gcc"))  # type: ignore[arg-type]
     elif argument.dest in _FOLDERS:
         completer = DirectoriesCompleter()
     elif argument.dest == "input":

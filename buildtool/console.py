@@ -170,7 +170,7 @@ def write_sarif(
     status: int,
     answer: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes what was wrong where a command line, right or wrong, asks for a SARIF file; else does nothing."""
+    """Writes what was wrong where a command line, right or wrong, asks for a SARIF file."""
     words = argv[: argv.index("--")] if "--" in argv else argv
     named = ""
     for word, after in itertools.zip_longest(words, words[1:], fillvalue=""):

@@ -90,9 +90,7 @@ def serve(answer: DebugAnswer, folder: Path) -> int:
     try:
         server = subprocess.Popen(answer["server"], cwd=folder, stdin=subprocess.DEVNULL)
     except OSError as error:
-        raise ToolError(
-            f"the server cannot be started: {error.strerror}", path=answer["server"][0]
-        ) from None
+        raise ToolError(f"the server cannot be started: {error.strerror}", path=answer["server"][0]) from None
     try:
         status = server.wait()
     finally:

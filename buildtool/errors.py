@@ -240,11 +240,14 @@ def from_data(data: Mapping[str, Any]) -> BuildtoolError:
     classes: tuple[type[BuildtoolError], ...] = (BuildtoolError, *BuildtoolError.__subclasses__())
     known = {cls.code: cls for cls in classes}
     words = {name: str(data.get(name, "")) for name in ("path", "operator", "tensor", "option")}
-    numbers = {name: found for name in ("line", "column") if isinstance(found := data.get(name), int)}
     code = str(data.get("code", "")) or BuildtoolError.code
     hints = data.get("hints")
     found = [_hint(item) for item in hints if isinstance(item, Mapping)] if isinstance(hints, list) else []
-    error = known.get(code, BuildtoolError)(str(data.get("text", "")), **words, **numbers, hint=found)
+    error = known.get(code, BuildtoolError)(str(data.get("text", "")), hint=found)
+    for name, word in words.items():
+        setattr(error, name, word)
+    line, column = data.get("line"), data.get("column")
+    error.line, error.column = line if isinstance(line, int) else 0, column if isinstance(column, int) else 0
     error.code = code
     return error
 

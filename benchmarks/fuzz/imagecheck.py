@@ -21,8 +21,8 @@ from buildtool.emit.sources import Sources, emit
 from buildtool.service.files import File
 from buildtool.service.firmware.firmware import kernel_sources, write_files
 from buildtool.service.firmware.library import kernel_includes
-from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.firmware.tools import toolchain
+from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import Planned, planned
 from buildtool.service.pipeline.targets import TargetChoice
 from buildtool.session import Session

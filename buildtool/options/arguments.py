@@ -50,7 +50,9 @@ class Command(NamedTuple):
 
 
 _JSON = Own(("--json",), "Prints the answer as JSON, and nothing else.")
-_SARIF = Own(("--sarif",), "Also writes what is wrong to FILE, in SARIF 2.1.0 as CI services read it.", "FILE")
+_SARIF = Own(
+    ("--sarif",), "Also writes what is wrong to FILE, in SARIF 2.1.0 as CI services read it.", "FILE"
+)
 _DAEMON = Own(
     ("--daemon",),
     "Who plans: the daemon (auto: started where none runs; require: or an error), or this process (off). "
@@ -60,7 +62,17 @@ _DAEMON = Own(
 )
 _NO_CACHE = Own(("--no-cache",), "Plans anew, and keeps nothing of it.")
 _RECACHE = Own(("--recache",), "Plans anew, and keeps that instead of what was kept.")
-_KEEPING = ("analyze", "plan", "front", "build", "emit", "validate", "profile", "debug", "watch")  # commands that plan
+_KEEPING = (
+    "analyze",
+    "plan",
+    "front",
+    "build",
+    "emit",
+    "validate",
+    "profile",
+    "debug",
+    "watch",
+)  # commands that plan
 
 
 def _out(metavar: str, sentence: str, required: bool = False) -> Own:
@@ -193,7 +205,7 @@ COMMANDS = (
     Command(
         "ide",
         "",
-        "Writes an editor's files for this folder; adds to those that are there, and changes nothing in them.",
+        "Writes an editor's files: adds to those that are there, and changes nothing in them.",
         own=(
             Own(("editor",), "Which editor.", choices=("vscode",)),
             Own(("-b", "--board"), "The board (default: the editor asks).", "BOARD"),
@@ -214,6 +226,8 @@ _REQUIRED = ("board", "model", "file")
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Arguments; UsageError with a suggestion for an unknown option."""
+    if argv[:1] == ["help"]:
+        argv = [*argv[1:], "--help"]
     command = next((one for one in COMMANDS if argv and one.name == argv[0]), None)
     if command is None:
         return parser().parse_args(argv)
@@ -265,6 +279,13 @@ class _Parser(argparse.ArgumentParser):
     def _get_formatter(self) -> argparse.HelpFormatter:
         """One that is told how wide the terminal is: to find out itself, argparse imports much."""
         return argparse.HelpFormatter(self.prog, width=(columns() or 80) - 2)
+
+    def format_help(self) -> str:
+        """With examples, exit status and more below the options."""
+        from buildtool.options import helptexts
+
+        command = self.prog.partition(" ")[2]
+        return f"{super().format_help()}\n{helptexts.text(command, (columns() or 80) - 2)}"
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Help or version; unlike argparse's own, it tells of what cannot be written."""

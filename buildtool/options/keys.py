@@ -73,7 +73,14 @@ KEYS: tuple[Option, ...] = (
         number=True,
     ),
     Option(
-        "seed", "S", "The seed of the random inputs.", whole(0, MOST_SEED), TRIED, Group.INPUT, "0", number=True
+        "seed",
+        "S",
+        "The seed of the random inputs.",
+        whole(0, MOST_SEED),
+        TRIED,
+        Group.INPUT,
+        "0",
+        number=True,
     ),
     Option(
         "port",

@@ -63,8 +63,8 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
 
 
 def _subject(choice: TargetChoice, session: Session) -> _Subject:
-    from buildtool.service.pipeline.targets import load_target
     from buildtool.service.firmware.tools import toolchain
+    from buildtool.service.pipeline.targets import load_target
 
     target = load_target(choice, session)
     return _Subject(Origins.of(choice, target), toolchain(choice, target), choice.cmsis_nn)

@@ -1,4 +1,4 @@
-"""A toolchain for debuggers: code that can be followed line by line, and symbols with no path of this machine.
+"""A toolchain for debuggers: code that can be followed line by line, symbols without this machine's paths.
 
 Folders have names of their own in debug information, as /buildtool/kernels: the same sources give the same
 bytes wherever they lie. A debugger is told where the folders are ("set substitute-path").

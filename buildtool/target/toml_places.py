@@ -1,7 +1,8 @@
-"""Where in a TOML file a key stands: for errors about it, which the standard library's reader cannot place."""
+"""Where in a TOML file a key stands: the standard library's reader does not say."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 _SKIPPED = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
@@ -21,10 +22,8 @@ def place(text: str, key: str) -> tuple[int, int]:
     The file may be one that is no TOML: then what stands before the mistake is found.
     """
     found: dict[str, int] = {}
-    try:
+    with contextlib.suppress(_UnreadableError):
         _Scanner(text, found).document()
-    except _UnreadableError:
-        pass
     at = found.get(key, -1)
     if at < 0:
         return 0, 0

@@ -32,7 +32,16 @@ from SCons.PathList import PathList
 from SCons.Subst import Literal
 from SCons.Tool import Tool
 
-from buildtool.client import BuildtoolError, Client, UsageError, code_digest, described, did_you_mean, home, place
+from buildtool.client import (
+    BuildtoolError,
+    Client,
+    UsageError,
+    code_digest,
+    described,
+    did_you_mean,
+    home,
+    place,
+)
 from buildtool.client import options as table
 
 if TYPE_CHECKING:
@@ -53,7 +62,7 @@ _clients: dict[str, Client] = {}
 
 
 def generate(env):
-    """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, NetworkFirmware, RunNetwork and DebugNetwork."""
+    """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, and those of the test firmware."""
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     env.SetDefault(NETWORK_DAEMON="", NETWORK_CACHE="on")
     env["NETWORK_PLANNING"] = PLANNING

@@ -1,11 +1,12 @@
 """JSON with comments and trailing commas, edited in place: what is not changed stays as it was, to the byte.
 
-No package for Python does this by itself: those that keep comments write the whole file anew in a form of their
-own, or start Node.js.
+No package for Python does this by itself: those that keep comments write the whole file anew in a form of
+their own, or start Node.js.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import dataclass, field
@@ -129,10 +130,10 @@ class Document:
         if first in ("{", "["):
             return self._nested(at, depth)
         found = _STRING.match(self.text, at) or _SCALAR.match(self.text, at)
-        try:
-            return Node(at, found.end(), json.loads(found[0]))  # type: ignore[union-attr]
-        except (AttributeError, ValueError):
-            raise DamagedError(self.text, at, "a value is expected here") from None
+        if found is not None:
+            with contextlib.suppress(ValueError):
+                return Node(at, found.end(), json.loads(found[0]))
+        raise DamagedError(self.text, at, "a value is expected here")
 
     def _nested(self, start: int, depth: int) -> Node:
         is_object = self.text[start] == "{"

@@ -16,7 +16,7 @@ FOLDER = ".vscode"
 
 @dataclass
 class Merged:
-    """The files by name, and what was done: entries that were added, and others' that were left as they are."""
+    """The files by name, and what was done: entries that were added, and those that were left as they are."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     added: list[str] = field(default_factory=list)

@@ -156,7 +156,7 @@ def configurations(subject: Subject) -> list[dict[str, Any]]:
         return []
     folder, net = f"${{workspaceFolder}}/{subject.folder}", subject.net
     served = f"{PREFIX}serve a debugger {subject.title}"
-    found = {"name": f"{PREFIX}debug {subject.title}", "request": "launch", "cwd": folder}
+    found: dict[str, Any] = {"name": f"{PREFIX}debug {subject.title}", "request": "launch", "cwd": folder}
     image = f"{folder}/{net}.elf"
     if subject.emulator == "native":
         setup = [{"description": "where sources are", "text": f"source {net}_sources.gdb"}]

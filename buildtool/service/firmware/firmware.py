@@ -14,8 +14,8 @@ from buildtool.graph.types import Graph
 from buildtool.plan.codec import digest
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
-from buildtool.service.firmware.linkmap import MAP_FLAG
 from buildtool.service.firmware.library import include_folder, kernel_includes, source_files
+from buildtool.service.firmware.linkmap import MAP_FLAG
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
 from buildtool.session import Session
 from buildtool.target.debugging import RENAMES
