@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     )
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
-    from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
+    from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
     from buildtool.session import Session
 
 # What multiplies no matrices: numpy need not start threads for that, which takes longer than a small plan.
@@ -178,6 +178,18 @@ def profile(args: argparse.Namespace) -> Result:
     return answer, report.text(answer), 0 if answer["exact"] else 1
 
 
+def debug(args: argparse.Namespace) -> Result:
+    """A session with a debugger: what it needs is written and said, and its server runs until it ends."""
+    from buildtool import debugger
+
+    answer: DebugAnswer = _ask(args)
+    debugger.write(answer, Path(args.out))
+    if args.json:
+        return {**answer, "files": sorted(answer["files"])}, "", 0
+    console.write(debugger.text(answer, Path(args.out)))
+    return {}, "", debugger.serve(answer, Path(args.out))
+
+
 def ops(args: argparse.Namespace) -> Result:
     """The operators and their kernels."""
     from buildtool.report import lists
@@ -254,6 +266,32 @@ def cache(args: argparse.Namespace) -> Result:
     return upkeep.cache_command(args.action, args.words)
 
 
+def ide(args: argparse.Namespace) -> Result:
+    """Files for an editor, merged into those that are there."""
+    from buildtool.emit.names import identifier
+    from buildtool.integrate.vscode.merge import FOLDER, merged
+    from buildtool.integrate.vscode.wanted import Subject
+    from buildtool.service.pipeline.models import net_name
+    from buildtool.target.registry import board_names, load_board
+
+    folder = Path(args.folder or ".")
+    emulator = load_board(args.board).emulator if args.board else None
+    subject = Subject(
+        args.board or "",
+        args.model or "",
+        tuple(board_names()),
+        identifier(net_name(args.model)) if args.model else "",
+        (emulator.machine or emulator.kind) if emulator else None,
+        (folder / "SConstruct").is_file(),
+    )
+    found = merged(folder, subject)
+    written = write_changed(found.files, folder / FOLDER)
+    lines = [f"added to {FOLDER}/{name}" for name in found.added]
+    lines += [f"left as you have it: {FOLDER}/{name}" for name in found.kept]
+    text = "\n".join(lines or [f"{folder / FOLDER}: nothing is missing"])
+    return {"files": written, "added": found.added, "kept": found.kept}, text, 0
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
     command.__name__: command
     for command in (
@@ -266,11 +304,13 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
         sizes,
         validate,
         profile,
+        debug,
         ops,
         boards,
         zoo,
         arena,
         watch,
+        ide,
         daemon,
         cache,
     )
@@ -293,7 +333,9 @@ def _ask(args: argparse.Namespace, kind: str = "") -> Any:
     def here(request: Mapping[str, Any]) -> dict[str, Any]:
         from buildtool.service import answered, kept_session
 
-        return answered(request, args.session or kept_session(), use)
+        session = args.session or kept_session()
+        session.listen(lambda text: listen({"progress": {"text": text}}))
+        return answered(request, session, use)
 
     try:
         with console.progress() as listen:
@@ -350,14 +392,18 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
             answer, text, status = _COMMANDS[args.command](args)
             if answer:
                 console.write(console.as_json(answer) if args.json else table.folded(text))
+        console.write_sarif(argv, [], status, answer)
         return status
     except BrokenPipeError:
         raise
     except Exception as error:
         told = console.report(error, argv)
+        status = 2 if isinstance(told, UsageError) else 1
         if isinstance(told, InternalError):
-            return INTERNAL
-        return 2 if isinstance(told, UsageError) else 1
+            status = INTERNAL
+        with contextlib.suppress(BuildtoolError):  # what was wrong first has been said
+            console.write_sarif(argv, [told], status)
+        return status
 
 
 def _cmake_folder() -> int:
@@ -390,6 +436,10 @@ def _parsed(argv: Sequence[str]) -> argparse.Namespace:
 
 def main() -> NoReturn:
     """The console script."""
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks which words could follow
+        from buildtool import completion
+
+        completion.complete()
     try:
         console.prepare()
         status = _finished(sys.argv[1:])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from buildtool import __version__
@@ -58,25 +60,61 @@ def write(text: str) -> None:
 
 @contextlib.contextmanager
 def progress() -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """A listener to a daemon's messages: on a terminal, what takes longer than a second is said in one line.
+    """A listener to messages of progress: on a terminal, what takes longer than a second is said in one line.
 
     The line is gone when the block ends.
     """
-    begun, shown = time.monotonic(), [0]
-    terminal = sys.stderr is not None and sys.stderr.isatty()
-
-    def listen(message: Mapping[str, Any]) -> None:
-        about = message.get("progress")
-        if terminal and isinstance(about, dict) and time.monotonic() - begun > PATIENCE_SECONDS:
-            text = str(about.get("text", ""))[: width() - 4]
-            print(f"\r{text.ljust(shown[0])}", end="", file=sys.stderr, flush=True)
-            shown[0] = len(text)
-
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    line = _Line()
     try:
-        yield listen
+        yield line.hear
     finally:
-        if shown[0]:
-            print(f"\r{' ' * shown[0]}\r", end="", file=sys.stderr, flush=True)
+        line.end()
+
+
+class _Line:
+    """The last line of a terminal, which says what is being done, from a second on after the beginning."""
+
+    def __init__(self) -> None:
+        self._begun, self._text, self._shown = time.monotonic(), "", 0
+        import threading  # of terminals alone: it costs start-up time
+
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._make_timer = threading.Timer
+        self._ended = False
+
+    def hear(self, message: Mapping[str, Any]) -> None:
+        """Takes up what is being done now; it is said as soon as patience has come to an end."""
+        about = message.get("progress")
+        if not isinstance(about, dict):
+            return
+        self._text = str(about.get("text", ""))
+        left = PATIENCE_SECONDS - (time.monotonic() - self._begun)
+        if left <= 0:
+            self._show()
+        elif self._timer is None:
+            self._timer = self._make_timer(left, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _show(self) -> None:
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            if not self._ended:
+                text = self._text[: width() - 4]
+                print(f"\r{text.ljust(self._shown)}", end="", file=sys.stderr, flush=True)
+                self._shown = len(text)
+
+    def end(self) -> None:
+        """Clears the line; nothing is said after that."""
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            self._ended = True
+            if self._shown:
+                print(f"\r{' ' * self._shown}\r", end="", file=sys.stderr, flush=True)
 
 
 def unwritable(error: OSError) -> MachineError:
@@ -124,6 +162,27 @@ def report(error: Exception, argv: Sequence[str]) -> BuildtoolError:
     with contextlib.suppress(OSError, ValueError):
         print(_words(told, argv), file=sys.stderr, flush=True)
     return told
+
+
+def write_sarif(
+    argv: Sequence[str],
+    found: Sequence[BuildtoolError],
+    status: int,
+    answer: Mapping[str, Any] | None = None,
+) -> None:
+    """Writes what was wrong where a command line, right or wrong, asks for a SARIF file."""
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    named = ""
+    for word, after in itertools.zip_longest(words, words[1:], fillvalue=""):
+        if word.partition("=")[0] == "--sarif":
+            named = word.partition("=")[2] or after
+    if not named:
+        return
+    from buildtool.outfiles import write as write_files
+    from buildtool.report import sarif
+
+    path = Path(named)
+    write_files({path.name: sarif.log(found, __version__, status, answer).encode()}, path.parent)
 
 
 def _answer(error: BuildtoolError, argv: Sequence[str]) -> dict[str, object]:

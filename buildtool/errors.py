@@ -20,11 +20,13 @@ class HintData(TypedDict):
 
 
 class ErrorData(TypedDict):
-    """An error as plain values; what is not known is ""."""
+    """An error as plain values; what is not known is "", or 0 for line and column, which count from 1."""
 
     code: str
     text: str
     path: str
+    line: int
+    column: int
     operator: str
     tensor: str
     option: str
@@ -65,9 +67,9 @@ def in_requests(option: str, value: Value) -> str:
 class BuildtoolError(Exception):
     """An error a user can act on.
 
-    `code` is a stable upper-case word (for scripts), `path` the file concerned, `operator` the
-    operator (index and name), `tensor` the tensor's name, `option` the option that is wrong (its name in
-    a request), `hints` what would help.
+    `code` is a stable upper-case word (for scripts), `path` the file concerned, `line` and `column` where
+    in it (from 1; 0: not known), `operator` the operator (index and name), `tensor` the tensor's name,
+    `option` the option that is wrong (its name in a request), `hints` what would help.
     """
 
     code = "ERROR"
@@ -77,6 +79,8 @@ class BuildtoolError(Exception):
         text: str,
         *,
         path: str = "",
+        line: int = 0,
+        column: int = 0,
         operator: str = "",
         tensor: str = "",
         option: str = "",
@@ -85,6 +89,8 @@ class BuildtoolError(Exception):
         super().__init__(text)
         self.text = text
         self.path = path
+        self.line = line
+        self.column = column
         self.operator = operator
         self.tensor = tensor
         self.option = option
@@ -99,24 +105,28 @@ class BuildtoolError(Exception):
         """What would help, as one line."""
         return "; ".join(hint.spelled(spelling) for hint in self.hints)
 
-    def at(self, *, path: str = "", operator: str = "", tensor: str = "") -> BuildtoolError:
+    def at(
+        self, *, path: str = "", line: int = 0, column: int = 0, operator: str = "", tensor: str = ""
+    ) -> BuildtoolError:
         """Fills in places that were not known where the error was raised; returns self."""
+        if not self.path or self.path == path:
+            self.line, self.column = self.line or line, self.column or column
         self.path = self.path or path
         self.operator = self.operator or operator
         self.tensor = self.tensor or tensor
         return self
 
     def message(self, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
-        """`path:operator: error: text [CODE]`, and the hints below it.
+        """`path:line:column: error: text [CODE]`, as compilers write it, and the hints below it.
 
+        Without a line it is `path: error: ...`; an operator, a tensor and an option stand before the text.
         `spelling` writes options with their values, `name` an option alone.
         """
-        place = ":".join(part for part in (self.path, self.operator, self.tensor) if part)
-        option = f"{name(self.option)}: " if self.option else ""
-        line = f"{place}: " if place else ""
-        line += f"error: {option}{self.text} [{self.code}]"
+        place = f"{self.path}:{self.line}:{self.column or 1}" if self.line and self.path else self.path
+        about = [self.operator, self.tensor, name(self.option) if self.option else ""]
+        text = ": ".join(part for part in (place, "error", *about, self.text) if part)
         hint = self.help(spelling)
-        return f"{line}\n  hint: {hint}" if hint else line
+        return f"{text} [{self.code}]" + (f"\n  hint: {hint}" if hint else "")
 
     def __str__(self) -> str:
         return self.message()
@@ -216,6 +226,8 @@ def to_data(error: BuildtoolError) -> ErrorData:
         "code": error.code,
         "text": error.text,
         "path": error.path,
+        "line": error.line,
+        "column": error.column,
         "operator": error.operator,
         "tensor": error.tensor,
         "option": error.option,
@@ -231,7 +243,11 @@ def from_data(data: Mapping[str, Any]) -> BuildtoolError:
     code = str(data.get("code", "")) or BuildtoolError.code
     hints = data.get("hints")
     found = [_hint(item) for item in hints if isinstance(item, Mapping)] if isinstance(hints, list) else []
-    error = known.get(code, BuildtoolError)(str(data.get("text", "")), **words, hint=found)
+    error = known.get(code, BuildtoolError)(str(data.get("text", "")), hint=found)
+    for name, word in words.items():
+        setattr(error, name, word)
+    line, column = data.get("line"), data.get("column")
+    error.line, error.column = line if isinstance(line, int) else 0, column if isinstance(column, int) else 0
     error.code = code
     return error
 

@@ -69,6 +69,10 @@ class Session:
         self.keeper = keeper
         self._progress = progress
 
+    def listen(self, progress: Callable[[str], None]) -> None:
+        """From now on, `progress` hears of steps that may take a while."""
+        self._progress = progress
+
     def tell(self, text: str) -> None:
         """Says what begins now, to whoever listens."""
         if self._progress is not None:

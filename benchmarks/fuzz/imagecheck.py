@@ -21,6 +21,7 @@ from buildtool.emit.sources import Sources, emit
 from buildtool.service.files import File
 from buildtool.service.firmware.firmware import kernel_sources, write_files
 from buildtool.service.firmware.library import kernel_includes
+from buildtool.service.firmware.tools import toolchain
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import Planned, planned
 from buildtool.service.pipeline.targets import TargetChoice
@@ -69,7 +70,7 @@ def emitted() -> Sources:
 def program() -> Path:
     """The program, compiled once."""
     made, folder = _planned(), Path(tempfile.mkdtemp(prefix="buildtool-fuzz-"))
-    sources, tools = emitted(), made.toolchain()
+    sources, tools = emitted(), toolchain(made.choice, made.target)
     write_files({**sources.files, "main.c": _MAIN.encode()}, folder)
     flags = [
         "-O1",

@@ -33,9 +33,6 @@ class Located:
 
     def restored(self, error: BuildtoolError) -> BuildtoolError:
         """`error` with the path as the user gave it."""
-        path, colon, line = error.path.rpartition(":")  # a problem's file has the line behind it
-        if colon and line.isdecimal() and path in self._given:
-            error.path = f"{self._given[path]}:{line}"
         error.path = self._given.get(error.path, error.path)
         return error
 

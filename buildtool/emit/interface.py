@@ -36,6 +36,9 @@ def state(network: Network) -> str:
 static const uint8_t layout[NN_IMAGE_DIGEST_BYTES] = {{
 {digest}}};
 
+#ifdef NN_DEBUG
+#define arena {network.net}_arena /* by this name a debugger finds it, whatever else is called arena */
+#endif
 static int8_t *arena; /* NULL: not initialised */
 static const uint8_t *weights;
 static void (*yield_hook)(void *context);

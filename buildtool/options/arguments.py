@@ -50,6 +50,9 @@ class Command(NamedTuple):
 
 
 _JSON = Own(("--json",), "Prints the answer as JSON, and nothing else.")
+_SARIF = Own(
+    ("--sarif",), "Also writes what is wrong to FILE, in SARIF 2.1.0 as CI services read it.", "FILE"
+)
 _DAEMON = Own(
     ("--daemon",),
     "Who plans: the daemon (auto: started where none runs; require: or an error), or this process (off). "
@@ -59,7 +62,17 @@ _DAEMON = Own(
 )
 _NO_CACHE = Own(("--no-cache",), "Plans anew, and keeps nothing of it.")
 _RECACHE = Own(("--recache",), "Plans anew, and keeps that instead of what was kept.")
-_KEEPING = ("analyze", "plan", "front", "build", "emit", "validate", "profile", "watch")  # commands that plan
+_KEEPING = (
+    "analyze",
+    "plan",
+    "front",
+    "build",
+    "emit",
+    "validate",
+    "profile",
+    "debug",
+    "watch",
+)  # commands that plan
 
 
 def _out(metavar: str, sentence: str, required: bool = False) -> Own:
@@ -144,6 +157,19 @@ COMMANDS = (
     Command("validate", "validate", "Builds, runs, and compares with the reference.", ("model",)),
     Command("profile", "profile", "Builds, runs, and counts the instructions of every layer.", ("model",)),
     Command(
+        "debug",
+        "debug",
+        "Builds for a debugger, starts the server that it connects to, and says how to.",
+        ("model",),
+        own=(
+            _out(
+                "DIR",
+                "The folder in which the firmware finds its input and leaves its output.",
+                required=True,
+            ),
+        ),
+    ),
+    Command(
         "ops",
         "ops",
         "Lists the operators that are supported, or those of a network, with their kernels on every board.",
@@ -185,6 +211,17 @@ COMMANDS = (
         ),
     ),
     Command(
+        "ide",
+        "",
+        "Writes an editor's files: adds to those that are there, and changes nothing in them.",
+        own=(
+            Own(("editor",), "Which editor.", choices=("vscode",)),
+            Own(("-b", "--board"), "The board (default: the editor asks).", "BOARD"),
+            Own(("--model",), "The network (default: the editor asks).", "MODEL"),
+            Own(("--folder",), "The folder that the editor opens (default: this one).", "DIR"),
+        ),
+    ),
+    Command(
         "arena",
         "arena",
         "Places the buffers of an arena problem (.csv) as low as possible, or within a capacity.",
@@ -198,9 +235,11 @@ CMAKE_DIR = "--cmake-dir"
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Arguments; UsageError with a suggestion for an unknown option."""
+    if argv[:1] == ["help"]:
+        argv = [*argv[1:], "--help"]
     command = next((one for one in COMMANDS if argv and one.name == argv[0]), None)
     if command is None:
-        return _whole().parse_args(argv)
+        return parser().parse_args(argv)
     # Its own parser alone: to make those of all commands takes as long as a client may take in all.
     sub = _Parser(prog=f"buildtool {command.name}", description=command.summary, allow_abbrev=False)
     _fill(sub, command)
@@ -250,6 +289,13 @@ class _Parser(argparse.ArgumentParser):
         """One that is told how wide the terminal is: to find out itself, argparse imports much."""
         return argparse.HelpFormatter(self.prog, width=(columns() or 80) - 2)
 
+    def format_help(self) -> str:
+        """With examples, exit status and more below the options."""
+        from buildtool.options import helptexts
+
+        command = self.prog.partition(" ")[2]
+        return f"{super().format_help()}\n{helptexts.text(command, (columns() or 80) - 2)}"
+
     def _print_message(self, message: str, file: Any = None) -> None:
         """Help or version; unlike argparse's own, it tells of what cannot be written."""
         if message:
@@ -266,17 +312,17 @@ class _Parser(argparse.ArgumentParser):
             )
 
 
-def _whole() -> _Parser:
+def parser() -> _Parser:
     """The whole command line, each command with its own parser."""
-    parser = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
-    parser.add_argument("--version", action="version", version=f"buildtool {__version__}")
+    whole = _Parser(prog="buildtool", description="Trained int8 networks into microcontroller firmware.")
+    whole.add_argument("--version", action="version", version=f"buildtool {__version__}")
     # It is answered before a command is looked for.
-    parser.add_argument(CMAKE_DIR, action="store_true", help="print the folder of the CMake package and exit")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    whole.add_argument(CMAKE_DIR, action="store_true", help="print the folder of the CMake package and exit")
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
         text = command.summary
         _fill(commands.add_parser(command.name, help=text, description=text, allow_abbrev=False), command)
-    return parser
+    return whole
 
 
 def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
@@ -290,7 +336,7 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
             groups[option.group] = sub.add_argument_group(_TITLES[option.group])
         _add(groups[option.group], option, required=_is_required(command, option))
     keeping = (_DAEMON, _NO_CACHE, _RECACHE) if command.name in _KEEPING else ()
-    for own in (*command.own, *keeping, _JSON):
+    for own in (*command.own, *keeping, _JSON, _SARIF):
         _add_own(sub, own)
 
 

@@ -21,6 +21,7 @@ from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, Group, Optio
 
 COMPILED = ("describe", "build", "validate", "profile")
 RUN = ("validate", "profile")
+TRIED = (*RUN, "debug")  # kinds for which the test firmware gets inputs
 
 KEYS: tuple[Option, ...] = (
     Option(
@@ -28,9 +29,18 @@ KEYS: tuple[Option, ...] = (
         "NAME",
         "The compiler: clang or gcc.",
         text,
-        COMPILED,
+        (*COMPILED, "debug"),
         Group.TARGET,
         default="the board's first",
+    ),
+    Option(
+        "debug",
+        "",
+        "Compiles for a debugger: -g and -Og in place of -O3, the arena and every region with a name.",
+        flag,
+        COMPILED,
+        Group.TARGET,
+        flag=True,
     ),
     Option(
         "cmsis_nn",
@@ -47,7 +57,7 @@ KEYS: tuple[Option, ...] = (
         "FILE.npy",
         "One input to run on: quantised values, or floats.",
         location,
-        RUN,
+        TRIED,
         Group.INPUT,
         default="random values",
         suffixes=("",),
@@ -57,13 +67,30 @@ KEYS: tuple[Option, ...] = (
         "N",
         "The number of random inputs.",
         whole(1, MOST_INPUTS),
-        RUN,
+        TRIED,
         Group.INPUT,
         "1",
         number=True,
     ),
     Option(
-        "seed", "S", "The seed of the random inputs.", whole(0, MOST_SEED), RUN, Group.INPUT, "0", number=True
+        "seed",
+        "S",
+        "The seed of the random inputs.",
+        whole(0, MOST_SEED),
+        TRIED,
+        Group.INPUT,
+        "0",
+        number=True,
+    ),
+    Option(
+        "port",
+        "PORT",
+        "The port of this machine at which the debugger finds the server.",
+        whole(1024, 65535),
+        ("debug",),
+        Group.OTHER,
+        default="3333",
+        number=True,
     ),
     Option(
         "tensors",
@@ -145,7 +172,7 @@ KEYS: tuple[Option, ...] = (
         "BOARD",
         "A board of `buildtool boards`, or a .toml file that extends one.",
         location,
-        ("plan", "front", "emit", "describe", "build", "bundle", "sizes", "validate", "profile"),
+        ("plan", "front", "emit", "describe", "build", "bundle", "sizes", *TRIED),
         Group.TARGET,
         suffixes=BOARD_SUFFIXES,
     ),
@@ -175,7 +202,7 @@ KEYS: tuple[Option, ...] = (
         "ELF",
         "A linked image: the one to look at, or to run in place of one that is built for it.",
         location,
-        ("sizes", *RUN),
+        ("sizes", *TRIED),
         Group.BUILT,
         suffixes=("",),
     ),
@@ -184,7 +211,7 @@ KEYS: tuple[Option, ...] = (
         "FILE",
         "The plan to run by, which `buildtool plan --out` wrote; with an image, the emitted NAME.plan.",
         location,
-        ("plan", "emit", "build", "bundle", *RUN),
+        ("plan", "emit", "build", "bundle", *TRIED),
         Group.BUILT,
         default="a plan is made",
         suffixes=("",),

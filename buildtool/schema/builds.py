@@ -41,7 +41,9 @@ class Tools(TypedDict):
     OBJECTS LIBRARY ldflags -o IMAGE. `incbin` is the flag before a folder in which the assembler looks
     for what a source reads. For another compiler with flags of its own: `exact` are those that it needs as
     well for the reference's bytes, `core` those that select the core, `defines` (NAME or NAME=VALUE) what
-    the kernels have to know of it; `cflags` holds all of these.
+    the kernels have to know of it; `cflags` holds all of these. `map` is the flag before the file to which
+    the link writes its map. `renames`, of a build for a debugger, is the flag before FOLDER=NAME: by it a build
+    gives the folders of its own sources names that are no paths of this machine ("": there is no need).
     """
 
     name: str
@@ -55,6 +57,8 @@ class Tools(TypedDict):
     arflags: list[str]
     ldflags: list[str]
     incbin: str
+    map: str
+    renames: str
 
 
 class NetworkFiles(TypedDict):
@@ -70,6 +74,7 @@ class NetworkFiles(TypedDict):
     plan: str
     library: str
     image: str
+    map: str
     binaries: list[str]
     report: str
     weights: str

@@ -15,7 +15,7 @@ from buildtool.schema.builds import (
 )
 from buildtool.schema.fronts import FrontAnswer
 from buildtool.schema.plans import PlanAnswer
-from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
+from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
 
 # Where there are two: `analyze` for boards, and for a file that is counted without one; `zoo` without a
 # model, and with one.
@@ -30,6 +30,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "sizes": (SizesAnswer,),
     "validate": (ValidationAnswer,),
     "profile": (ProfileAnswer,),
+    "debug": (DebugAnswer,),
     "ops": (OpsAnswer,),
     "boards": (BoardsAnswer,),
     "zoo": (ZooAnswer, ZooFile),

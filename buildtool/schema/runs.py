@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from buildtool.schema.boards import BoardFacts
+from buildtool.schema.builds import StackSize
 
 
 class Run(BoardFacts):
@@ -97,3 +98,29 @@ class ProfileAnswer(Run):
     flash_bytes: int
     per_operator: list[LayerProfile]
     outputs: list[OutputTop]
+
+
+class DebugAnswer(TypedDict):
+    """What it takes to run a test firmware under a debugger, in a folder of the caller's.
+
+    `files` go into the folder: the firmware's input, and where none was given, the image with its sources.
+    `image` is the image's name there, or the path that was given. `server` is the command that serves the
+    image to a debugger, to be run in the folder; it is empty where the debugger starts the image itself.
+    `debuggers` are programs of which one is needed, the best first; `sources` says to it where sources are,
+    and `commands` where the server is and where to stop, in the language of GDB;
+    `outputs` are the files that the firmware writes.
+    """
+
+    net: str
+    board: str
+    level: str
+    compiler: str
+    port: int
+    image: str
+    files: dict[str, bytes]
+    outputs: list[str]
+    server: list[str]
+    debuggers: list[str]
+    sources: list[str]
+    commands: list[str]
+    stacks: list[StackSize]

@@ -47,6 +47,11 @@ class Origins:
         known = list(ours().values())
         return {name: folder for name, folder in folders.items() if not _is_below(folder, known)}
 
+    def folders(self, library: str = "") -> dict[str, Path]:
+        """All folders of code by name: ours, those of others, and that of a `library` of the user's."""
+        named = {"library": Path(library)} if library else {}
+        return {**ours(), **self.foreign(), **named}
+
     def _foreign_code(self) -> list[Path]:
         """The code and data of other distributions that decide what is emitted."""
         found = {path for folder in self.foreign().values() for path in folder.rglob("*")}

@@ -21,10 +21,12 @@ from buildtool.schema.builds import (
     SourceGroup,
     Tools,
 )
-from buildtool.service.depends import Origins, ours
+from buildtool.service.depends import Origins
+from buildtool.service.firmware.linkmap import MAP_FLAG
 from buildtool.service.pipeline.targets import TargetChoice
 from buildtool.service.requests import Describe
 from buildtool.session import Session
+from buildtool.target.debugging import RENAMES
 from buildtool.target.types import Board, LinkerScript, Target, Toolchain
 
 EMITTED = "emitted"  # the root of what `emit` gives for a network: a folder that the build chooses
@@ -61,11 +63,11 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
 
 
 def _subject(choice: TargetChoice, session: Session) -> _Subject:
+    from buildtool.service.firmware.tools import toolchain
     from buildtool.service.pipeline.targets import load_target
-    from buildtool.target.registry import toolchain
 
     target = load_target(choice, session)
-    return _Subject(Origins.of(choice, target), toolchain(target, choice.toolchain), choice.cmsis_nn)
+    return _Subject(Origins.of(choice, target), toolchain(choice, target), choice.cmsis_nn)
 
 
 def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
@@ -113,9 +115,7 @@ class _Roots:
     """Folders by name, and places below them."""
 
     def __init__(self, subject: _Subject) -> None:
-        folders = {**ours(), **subject.origins.foreign()}
-        if subject.library:
-            folders["library"] = Path(subject.library)
+        folders = subject.origins.folders(subject.library)
         self._folders = {name: folder.resolve() for name, folder in folders.items()}
         self.named = {name: str(folder) for name, folder in self._folders.items()}
 
@@ -167,13 +167,15 @@ def _tools(tools: Toolchain, board: Board) -> Tools:
         "identity": tools.identity,
         "cc": tools.cc,
         "ar": tools.ar,
-        "cflags": list(tools.cflags),
+        "cflags": [*tools.cflags, *tools.renames],
         "exact": list(EXACT),
         "core": list(board.core.cflags),
         "defines": list(board.core.defines),
         "arflags": ["rcsD"],  # D: no times, no owners
         "ldflags": list(tools.ldflags),
         "incbin": "-I",
+        "map": MAP_FLAG,
+        "renames": RENAMES if tools.renames else "",
     }
 
 
@@ -192,6 +194,7 @@ def _files(net: str, board: Board) -> NetworkFiles:
         "plan": f"{net}.plan",
         "library": f"lib{net}.a",
         "image": f"{net}.elf",
+        "map": f"{net}.map",
         "binaries": [net + ending for ending in binary_suffixes(board)],
         "report": "sizes.txt",
         "weights": f"{net}_weights.bin",
@@ -222,4 +225,5 @@ def _commands(library: bool) -> dict[str, list[str | Slot]]:
         "sizes": ["sizes", slot("image"), "--board", slot("board"), "--out", slot("out")],
         "profile": ["profile", *run],
         "validate": ["validate", *run],
+        "debug": ["debug", *run, "--out", slot("session")],
     }

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
-    from buildtool.schema.runs import ProfileAnswer, ValidationAnswer
+    from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
     from buildtool.session import Session
 
 
@@ -205,9 +205,11 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, .bin, size report."""
     from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
-    from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools
+    from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools, map_of
+    from buildtool.service.firmware.linkmap import portable
     from buildtool.service.firmware.sizes import binaries, size_report
     from buildtool.service.firmware.stack.report import stack_report
+    from buildtool.service.firmware.tools import toolchain
     from buildtool.service.pipeline.emitted import emitted
     from buildtool.service.pipeline.given import planned_or_given
     from buildtool.service.pipeline.needs import refuse_unless_fits
@@ -219,15 +221,17 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     board = made.target.board
     family = plugin(board)
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
-        tools = made.toolchain()
-        firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(name))
-        elf = firmware.elf.read_bytes()
+        tools = toolchain(made.choice, made.target)
+        tell = session.tell
+        firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(name), tell=tell)
+        elf, table = firmware.elf.read_bytes(), portable(map_of(firmware.elf).read_bytes())
     report = size_report(elf, board)
     files = {
         **sources.files,
         **arena_map(sources.net, made.plan, made.graph, session),
         f"{sources.net}.plan": to_bytes(made.plan),
         f"{sources.net}.elf": elf,
+        f"{sources.net}.map": table,
         **binaries(elf, board, sources.net),
         **for_other_tools(family, sources, made.plan, made.target),
     }
@@ -285,6 +289,13 @@ def profile(request: r.Profile, session: Session) -> ProfileAnswer:
     return profiling(request, session)
 
 
+def debug(request: r.Debug, session: Session) -> DebugAnswer:
+    """What it takes to run a network's test firmware under a debugger."""
+    from buildtool.service.emulation.debugging import debugging
+
+    return debugging(request, session)
+
+
 def tflm(request: r.Tflm, session: Session) -> TflmAnswer:
     """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
     from buildtool.plan.others.tflm import planned_file
@@ -324,6 +335,7 @@ _HANDLERS: dict[type, Callable[[Any, Session], Mapping[str, Any]]] = {
     r.Sizes: sizes,
     r.Validate: validate,
     r.Profile: profile,
+    r.Debug: debug,
     r.Arena: arena,
     r.Tflm: tflm,
 }

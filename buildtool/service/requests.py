@@ -7,7 +7,7 @@ counting options under `options`. What is not known, of a wrong type, or without
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from buildtool import options as table
@@ -141,6 +141,16 @@ class Profile(Planning):
 
 
 @dataclass(frozen=True)
+class Debug(Planning):
+    """A run under a debugger that connects to `port`; `made`: as for `Validate`."""
+
+    kind: ClassVar[str] = "debug"
+    made: Made | None = None
+    inputs: Inputs = Inputs()
+    port: int = 3333
+
+
+@dataclass(frozen=True)
 class Analyze:
     """Whether a model fits each board (none: every known one), what binds and what would help."""
 
@@ -211,6 +221,7 @@ Request = (
     | Bundle
     | Validate
     | Profile
+    | Debug
     | Analyze
     | AnalyzeNetwork
     | Describe
@@ -283,7 +294,8 @@ class _Values:
     def target(self) -> TargetChoice:
         """The board, and what goes with it."""
         board = to_file(self.need("board"), table.BOARD_SUFFIXES)
-        return TargetChoice(board, self.get("toolchain", ""), _folder("cmsis_nn", self.get("cmsis_nn", "")))
+        library = _folder("cmsis_nn", self.get("cmsis_nn", ""))
+        return TargetChoice(board, self.get("toolchain", ""), library, self.get("debug", False))
 
     def planning(self) -> tuple[Named, TargetChoice, PlanOptions, Lock | None]:
         """The fields of `Planning`."""
@@ -313,8 +325,8 @@ class _Values:
         idle = list(self.options)
         if "sanitize" in self.given:
             idle.append("sanitize")
-        if "toolchain" in self.given and not self.get("tensors", False):
-            idle.append("toolchain")  # of every tensor an image of its own is built
+        if not self.get("tensors", False):  # of every tensor an image of its own is built
+            idle += [name for name in ("toolchain", "debug") if name in self.given]
         for name in idle:
             text = "it has no effect, because the image and its plan are given"
             raise UsageError(text, option=name, hint=suggest(**{name: None}))
@@ -383,6 +395,13 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
     return Analyze(model, boards, cmsis_nn, plan_options(values.options))
 
 
+def _debug(values: _Values) -> Debug:
+    """What is built for it is built for a debugger."""
+    model, target, options, lock = values.planning()
+    target, port = replace(target, debug=True), values.get("port", 3333)
+    return Debug(model, target, options, lock, values.made(), values.inputs(), port)
+
+
 def _describe(values: _Values) -> Describe:
     model, name = values.model() if "model" in values.given else None, values.get("name", "")
     if name and model is None:
@@ -407,6 +426,7 @@ _KINDS: dict[str, Callable[[_Values], Request]] = {
     ),
     "validate": _validate,
     "profile": lambda values: Profile(*values.planning(), made=values.made(), inputs=values.inputs()),
+    "debug": _debug,
     "arena": lambda values: Arena(
         _file("file", values.need("file")), values.get("capacity", None), values.get("budget", None)
     ),

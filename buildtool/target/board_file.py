@@ -36,6 +36,10 @@ kind = "qemu-system-arm"
 machine = "mps2-an386"
 options = []
 
+[probe]                      # optional: how a debugger reaches the board
+server = "openocd"           # openocd | pyocd
+options = ["-f", "board/st_nucleo_f4.cfg"]
+
 [estimate]                   # optional: of a board whose speed cannot be measured here
 macs_per_second = 2150000000
 source = "fitted to one published profile"
@@ -43,15 +47,17 @@ source = "fitted to one published profile"
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
 
-from buildtool.errors import TargetError, did_you_mean
-from buildtool.target.types import Board, Core, Emulator, Estimate, Memory, MemoryKind
+from buildtool.errors import Hint, TargetError, did_you_mean
+from buildtool.target.toml_places import place
+from buildtool.target.types import Board, Core, Emulator, Estimate, Memory, MemoryKind, Probe
 
 Table = dict[str, object]
 
@@ -83,25 +89,36 @@ _PRINTS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs", 
 _ROLES = ("code", "data", "arena", "weights")
 _TOP = (
     *("extends", "title", "family", "stack_bytes", "reserved_bytes", "alignment", "clock_hz"),
-    *("toolchains", "core", "memory", "roles", "emulator", "note", "estimate"),
+    *("toolchains", "core", "memory", "roles", "emulator", "note", "estimate", "probe"),
 )
 _CORE = ("name", "isa", "families", "cflags", "defines", "vector_bits")
 _MEMORY = ("kind", "base", "size", "bandwidth")
 _EMULATOR = ("kind", "machine", "options")
 _ESTIMATE = ("macs_per_second", "source")
+_PROBE = ("server", "options")
+_SERVERS = ("openocd", "pyocd")
+# How the standard library says where a file is no TOML.
+_AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
 def read_table(path: Path, data: bytes | None = None) -> Table:
     """The file's top-level table; raises TargetError. `data`: its content, where it was read already."""
+    text = ""
     try:
-        return tomllib.loads((_read(path) if data is None else data).decode("utf-8"))
+        text = (_read(path) if data is None else data).decode("utf-8")
+        return tomllib.loads(text)
     except OSError as error:
         raise TargetError(f"cannot read the board file: {error.strerror}", path=str(path)) from None
     except RecursionError:
         raise TargetError("not a TOML file: it is nested too deeply", path=str(path)) from None
     except ValueError as error:  # the decoders' errors are of this kind, and so is a number of 5,000 digits
-        raise TargetError(f"not a TOML file: {error}", path=str(path)) from None
+        said, at = str(error), _AT.search(str(error))
+        line, column = (int(at[1] or 0), int(at[2] or 0)) if at else (0, 0)
+        if at and not line:  # the end of the document
+            line, column = text.count("\n") + 1, len(text) - text.rfind("\n")
+        what = f"not a TOML file: {_AT.sub('', said)}"
+        raise TargetError(what, path=str(path), line=line, column=column) from None
 
 
 def _read(path: Path) -> bytes:
@@ -133,9 +150,20 @@ def merge(base: Mapping[str, object], override: Mapping[str, object]) -> Table:
     return merged
 
 
-def parse_board(table: Mapping[str, object], name: str, path: str) -> Board:
-    """A Board from a table without `extends`; raises TargetError naming `path` and the key."""
-    return _Reader(path).board(table, name)
+def parse_board(table: Mapping[str, object], name: str, path: str, data: bytes | None = None) -> Board:
+    """A Board from a table without `extends`; raises TargetError naming `path`, the key and its line.
+
+    `data`: the content of the file, where it was read already.
+    """
+    return _Reader(path, data).board(table, name)
+
+
+def _placed(error: TargetError, key: str, data: bytes | None = None) -> TargetError:
+    """The error, with the line and column of `key` where its file has that."""
+    with contextlib.suppress(OSError, ValueError):
+        text = (Path(error.path).read_bytes() if data is None else data).decode("utf-8")
+        error.line, error.column = place(text, key)
+    return error
 
 
 def parse_size(value: object) -> int | None:
@@ -157,21 +185,23 @@ def show_size(size: int) -> str:
 class _Reader:
     """Takes values out of one file's tables, and says which key is wrong."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, data: bytes | None) -> None:
+        self.path, self.data = path, data
 
-    def fail(self, key: str, what: str, hint: str = "") -> NoReturn:
-        raise TargetError(f"{key}: {what}" if key else what, path=self.path, hint=hint)
+    def fail(self, key: str, what: str, hint: str = "", at: str = "") -> NoReturn:
+        """Raises the error about `key`, or about the whole, in which case `at` is the key that it is near."""
+        error = TargetError(f"{key}: {what}" if key else what, path=self.path, hint=hint)
+        raise _placed(error, at or key.partition(" ")[0], self.data)
 
     def known(self, table: Mapping[str, object], keys: Iterable[str], where: str) -> None:
         names = tuple(keys)
         for key in table:
             if key not in names:
-                self.fail("", f"unknown key {_shown(where + key)}", did_you_mean(key, names))
+                self.fail("", f"unknown key {_shown(where + key)}", did_you_mean(key, names), where + key)
 
     def need(self, table: Mapping[str, object], key: str, where: str) -> object:
         if key not in table:
-            self.fail("", f"key '{where}{key}' is missing")
+            self.fail("", f"key '{where}{key}' is missing", at=where.rstrip("."))
         return table[key]
 
     def table(self, value: object, key: str) -> Table:
@@ -247,6 +277,7 @@ class _Reader:
             clock_hz=self.optional(table, "clock_hz", 0),
             note=self.note(table["note"]) if "note" in table else "",
             estimate=self.estimate(table["estimate"]) if "estimate" in table else None,
+            probe=self.probe(table["probe"]) if "probe" in table else None,
         )
 
     def core(self, table: Table) -> Core:
@@ -335,6 +366,14 @@ class _Reader:
             options=self.texts(table.get("options", []), "emulator.options"),
         )
 
+    def probe(self, value: object) -> Probe:
+        table = self.table(value, "probe")
+        self.known(table, _PROBE, "probe.")
+        server = self.text(self.need(table, "server", "probe."), "probe.server")
+        if server not in _SERVERS:
+            self.fail("probe.server", f"{_shown(server)} is unknown", "known: " + ", ".join(_SERVERS))
+        return Probe(server, self.texts(self.need(table, "options", "probe."), "probe.options"))
+
     def estimate(self, value: object) -> Estimate:
         table = self.table(value, "estimate")
         self.known(table, _ESTIMATE, "estimate.")
@@ -362,25 +401,29 @@ def resolve(
     `known` gives the file of a board's name, None if there is no such board, and may raise any error.
     `data`: the content of `path`, where it was read already.
     """
+
+    def fail(what: str, hint: Sequence[Hint] = ()) -> TargetError:
+        return _placed(TargetError(f"extends: {what}", path=str(path), hint=hint), "extends", data)
+
     here = path.resolve()
     if len(seen) > _MOST_EXTENDED:
-        raise TargetError(f"extends: more than {_MOST_EXTENDED} files, one by another", path=str(path))
+        raise fail(f"more than {_MOST_EXTENDED} files, one by another")
     if here in seen:
         circle = " -> ".join(p.name for p in (*seen, here))
-        raise TargetError(f"extends: the files extend each other: {circle}", path=str(path))
+        raise fail(f"the files extend each other: {circle}")
     table = read_table(path, data)
     base = table.pop("extends", None)
     if base is None:
         return table
     if not isinstance(base, str) or not base or not base.isprintable():
-        raise TargetError(f"extends: must be a board's name or a path, not {_shown(base)}", path=str(path))
+        raise fail(f"must be a board's name or a path, not {_shown(base)}")
     if base.endswith(".toml"):
         base_path: Path | None = path.parent / base
     else:
         try:
             base_path = known(base)
         except TargetError as error:
-            raise TargetError(f"extends: {error.text}", path=str(path), hint=error.hints) from None
+            raise fail(error.text, error.hints) from None
     if base_path is None:
-        raise TargetError(f"extends: unknown board '{base}'", path=str(path))
+        raise fail(f"unknown board '{base}'")
     return merge(resolve(base_path, known, (*seen, here)), table)

@@ -29,6 +29,7 @@ from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import features
 from buildtool.target.expression import Formula, check, compiled
 from buildtool.target.taps import taps_met
+from buildtool.target.toml_places import place
 from buildtool.target.types import Costs, KernelVariant
 
 COST_UNITS = 16  # a cost is a whole number of sixteenths
@@ -249,20 +250,21 @@ def once(pricer: Pricer, kernel: KernelVariant, graph: Graph, op: Op) -> float:
 
 def load_costs(path: Path) -> dict[str, str]:
     """The table [costs] of a catalogue.toml; raises TargetError naming file and key."""
-    stated = tomllib.loads(path.read_text(encoding="utf-8")).get("costs", {})
+    text = path.read_text(encoding="utf-8")
+    stated = tomllib.loads(text).get("costs", {})
     if not isinstance(stated, dict):
         raise TargetError("'costs' must be a table: [costs]", path=str(path))
     found = {}
     for name, value in stated.items():
-        place = f"{path}:costs.{name}"
-        if name not in _NAMES:
-            raise TargetError("unknown key", path=place, hint=did_you_mean(name, _NAMES))
-        if not isinstance(value, str) or not value:
-            raise TargetError(f"must be a string that is not empty, not {value!r}", path=place)
         try:
+            if name not in _NAMES:
+                raise TargetError("unknown key", hint=did_you_mean(name, _NAMES))
+            if not isinstance(value, str) or not value:
+                raise TargetError(f"must be a string that is not empty, not {value!r}")
             check(value, _NAMES[name])
         except TargetError as error:
-            raise error.at(path=place) from None
+            line, column = place(text, f"costs.{name}")
+            raise error.at(path=str(path), line=line, column=column, operator=f"costs.{name}") from None
         found[name] = value
     return found
 

@@ -116,14 +116,15 @@ def _with_layout(variant: KernelVariant, known: Mapping[str, Layout], path: str)
     if variant.packing == NO_PACKING:
         return variant
     layout = known.get(variant.packing)
-    place = f"{path}:{variant.name}"
     if layout is None:
         hint = did_you_mean(variant.packing, known)
-        raise TargetError(f"packing '{variant.packing}' is unknown", path=place, hint=hint)
+        what = f"packing '{variant.packing}' is unknown"
+        raise TargetError(what, path=path, operator=variant.name, hint=hint)
     if variant.slices != "False" and layout.channel_factors == "0":
         raise TargetError(
             f"packing '{variant.packing}' cannot be cut into channels, as 'slices' wants",
-            path=place,
+            path=path,
+            operator=variant.name,
             hint=f"write channel_factors and channel_weights into [packing.{variant.packing}]",
         )
     return dataclasses.replace(
@@ -169,11 +170,11 @@ class _Reader:
 
     @contextlib.contextmanager
     def place(self, name: object) -> Iterator[None]:
-        """Adds the entry's name to the path of an error."""
+        """Adds the file and the entry's name to an error."""
         try:
             yield
         except TargetError as error:
-            raise error.at(path=f"{self.family.folder / CATALOGUE}:{name}") from None
+            raise error.at(path=str(self.family.folder / CATALOGUE), operator=str(name)) from None
 
     def variants(self, entry: dict[str, object]) -> list[KernelVariant]:
         """One [[kernel]] table; one variant each operator kind it serves."""

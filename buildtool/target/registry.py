@@ -67,7 +67,7 @@ def load_board(name_or_path: str, data: bytes | None = None) -> Board:
             path = _board_file(name_or_path)
         except TargetError as error:
             raise UsageError(error.text, hint=error.hints) from None
-    board = parse_board(resolve(path, _board_file, data=data), path.stem, str(path))
+    board = parse_board(resolve(path, _board_file, data=data), path.stem, str(path), data)
     if board.family not in _own_plugins() and board.family not in _other_plugins():
         families = (*_own_plugins(), *_other_plugins())
         hint = did_you_mean(board.family, families)

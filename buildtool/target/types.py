@@ -191,6 +191,14 @@ class Emulator:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """How a debugger reaches the board itself: by `openocd` or `pyocd` with these words of its own."""
+
+    server: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Estimate:
     """How fast a board works where it cannot be measured: multiply-accumulates a second, and by whom."""
 
@@ -219,6 +227,7 @@ class Board:
     clock_hz: int = 0  # of the core; 0: not known
     note: str = ""  # what a user has to know of results "for" it
     estimate: Estimate | None = None
+    probe: Probe | None = None
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`; KeyError if there is none."""
@@ -247,7 +256,9 @@ class Toolchain:
 
     All strings are ready for a command line. The flag of the linker script comes after `ldflags`; whoever
     links writes the script into a folder of his own (see `link_flags`).
-    `identity` is the compiler's name and version ("clang 22.1.8"), never a path.
+    `identity` is the compiler's name and version ("clang 22.1.8"), never a path. `renames` are further flags
+    of every compilation: what folders of this machine are called in debug information; the objects do not
+    depend on where these are.
     """
 
     name: str
@@ -259,6 +270,7 @@ class Toolchain:
     objects: tuple[str, ...] = ()  # extra sources (start-up code, run-time support), absolute paths
     includes: tuple[str, ...] = ()
     script: LinkerScript | None = None
+    renames: tuple[str, ...] = ()
 
     def link_flags(self, folder: Path) -> tuple[str, ...]:
         """All flags of a link whose script lies in `folder`."""
@@ -271,12 +283,31 @@ class Toolchain:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a runner gets: files the program may read, and the names of those it will write."""
+    """What a runner gets: files the program may read, and the names of those it will write.
+
+    `written` may be called while the program runs, with the size of the first output by then, in bytes.
+    """
 
     files: dict[str, bytes]
     outputs: tuple[str, ...]
     timeout: float = 120.0
     count: bool = False  # count executed instructions per marker
+    written: Callable[[int], None] | None = None
+
+
+@dataclass(frozen=True)
+class DebugServer:
+    """What serves an image to a debugger that connects to a port of this machine, halted at the first step.
+
+    `command` begins it (empty: the debugger starts the image itself), `image` is where in it the image's
+    path goes (-1: it has no place there). `debuggers` are programs that know the core, the best first;
+    `connected` what to say to one of them once it is connected.
+    """
+
+    command: tuple[str, ...]
+    image: int
+    debuggers: tuple[str, ...]
+    connected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -25,26 +25,44 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+import SCons
 from SCons.Action import Action
 from SCons.Errors import UserError
 from SCons.PathList import PathList
 from SCons.Subst import Literal
 from SCons.Tool import Tool
 
-from buildtool.client import BuildtoolError, Client, code_digest, described, did_you_mean, home, place
+from buildtool.client import (
+    BuildtoolError,
+    Client,
+    UsageError,
+    code_digest,
+    described,
+    did_you_mean,
+    home,
+    place,
+)
 from buildtool.client import options as table
 
 if TYPE_CHECKING:
     from buildtool.client import answers
 
 PLANNING = tuple(option.name for option in table.of("emit", table.Group.PLANNING))
+# What is shown in place of whole command lines.
+SHORT = {
+    "CCCOMSTR": "compiling $SOURCE",
+    "CXXCOMSTR": "compiling $SOURCE",
+    "ASPPCOMSTR": "assembling $SOURCE",
+    "ARCOMSTR": "archiving $TARGET",
+    "LINKCOMSTR": "linking $TARGET",
+}
 EMITTED = "emitted"  # the root in an answer that a network's own folder stands for
 
 _clients: dict[str, Client] = {}
 
 
 def generate(env):
-    """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, NetworkFirmware and RunNetwork."""
+    """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, and those of the test firmware."""
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     env.SetDefault(NETWORK_DAEMON="", NETWORK_CACHE="on")
     env["NETWORK_PLANNING"] = PLANNING
@@ -53,6 +71,7 @@ def generate(env):
     env.AddMethod(place_weights, "PlaceWeights")
     env.AddMethod(network_firmware, "NetworkFirmware")
     env.AddMethod(run_network, "RunNetwork")
+    env.AddMethod(debug_network, "DebugNetwork")
 
 
 def exists(env):
@@ -96,20 +115,24 @@ class Network:
         return self._reserve()
 
 
-def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
+def use_board(env, board, toolchain="", work=None, verbose=False, cmsis_nn="", debug=False):
     """Sets the environment up to build for `board`; what is made for all networks goes to `work`.
 
     `verbose`: whole command lines, or what they do in a few words. `cmsis_nn`: a checkout of CMSIS-NN
-    whose kernels the networks are to use (Cortex-M). Gives what the answer says of the compiler, and the
-    folders of the board's headers as `includes`.
+    whose kernels the networks are to use (Cortex-M). `debug`: everything is compiled for a debugger. Gives
+    what the answer says of the compiler, and the folders of the board's headers as `includes`.
     """
     request = {"board": board}
+    request |= {"debug": True} if debug else {}
     request |= {"toolchain": toolchain} if toolchain else {}
     request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
     answer = _described(env, request)
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
-    work = _folder(env, work or "#build/" + _plain(answer["board"]))
+    work = _folder(env, work or ("#build/debug/" if debug else "#build/") + _plain(answer["board"]))
     tools = answer["tools"]
+    # Debug information has no path of this machine: sources are named as seen from the top folder.
+    renamed = [f"{tools['renames']}{env.Dir('#').abspath}=."] if tools["renames"] else []
+    cflags = _words([*renamed, *tools["cflags"]])
     env.Replace(
         ESCAPE=shlex.quote,
         BOARD_INCLUDES=_include_flags,
@@ -121,26 +144,26 @@ def use_board(env, board, toolchain="", work=None, verbose=True, cmsis_nn=""):
         BOARD_WORK=work,
         BOARD_SCRIPT=_linker_script(env, answer["script"], work),
         CC=_words([tools["cc"]]),
-        CCFLAGS=_words(tools["cflags"]),
-        ASPPFLAGS=_words(tools["cflags"]),
+        CCFLAGS=cflags,
+        ASPPFLAGS=cflags,
         AR=_words([tools["ar"]]),
         ARFLAGS=_words(tools["arflags"]),
         ARCOM="$AR $ARFLAGS $TARGET $SOURCES",
         RANLIBCOM="",
         LINK=_words([tools["cc"]]),
-        LINKFLAGS=_words(tools["cflags"]),
+        LINKFLAGS=cflags,
         # Libraries that the flags name come after the objects that need them.
-        LINKCOM="$LINK -o $TARGET $LINKFLAGS $SOURCES $_LIBDIRFLAGS $_LIBFLAGS $BOARD_LDFLAGS",
+        LINKCOM="$LINK -o $TARGET $LINKFLAGS $SOURCES $_LIBDIRFLAGS $_LIBFLAGS $BOARD_LDFLAGS $BOARD_MAP",
+        BOARD_MAP=_map_flags,
         PROGSUFFIX=".elf",
-        CCCOMSTR="" if verbose else "compiling $SOURCE",
-        ASPPCOMSTR="" if verbose else "assembling $SOURCE",
-        ARCOMSTR="" if verbose else "archiving $TARGET",
-        LINKCOMSTR="" if verbose else "linking $TARGET",
     )
+    for command, words in SHORT.items():
+        if verbose or not env.get(command):  # what the user's own SConstruct says instead stays
+            env[command] = "" if verbose else words
     script = answer["script"]
     named = [f"{script['flag']}{_argument(node)}" for node in env["BOARD_SCRIPT"]] if script else []
     env["BOARD_LDFLAGS"] = _words([*tools["ldflags"], *named])
-    env.Append(PROGEMITTER=[_needs_script])
+    env.Append(PROGEMITTER=[_needs_script, _with_map])
     env["BOARD_STARTUP"] = _objects(_own(env), "startup", work.Dir("startup"))
     startup = _group(answer, "startup")
     return {**tools, "includes": [_node(env, answer, place, env.fs.Dir) for place in startup["includes"]]}
@@ -154,16 +177,17 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     """
     for option in planning:
         if option not in PLANNING:
-            raise UserError(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
+            raise _mistake(f"NeuralNetwork has no option '{option}': {did_you_mean(option, PLANNING)}")
     try:  # a build learns of a mistake before it starts
         table.planning(planning)
     except BuildtoolError as error:
-        raise UserError(str(error)) from None
+        raise _mistake(error) from None
     if name is not None and not re.fullmatch("[a-z][a-z0-9_]*", name):
-        raise UserError(f"a network's name is a C identifier in lower case, '{name}' is none")
+        raise _mistake(f"a network's name is a C identifier in lower case, '{name}' is none")
     source = _model_file(env, model)
     if source and not source.exists() and not source.has_builder():
-        raise UserError(f"{model}: error: cannot read the model: there is no such file, and nothing makes it")
+        what = "cannot read the model: there is no such file, and nothing makes it"
+        raise _mistake(UsageError(what, path=model))
     asked = {**env["BOARD_REQUEST"], "model": source.path if source else model}
     asked |= {"name": name} if name else {}
     answer = _described(env, asked)
@@ -171,9 +195,9 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     assert files is not None  # it was asked for with a model
     own = _own(env, BOARD_ANSWER=answer)
     directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
-    request = {key: value for key, value in asked.items() if key != "toolchain"} | {"options": planning}
+    request = {key: value for key, value in asked.items() if key not in ("toolchain", "debug")}
     locked = _plan_file(env, plan) if plan else None
-    request |= {"plan": locked.path} if locked else {}
+    request |= {"options": planning} | ({"plan": locked.path} if locked else {})
     emitted = _emit(own, directory.Dir("src"), request, [node for node in (source, locked) if node])
     objects, kernels = _objects(own, "network", directory.Dir("obj"), emitted), _kernels(env)
     library = own.StaticLibrary(directory.File(files["library"]), [*objects, *kernels])
@@ -192,7 +216,8 @@ def place_weights(env, target, program, networks):
     """
     listed = env.Flatten([networks])
     symbols = {network.made["symbol"]: network.made["weights"] for network in listed}
-    sources = [program, *(network.files[network.made["weights"]] for network in listed)]
+    linked = env.Flatten([program])[0]  # without its map
+    sources = [linked, *(network.files[network.made["weights"]] for network in listed)]
     action = Action(_place_weights, "placing weights in $TARGET", varlist=["NETWORK_SYMBOLS"])
     return env.OnlyAsRecorded(env.Command(target, sources, action, NETWORK_SYMBOLS=list(symbols)))
 
@@ -208,27 +233,77 @@ def network_firmware(env, network: Network, directory=None):
     }
     objects = [node for group in answer["image"] for node in parts[group]]
     image = directory.File(files["image"])
+    own["BOARD_MAP_FILE"] = directory.File(files["map"])
     if files["apart"]:
         linked = own.Program(directory.Dir("linked").File(files["image"]), [*objects, network.reserving])
-        elf = place_weights(own, image, own.OnlyAsRecorded(linked), network)
+        _, *maps = own.OnlyAsRecorded(linked)
+        elf = place_weights(own, image, linked, network)
     else:
-        elf = own.Program(image, [*objects, network.library])
+        made = own.Program(image, [*objects, network.library])
+        elf, maps = made[:1], made[1:]
     network.slots |= {"image": elf[0].path, "plan": network.files[files["plan"]].path, "out": directory.path}
     made = [directory.File(name) for name in (files["report"], *files["binaries"])]
     report = own.Command(made, elf, _action(_filled(network, "sizes")))
-    env.OnlyAsRecorded([elf, report])
-    return [*elf, *report]
+    env.OnlyAsRecorded([elf, maps, report])
+    return [*elf, *maps, *report]
 
 
 def run_network(env, network: Network, firmware, **inputs):
     """The alias `run`: builds the firmware, runs its .elf, prints the table of the network's layers."""
+    words = _with_options(network, "profile", "RunNetwork runs", inputs)
+    return env.AlwaysBuild(env.Alias("run", firmware, _action(words)))
+
+
+def debug_network(env, network: Network, firmware, **options):
+    """The alias `debug`: builds the firmware, starts the server for a debugger, and says how to connect.
+
+    The session's files are in the folder `session` of the network's. `options`: inputs, and `port`.
+    """
+    network.slots["session"] = network.directory.Dir("session").path
+    words = _with_options(network, "debug", "DebugNetwork shows", options)
+    return env.AlwaysBuild(env.Alias("debug", firmware, _action(words)))
+
+
+def _with_options(network: Network, command, what, options):
+    """The words of a command about a network's image."""
     if "image" not in network.slots:
-        raise UserError("RunNetwork runs what NetworkFirmware has made: call that first")
-    words = _filled(network, "profile")
-    for option, value in inputs.items():
+        raise _mistake(f"{what} what NetworkFirmware has made: call that first")
+    words = _filled(network, command)
+    for option, value in options.items():
         if value not in (None, ""):
             words.append(f"{table.BY_NAME[option].flagged}={value}")
-    return env.AlwaysBuild(env.Alias("run", firmware, _action(words)))
+    return words
+
+
+# ---- mistakes ------------------------------------------------------------------------------------
+
+
+def _mistake(what: str | BuildtoolError) -> UserError:
+    """The error for a mistake in the build, at the line of the SConstruct that makes it.
+
+    It has a line in the form that compilers use, which editors find. An error about a line of another file
+    keeps that, and has the line of the SConstruct below it.
+    """
+    error = what if isinstance(what, BuildtoolError) else UsageError(what)
+    path, line, column = _caller()
+    if not error.path:
+        error.at(path=path, line=line, column=column)
+        return UserError(f"the build cannot be read:\n{error}")
+    return UserError(f"the build cannot be read:\n{error}\n{path}:{line}:{column}: note: asked for here")
+
+
+def _caller() -> tuple[str, int, int]:
+    """File, line and column of the innermost call that is neither of these tools nor of SCons."""
+    frame = sys._getframe(1)
+    ours = (str(Path(__file__).parent) + os.sep, str(Path(SCons.__file__).parent) + os.sep)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(ours):
+        frame = frame.f_back
+    places = list(frame.f_code.co_positions())
+    line, _, column, _ = places[frame.f_lasti // 2] if frame.f_lasti >= 0 else (None, None, None, None)
+    name = frame.f_code.co_filename
+    below = Path(name).absolute()
+    shown = below.relative_to(Path.cwd()) if below.is_relative_to(Path.cwd()) else name
+    return str(shown), line or frame.f_lineno, (column or 0) + 1
 
 
 # ---- nodes ---------------------------------------------------------------------------------------
@@ -265,9 +340,9 @@ def _folder(env, directory, name="."):
     try:
         node = env.Dir(directory).Dir(name)
     except TypeError:
-        raise UserError(f"cannot build in {directory}: it is a file, or lies below one") from None
+        raise _mistake(f"cannot build in {directory}: it is a file, or lies below one") from None
     if node.path.startswith("-"):
-        raise UserError(f"cannot build in a folder whose name begins with a dash: {node.path}")
+        raise _mistake(f"cannot build in a folder whose name begins with a dash: {node.path}")
     return node
 
 
@@ -374,6 +449,20 @@ def _needs_script(target, source, env):
     return target, source
 
 
+def _with_map(target, source, env):
+    """Every program of the environment has its linker's map beside it, as a second target."""
+    program = target[0]
+    table = env.get("BOARD_MAP_FILE") or program.dir.File(f"{Path(program.name).stem}.map")
+    return [*target, table], source
+
+
+def _map_flags(target, source, env, for_signature):
+    """The flags by which the linker writes its map, for a program that has one."""
+    found = [node for node in target if node.name.endswith(".map")]
+    flag = env["BOARD_ANSWER"]["tools"]["map"]
+    return [word for node in found for word in ("-Xlinker", _Word(f"{flag}{node.path}"))]
+
+
 def _model_file(env, model):
     """The node of a model's file, None for a network of the zoo. Its name is not read as env.File would."""
     if not model.lower().endswith((".tflite", ".onnx")):
@@ -386,7 +475,8 @@ def _plan_file(env, plan):
     """The node of a locked plan."""
     node = env.fs.File(plan)
     if not node.exists() and not node.has_builder():
-        raise UserError(f"{plan}: error: cannot read the plan: there is no such file, and nothing makes it")
+        what = "cannot read the plan: there is no such file, and nothing makes it"
+        raise _mistake(UsageError(what, path=str(plan)))
     return node
 
 
@@ -500,4 +590,4 @@ def _described(env, request: dict[str, str]) -> answers.DescribeAnswer:
         )
         return cast("answers.DescribeAnswer", answer)
     except BuildtoolError as error:
-        raise UserError(str(error)) from None
+        raise _mistake(error) from None

@@ -133,7 +133,8 @@ def test_a_packing_is_looked_for_in_the_own_family_first_then_in_others(tmp_path
     with pytest.raises(TargetError, match="packing 'add' is unknown") as caught:
         resolved(mine, [load(folders[2], LAYOUT.replace("packing.add", "packing.addd"))])
     assert caught.value.hint == "did you mean 'addd'?"
-    assert caught.value.path == f"{folders[0] / 'catalogue.toml'}:add_fast"
+    assert caught.value.path == str(folders[0] / "catalogue.toml")
+    assert caught.value.operator == "add_fast"
 
 
 def test_slices_need_a_packing_that_can_be_cut(tmp_path):

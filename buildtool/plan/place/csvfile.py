@@ -7,10 +7,11 @@ empty. A solution is the same table with all offsets.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from buildtool.errors import ModelError
@@ -39,7 +40,7 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ModelError("it is not a text file", path=f"{path}:{line}") from None
+        raise ModelError("it is not a text file", path=path, line=line) from None
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     names: list[str] = []
     items: list[Item] = []
@@ -58,12 +59,33 @@ def read_problem(data: bytes, *, path: str = "") -> Table:
                 raise ModelError(f"the table has more than {MOST_ITEMS} buffers")
             names.append(values["id"])
             seen.add(values["id"])
-            items.append(_item(values))
+            with _column(row, columns, data, rows.line_num):
+                items.append(_item(values))
     except csv.Error as error:
-        raise ModelError(f"it is not a table: {error}", path=f"{path}:{rows.line_num}") from None
+        raise ModelError(f"it is not a table: {error}", path=path, line=rows.line_num) from None
     except ModelError as error:
-        raise error.at(path=f"{path}:{max(rows.line_num, 1)}") from None
+        raise error.at(path=path, line=max(rows.line_num, 1)) from None
     return Table(tuple(names), Problem(tuple(items)))
+
+
+class _ValueError(ModelError):
+    """A value is wrong; `column` names the table's column that it is in."""
+
+    def __init__(self, text: str, column: str) -> None:
+        super().__init__(text)
+        self.name = column
+
+
+@contextlib.contextmanager
+def _column(row: Sequence[str], columns: Sequence[str], data: bytes, line: int) -> Iterator[None]:
+    """Adds to an error about a value where in its line the value stands, if nothing is in quotes there."""
+    try:
+        yield
+    except _ValueError as error:
+        text = data.splitlines()[line - 1].decode("utf-8-sig")
+        before = row[: columns.index(error.name)]
+        column = len(",".join([*before, ""])) + 1 if '"' not in text else 0
+        raise ModelError(error.text, line=line, column=column) from None
 
 
 def _columns(row: Sequence[str]) -> list[str]:
@@ -97,7 +119,8 @@ def _item(values: dict[str, str]) -> Item:
 
 def _number(values: dict[str, str], name: str) -> int:
     if not _NUMBER.fullmatch(values[name]):
-        raise ModelError(f"{name} is '{values[name][:40]}', but has to be a whole number of up to 15 digits")
+        text = f"{name} is '{values[name][:40]}', but has to be a whole number of up to 15 digits"
+        raise _ValueError(text, name)
     return int(values[name])
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from buildtool.errors import ToolError
 from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.service.firmware.firmware import Firmware, build_firmware
+from buildtool.service.firmware.tools import toolchain
 from buildtool.target.plugin import ProgramError
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import RunRequest, RunResult
@@ -79,9 +80,10 @@ def built(
     board = planned.target.board
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
         folder = Path(name)
-        tools = planned.toolchain()
+        tools = toolchain(planned.choice, planned.target)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
-        yield build_firmware(sources, planned.plan, planned.target, find_plugin(board), tools, folder, extra)
+        family, tell = find_plugin(board), planned.session.tell
+        yield build_firmware(sources, planned.plan, planned.target, family, tools, folder, extra, tell)
 
 
 def execute(
@@ -95,13 +97,25 @@ def execute(
     """Runs the test firmware on every set of inputs; `trace`: it was built to hand out its tensors."""
     board = planned.target.board
     outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
-    data = b"".join(np.ascontiguousarray(array).tobytes() for one in inputs for array in one)
-    request = RunRequest({"input.bin": data}, outputs, timeout=TIMEOUT, count=count)
+    each = max(1, sum(planned.graph.tensors[t].size for t in planned.graph.outputs))
+    what = f"on {board.name}{', every tensor' if trace else ''}{', counting' if count else ''}"
+
+    def written(size: int) -> None:
+        done = min(size // each + 1, len(inputs))
+        planned.session.tell(f"running input {done} of {len(inputs)} {what}")
+
+    files = {"input.bin": input_file(inputs)}
+    request = RunRequest(files, outputs, timeout=TIMEOUT, count=count, written=written)
     try:
         result = find_plugin(board).run(board, firmware.elf, request)
     except ProgramError as error:
         raise _placed(error, planned) from None
     return read_outcome(planned.graph, result, len(inputs), firmware.compiler)
+
+
+def input_file(inputs: Sequence[Sequence[Array]]) -> bytes:
+    """The test firmware's input.bin: every set's inputs, back to back."""
+    return b"".join(np.ascontiguousarray(array).tobytes() for one in inputs for array in one)
 
 
 def _placed(error: ProgramError, planned: Planned) -> ToolError:

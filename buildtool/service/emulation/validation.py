@@ -52,7 +52,10 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
         with built(made, sources, flags, trace=True) as image:
             runs.append(execute(made, image, inputs, trace=True))
     file = tflite_file(made.model, made.source) if which == Reference.LITERT else b""
-    expected = [reference(which, file, made.source, made.graph, one) for one in inputs]
+    expected = []
+    for number, one in enumerate(inputs, 1):
+        session.tell(f"computing the reference of input {number} of {len(inputs)}")
+        expected.append(reference(which, file, made.source, made.graph, one))
     found = [d for run in runs for d in _differences(made, run, expected)]
     return _answer(made, which, inputs, runs, found, plain)
 

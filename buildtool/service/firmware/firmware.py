@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +15,10 @@ from buildtool.plan.codec import digest
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
 from buildtool.service.firmware.library import include_folder, kernel_includes, source_files
+from buildtool.service.firmware.linkmap import MAP_FLAG
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
 from buildtool.session import Session
+from buildtool.target.debugging import RENAMES
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.types import Target, Toolchain
@@ -69,13 +71,15 @@ def build_firmware(
     toolchain: Toolchain,
     folder: Path,
     flags: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Firmware:
     """Compiles and links the test firmware of a network below `folder`.
 
-    `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers).
+    `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers); `tell` hears of progress.
     """
-    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags)
+    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags, tell)
     elf = folder / f"{sources.net}.elf"
+    tell(f"linking {elf.name}")
     link(toolchain, objects.all, elf, target, flags)
     return Firmware(elf, toolchain.identity)
 
@@ -88,12 +92,16 @@ def compile_firmware(
     toolchain: Toolchain,
     folder: Path,
     flags: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Objects:
-    """Compiles the test firmware of a network below `folder`; `flags` as for `build_firmware`."""
+    """Compiles the test firmware of a network below `folder`; `flags`, `tell` as for `build_firmware`."""
     emitted = folder / "src"
     write_files(sources.files, emitted)
     includes = kernel_includes(target)
-    compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags))
+    renames = toolchain.renames
+    if renames:  # debuggers look for what is emitted in the folder that they are started in
+        renames = (*renames, f"{RENAMES}{emitted.resolve()}=.")
+    compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags), renames)
     harness = plugin.harness(target.board)
     own = (emitted, *map(Path, toolchain.includes), *includes)
     network = [Unit(emitted / name, (emitted, *includes)) for name in sources.c_files]
@@ -105,7 +113,7 @@ def compile_firmware(
     ]
     objects_folder = folder / "obj"
     objects_folder.mkdir(parents=True, exist_ok=True)
-    made = iter(compile_all(compiler, [*network, *weights, *kernels, *others], objects_folder))
+    made = iter(compile_all(compiler, [*network, *weights, *kernels, *others], objects_folder, tell))
     taken = (tuple(itertools.islice(made, len(units))) for units in (network, weights, kernels, others))
     return Objects(*taken)
 
@@ -115,24 +123,36 @@ def link(
 ) -> None:
     """Links objects; a memory that overflows is named, with what is missing.
 
-    The linker script is written beside the image.
+    The linker script and the linker's map are written beside the image. The objects have names below its
+    folder, as the map lists them.
     """
+    folder = elf.parent.resolve()
     command = [
         toolchain.cc,
         *toolchain.cflags,
         *flags,
-        *map(str, objects),
-        *link_flags(toolchain, elf.parent),
-        "-o",
-        str(elf),
+        *(_below(path.resolve(), folder) for path in objects),
+        *link_flags(toolchain, folder),
+        *("-Xlinker", f"{MAP_FLAG}{map_of(elf).name}"),
+        *("-o", elf.name),
     ]
     try:
         what = f"linking {elf.name}"
-        said = run(command, what, explain=lambda said: explain_link_failure(said, target.board))
+        said = run(command, what, folder, lambda said: explain_link_failure(said, target.board))
         refuse_unless_made(elf, what, toolchain.cc, said)
     except ToolError:
         elf.unlink(missing_ok=True)
         raise
+
+
+def _below(path: Path, folder: Path) -> str:
+    """A path as it is called in `folder`; of another place as it is."""
+    return f"./{path.relative_to(folder)}" if path.is_relative_to(folder) else str(path)
+
+
+def map_of(elf: Path) -> Path:
+    """Where the linker's map of an image is."""
+    return elf.with_suffix(".map")
 
 
 def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:

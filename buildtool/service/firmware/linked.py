@@ -11,7 +11,7 @@ from pathlib import Path
 from buildtool.emit.sources import Sources
 from buildtool.errors import ToolError
 from buildtool.plan.types import Plan
-from buildtool.service.firmware.firmware import Objects, compile_firmware, link
+from buildtool.service.firmware.firmware import Objects, compile_firmware, link, map_of
 from buildtool.service.firmware.linkmap import Share, contributions
 from buildtool.service.firmware.sizes import Placed, open_elf, placed_sections
 from buildtool.service.pipeline.footprint import (
@@ -64,13 +64,13 @@ def link_anyway(
 ) -> LinkedImage:
     """Compiles and links a network's test firmware in `folder`, also where a memory is too small for it."""
     objects = compile_firmware(sources, plan, target, plugin, toolchain, folder)
-    elf, table = folder / "image.elf", folder / "image.map"
-    flags = ("-Xlinker", f"-Map={table}", "-Xlinker", "--no-check-sections")
+    elf = folder / "image.elf"
+    flags = ("-Xlinker", "--no-check-sections")
     try:
         link(toolchain, objects.all, elf, target, flags)
     except ToolError:
         link(roomy(toolchain), objects.all, elf, target, flags)
-    found = contributions(table.read_text(encoding="utf-8", errors="replace"))
+    found = contributions(map_of(elf).read_text(encoding="utf-8", errors="replace"))
     shares = tuple(share._replace(file=Path(share.file).name) for share in found)
     data = elf.read_bytes()
     return LinkedImage(data, toolchain.identity, tuple(placed_sections(open_elf(data))), shares, objects)

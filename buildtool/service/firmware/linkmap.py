@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+MAP_FLAG = "-Map="  # of the linker, before the file
+
 # ld.lld: "    40       40       4e     4         obj/000_net.o:(.text.net_init)"; an output section stands
 # one blank behind the numbers, an input section eight more, a symbol another eight.
 _LLD = re.compile(r" *[0-9a-f]+ +[0-9a-f]+ +([0-9a-f]+) +\d+ (.*)")
@@ -14,6 +16,8 @@ _LLD_INPUT = re.compile(r" {8}(\S.*):\(([^)]*)\)$")
 _GNU_OUTPUT = re.compile(r"(\.\S+)\s+0x[0-9a-f]+\s+0x[0-9a-f]+")
 _GNU_NAME = re.compile(r" ?\.\S+ *")
 _GNU_INPUT = re.compile(r" (\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) (\S.*)")
+# An absolute path at the beginning of a word, up to its last part.
+_ABSOLUTE = re.compile(rb"(?m)(?:(?<=[ \t(])|^)/(?:[^\n/()]*/)*([^\n/()]+)")
 
 
 class Share(NamedTuple):
@@ -31,6 +35,11 @@ class Share(NamedTuple):
     def is_merged(self) -> bool:
         """Whether equal constants of several objects may lie here once."""
         return re.search(r"\.cst\d+$", self.section) is not None
+
+
+def portable(table: bytes) -> bytes:
+    """A map without the paths of this machine: of libraries that it has, the last part of their names."""
+    return _ABSOLUTE.sub(rb"\1", table)
 
 
 def contributions(text: str) -> list[Share]:

@@ -43,11 +43,23 @@ class Unit:
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler with the flags that every unit gets; `identity` is its name and version."""
+    """A compiler with the flags that every unit gets; `identity` is its name and version.
+
+    `renames`: flags that give folders of this machine other names in debug information (FLAG=FOLDER=NAME),
+    so that objects are the same wherever these folders are.
+    """
 
     cc: str
     identity: str
     flags: tuple[str, ...]
+    renames: tuple[str, ...] = ()
+
+    def called(self, folder: Path) -> str:
+        """What debug information calls a folder; "" where it has no name but its own."""
+        pairs = (rename.partition("=")[2].rpartition("=")[::2] for rename in self.renames)
+        found = [(Path(place), name) for place, name in pairs if folder.is_relative_to(place)]
+        place, name = max(found, key=lambda pair: len(pair[0].parts), default=(folder, ""))
+        return f"{name}/{folder.relative_to(place).as_posix()}" if name else ""
 
 
 def cache_folder() -> Path | None:
@@ -59,8 +71,13 @@ def cache_folder() -> Path | None:
         return None
 
 
-def compile_all(compiler: Compiler, units: Sequence[Unit], folder: Path) -> list[Path]:
-    """Objects of `units` in `folder`, in order; raises ToolError with the compiler's words."""
+def compile_all(
+    compiler: Compiler, units: Sequence[Unit], folder: Path, tell: Callable[[str], None] = lambda _: None
+) -> list[Path]:
+    """Objects of `units` in `folder`, in order; raises ToolError with the compiler's words.
+
+    `tell` hears how many are done.
+    """
     cache = cache_folder()
     folder = folder.absolute()  # compilers run in the folders of their sources
 
@@ -70,7 +87,10 @@ def compile_all(compiler: Compiler, units: Sequence[Unit], folder: Path) -> list
         return target, _compile(compiler, unit, target, cache)
 
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        made = list(pool.map(one, enumerate(units)))
+        made = []
+        for done in pool.map(one, enumerate(units)):
+            made.append(done)
+            tell(f"compiled {len(made)} of {len(units)} files")
     if cache is not None and any(kept for _, kept in made) and _is_time(cache):
         _trim(cache)
     return [target for target, _ in made]
@@ -94,7 +114,9 @@ def _key(compiler: Compiler, unit: Unit) -> str | None:
         return None
     flags = [flag for flag in (*compiler.flags, "", *unit.flags) if found.asks_for(flag)]
     digest = hashlib.sha256()
-    for part in (compiler.identity, *flags, "", *itertools.chain(*found.files)):
+    folders = [unit.source.parent, *unit.includes] if compiler.renames else []
+    named = [compiler.called(folder.resolve()) or str(folder) for folder in folders]
+    for part in (compiler.identity, *flags, "", *itertools.chain(*found.files), *named):
         digest.update(part.encode(errors="surrogateescape") + b"\0")
     return digest.hexdigest()
 
@@ -113,6 +135,7 @@ def _compile(compiler: Compiler, unit: Unit, target: Path, cache: Path | None) -
         compiler.cc,
         *compiler.flags,
         *unit.flags,
+        *compiler.renames,
         *includes,
         "-c",
         unit.source.name,

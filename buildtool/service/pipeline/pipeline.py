@@ -23,7 +23,7 @@ from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
 from buildtool.service.pipeline.targets import TargetChoice, choice, load_target
 from buildtool.session import Session
-from buildtool.target.types import Target, Toolchain
+from buildtool.target.types import Target
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,6 @@ class Planned:
     session: Session
     order_status: str | None = None  # as in Prepared
     search_factor: float = 1.0  # as `fronts.plan_factor`
-
-    def toolchain(self) -> Toolchain:
-        """The compiler that was asked for, as the family's plugin sets it up."""
-        from buildtool.target.registry import toolchain
-
-        return toolchain(self.target, self.choice.toolchain)
 
 
 def planned(

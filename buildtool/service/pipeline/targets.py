@@ -17,12 +17,14 @@ Named = str | File  # a known board by its name, or a .toml file
 class TargetChoice:
     """What a network is for: a board, the compiler and a library.
 
-    `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN, "" for none.
+    `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN, "" for none; `debug`: whether
+    what is compiled is for a debugger.
     """
 
     board: Named
     toolchain: str = ""
     cmsis_nn: str = ""
+    debug: bool = False
 
 
 def choice(target: TargetChoice | Named) -> TargetChoice:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from buildtool.errors import ToolError, did_you_mean
 from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import Harness, KernelFolder
-from buildtool.target.types import Board, LinkerScript, RunRequest, RunResult, Toolchain
+from buildtool.target.types import Board, DebugServer, LinkerScript, RunRequest, RunResult, Toolchain
 from buildtool_plugins import baremetal, harness
 from buildtool_plugins.baremetal.linker import STACK_GUARD_BYTES, linker_script
 
@@ -59,7 +59,7 @@ class BaremetalPlugin(ABC):
 
     `root`: the family's folder, with its boards; `toolchains`: the ones it knows; `cross`: what its
     archiver's name begins with; `cflags`: of the family, for every compiler; `startup`: its sources in
-    `root` that every firmware has; `kernels`: its kernel families.
+    `root` that every firmware has; `kernels`: its kernel families; `debuggers`: that know its cores.
     """
 
     name: str
@@ -69,6 +69,7 @@ class BaremetalPlugin(ABC):
     cflags: tuple[str, ...]
     startup: tuple[str, ...]
     kernels: tuple[str, ...]
+    debuggers: tuple[str, ...]
 
     @abstractmethod
     def tools(self, name: str) -> Tools:
@@ -123,6 +124,12 @@ class BaremetalPlugin(ABC):
             sources=(harness.ROOT / "harness.c", baremetal.ROOT / "harness_io.c"),
             includes=(harness.ROOT, baremetal.ROOT),
         )
+
+    def debug_server(self, board: Board, port: int) -> DebugServer:
+        """QEMU's, or the one that the board's file names for its probe."""
+        from buildtool_plugins.qemu.debugging import debug_server
+
+        return debug_server(board, port, self.debuggers)
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
         """Runs the image in QEMU; raises ToolError if it is missing or if the firmware fails."""

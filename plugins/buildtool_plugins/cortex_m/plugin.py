@@ -23,6 +23,8 @@ class CortexMPlugin(BaremetalPlugin):
     startup = ("startup.c", "semihosting_call.c")
     kernels = ("cortex_m_dsp", "cortex_m_mve", "cortex_m_cmsis_nn", "cortex_m_cmsis_nn_mve")
 
+    debuggers = ("gdb-multiarch", "arm-none-eabi-gdb")
+
     libraries = (NAME,)
 
     def library(self, board: Board, name: str, path: str) -> Library:

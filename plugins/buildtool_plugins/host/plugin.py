@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from buildtool.errors import ToolError, did_you_mean
 from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import Harness, KernelFolder
-from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
+from buildtool.target.types import Board, DebugServer, RunRequest, RunResult, Toolchain
 from buildtool_plugins import harness
 
 if TYPE_CHECKING:
@@ -50,6 +50,10 @@ class HostPlugin:
     def harness(self, board: Board) -> Harness:
         """The test program's sources; files and text go through the C library."""
         return Harness(sources=(harness.ROOT / "harness.c", ROOT / "harness_io.c"), includes=(harness.ROOT,))
+
+    def debug_server(self, board: Board, port: int) -> DebugServer:
+        """None: a debugger of this machine starts the program itself."""
+        return DebugServer((), -1, ("gdb", "lldb"))
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
         """Runs the program in a fresh folder; instructions are not counted. Raises ToolError."""

@@ -27,6 +27,7 @@ class RiscvPlugin(BaremetalPlugin):
     cflags = ("-msmall-data-limit=0",)  # no sections of their own for small globals: nothing sets gp
     startup = ("startup.c", "semihosting_call.S", "integers.c", "floats.c")
     kernels = ("riscv", "riscv_v")
+    debuggers = ("gdb-multiarch", "riscv64-unknown-elf-gdb", "riscv32-unknown-elf-gdb")
 
     def tools(self, name: str) -> Tools:
         """Clang alone."""

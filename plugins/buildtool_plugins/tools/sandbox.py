@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from buildtool.errors import ToolError
 from buildtool.target.plugin import ProgramError
 from buildtool.target.types import RunRequest
 
+LOOK_SECONDS = 0.5  # between two looks at how far a program has come
 HEAD_LINES, TAIL_LINES = 8, 12  # of a failed program's output, shown with the error
 
 
@@ -32,7 +35,7 @@ def run_program(
     with tempfile.TemporaryDirectory(prefix="buildtool-") as folder:
         work = Path(folder)
         _prepare(work, request, links)
-        code, text = _execute(command, work, request.timeout, what)
+        code, text = _execute(command, work, request, what)
         text = clean(text)
         if code is None:
             raise ToolError(
@@ -54,7 +57,7 @@ def what_is_left(command: Sequence[str], request: RunRequest, links: Sequence[Pa
     with tempfile.TemporaryDirectory(prefix="buildtool-") as folder:
         work = Path(folder)
         _prepare(work, request, links)
-        _execute(command, work, request.timeout, "the program")
+        _execute(command, work, request, "the program")
         return _written(work, request.outputs)
 
 
@@ -76,7 +79,7 @@ def _inside(work: Path, name: str) -> Path:
     return work / name
 
 
-def _execute(command: Sequence[str], work: Path, timeout: float, what: str) -> tuple[int | None, str]:
+def _execute(command: Sequence[str], work: Path, request: RunRequest, what: str) -> tuple[int | None, str]:
     """Exit code (None: ended at the time limit) and output."""
     # To a file: a program that prints without end is ended all the same.
     with (work / ".text").open("w+b") as text:
@@ -87,14 +90,24 @@ def _execute(command: Sequence[str], work: Path, timeout: float, what: str) -> t
         except OSError as error:
             raise ToolError(f"{what} cannot be started: {error.strerror}", path=command[0]) from None
         try:
-            code: int | None = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            code = None
+            code = _ended(process, work, request)
         finally:
             if process.poll() is None:
                 process.kill()
                 process.wait()
     return code, (work / ".text").read_bytes().decode("utf-8", "replace")
+
+
+def _ended(process: subprocess.Popen[bytes], work: Path, request: RunRequest) -> int | None:
+    """The program's exit code, None at the time limit; meanwhile it is told how far the program has come."""
+    end = time.monotonic() + request.timeout
+    while (left := end - time.monotonic()) > 0:
+        if request.written is not None:
+            with contextlib.suppress(OSError):
+                request.written((work / request.outputs[0]).stat().st_size)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(left if request.written is None else min(left, LOOK_SECONDS))
+    return None
 
 
 def _excerpt(text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from buildtool.target.plugin import Harness
-from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
+from buildtool.target.types import Board, DebugServer, RunRequest, RunResult, Toolchain
 from buildtool_plugins.host import plugin as host
 
 ROOT = Path(__file__).resolve().parent
@@ -56,6 +56,10 @@ class XcorePlugin:
     def harness(self, board: Board) -> Harness:
         """The host's test program."""
         return host.harness(board)
+
+    def debug_server(self, board: Board, port: int) -> DebugServer:
+        """The host's: there the network runs."""
+        return host.debug_server(board, port)
 
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
         """Runs the program on the host; instructions are not counted."""

@@ -66,7 +66,7 @@ def test_a_solution_reads_back_as_the_problem_with_every_offset() -> None:
 def test_a_malformed_table_is_refused_with_path_and_line(data: bytes, line: int, text: str) -> None:
     with pytest.raises(ModelError) as caught:
         read_problem(data, path="x.csv")
-    assert caught.value.path == f"x.csv:{line}"
+    assert (caught.value.path, caught.value.line) == ("x.csv", line)
     assert text in caught.value.text
 
 
@@ -88,7 +88,7 @@ def test_every_prefix_of_a_table_is_read_or_refused() -> None:
         try:
             assert len(read_problem(data[:end]).names) <= 2
         except ModelError as error:
-            assert error.path.startswith(":")
+            assert error.line > 0
 
 
 def write(folder: Path, data: bytes) -> str:
@@ -132,7 +132,7 @@ def test_a_capacity_that_is_too_small_exits_1_and_writes_nothing(
 def test_mistakes_name_the_file_and_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path, HEADER + b"a,0,1,x\n")
     assert cli.run(["arena", path]) == 1
-    assert capsys.readouterr().err.startswith(f"{path}:2: error: size is 'x'")
+    assert capsys.readouterr().err.startswith(f"{path}:2:7: error: size is 'x'")
     assert cli.run(["arena", str(tmp_path / "none.csv")]) == 2
     assert "cannot read the problem: there is no such file" in capsys.readouterr().err
     assert cli.run(["arena", path, "--budget", "0"]) == 2

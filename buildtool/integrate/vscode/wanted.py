@@ -1,0 +1,180 @@
+"""What buildtool wants to stand in VS Code's files, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+PREFIX = "buildtool: "
+PORT = 3333  # where the debugger finds the server
+INPUT_BOARD, INPUT_MODEL = "buildtool.board", "buildtool.model"
+_LOCATION: dict[str, Any] = {
+    "owner": "buildtool",
+    "source": "buildtool",
+    "fileLocation": ["autoDetect", "${workspaceFolder}"],
+}
+_TEXT = r"(error|warning|note): (.*?)(?: \[([A-Z]+)\])?$"
+# What compilers say as well: $gcc beside it would show each problem twice.
+AT_A_LINE: dict[str, Any] = {
+    **_LOCATION,
+    "pattern": {
+        "regexp": r"^(.+?):(\d+):(\d+): (?:fatal )?" + _TEXT,
+        "file": 1,
+        "line": 2,
+        "column": 3,
+        "severity": 4,
+        "message": 5,
+        "code": 6,
+    },
+}
+IN_A_FILE: dict[str, Any] = {
+    **_LOCATION,
+    "pattern": {
+        "kind": "file",
+        "regexp": r"^(?!.*:\d+: )(?!scons: )(\S.*?): " + _TEXT,
+        "file": 1,
+        "severity": 2,
+        "message": 3,
+        "code": 4,
+    },
+}
+MATCHERS = [AT_A_LINE, IN_A_FILE]
+ROUND = {
+    "activeOnStart": False,
+    "beginsPattern": "^buildtool watch: planning$",
+    "endsPattern": "^buildtool watch: done in ",
+}
+SERVING = {"activeOnStart": True, "beginsPattern": "^server: ", "endsPattern": "^waiting at "}
+# Compilers that clangd may ask for their own folders of headers.
+DRIVERS = "--query-driver=**/clang*,**/arm-none-eabi-gcc*,**/riscv*-elf-gcc*"
+CLANGD = "clangd.arguments"
+COMMANDS = "--compile-commands-dir=${workspaceFolder}"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the files are about.
+
+    `board`, `model`: as on the command line, "" where VS Code is to ask; `boards`: those to choose from.
+    `net`: the network's name in C ("": not known). `emulator` of the board: a machine, "native" or None.
+    `scons`: whether the folder has an SConstruct.
+    """
+
+    board: str
+    model: str
+    boards: tuple[str, ...]
+    net: str
+    emulator: str | None
+    scons: bool
+
+    @property
+    def title(self) -> str:
+        """What a task is about, in words."""
+        return " ".join(part for part in (self.net, f"on {self.board}" if self.board else "") if part)
+
+    @property
+    def folder(self) -> str:
+        """Where a build goes."""
+        return f"build/vscode/{_input(self.board, INPUT_BOARD)}/{self.net or 'network'}"
+
+
+def _input(given: str, name: str) -> str:
+    return given or f"${{input:{name}}}"
+
+
+def tasks(subject: Subject) -> list[dict[str, Any]]:
+    """The tasks: build, run, validate, watch, and a server for a debugger."""
+    about = [_input(subject.model, INPUT_MODEL), f"--board={_input(subject.board, INPUT_BOARD)}"]
+    out = f"--out={subject.folder}"
+    found = [
+        _task("build", subject, ["build", *about, out], group="build"),
+        _task("run", subject, ["profile", *about]),
+        _task("validate", subject, ["validate", *about], group="test"),
+        _task("watch", subject, ["watch", *about], background=ROUND),
+    ]
+    if subject.net and subject.board:
+        background = None if subject.emulator == "native" else SERVING
+        words = ["debug", *about, out, f"--port={PORT}"]
+        found.append(_task("serve a debugger", subject, words, background=background))
+    if subject.scons:
+        found.append(
+            {
+                "label": f"{PREFIX}scons",
+                "type": "process",
+                "command": "scons",
+                "args": ["-Q"],
+                "group": "build",
+                "problemMatcher": MATCHERS,
+            }
+        )
+    return found
+
+
+def _task(
+    what: str, subject: Subject, words: list[str], group: str = "", background: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    task: dict[str, Any] = {
+        "label": f"{PREFIX}{what} {subject.title}".rstrip(),
+        "type": "process",
+        "command": "buildtool",
+        "args": words,
+    }
+    if group:
+        task["group"] = group
+    matchers = MATCHERS
+    if background is not None:
+        task["isBackground"] = True
+        matchers = [{**AT_A_LINE, "background": background}, {**IN_A_FILE, "background": background}]
+    return {**task, "problemMatcher": matchers}
+
+
+def inputs(subject: Subject) -> list[dict[str, Any]]:
+    """What VS Code asks for before a task begins."""
+    found: list[dict[str, Any]] = []
+    if not subject.board:
+        first = next(iter(subject.boards), "")
+        found.append(
+            {
+                "id": INPUT_BOARD,
+                "type": "pickString",
+                "description": "Board (buildtool boards)",
+                "options": list(subject.boards),
+                "default": "cortex-m4" if "cortex-m4" in subject.boards else first,
+            }
+        )
+    if not subject.model:
+        what = "Model: a .tflite or .onnx file, or a network of buildtool zoo"
+        found.append(
+            {"id": INPUT_MODEL, "type": "promptString", "description": what, "default": "model.tflite"}
+        )
+    return found
+
+
+def configurations(subject: Subject) -> list[dict[str, Any]]:
+    """A debugger's configuration for one network on one board; none where either is not known."""
+    if not (subject.net and subject.board):
+        return []
+    folder, net = f"${{workspaceFolder}}/{subject.folder}", subject.net
+    served = f"{PREFIX}serve a debugger {subject.title}"
+    found: dict[str, Any] = {"name": f"{PREFIX}debug {subject.title}", "request": "launch", "cwd": folder}
+    image = f"{folder}/{net}.elf"
+    if subject.emulator == "native":
+        setup = [{"description": "where sources are", "text": f"source {net}_sources.gdb"}]
+        native = {"type": "cppdbg", "MIMode": "gdb", "program": image, "setupCommands": setup}
+        return [{**found, **native, "stopAtEntry": True, "preLaunchTask": served}]
+    found |= {
+        "type": "cortex-debug",
+        "servertype": "external",
+        "gdbTarget": f"127.0.0.1:{PORT}",
+        "gdbPath": "gdb-multiarch",
+        "executable": image,
+        "preLaunchTask": served,
+        "preLaunchCommands": [f"source {net}_sources.gdb"],
+        "runToEntryPoint": "main",
+    }
+    if subject.emulator is not None:  # it has loaded the image, and knows no commands of a probe's
+        found |= {
+            "overrideLaunchCommands": ["set confirm off"],
+            "overrideResetCommands": ["monitor system_reset"],
+        }
+    return [found]

@@ -1,0 +1,123 @@
+"""What `--help` says beyond the options: examples, exit status, environment and files.
+
+Imported only where help is printed.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+Pair = tuple[str, str]
+
+# A command line, and what it does.
+EXAMPLES: dict[str, tuple[Pair, ...]] = {
+    "": (
+        ("buildtool analyze wake.tflite", "Does it fit, and where? What would help?"),
+        ("buildtool plan wake.tflite -b cortex-m4 --ram 64K", "How it runs within 64 KiB."),
+        ("buildtool build wake.tflite -b cortex-m4 -o out", "The firmware, as files."),
+        ("buildtool validate wake.tflite -b cortex-m4", "Is its output exact?"),
+    ),
+    "analyze": (
+        ("buildtool analyze wake.tflite", "On every board that is known."),
+        ("buildtool analyze wake.tflite -b cortex-m4 -b my.toml", "On two of them."),
+    ),
+    "plan": (
+        ("buildtool plan wake.tflite -b cortex-m4", "The cheapest plan that fits the board."),
+        (
+            "buildtool plan wake.tflite -b cortex-m4 --objective ram --max-f 1.1",
+            "The least RAM for 10 % more.",
+        ),
+        ("buildtool plan wake.tflite -b cortex-m4 --sarif plan.sarif", "The same in CI."),
+    ),
+    "front": (("buildtool front wake.tflite -b cortex-m4 --image stream", "Memory against work."),),
+    "build": (
+        ("buildtool build wake.tflite -b cortex-m4 -o out", "Sources, .elf, .map and .bin in out/."),
+        ("buildtool build wake.tflite -b cortex-m4 -o out --debug", "The same for a debugger."),
+    ),
+    "emit": (
+        ("buildtool emit wake.tflite -b cortex-m4 -o gen --stamp gen/s --depfile gen/s.d", "A build's rule."),
+    ),
+    "describe": (("buildtool describe -b cortex-m4 --json", "Flags, sources and dependencies."),),
+    "sizes": (("buildtool sizes out/wake.elf -b cortex-m4", "What it takes of each memory."),),
+    "validate": (
+        ("buildtool validate wake.tflite -b cortex-m4 --inputs 3 --tensors", "Every layer, three inputs."),
+        ("buildtool validate wake.tflite -b host --sanitize", "With checks of addresses."),
+    ),
+    "profile": (
+        ("buildtool profile wake.tflite -b cortex-m55", "Instructions by layer."),
+        (
+            "buildtool profile wake.tflite -b cortex-m4 --elf out/wake.elf --plan out/wake.plan",
+            "Of an image.",
+        ),
+    ),
+    "debug": (
+        ("buildtool debug wake.tflite -b cortex-m4 -o session", "Then, elsewhere, the line that it prints."),
+    ),
+    "ops": (("buildtool ops wake.tflite", "Which kernels run its operators."),),
+    "boards": (("buildtool boards", "Names, cores and memories."),),
+    "zoo": (("buildtool zoo ds_cnn -o models", "Writes models/ds_cnn.tflite."),),
+    "watch": (("buildtool watch wake.tflite -b cortex-m4", "Until Ctrl-C."),),
+    "ide": (
+        ("buildtool ide vscode -b cortex-m4 --model wake.tflite", "Tasks, a debugger, clangd."),
+        ("buildtool ide vscode", "Tasks that ask for board and model."),
+    ),
+    "daemon": (("buildtool daemon status", "Whether one runs, and what it does."),),
+    "cache": (("buildtool cache explain wake.tflite", "Why its plan was made anew."),),
+    "arena": (("buildtool arena buffers.csv --capacity 4096 -o solved.csv", "Offsets within 4 KiB."),),
+}
+STATUS: tuple[Pair, ...] = (
+    ("0", "It worked; with validate and profile, the output is exact."),
+    ("1", "An error, or an output that differs."),
+    ("2", "A mistake in the command line or in what it names."),
+    ("70", "A fault of buildtool's own: please report it."),
+)
+ENVIRONMENT: tuple[Pair, ...] = (
+    ("BUILDTOOL_DAEMON", "Who plans: auto, off or require."),
+    ("BUILDTOOL_CACHE", "off: nothing of planning is kept."),
+    ("BUILDTOOL_CLANG", "Path of a clang, in place of those in PATH."),
+    ("BUILDTOOL_GCC", "The same of a gcc."),
+    ("CI", "Where it is set, no daemon is started."),
+    ("COLUMNS", "The width of tables, in characters."),
+    ("TMPDIR", "The folder for what is built and run on the way."),
+)
+FILES: tuple[Pair, ...] = (
+    ("~/.cache/buildtool", "What was planned and compiled; $XDG_CACHE_HOME names another place."),
+)
+
+
+def text(command: str, width: int) -> str:
+    """What stands below the options of a command ("": of all), in lines of `width` characters at most."""
+    parts = [("examples", _block([line for pair in EXAMPLES.get(command, ()) for line in _example(pair)]))]
+    parts.append(("exit status", _table(STATUS, width)))
+    if not command:
+        parts += [("environment", _table(ENVIRONMENT, width)), ("files", _table(FILES, width))]
+        see = "'buildtool help COMMAND' tells of a command; errors read path:line:column: error: text [CODE]."
+    else:
+        see = "'buildtool --help' tells of environment and files."
+    shown = [f"{title}:\n{body}" for title, body in parts if body]
+    return "\n\n".join([*shown, textwrap.fill(see, width, break_on_hyphens=False)]) + "\n"
+
+
+def _example(pair: Pair) -> Iterable[str]:
+    yield f"$ {pair[0]}"
+    yield f"    {pair[1]}"
+
+
+def _block(lines: Iterable[str]) -> str:
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _table(pairs: tuple[Pair, ...], width: int) -> str:
+    """Names, and behind them what they mean."""
+    widest = max(len(name) for name, _ in pairs)
+    return "\n".join(
+        textwrap.fill(
+            meaning,
+            max(width, widest + 24),
+            initial_indent=f"  {name:{widest}}  ",
+            subsequent_indent=" " * (widest + 4),
+            break_on_hyphens=False,
+        )
+        for name, meaning in pairs
+    )
