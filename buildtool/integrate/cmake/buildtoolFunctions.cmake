@@ -95,6 +95,9 @@ function(buildtool_add_firmware name)
       COMMAND ${command} ${profile_words} DEPENDS ${name} USES_TERMINAL VERBATIM
       COMMENT "Running ${name}")
   endforeach()
+  add_custom_target(${arg_NETWORK}_debug
+    COMMAND ${command} ${debug_words} DEPENDS ${name} USES_TERMINAL VERBATIM
+    COMMENT "Waiting for a debugger of ${name}")
   add_custom_target(${arg_NETWORK}_validate
     COMMAND ${command} ${validate_words} DEPENDS ${name} USES_TERMINAL VERBATIM
     COMMENT "Comparing ${name} with the reference")

@@ -75,6 +75,7 @@ def firmware(context: Context) -> Iterator[str]:
         "plan": f"{emitted}/{made['plan']}",
         "image": "$<TARGET_FILE:${name}>",
         "out": "${out}",
+        "session": "${out}/debug",
     }
     for command, words in answer["commands"].items():
         filled = (word if isinstance(word, str) else slots[word["slot"]] for word in words)
