@@ -289,7 +289,8 @@ def bundled(folder: Path) -> None:
 
 PLAIN_SCONS = """\
 DefaultEnvironment(tools=[])
-env = Environment(tools=["cc", "link", "ar"], CPPPATH=["networks/kernels/include", "networks/networks/keywords"])
+env = Environment(tools=["cc", "link", "ar"])
+env.Append(CPPPATH=["networks/kernels/include", "networks/networks/keywords"])
 env.Append(CPPDEFINES=["NN_WEIGHTS_IN_C"], CCFLAGS=["-O3", "-ffp-contract=off"])
 sources = [*Glob("networks/kernels/*/*.c"), *Glob("networks/networks/keywords/*.c")]
 env.Program("app.elf", ["main.c", "print_host.c", env.StaticLibrary("nn", sources)])
@@ -315,7 +316,8 @@ cc_binary(name = "app.elf", srcs = ["main.c", "print.h", "print_host.c"], deps =
 """
 PLAIN_LIBRARY = """\
 {"name": "networks", "version": "0.1.0", "build": {"srcDir": ".", "includeDir": "networks/keywords",
- "srcFilter": "+<**/*.c>", "flags": ["-O3", "-ffp-contract=off", "-DNN_WEIGHTS_IN_C", "-I", "kernels/include"]}}
+ "srcFilter": "+<**/*.c>",
+ "flags": ["-O3", "-ffp-contract=off", "-DNN_WEIGHTS_IN_C", "-I", "kernels/include"]}}
 """
 PLAIN_INI = """\
 [env]
