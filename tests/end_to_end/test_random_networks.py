@@ -79,7 +79,7 @@ def test_small_networks_are_exact(drawn, tmp_path_factory):
 
 
 @pytest.mark.slow
-@settings(_batches, max_examples=6)
+@settings(_batches, max_examples=5)
 @given(drawn=_networks(16, 7))
 def test_many_networks_are_exact(drawn, tmp_path_factory):
     _check(*zip(*drawn, strict=True), tmp_path_factory.mktemp("batch"))
@@ -92,7 +92,7 @@ def test_small_networks_are_exact_in_streamed_plans(drawn, tmp_path_factory):
 
 
 @pytest.mark.slow
-@settings(_batches, max_examples=6)
+@settings(_batches, max_examples=5)
 @given(drawn=_networks(12, 7, "best"))
 def test_many_networks_are_exact_in_streamed_plans(drawn, tmp_path_factory):
     _check(*zip(*drawn, strict=True), tmp_path_factory.mktemp("batch"))
@@ -134,7 +134,7 @@ def _is_int8(graph):
 
 
 @pytest.mark.slow
-@settings(_batches, max_examples=6)
+@settings(_batches, max_examples=5)
 @given(graphs=_one_of_each(), options=st.lists(_options(), min_size=len(OpKind), max_size=len(OpKind)))
 def test_each_operator_alone_is_exact_in_many_shapes(graphs, options, tmp_path_factory):
     _check(graphs, options, tmp_path_factory.mktemp("batch"))

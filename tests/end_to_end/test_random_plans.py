@@ -117,7 +117,7 @@ def test_points_of_small_networks_run_as_planned(drawn, tmp_path_factory):
 
 
 @pytest.mark.slow
-@settings(_batches, max_examples=10)
+@settings(_batches, max_examples=8)
 @given(drawn=_networks(12, 7))
 def test_points_of_networks_run_as_planned(drawn, tmp_path_factory):
     _check(drawn, tmp_path_factory.mktemp("points"))

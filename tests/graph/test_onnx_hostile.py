@@ -355,7 +355,7 @@ def _mutate_attribute(node, rng):
 
 
 @pytest.mark.slow
-@settings(_settings, max_examples=800)
+@settings(_settings, max_examples=450)
 @given(seed=st.integers(0, 1 << 30))
 def test_many_fields_changed(seed):
     model, rng = _small(), random.Random(seed)

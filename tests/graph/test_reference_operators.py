@@ -20,7 +20,7 @@ def check(graph, inputs):
 
 @pytest.mark.parametrize("kind", list(OpKind))
 def test_an_operator_alone_equals_litert(kind):
-    @settings(SETTINGS, max_examples=60)
+    @settings(SETTINGS, max_examples=36)
     @given(graph=one_operator_graphs(kind), seed=seeds, pattern=patterns)
     def compare(graph, seed, pattern):
         check(graph, inputs_for(graph, seed, pattern))
@@ -29,7 +29,7 @@ def test_an_operator_alone_equals_litert(kind):
 
 
 @pytest.mark.slow
-@settings(SETTINGS, max_examples=150)
+@settings(SETTINGS, max_examples=90)
 @given(graph=small_networks(), seed=seeds, pattern=patterns)
 def test_every_tensor_of_a_network_equals_litert(graph, seed, pattern):
     check(graph, inputs_for(graph, seed, pattern))

@@ -80,7 +80,7 @@ def assert_same_results(before: Graph, after: Graph, seed: int = 0) -> int:
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=250)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(networks())
 def test_random_networks_keep_every_byte(data: bytes) -> None:
     before = read_model(data)
@@ -91,7 +91,7 @@ def test_random_networks_keep_every_byte(data: bytes) -> None:
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=240)
 @given(networks())
 def test_many_random_networks_keep_every_byte(data: bytes) -> None:
     before = read_model(data)

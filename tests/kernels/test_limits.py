@@ -34,6 +34,7 @@ def check(family, cases):
     return recorder
 
 
+@slow
 def test_a_helium_convolution_is_exact_where_its_offsets_end():
     names = ("conv 65532 outputs", "conv 65533 outputs")  # the others are wide layers, below
     recorder = check("cortex_m_mve", {name: WIDE[name] for name in names})

@@ -14,7 +14,7 @@ from placement import WAYS, check_placements, run_over, run_whole
 from buildtool.plan.schedule.overlap import distance
 from buildtool.target.types import Contract
 
-EXAMPLES = settings(max_examples=60, derandomize=True, deadline=None)
+EXAMPLES = settings(max_examples=40, derandomize=True, deadline=None)
 OVERLAPPING = {"convolution", "depthwise", "elementwise", "pool", "prelu", "softmax", "table"}
 
 
@@ -42,7 +42,7 @@ def test_an_output_put_right_on_its_input_goes_wrong_where_a_distance_is_due():
     """So the test above can fail: it really runs kernels over their inputs."""
     wrong = 0
 
-    @settings(max_examples=30, derandomize=True, deadline=None, database=None)
+    @settings(max_examples=16, derandomize=True, deadline=None, database=None)
     @given(case=windowed["convolution"])
     def count(case):
         nonlocal wrong

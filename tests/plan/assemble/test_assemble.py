@@ -25,7 +25,7 @@ from buildtool.session import Session
 from buildtool.target.types import Contract
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=40)
 @given(
     graphs(),
     st.sampled_from(["rows", "elementwise", "none"]),
@@ -42,7 +42,7 @@ def test_equal_regions_give_equal_plans_whoever_asks(graph, in_place, image, scr
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=40)
 @given(graphs(), st.sampled_from(["overwritable", "resident"]))
 def test_tensors_move_only_where_that_lowers_the_arena(graph, image):
     target = make_target()

@@ -29,7 +29,7 @@ _many = settings(derandomize=True, deadline=None, suppress_health_check=list(Hea
 
 
 @pytest.mark.slow
-@settings(_many, max_examples=25)
+@settings(_many, max_examples=15)
 @given(branching_networks(), st.sampled_from(["overwritable", "stream"]), st.sampled_from(["rows", "none"]))
 def test_every_point_of_the_front_reads_only_what_is_there(graph, image, in_place):
     target = make_target(scratch="5 * cin")

@@ -20,7 +20,7 @@ from buildtool.plan.types import Group, Scheme
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=120)
+@settings(derandomize=True, deadline=None, max_examples=70)
 @given(st.data(), residual_nets(), st.sampled_from(["rows", "elementwise", "none"]), st.booleans())
 def test_groups_of_bottlenecks_read_only_what_is_there(data, graph, in_place, scratch):
     target = make_target(scratch="5 * cin" if scratch else "0")
@@ -29,7 +29,7 @@ def test_groups_of_bottlenecks_read_only_what_is_there(data, graph, in_place, sc
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.data(), plan_nets.graphs())
 def test_groups_of_random_networks_read_only_what_is_there(data, graph):
     target = make_target()
@@ -38,7 +38,7 @@ def test_groups_of_random_networks_read_only_what_is_there(data, graph):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=36)
 @given(st.data(), residual_nets())
 def test_a_streamed_image_is_delivered_in_time(data, graph):
     target = make_target()

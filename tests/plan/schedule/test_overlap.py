@@ -77,7 +77,7 @@ def windowed(draw):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=220)
 @given(windowed())
 def test_the_row_distance_is_safe_and_replay_agrees_with_the_bytes(graph):
     op = graph.ops[0]
@@ -92,7 +92,7 @@ def test_the_row_distance_is_safe_and_replay_agrees_with_the_bytes(graph):
             assert safe and unsafe(graph, op, 0, Contract.ROW, shift) == ""
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=120)
 @given(windowed())
 def test_the_row_distance_is_the_least_where_every_input_row_is_read(graph):
     op = graph.ops[0]

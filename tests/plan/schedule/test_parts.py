@@ -70,7 +70,7 @@ def copies(graph, operand):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(derandomize=True, deadline=None, max_examples=80)
 @given(concatenations())
 def test_the_distance_is_safe_and_the_check_agrees_with_the_bytes(graph):
     op = graph.ops[0]

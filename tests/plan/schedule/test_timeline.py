@@ -27,7 +27,7 @@ def _same(graph, regions, image):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=80)
+@settings(derandomize=True, deadline=None, max_examples=48)
 @given(st.data(), st.one_of(residual_nets(), plan_nets.graphs()))
 def test_steps_are_those_of_rows_pulled_one_by_one(data, graph):
     plan, _ = assembled(graph, make_target(), any_groups(data.draw, graph))
@@ -69,7 +69,7 @@ def _describes(timeline, steps):
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(derandomize=True, deadline=None, max_examples=36)
 @given(st.data(), residual_nets())
 def test_a_regions_output_may_cover_what_no_later_step_reads(data, graph):
     plan, _ = assembled(graph, make_target(), any_groups(data.draw, graph))

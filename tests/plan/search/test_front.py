@@ -85,21 +85,21 @@ def _compare(graph, target, image, in_place, space):
         assert [(point.live_bytes, point.work) for point in found.points] == twin.front(Twin.work)
 
 
-@settings(derandomize=True, deadline=None, max_examples=20)
+@settings(derandomize=True, deadline=None, max_examples=14)
 @given(networks(2, 3), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
 def test_the_front_of_small_networks_is_exact(graph, target, image, in_place):
     _compare(graph, target, image, in_place, Space())
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=30)
+@settings(derandomize=True, deadline=None, max_examples=18)
 @given(networks(3, 5), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
 def test_the_front_of_networks_is_exact(graph, target, image, in_place):
     _compare(graph, target, image, in_place, FEWER)
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=6)
+@settings(derandomize=True, deadline=None, max_examples=4)
 @given(networks(6, 7), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
 def test_the_front_of_longer_networks_is_exact(graph, target, image, in_place):
     _compare(graph, target, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))
