@@ -12,7 +12,6 @@ from itertools import zip_longest
 
 from buildtool.errors import Hint, PlanError
 from buildtool.graph.digest import topology_digest
-from buildtool.graph.order import reorder
 from buildtool.graph.types import Graph
 from buildtool.modes import Image
 from buildtool.plan.check.check import check
@@ -120,4 +119,6 @@ def _ordered_for(plan: Plan, graph: Graph) -> Graph:
 def _orders(graph: Graph) -> Iterator[Graph]:
     """Every order that planning may have chosen; the second one takes a search."""
     yield graph
+    from buildtool.graph.order import reorder
+
     yield reorder(graph).graph

@@ -159,7 +159,6 @@ def test_the_command_writes_the_file_and_says_what_it_needs(tmp_path, capsys):
         ),
         (["--emit", "tflite", "-o", "x"], "unknown emit 'tflite'"),
         (["--emit", "tflm", "-o", "x", "--buffers"], "--buffers has no effect with --emit"),
-        (["-o", "x", "-b", "host"], "--out is for --emit"),
         ([], "the following arguments are required: -b/--board"),
     ],
 )
