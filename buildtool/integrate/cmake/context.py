@@ -49,5 +49,7 @@ class Context:
         words = shlex.split(self["flags"])
         for option in self.option:
             if "$<" not in option:
-                words += shlex.split(option.removeprefix("SHELL:")) if option.startswith("SHELL:") else [option]
+                words += (
+                    shlex.split(option.removeprefix("SHELL:")) if option.startswith("SHELL:") else [option]
+                )
         return words

@@ -35,7 +35,7 @@ def network(context: Context) -> Iterator[str]:
     yield quoting.set_list("network_includes", _includes(answer, own, emitted))
     yield quoting.set_list("network_sources", [located(answer, s["file"], emitted) for s in own["sources"]])
     yield from _properties(answer, own, emitted)
-    yield quoting.set_list("exact", answer["tools"]["exact"])
+    yield quoting.set_list("exact", [quoting.shell(answer["tools"]["exact"])])
     yield quoting.set_list("defines", answer["tools"]["defines"])
     yield from _kernels(answer, kernels)
     yield quoting.set_lines("configure_depends", depends(answer))
@@ -49,7 +49,9 @@ def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup) -> It
     text = "\0".join([*sources, "", *includes, "", *tools["exact"], "", *tools["defines"]])
     plain = re.sub(r"[^a-z0-9]+", "_", answer["board"].lower()).strip("_") or "board"
     yield quoting.set_list("kernels", [f"buildtool_kernels_{plain}{'_library' if others else ''}"])
-    yield quoting.set_list("kernels_key", [hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]])
+    yield quoting.set_list(
+        "kernels_key", [hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]]
+    )
     yield quoting.set_lines("kernels_sources", sources)
     yield quoting.set_list("kernels_includes", includes)
 
@@ -132,9 +134,7 @@ def _is_library(source: answers.Source) -> bool:
     return source["file"]["root"] == _LIBRARY
 
 
-def _properties(
-    answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str
-) -> Iterator[str]:
+def _properties(answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str) -> Iterator[str]:
     """Sources that take in files otherwise than by #include, and assembly: C's flags select its core, too."""
     for source in part["sources"]:
         path = located(answer, source["file"], emitted)
