@@ -28,7 +28,7 @@ def cmake_dir(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 class CMakeProject:
-    """A project in `folder`, which has a CMakeLists.txt or gets `text` as one; built in its folder `build`."""
+    """A project in `folder`, whose CMakeLists.txt is `text` if that is given; built in `build` below."""
 
     def __init__(
         self,
