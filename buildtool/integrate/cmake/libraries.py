@@ -100,8 +100,10 @@ def startup(context: Context) -> Iterator[str]:
 
 def _board(context: Context) -> str:
     arguments = context.argument
-    if arguments and (len(arguments) != 2 or arguments[0] != "BOARD"):
-        raise UsageError(f"unknown keyword '{arguments[0]}'", hint="the one keyword is BOARD, with a board")
+    strange = next((word for word in (*arguments[:1], *arguments[2:]) if word != "BOARD"), "")
+    if strange or len(arguments) not in (0, 2):
+        text = f"unknown keyword '{strange}'" if strange else "BOARD is to have one value"
+        raise UsageError(text, hint="the one keyword is BOARD, with a board")
     given = arguments[1] if arguments else context["board"]
     if not given:
         raise UsageError("BOARD is missing (a toolchain file of buildtool's names the board as well)")

@@ -121,7 +121,6 @@ def ctest_and_the_targets_compare_the_firmware_with_the_reference(built: CMakePr
     if built.generator == "Ninja":  # the targets are alike under both
         assert "EQUAL to the bit" in built.said("--target", "wake_word_validate")
         assert "depthwise" in built.said("--target", "wake_word_run")
-        assert "depthwise" in built.said("--target", "wake_word_profile")
     report = built.build_folder / "buildtool/firmware/sizes.txt"
     assert ".nn_weights" in report.read_text()
 
@@ -207,7 +206,6 @@ add_custom_command(OUTPUT made.tflite
 buildtool_add_network(made MODEL made.tflite BOARD host PLAN [[{name}.plan]])
 buildtool_add_network(odd MODEL [[{name}]] BOARD host)
 buildtool_add_firmware(firmware NETWORK made)
-buildtool_add_firmware(firmware_odd NETWORK odd)
 add_executable(app main.cpp)
 target_link_libraries(app PRIVATE made odd)
 set_target_properties(app PROPERTIES CXX_CLANG_TIDY "")

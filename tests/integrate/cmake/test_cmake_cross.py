@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
@@ -97,7 +96,8 @@ def test_a_project_with_gcc_of_its_own_links_newlib_and_the_kernels_of_cmsis_nn(
     assert any("support/cmsis_nn/Source" in line for line in ran)
     assert "Linking C executable app" in ran
     assert "_cmsis_nn(" in (project.build_folder / "buildtool/net/net.c").read_text()
-    assert "(cortex-m4, arm-none-eabi-gcc" in re.sub(r"board\.toml, ", "", project.tested("--verbose"))
+    said = project.tested("--verbose")
+    assert "EQUAL to the bit" in said and "arm-none-eabi-gcc 1" in said
 
 
 def test_a_compiler_for_another_core_is_refused(tmp_path: Path, cmake_dir: str) -> None:  # noqa: F811
