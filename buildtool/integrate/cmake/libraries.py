@@ -11,7 +11,7 @@ from buildtool.client import UsageError
 from buildtool.client import options as table
 from buildtool.integrate.cmake import cores, quoting, requests
 from buildtool.integrate.cmake.context import Context
-from buildtool.integrate.cmake.describing import EMITTED, depends, describe, group, is_native, located
+from buildtool.integrate.cmake.describing import depends, describe, group, is_native, located
 
 if TYPE_CHECKING:
     from buildtool.client import answers
@@ -65,6 +65,8 @@ def firmware(context: Context) -> Iterator[str]:
     emitted, parts = context["emitted"], [group(answer, name) for name in answer["image"]]
     sources = [(source, part) for part in parts for source in part["sources"] if not _is_library(source)]
     yield quoting.set_list("image_sources", [located(answer, s["file"], emitted) for s, _ in sources])
+    for part in parts:
+        yield from _properties(answer, part, emitted)
     includes = [folder for part in parts for folder in _includes(answer, part, emitted)]
     yield quoting.set_list("image_includes", dict.fromkeys(includes))
     yield quoting.set_list("image_name", [made["image"].rpartition(".")[0]])
@@ -93,6 +95,7 @@ def startup(context: Context) -> Iterator[str]:
     yield quoting.set_list(
         "image_sources", [located(answer, s["file"]) for s in part["sources"] if not _is_library(s)]
     )
+    yield from _properties(answer, part)
     yield quoting.set_list("image_includes", _includes(answer, part))
     yield from _linking(context, answer)
     yield quoting.set_lines("configure_depends", depends(answer))
@@ -136,18 +139,19 @@ def _is_library(source: answers.Source) -> bool:
     return source["file"]["root"] == _LIBRARY
 
 
-def _properties(answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str) -> Iterator[str]:
+def _properties(
+    answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str = ""
+) -> Iterator[str]:
     """Sources that take in files otherwise than by #include, and assembly: C's flags select its core, too."""
     for source in part["sources"]:
         path = located(answer, source["file"], emitted)
         reads = [located(answer, place, emitted) for place in source["reads"]]
         folders = dict.fromkeys(read.rpartition("/")[0] for read in reads)
         flags = [f"{answer['tools']['incbin']}{folder}" for folder in folders]
-        if path.endswith(".S"):
-            flags = ["-xassembler-with-cpp", *flags]
+        assembly = path.endswith(".S")
         yield from _set(path, "OBJECT_DEPENDS", reads)
-        yield from _set(path, "COMPILE_OPTIONS", flags)
-        yield from _set(path, "LANGUAGE", ["C"] if source["file"]["root"] == EMITTED else [])
+        yield from _set(path, "COMPILE_OPTIONS", [*(["-xassembler-with-cpp"] if assembly else []), *flags])
+        yield from _set(path, "LANGUAGE", ["C"] if assembly else [])
 
 
 def _set(path: str, name: str, values: Iterable[str]) -> Iterator[str]:
