@@ -79,6 +79,7 @@ def test_an_installation_has_plugins_and_kernels_inside_and_works(tmp_path: Path
     data = [
         *sources("kernels/*.c", "kernels/*.h", "kernels/*.toml", "kernels/*/packing.py"),
         *sources(*(f"plugins/buildtool_plugins/*.{suffix}" for suffix in ("toml", "c", "h", "S", "ld"))),
+        *sources("buildtool/integrate/*.cmake", "buildtool/integrate/*/CMakeLists.txt"),
     ]
     assert data
     for path in data:

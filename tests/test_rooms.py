@@ -215,6 +215,14 @@ def test_the_scons_tools_import_the_client_alone() -> None:
                 assert base == "buildtool.client", f"{path.name} imports {base}"
 
 
+def test_the_fronts_import_the_client_alone() -> None:
+    for module, path in MODULES.items():
+        if room(module) == "integrate":
+            for base, _ in mentions(module, path):
+                ours = base.split(".")[1] if base.startswith("buildtool.") else ""
+                assert ours in ("", "client", "integrate"), f"{module} imports {base}"
+
+
 @pytest.mark.parametrize("package", ["buildtool_plugins", "buildtool_kernels"])
 def test_buildtool_imports_no_plugin_and_no_kernel_family(package: str) -> None:
     """They describe themselves as data, and are found by name at run time."""

@@ -90,7 +90,7 @@ def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
     return {
         "board": board.name,
         "roots": roots.named,
-        "tools": _tools(tools, board),
+        "tools": _tools(tools, subject.target),
         "script": _script(tools.script),
         "groups": groups,
         "library": ["network", "kernels"],
@@ -161,16 +161,17 @@ def _network_sources(net: str) -> list[Source]:
     ]
 
 
-def _tools(tools: Toolchain, board: Board) -> Tools:
+def _tools(tools: Toolchain, target: Target) -> Tools:
+    libraries = [flag for library in target.libraries for flag in library.cflags]  # find their headers
     return {
         "name": tools.name,
         "identity": tools.identity,
         "cc": tools.cc,
         "ar": tools.ar,
         "cflags": [*tools.cflags, *tools.renames],
-        "exact": list(EXACT),
-        "core": list(board.core.cflags),
-        "defines": list(board.core.defines),
+        "exact": [*EXACT, *libraries],
+        "core": list(target.board.core.cflags),
+        "defines": list(target.board.core.defines),
         "arflags": ["rcsD"],  # D: no times, no owners
         "ldflags": list(tools.ldflags),
         "incbin": "-I",

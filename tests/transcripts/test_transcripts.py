@@ -79,7 +79,7 @@ def sessions() -> list[object]:
 def test_session(path: Path, tmp_path: Path) -> None:
     programs = Path(sys.executable).parent
     programs_first = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    env = os.environ | {"PATH": programs_first, "COLUMNS": "200"}  # tables as wide as they are
+    env = os.environ | {"PATH": programs_first, "COLUMNS": "200", "XDG_DATA_HOME": str(tmp_path / "data")}
     commands = parse(path.read_text())
     assert commands
     for command in commands:

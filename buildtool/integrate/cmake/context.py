@@ -13,8 +13,8 @@ _LISTS = ("argument", "option", "generated")
 class Context:
     """A call of one of the package's functions, and the project it is made in.
 
-    `values`: by name, the network's or board's name, folders, the compiler with its flags; `argument`: those of
-    the function; `option`: compile options of the folder; `generated`: files that the project makes.
+    `values`: by name, the network's or board's name, folders, the compiler with its flags; `argument`: those
+    of the function; `option`: compile options of the folder; `generated`: files that the project makes.
     """
 
     values: dict[str, str] = field(default_factory=dict)
@@ -49,5 +49,7 @@ class Context:
         words = shlex.split(self["flags"])
         for option in self.option:
             if "$<" not in option:
-                words += shlex.split(option.removeprefix("SHELL:")) if option.startswith("SHELL:") else [option]
+                words += (
+                    shlex.split(option.removeprefix("SHELL:")) if option.startswith("SHELL:") else [option]
+                )
         return words

@@ -46,7 +46,9 @@ def check(context: Context, answer: answers.DescribeAnswer, native: bool) -> str
             f"({_where(context)}: {error})",
             hint=f"choose a compiler for this core: a toolchain file of yours, or {_toolchain(board)}",
         ) from None
-    missing = sorted(name for name in wanted - _macros([*context.compiler, *theirs]) if not _FLOATS.search(name))
+    missing = sorted(
+        name for name in wanted - _macros([*context.compiler, *theirs]) if not _FLOATS.search(name)
+    )
     if not missing:
         return ""
     named = ", ".join(line.removeprefix("#define ").partition(" ")[0] for line in missing[:3])

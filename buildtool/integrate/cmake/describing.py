@@ -1,4 +1,4 @@
-"""Asking `describe`: for a library with any compiler of the board, for firmware with the project's own kind."""
+"""Asking `describe`: of a library with any compiler of the board, of firmware with the project's kind."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from buildtool.client import BuildtoolError
+from buildtool.client import UsageError
 from buildtool.integrate.cmake.quoting import quoted
 
 PACKAGE = Path(__file__).resolve().parent
@@ -21,7 +21,7 @@ def cmake_folder() -> Path:
 
     An installation lies below the prefix of its interpreter. A checkout may serve several of them: then the
     folder is one of the user's, whose files name the interpreter and include those of the package.
-    BuildtoolError where that cannot be written.
+    UsageError where that cannot be written.
     """
     found = _INSTALLED.fullmatch(PACKAGE.as_posix())
     if found:
@@ -41,9 +41,10 @@ def _pointing() -> Path:
         for path in [*PACKAGE.glob("*.cmake"), *PACKAGE.glob("boards/*.cmake"), PACKAGE / "CMakeLists.txt"]:
             _write(folder / path.relative_to(PACKAGE), _including(path))
     except (OSError, RuntimeError) as error:
-        raise BuildtoolError(
+        given = f"-Dbuildtool_DIR={PACKAGE} -DBUILDTOOL_PYTHON={sys.executable}"
+        raise UsageError(
             f"cannot write the folder that tells CMake which Python is meant: {error}",
-            hint=f"set XDG_DATA_HOME, or give CMake -Dbuildtool_DIR={PACKAGE} -DBUILDTOOL_PYTHON={sys.executable}",
+            hint=f"set XDG_DATA_HOME, or give CMake {given}",
         ) from None
     return folder
 

@@ -11,7 +11,7 @@ from buildtool.client import UsageError
 from buildtool.client import options as table
 from buildtool.integrate.cmake import cores, quoting, requests
 from buildtool.integrate.cmake.context import Context
-from buildtool.integrate.cmake.describing import EMITTED, depends, describe, group, is_native, located
+from buildtool.integrate.cmake.describing import depends, describe, group, is_native, located
 
 if TYPE_CHECKING:
     from buildtool.client import answers
@@ -35,7 +35,7 @@ def network(context: Context) -> Iterator[str]:
     yield quoting.set_list("network_includes", _includes(answer, own, emitted))
     yield quoting.set_list("network_sources", [located(answer, s["file"], emitted) for s in own["sources"]])
     yield from _properties(answer, own, emitted)
-    yield quoting.set_list("exact", answer["tools"]["exact"])
+    yield quoting.set_list("exact", [quoting.shell(answer["tools"]["exact"])])
     yield quoting.set_list("defines", answer["tools"]["defines"])
     yield from _kernels(answer, kernels)
     yield quoting.set_lines("configure_depends", depends(answer))
@@ -49,7 +49,9 @@ def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup) -> It
     text = "\0".join([*sources, "", *includes, "", *tools["exact"], "", *tools["defines"]])
     plain = re.sub(r"[^a-z0-9]+", "_", answer["board"].lower()).strip("_") or "board"
     yield quoting.set_list("kernels", [f"buildtool_kernels_{plain}{'_library' if others else ''}"])
-    yield quoting.set_list("kernels_key", [hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]])
+    yield quoting.set_list(
+        "kernels_key", [hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()[:8]]
+    )
     yield quoting.set_lines("kernels_sources", sources)
     yield quoting.set_list("kernels_includes", includes)
 
@@ -63,6 +65,8 @@ def firmware(context: Context) -> Iterator[str]:
     emitted, parts = context["emitted"], [group(answer, name) for name in answer["image"]]
     sources = [(source, part) for part in parts for source in part["sources"] if not _is_library(source)]
     yield quoting.set_list("image_sources", [located(answer, s["file"], emitted) for s, _ in sources])
+    for part in parts:
+        yield from _properties(answer, part, emitted)
     includes = [folder for part in parts for folder in _includes(answer, part, emitted)]
     yield quoting.set_list("image_includes", dict.fromkeys(includes))
     yield quoting.set_list("image_name", [made["image"].rpartition(".")[0]])
@@ -92,6 +96,7 @@ def startup(context: Context) -> Iterator[str]:
     yield quoting.set_list(
         "image_sources", [located(answer, s["file"]) for s in part["sources"] if not _is_library(s)]
     )
+    yield from _properties(answer, part)
     yield quoting.set_list("image_includes", _includes(answer, part))
     yield from _linking(context, answer)
     yield quoting.set_lines("configure_depends", depends(answer))
@@ -99,8 +104,10 @@ def startup(context: Context) -> Iterator[str]:
 
 def _board(context: Context) -> str:
     arguments = context.argument
-    if arguments and (len(arguments) != 2 or arguments[0] != "BOARD"):
-        raise UsageError(f"unknown keyword '{arguments[0]}'", hint="the one keyword is BOARD, with a board")
+    strange = next((word for word in (*arguments[:1], *arguments[2:]) if word != "BOARD"), "")
+    if strange or len(arguments) not in (0, 2):
+        text = f"unknown keyword '{strange}'" if strange else "BOARD is to have one value"
+        raise UsageError(text, hint="the one keyword is BOARD, with a board")
     given = arguments[1] if arguments else context["board"]
     if not given:
         raise UsageError("BOARD is missing (a toolchain file of buildtool's names the board as well)")
@@ -134,7 +141,7 @@ def _is_library(source: answers.Source) -> bool:
 
 
 def _properties(
-    answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str
+    answer: answers.DescribeAnswer, part: answers.SourceGroup, emitted: str = ""
 ) -> Iterator[str]:
     """Sources that take in files otherwise than by #include, and assembly: C's flags select its core, too."""
     for source in part["sources"]:
@@ -142,11 +149,10 @@ def _properties(
         reads = [located(answer, place, emitted) for place in source["reads"]]
         folders = dict.fromkeys(read.rpartition("/")[0] for read in reads)
         flags = [f"{answer['tools']['incbin']}{folder}" for folder in folders]
-        if path.endswith(".S"):
-            flags = ["-xassembler-with-cpp", *flags]
+        assembly = path.endswith(".S")
         yield from _set(path, "OBJECT_DEPENDS", reads)
-        yield from _set(path, "COMPILE_OPTIONS", flags)
-        yield from _set(path, "LANGUAGE", ["C"] if source["file"]["root"] == EMITTED else [])
+        yield from _set(path, "COMPILE_OPTIONS", [*(["-xassembler-with-cpp"] if assembly else []), *flags])
+        yield from _set(path, "LANGUAGE", ["C"] if assembly else [])
 
 
 def _set(path: str, name: str, values: Iterable[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The arguments of buildtool_add_network: keywords are the options of `emit`, in capitals, each with a value."""
+"""The arguments of buildtool_add_network: the options of `emit` in capitals, each with a value."""
 
 from __future__ import annotations
 

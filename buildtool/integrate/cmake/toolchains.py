@@ -30,7 +30,9 @@ def toolchain(context: Context) -> Iterator[str]:
     answer = describe(context, {"board": board, "model": _ANY, **chosen})
     settings = list(_settings(answer, board))
     yield from settings
-    yield _set("toolchain_digest", hashlib.sha256("\n".join(settings).encode(errors="surrogateescape")).hexdigest())
+    yield _set(
+        "toolchain_digest", hashlib.sha256("\n".join(settings).encode(errors="surrogateescape")).hexdigest()
+    )
     yield quoting.set_lines("configure_depends", depends(answer))
 
 
