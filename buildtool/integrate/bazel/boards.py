@@ -48,13 +48,13 @@ class Boards:
 
     def options(self) -> str:
         """What the macro has to know of the table of options, and of the boards."""
-        found = options.of("emit", options.Group.PLANNING)
+        found = options.of("emit", options.Group.PLANNING, options.Group.BUILT)
         files = [o.name for o in found if o.suffixes is not None]
         texts = {o.name: o.help for o in found if o.suffixes is None}
         flags = {o.name: o.flagged for o in found}
         return "".join(
             [
-                '"""Written from the answers of buildtool: options of planning, boards, endings of models."""\n',
+                '"""Written by buildtool: options of planning, boards, endings of models."""\n',
                 f"OPTIONS = {value(texts)}\n",
                 f"FILE_OPTIONS = {value({name: options.BY_NAME[name].help for name in files})}\n",
                 f"FLAGS = {value(flags)}\n",
