@@ -84,6 +84,9 @@ def _checked(network: Given) -> dict[str, Any]:
                 path=INI,
                 hint=options.BY_NAME[name].sentence,
             )
+    model = network["model"]
+    if model.lower().endswith(options.MODEL_SUFFIXES) and not Path(model).is_file():
+        raise BuildtoolError("cannot read the model: there is no such file", path=model)
     if not re.fullmatch("[a-z][a-z0-9_]*", network.get("name", "net")):
         what = f"a network's name is a C identifier in lower case, '{network['name']}' is none"
         raise BuildtoolError(what, path=INI)
