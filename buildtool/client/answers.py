@@ -1,5 +1,13 @@
 """The types of the answers that build systems read; imported by type checkers, not by builds that run."""
 
-from buildtool.schema.builds import DescribeAnswer, EmitAnswer, NetworkFiles, Place, Script, SourceGroup
+from buildtool.schema.builds import (
+    DescribeAnswer,
+    EmitAnswer,
+    NetworkFiles,
+    Place,
+    Script,
+    Slot,
+    SourceGroup,
+)
 
-__all__ = ["DescribeAnswer", "EmitAnswer", "NetworkFiles", "Place", "Script", "SourceGroup"]
+__all__ = ["DescribeAnswer", "EmitAnswer", "NetworkFiles", "Place", "Script", "Slot", "SourceGroup"]

@@ -15,7 +15,7 @@ from buildtool.integrate.bazel.compilers import builtin_folders
 from buildtool.integrate.bazel.starlark import Code, call, load, value
 
 if TYPE_CHECKING:
-    from buildtool.schema.builds import DescribeAnswer, Place, Slot, SourceGroup
+    from buildtool.client.answers import DescribeAnswer, Place, Slot, SourceGroup
 
 NET = "any_network_name"  # stands for a network's name in the question, and {net} for it in what is written
 FILES = "board_files"  # where the files of boards that are not buildtool's own are linked to

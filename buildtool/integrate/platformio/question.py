@@ -26,7 +26,7 @@ from buildtool.client import (
 )
 
 if TYPE_CHECKING:
-    from buildtool.schema.builds import DescribeAnswer, Place
+    from buildtool.client.answers import DescribeAnswer, Place
 
 INI = "platformio.ini"
 _OF_DESCRIBE = ("board", "cmsis_nn", "name")  # options that decide what is compiled

@@ -137,7 +137,7 @@ def test_the_host_is_built_for_by_a_worker_and_errors_are_in_the_one_form(
         assert "Traceback" not in refused
     workspace.edit("BUILD.bazel", "ram =", "rma =")
     refused = workspace.run("build", "//:app.elf", fails=True)
-    assert "no such attribute 'rma'" in refused and "did you mean 'ram'" in refused
+    assert "no such attribute 'rma'" in refused
     workspace.edit("BUILD.bazel", 'rma = "1K"', 'board = "cortex-m5"')
     refused = workspace.run("build", "//:app.elf", fails=True)
     assert "error: buildtool_repository has no board 'cortex-m5'" in refused
