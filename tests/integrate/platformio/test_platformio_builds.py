@@ -108,13 +108,12 @@ def _network() -> Graph:
     return net.graph(net.dense(net.mean(net.conv(net.inputs[0], 8, (3, 3))), 4))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("pio"), once_compiled(tmp_path_factory))
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("platformio")
 def test_the_example_prints_the_references_scores_on_a_cortex_m4(project: Project, tmp_path: Path) -> None:
     qemu = needs_tool("qemu-system-arm")
     project.run("m4")
@@ -127,7 +126,6 @@ def test_the_example_prints_the_references_scores_on_a_cortex_m4(project: Projec
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("platformio")
 def test_several_networks_are_built_into_one_program_and_only_what_changed_is_built_again(
     project: Project, tmp_path: Path
 ) -> None:
