@@ -28,6 +28,7 @@ WITH = {
     "arm-none-eabi-gcc": "arm-gcc",
     "arm-none-eabi-nm": "arm-gcc",
     "bazel": "bazel",
+    "pio": "platformio",
     "chromium": "browser",
     "selenium": "browser",
     "tensorflow": "tensorflow",

@@ -15,7 +15,7 @@ from buildtool.integrate.bazel.compilers import builtin_folders
 from buildtool.integrate.bazel.starlark import Code, call, load, value
 
 if TYPE_CHECKING:
-    from buildtool.schema.builds import DescribeAnswer, Place, Slot, SourceGroup
+    from buildtool.client.answers import DescribeAnswer, Place, Slot, SourceGroup
 
 NET = "any_network_name"  # stands for a network's name in the question, and {net} for it in what is written
 FILES = "board_files"  # where the files of boards that are not buildtool's own are linked to
@@ -48,13 +48,13 @@ class Boards:
 
     def options(self) -> str:
         """What the macro has to know of the table of options, and of the boards."""
-        found = options.of("emit", options.Group.PLANNING)
+        found = options.of("emit", options.Group.PLANNING, options.Group.BUILT)
         files = [o.name for o in found if o.suffixes is not None]
         texts = {o.name: o.help for o in found if o.suffixes is None}
         flags = {o.name: o.flagged for o in found}
         return "".join(
             [
-                '"""Written from the answers of buildtool: options of planning, boards, endings of models."""\n',
+                '"""Written by buildtool: options of planning, boards, endings of models."""\n',
                 f"OPTIONS = {value(texts)}\n",
                 f"FILE_OPTIONS = {value({name: options.BY_NAME[name].help for name in files})}\n",
                 f"FLAGS = {value(flags)}\n",
@@ -104,7 +104,8 @@ class Boards:
                 board=argument,
                 files=files,
                 emitted=_templates(network["emitted"]),
-                sources=_templates(source["file"]["path"] for source in own),
+                sources=_templates(source["file"]["path"] for source in own if not source["reads"]),
+                reading=_templates(source["file"]["path"] for source in own if source["reads"]),
                 reads=_templates(place["path"] for source in own for place in source["reads"]),
                 weights=_template(network["weights"]),
                 plan=_template(network["plan"]),

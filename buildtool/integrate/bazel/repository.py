@@ -1,4 +1,4 @@
-"""What the repository rules of rules/buildtool.bzl run: `python -m buildtool.integrate.bazel.repository FILE`.
+"""What the repository rules of rules/buildtool.bzl run, as `python -m`, with a file in its only argument.
 
 The file holds a question as JSON. What answers it is written to the working folder: BUILD files, and links to
 the tool's own files.

@@ -18,6 +18,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BufferedIOBase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from buildtool.session import Session
 
 MOST_BYTES = 64 << 20  # of a request
 _CHUNK = 1 << 20
@@ -194,12 +198,16 @@ def _varint(value: int) -> bytes:
 
 def main() -> int:
     """The console script: a worker with --persistent_worker, else one command line."""
-    from buildtool.cli import run
+    from buildtool import cli
     from buildtool.service import kept_session
 
     os.environ["BUILDTOOL_DAEMON"] = "off"
     words = [word for word in sys.argv[1:] if word != _ERRORS_ONLY]
     errors_only = len(words) < len(sys.argv) - 1
+
+    def run(arguments: Sequence[str], session: Session | None = None) -> int:
+        return cli.run([_once_encoded(word) for word in arguments], session)
+
     if "--persistent_worker" not in words:
         with contextlib.redirect_stdout(io.StringIO()) if errors_only else contextlib.nullcontext():
             return run(_expanded(words))
@@ -215,6 +223,14 @@ def main() -> int:
         json_lines=json_lines,
         errors_only=errors_only,
     )
+
+
+def _once_encoded(word: str) -> str:
+    """A word as it was meant: Bazel takes the bytes of a name for letters, and writes each as UTF-8."""
+    try:
+        return word.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return word
 
 
 def _expanded(words: Sequence[str]) -> list[str]:

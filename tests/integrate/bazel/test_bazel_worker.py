@@ -11,9 +11,9 @@ from daemons import running
 from zeronet import Net
 
 from buildtool import cli
+from buildtool.graph.tflite.writer import write_model
 from buildtool.integrate.bazel import worker
 from buildtool.integrate.bazel.worker import serve
-from buildtool.graph.tflite.writer import write_model
 
 
 def varint(value):

@@ -24,7 +24,7 @@ def _python(rctx):
 def _ask(rctx, question):
     """Runs the tool in the repository's folder, where it writes the files that the question is about."""
     asked = struct(python = _python(rctx), **question)
-    rctx.file("question.json", asked.to_json(), executable = False)
+    rctx.file("question.json", json.encode(asked), executable = False)
     environment = {"BUILDTOOL_CACHE": "off", "BUILDTOOL_DAEMON": "off"}
     command = [asked.python, "-P", "-m", _MODULE, "question.json"]
     done = rctx.execute(command, timeout = 600, environment = environment)

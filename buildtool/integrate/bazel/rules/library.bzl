@@ -12,8 +12,9 @@ BuildtoolBoardInfo = provider(
         "files": "The files of the board: a depset.",
         "kernels": "The library of all kernels that the board can run: CcInfo.",
         "plan": "The name of the plan among the emitted files.",
-        "reads": "Emitted files that a source takes in otherwise than by #include.",
-        "sources": "The emitted files to compile.",
+        "reading": "The emitted files to compile that take files in otherwise than by #include.",
+        "reads": "These files.",
+        "sources": "The other emitted files to compile.",
         "validate": "The words of the command that compares an image with the reference.",
         "weights": "The name of the weight image among the emitted files.",
     },
@@ -24,7 +25,7 @@ CC_ATTRS = {
 }
 CC_TOOLCHAINS = ["@bazel_tools//tools/cpp:toolchain_type"]
 
-def compile_library(ctx, srcs, hdrs, includes, copts, deps = [], reads = [], alwayslink = False):
+def compile_library(ctx, srcs, hdrs, includes, copts, deps = [], reading = [], reads = [], alwayslink = False):
     """The CcInfo of a library.
 
     Args:
@@ -34,7 +35,8 @@ def compile_library(ctx, srcs, hdrs, includes, copts, deps = [], reads = [], alw
       includes: folders, also for the library's users.
       copts: flags beside those of the toolchain.
       deps: CcInfo of libraries.
-      reads: files that the assembler takes in.
+      reading: more sources, compiled anew whenever one of `reads` changes.
+      reads: files that they take in otherwise than by #include.
       alwayslink: whether all objects are linked.
     """
     toolchain = find_cpp_toolchain(ctx)
@@ -44,18 +46,20 @@ def compile_library(ctx, srcs, hdrs, includes, copts, deps = [], reads = [], alw
         requested_features = ctx.features,
         unsupported_features = ctx.disabled_features,
     )
-    context, objects = cc_common.compile(
-        name = ctx.label.name,
+    common = dict(
         actions = ctx.actions,
         feature_configuration = features,
         cc_toolchain = toolchain,
-        srcs = srcs,
         public_hdrs = hdrs,
         includes = includes,
         user_compile_flags = copts,
-        additional_inputs = reads,
         compilation_contexts = [dep.compilation_context for dep in deps],
     )
+    context, objects = cc_common.compile(name = ctx.label.name, srcs = srcs, **common)
+    if reading:
+        name = ctx.label.name + "_reading"
+        _, more = cc_common.compile(name = name, srcs = reading, additional_inputs = reads, **common)
+        objects = cc_common.merge_compilation_outputs(compilation_outputs = [objects, more])
     linking, _ = cc_common.create_linking_context_from_compilation_outputs(
         name = ctx.label.name,
         actions = ctx.actions,
@@ -104,6 +108,7 @@ def _board(ctx):
         files = depset(ctx.files.files),
         kernels = ctx.attr.kernels[CcInfo],
         plan = ctx.attr.plan,
+        reading = ctx.attr.reading,
         reads = ctx.attr.reads,
         sources = ctx.attr.sources,
         validate = ctx.attr.validate,
@@ -120,6 +125,7 @@ buildtool_board = rule(
         "kernels": attr.label(mandatory = True, providers = [CcInfo]),
         "native": attr.bool(),
         "plan": attr.string(mandatory = True),
+        "reading": attr.string_list(),
         "reads": attr.string_list(),
         "sources": attr.string_list(mandatory = True),
         "validate": attr.string_list(mandatory = True),

@@ -44,6 +44,7 @@ def _network(ctx):
         includes = [folder],
         copts = board.copts,
         deps = [board.kernels],
+        reading = [made[name.format(net = net)] for name in board.reading],
         reads = [made[name.format(net = net)] for name in board.reads],
     )
     weights, plan = made[board.weights.format(net = net)], made[board.plan.format(net = net)]

@@ -13,14 +13,21 @@ cd "$TEST_SRCDIR/$TEST_WORKSPACE" &&
 def _plain(path):
     return "./" + path if path.startswith("-") else path
 
+def _linked(ctx, model):
+    """The model under a name that runfiles take, which have no spaces."""
+    link = ctx.actions.declare_file("%s_model.%s" % (ctx.label.name, model.extension))
+    ctx.actions.symlink(output = link, target_file = model)
+    return link
+
 def _validate(ctx):
     network = ctx.attr.network[BuildtoolNetworkInfo]
+    model = _linked(ctx, network.model) if network.model else None
     board = network.board
     tool = ctx.attr._tool[ToolInfo]
     slots = {
         "{board}": board.board_at_run_time,
         "{image}": _plain(ctx.executable.firmware.short_path),
-        "{model}": _plain(network.model.short_path) if network.model else network.model_name,
+        "{model}": _plain(model.short_path) if model else network.model_name,
         "{plan}": _plain(network.plan.short_path),
     }
     words = [slots.get(word, word) for word in board.validate] + ctx.attr.options
@@ -31,7 +38,7 @@ def _validate(ctx):
         words = " ".join([quoted(word) for word in words]),
     )
     ctx.actions.write(script, text, is_executable = True)
-    files = [ctx.executable.firmware, network.plan] + ([network.model] if network.model else [])
+    files = [ctx.executable.firmware, network.plan] + ([model] if model else [])
     runfiles = ctx.runfiles(files, transitive_files = depset(transitive = [tool.code, board.files]))
     return [DefaultInfo(executable = script, runfiles = runfiles)]
 

@@ -1,0 +1,148 @@
+"""Answers library/SConscript: the networks of a project, from standard input, as what is to be built.
+
+    {"given": the custom_buildtool_* options of the environment, without that prefix,
+     "networks": the sections [buildtool:NAME], by name}
+
+All options are those of the table; those of the environment hold for each of the sections.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from buildtool.client import (
+    BuildtoolError,
+    Client,
+    Seen,
+    code_digest,
+    described,
+    did_you_mean,
+    options,
+)
+
+if TYPE_CHECKING:
+    from buildtool.client.answers import DescribeAnswer, Place
+
+INI = "platformio.ini"
+_OF_DESCRIBE = ("board", "cmsis_nn", "name")  # options that decide what is compiled
+Given = Mapping[str, Any]
+
+
+def main() -> int:
+    """The exit status; the answer is printed as JSON, an error goes to standard error."""
+    question = json.load(sys.stdin)
+    try:
+        print(json.dumps(answered(question["given"], question["networks"])))
+    except BuildtoolError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def answered(given: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
+    """What is to be compiled, and the words of the commands that emit."""
+    networks = [{**given, "name": name, **section} for name, section in sections.items()] or [dict(given)]
+    asked = [_checked(network) for network in networks]
+    boards = {(network["board"], network.get("cmsis_nn")) for network in asked}
+    if len(boards) > 1:
+        raise BuildtoolError("all networks of an environment are for one board", path=INI, option="board")
+    seen = Seen(f"files of the project in {Path.cwd()}")
+    with Client(str(Path.cwd())) as client:
+        answers = [_described(network, client, seen) for network in asked]
+    seen.save()
+    first = answers[0]
+    kernels = next(group for group in first["groups"] if group["name"] == "kernels")
+    return {
+        "networks": [_network(network, answer) for network, answer in zip(asked, answers, strict=True)],
+        "kernels": [
+            [_path(first, source["file"]), source["object"], [_path(first, read) for read in source["reads"]]]
+            for source in kernels["sources"]
+        ],
+        "includes": [_path(first, place) for place in kernels["includes"]],
+        "copts": [*first["tools"]["exact"], *(f"-D{name}" for name in first["tools"]["defines"])],
+        "digest": first["digest"],
+    }
+
+
+def _checked(network: Given) -> dict[str, Any]:
+    """A network's options, each known to the table."""
+    known = [option.name for option in options.of("emit")]
+    for name in network:
+        if name not in known:
+            raise BuildtoolError(
+                f"there is no option custom_buildtool_{name}", path=INI, hint=did_you_mean(name, known)
+            )
+    for name in ("model", "board"):
+        if not network.get(name):
+            raise BuildtoolError(
+                f"the environment has no custom_buildtool_{name}",
+                path=INI,
+                hint=options.BY_NAME[name].sentence,
+            )
+    model = network["model"]
+    if model.lower().endswith(options.MODEL_SUFFIXES) and not Path(model).is_file():
+        raise BuildtoolError("cannot read the model: there is no such file", path=model)
+    if not re.fullmatch("[a-z][a-z0-9_]*", network.get("name", "net")):
+        what = f"a network's name is a C identifier in lower case, '{network['name']}' is none"
+        raise BuildtoolError(what, path=INI)
+    planning = {o.name for o in options.of("emit", options.Group.PLANNING)}
+    options.planning({key: value for key, value in network.items() if key in planning})
+    return dict(network)
+
+
+def _described(network: Given, client: Client, seen: Seen) -> DescribeAnswer:
+    request = {"kind": "describe", "model": network["model"]}
+    request |= {name: network[name] for name in _OF_DESCRIBE if network.get(name)}
+    answer: Any = described(request, str(Path.cwd()), code_digest(), seen, client.request)
+    return answer  # type: ignore[no-any-return]
+
+
+def _network(network: Given, answer: DescribeAnswer) -> dict[str, Any]:
+    made = answer["network"]
+    assert made is not None  # it was asked for with a model
+    own = next(group for group in answer["groups"] if group["name"] == "network")
+    named = [
+        network[option.name]
+        for option in options.of("emit")
+        if network.get(option.name) and option.suffixes is not None and _is_file(option, network[option.name])
+    ]
+    return {
+        "net": made["net"],
+        "library": made["library"],
+        "emitted": made["emitted"],
+        "sources": [
+            [source["file"]["path"], source["object"], [read["path"] for read in source["reads"]]]
+            for source in own["sources"]
+        ],
+        "words": _words(network, made["net"]),
+        "reads": sorted({*named, *(_path(answer, place) for place in answer["depends"])}),
+    }
+
+
+def _is_file(option: options.Option, value: str) -> bool:
+    """Whether a value is a file's name, rather than that of a board or network of buildtool's own."""
+    return value.lower().endswith(option.suffixes or ()) or (option.name == "model" and Path(value).is_file())
+
+
+def _words(network: Given, net: str) -> list[str]:
+    """The command line that emits, but for the folder."""
+    model = network["model"]
+    found = ["emit", f"./{model}" if model.startswith("-") else model, f"--name={net}"]
+    for option in options.of("emit"):
+        value = network.get(option.name)
+        if option.name not in ("model", "name") and value:
+            found.append(f"{option.flagged}={value}")
+    return found
+
+
+def _path(answer: DescribeAnswer, place: Place) -> str:
+    return str(Path(answer["roots"].get(place["root"], ""), place["path"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
