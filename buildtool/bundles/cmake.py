@@ -25,8 +25,8 @@ if(NOT NN_WEIGHTS_IN_C)
   enable_language(ASM)
 endif()
 if(TARGET nn_kernels)
-  message(FATAL_ERROR "There are two folders of networks in this project, each with its own kernels: write all "
-    "networks into one folder, by 'buildtool build MODEL --bundle --out' of the same folder.")
+  message(FATAL_ERROR "There are two folders of networks in this project, each with its own kernels: "
+    "write all networks into one folder, by 'buildtool build MODEL --bundle --out' of the same folder.")
 endif()
 
 # What the kernels and networks need of any compiler.

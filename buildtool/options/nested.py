@@ -9,7 +9,15 @@ from buildtool.modes import Counted, Image, InPlace, Objective, Order, Strategy,
 from buildtool.options.parsers import MOST_BATCH, limit, mode, pixels, sides, size, text, whole, work
 from buildtool.options.types import Group, Option, Parser
 
-MADE = ("plan", "analyze", "emit", "build", "bundle", "validate", "profile")  # kinds for which one plan is made
+MADE = (
+    "plan",
+    "analyze",
+    "emit",
+    "build",
+    "bundle",
+    "validate",
+    "profile",
+)  # kinds for which one plan is made
 PLANNED = ("front", *MADE)
 LIMITED = (Strategy.BEST, Strategy.MSF_CNN, Strategy.XCORE_STRIPS)  # strategies that may repeat work
 
