@@ -80,8 +80,8 @@ CMakeLists.txt of this folder from a file of three lines: docs/zephyr-esp-idf.md
 ## Memories
 
 By default the weights are constants and the arena is a variable like others. `nn_sections.ld` is for a linker
-script that has memories of their own for them; `{macro}_DEFINE_ARENA_IN(arena, ".bss.nn_arena")` puts an arena
-there.
+script that has memories of their own for them; an arena goes there by
+`{macro}_DEFINE_ARENA_IN(arena, ".bss.nn_arena")`.
 
 ## Several networks
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cbuilds import symbols
 from made_up import SHOWS, scores
 from needs import needs_tool
 from paths import ROOT
@@ -116,6 +117,28 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def allowed(core: str) -> set[str]:
+    """What objects may need of a C library, as the page of the C interface says; `core` begins a row."""
+    page = (ROOT / "docs/c-interface.md").read_text(encoding="utf-8")
+    (any_core,) = re.findall(r"(?m)^\| any \|(.*)\|$", page)
+    named = set(re.findall(r"`(\w+)`", any_core))
+    if core != "any":
+        (line,) = re.findall(rf"(?m)^\| {core}[^|]*\|(.*)\|$", page)
+        own = set(re.findall(r"`(\w+)`", line))
+        named |= own | ({f"{name}{n}" for name in own for n in (4, 8)} if "4 or 8" in line else set())
+    assert len(named) > 2
+    return named
+
+
+def refuse_more(objects: list[str], core: str) -> None:
+    """Fails where objects need what none of them has and the page does not name."""
+    found = [symbols(Path(made)) for made in objects]
+    own = {name for one in found for name in one.functions}
+    needed = {name for one in found for name in one.needed if not name.endswith("_weights")}
+    assert needed - own <= allowed(core), core
+    assert own & needed  # kernels: this looked at something
+
+
 def compiled(folder: Path, out: Path, cc: tuple[str, ...]) -> list[str]:
     """The objects of a folder's sources, by its listing alone."""
     told = json.loads((folder / "sources.json").read_text())
@@ -136,6 +159,7 @@ def test_c99_for_this_machine_without_a_warning(folders: Path, tmp_path: Path) -
     include = [f"-I{folders}/host/{name}" for name in ("networks/wake", "networks/nap", "kernels/include")]
     said(tmp_path, *program, *include, str(folders / "main.c"), *objects, "-o", "app")
     assert re.findall(SHOWS, said(tmp_path, "./app")) == [scores()] * 2
+    refuse_more(objects, "any")
 
 
 @pytest.mark.parametrize("board", ["cortex-m4", "cortex-m55"])
@@ -163,6 +187,7 @@ build/app.elf: {folders}/main.c {example}/startup.c build/libnn.a
 """
     (tmp_path / "Makefile").write_text(makefile)
     said(tmp_path, "make", "-j2")
+    refuse_more([str(path) for path in (tmp_path / "build/nn").rglob("*.o")], "any")
     assert said(tmp_path, "make", "-q") == ""
     machine = ("-M", BOARDS[board], *QEMU, "-serial", "none")
     shown = said(tmp_path, needs_tool("qemu-system-arm"), *machine, "-kernel", "build/app.elf")
@@ -175,7 +200,8 @@ def test_the_kernels_for_helium_and_vectors_compile_from_the_listing(folders: Pa
     for board, target in targets.items():
         told = json.loads((folders / board / "sources.json").read_text())
         program = (clang, target, *told["core"], "-std=gnu99", "-ffreestanding", "-Werror")
-        assert compiled(folders / board, tmp_path / board, program)
+        objects = compiled(folders / board, tmp_path / board, program)
+        refuse_more(objects, "RISC-V" if "riscv" in target else "Arm with clang")
 
 
 def test_a_weights_array_and_the_assembly_hold_the_image(folders: Path, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ extern "C"
 int app(void);
 #endif
 """
-# What stands in for hardware: a sensor of 490 values, that camera, a flash that answers when it is waited for.
+# What stands in for hardware: a sensor of 490 values, that camera, a flash that answers late.
 DRIVERS_C = """\
 #include "app.h"
 #include "seen.h"
@@ -85,7 +85,7 @@ void rewind_sensor(void) {
     left = 490;
 }
 
-/* What has just this value in the network's unit, and something besides that rounding takes away. */
+/* The value in the network's unit, and something besides that rounding takes away. */
 float read_real(int index) {
     const nn_quantization unit = wake_input_quantization(0);
     return unit.scale * ((float)(next() - unit.zero_point) + (index % 2 ? 0.25F : -0.25F));
@@ -167,8 +167,8 @@ int main(void) {
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the networks' library, their headers and drivers."""
     folder, session = tmp_path_factory.mktemp("page"), Session()
-    for name, board, words in NETWORKS:
-        words = ("build", "ds_cnn", "--board", board, "--name", name, *words)
+    for name, board, options in NETWORKS:
+        words = ("build", "ds_cnn", "--board", board, "--name", name, *options)
         assert run([*words, "--bundle", "--out", str(folder / "nets")], session) == 0
     (folder / "app.h").write_text(APP_H)
     (folder / "drivers.c").write_text(DRIVERS_C)
@@ -183,22 +183,19 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("language", "text"), BLOCKS, ids=[f"{i}-{b[0]}" for i, b in enumerate(BLOCKS)])
-def test_a_program_of_the_page_gives_the_references_bytes(
-    library: Path, tmp_path: Path, language: str, text: str
-) -> None:
+def test_every_program_of_the_page_gives_the_references_bytes(library: Path) -> None:
     compilers = {"c": ("gcc", "-std=c99"), "cpp": ("g++", "-std=c++17")}
-    compiler, *flags = compilers[language]
-    (tmp_path / f"block.{language}").write_text(text)
     folders = [f"-I{library}", f"-I{library}/nets/kernels/include"]
     folders += [f"-I{library}/nets/networks/{name}" for name, _, _ in NETWORKS]
-    objects = [f"{library}/drivers.o", f"{library}/libnn.a"]
-    command = [needs_tool(compiler), *flags, *STRICT, *folders, f"block.{language}", *objects, "-o", "block"]
-    subprocess.run(command, cwd=tmp_path, check=True)
-    done = subprocess.run(["./block"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    shown = re.findall(SHOWS, done.stdout)
-    assert shown == [scores()] * text.count("show(")
+    for number, (language, text) in enumerate(BLOCKS):
+        compiler, standard = compilers[language]
+        source, program = library / f"{number}.{language}", library / f"{number}.elf"
+        source.write_text(text)
+        words = [*folders, source, library / "drivers.o", library / "libnn.a", "-o", program]
+        subprocess.run([needs_tool(compiler), standard, *STRICT, *words], check=True)
+        done = subprocess.run([program], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, text
+        assert re.findall(SHOWS, done.stdout) == [scores()] * text.count("show("), text
 
 
 def test_the_page_has_its_programs() -> None:
