@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from buildtool.bundles.cmake import library
 from buildtool.bundles.types import Folder
 from buildtool.schema.builds import BundledNetwork
 
@@ -66,7 +67,7 @@ build/libnn.a: $(addprefix build/nn/,$(NN_OBJECTS))
 
 ```cmake
 add_subdirectory(networks)
-target_link_libraries(app PRIVATE {net})
+target_link_libraries(app PRIVATE {library})
 ```
 
 `-DNN_WEIGHTS_IN_C=ON` takes the weights as C. The project's toolchain selects the core.
@@ -100,6 +101,7 @@ def readme(folder: Folder) -> bytes:
         board=first["board"],
         rows=rows,
         net=net,
+        library=library(net),
         macro=net.upper(),
         calls="\n".join(_calls(net, first)),
         core=f"`{core}`. Kernels are written for it."

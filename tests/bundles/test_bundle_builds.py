@@ -264,6 +264,19 @@ def test_cmake_builds_the_folder_as_a_part_of_a_project(
         assert "no work to do" in said(tmp_path, "cmake", "--build", str(build))
 
 
+def test_a_network_may_be_called_as_a_target_of_cmake(tmp_path: Path) -> None:
+    bundle(tmp_path / "nets", "host", "all")
+    said(tmp_path, needs_tool("cmake"), "-S", "nets", "-B", "build")
+    assert "target_link_libraries(app PRIVATE all_network)" in (tmp_path / "nets/README.md").read_text()
+
+
+def test_two_folders_in_one_makefile_are_refused(folders: Path, tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text(
+        f"include {folders}/host/sources.mk\ninclude {folders}/cortex-m4/sources.mk\n"
+    )
+    assert "There are two folders of networks" in said(tmp_path, needs_tool("make"), fails=True)
+
+
 def test_two_folders_in_one_cmake_project_are_refused(folders: Path, tmp_path: Path) -> None:
     text = "cmake_minimum_required(VERSION 3.13)\nproject(app LANGUAGES C)\n"
     text += f"add_subdirectory({folders}/host a)\nadd_subdirectory({folders}/cortex-m4 b)\n"
