@@ -84,7 +84,9 @@ def test_every_tensor_equals_the_reference(site, model, options):
 
 @pytest.mark.slow
 def test_a_bundle_has_its_kernel_and_says_that_no_license_is_stated(site, tmp_path):
-    done = buildtool(site, "build", "ds_cnn", "--board", "acme-demo", "--bundle", "--out", str(tmp_path / "out"))
+    done = buildtool(
+        site, "build", "ds_cnn", "--board", "acme-demo", "--bundle", "--out", str(tmp_path / "out")
+    )
     assert done.returncode == 0, done.stderr
     told = json.loads((tmp_path / "out/sources.json").read_text())
     folder = "kernels/acme_conv"
