@@ -15,7 +15,7 @@ SET_UP_FILES = ["dev", "requirements.txt", "pyproject.toml", "setup.py", "buildt
 REAL = "bash cat chmod echo env find flock grep head id mkdir mv rm sed sh sha256sum sleep tail true"
 HANG_SECONDS = 600  # ends a call that never would, and says nothing of how long one takes
 WANTED = "clang-19 lld-19 libclang-rt-19-dev qemu-system-arm qemu-system-misc gcc"
-EXTRAS = "gcc-arm-none-eabi chromium chromium-driver bazel-bootstrap"
+EXTRAS = "gcc-arm-none-eabi libnewlib-arm-none-eabi chromium chromium-driver bazel-bootstrap"
 
 FAKE = """#!/bin/sh
 name=${0##*/}
@@ -348,7 +348,7 @@ def test_an_extra_is_installed_without_a_command_and_beside_others(served: Machi
     done = served.dev("--with", "arm-gcc", "--with", "tensorflow")
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     apt, pip = served.calls()
-    assert apt.endswith(" gcc-arm-none-eabi")
+    assert apt.endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
     assert " tensorflow-cpu==" in pip
     assert served.dev("--with", "arm-gcc").returncode == 0
     assert served.dev("--with", "tensorflow").returncode == 0
@@ -365,7 +365,15 @@ def test_the_first_call_may_ask_for_an_extra(machine: Machine) -> None:
 def test_a_program_that_is_there_already_is_not_installed(served: Machine) -> None:
     served.add("arm-none-eabi-gcc")
     assert served.dev("--with", "arm-gcc").returncode == 0
-    assert served.calls() == []
+    assert served.calls() == ["arm-none-eabi-gcc -print-file-name=nano.specs"]
+
+
+def test_a_compiler_without_its_library_gets_it(served: Machine) -> None:
+    served.add(
+        "arm-none-eabi-gcc", FAKE + 'echo "${1#*=}"\n'
+    )  # as gcc answers for a file that it does not find
+    assert served.dev("--with", "arm-gcc").returncode == 0
+    assert served.calls()[-1].endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
 
 
 def test_an_extra_whose_program_was_removed_is_installed_again(served: Machine) -> None:
@@ -374,7 +382,7 @@ def test_an_extra_whose_program_was_removed_is_installed_again(served: Machine) 
     served.calls()
     assert served.dev("--with", "arm-gcc").returncode == 0
     (apt,) = served.calls()
-    assert apt.endswith(" gcc-arm-none-eabi")
+    assert apt.endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
 
 
 def test_an_extra_outlives_no_new_set_up(served: Machine) -> None:

@@ -7,6 +7,11 @@ import json
 from buildtool.bundles.types import Folder
 from buildtool.schema.builds import BundledNetwork
 
+_TAKEN = frozenset(
+    "all clean edit_cache help install list_install_components nn_kernels package "
+    "package_source rebuild_cache test".split()
+)
+
 _HEAD = """\
 # Networks: {nets}. Made by buildtool; changes are lost at its next run.
 #
@@ -25,8 +30,8 @@ if(NOT NN_WEIGHTS_IN_C)
   enable_language(ASM)
 endif()
 if(TARGET nn_kernels)
-  message(FATAL_ERROR "There are two folders of networks in this project, each with its own kernels: write all "
-    "networks into one folder, by 'buildtool build MODEL --bundle --out' of the same folder.")
+  message(FATAL_ERROR "There are two folders of networks in this project, each with its own kernels: "
+    "write all networks into one folder, by 'buildtool build MODEL --bundle --out' of the same folder.")
 endif()
 
 # What the kernels and networks need of any compiler.
@@ -59,12 +64,17 @@ target_link_libraries({net} PRIVATE nn_kernels)
 """
 
 
+def library(net: str) -> str:
+    """The name of a network's target: its own, unless CMake has one of that name."""
+    return f"{net}_network" if net in _TAKEN else net
+
+
 def cmake(folder: Folder) -> bytes:
     """The file's text."""
     common = folder.any
     head = _HEAD.format(
         nets=" ".join(sorted(folder.networks)),
-        first=min(folder.networks),
+        first=library(min(folder.networks)),
         core=" ".join(common["core"]) or "whatever core the compiler builds for",
         exact=";".join(common["exact"]),
         defines=" ".join(_quoted(define) for define in common["defines"]),
@@ -76,7 +86,7 @@ def cmake(folder: Folder) -> bytes:
 
 def _network(net: str, network: BundledNetwork) -> str:
     return _NETWORK.format(
-        net=net,
+        net=library(net),
         sources=_lines(network["sources"]),
         array=network["array"],
         assembly=network["assembly"],

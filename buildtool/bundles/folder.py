@@ -1,7 +1,7 @@
 """Puts a network into a folder beside those that are there, and rewrites the files that name all of them.
 
-What a folder holds is known by its sources.json alone. A file that is not listed there is somebody else's, and
-is never written over.
+What a folder holds is known by its sources.json alone. A file that is not listed there is somebody else's,
+and is never written over.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from buildtool.schema.builds import BundleAnswer, BundledNetwork
 LISTING = "sources.json"
 COMMON = (LISTING, "sources.mk", "CMakeLists.txt", "nn_sections.ld", "README.md")
 _KEYS = BundledNetwork.__required_keys__
-_SAME = ("core", "defines", "exact")  # of all networks of a folder
 _LOCKED = "networks"  # there in every folder, and no file of anybody else's
 
 
@@ -74,12 +73,14 @@ def _listing(folder: Folder) -> bytes:
         "schema": SCHEMA,
         "buildtool": buildtool.__version__,
         "board": common["board"],
-        **{key: common[key] for key in _SAME},
+        "core": common["core"],
+        "exact": common["exact"],
+        "defines": common["defines"],
         "include": list(dict.fromkeys(name for _, network in folder.each for name in network["include"])),
         "include_kernels": folder.all("include_kernels"),
         "sources": sorted({*folder.all("kernels"), *folder.all("sources")}),
-        "assembly": folder.all("assembly"),
-        "arrays": folder.all("array"),
+        "assembly": [network["assembly"] for _, network in folder.each],
+        "arrays": [network["array"] for _, network in folder.each],
         "licenses": folder.licenses,
         "networks": dict(folder.each),
     }
@@ -90,7 +91,7 @@ def _listing(folder: Folder) -> bytes:
 
 
 def _known(out: Path) -> dict[str, BundledNetwork]:
-    """The networks of a folder; none where it has no listing. UsageError for a listing that cannot be read."""
+    """The networks of a folder, none where it has no listing; UsageError for one that cannot be read."""
     path = out / LISTING
     again = "write to another folder, or remove this one and write its networks anew"
     try:
@@ -142,13 +143,17 @@ def _refuse_another_core(answer: BundleAnswer, others: Mapping[str, BundledNetwo
     """UsageError where the flags of the networks differ: a program is compiled for one core."""
     new = answer["network"]
     for net, network in others.items():
-        if any(network[key] != new[key] for key in _SAME):  # type: ignore[literal-required]
+        if _core(network) != _core(new):
             raise UsageError(
-                f"the folder has the network '{net}' for the core of '{network['board']}', and '{answer['net']}' "
-                f"is for that of '{new['board']}'",
+                f"the folder has the network '{net}' for the core of '{network['board']}', "
+                f"and '{answer['net']}' is for that of '{new['board']}'",
                 path=str(out),
                 hint="give each core a folder of its own",
             )
+
+
+def _core(network: BundledNetwork) -> tuple[list[str], ...]:
+    return network["core"], network["defines"], network["exact"]
 
 
 def _refuse_other_kernels(answer: BundleAnswer, others: Mapping[str, BundledNetwork], out: Path) -> None:
@@ -157,8 +162,8 @@ def _refuse_other_kernels(answer: BundleAnswer, others: Mapping[str, BundledNetw
         for name in network["files"]:
             if name in answer["files"] and not _holds(out / name, answer["files"][name]):
                 raise UsageError(
-                    f"the network '{net}' in this folder goes with another {name}, of another version of buildtool "
-                    "or changed by hand",
+                    f"the network '{net}' in this folder goes with another {name}, of another version of "
+                    "buildtool or changed by hand",
                     path=str(out),
                     hint="remove the folder, and write all of its networks anew",
                 )

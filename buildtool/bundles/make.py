@@ -20,6 +20,9 @@ def make(folder: Folder) -> bytes:
 # A makefile that includes this file compiles NN_SOURCES; README.md has the rules. NN_OBJECTS are their names,
 # relative to NN_DIR, with .o behind them. NN_WEIGHTS_IN_C=1 takes the weights as C, for other assemblers.
 
+ifdef NN_SOURCES
+$(error There are two folders of networks: write all networks of a program into one)
+endif
 ifndef NN_DIR
 NN_DIR := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 endif

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from buildtool.bundles.cmake import library
 from buildtool.bundles.types import Folder
 from buildtool.schema.builds import BundledNetwork
 
 _TEXT = """\
 # Networks for {board}
 
-Made by buildtool; changes are lost at its next run. Nothing here needs buildtool. All files and flags are listed in
-`sources.json`. The examples take this folder to be called `networks`.
+Made by buildtool; changes are lost at its next run. Nothing here needs buildtool. All files and flags are
+listed in `sources.json`. The examples take this folder to be called `networks`.
 
 | network | header | arena | weights | stack of an invoke | image |
 | --- | --- | --- | --- | --- | --- |
 {rows}
 
-Memory is in bytes. The arena is RAM that the application gives; the weights are read-only. The stack is that of the
-recorded compilers with `-O3`; interrupts and call-backs come on top.
+Memory is in bytes. The arena is RAM that the application gives; the weights are read-only. The stack is that
+of the compilers that buildtool has figures of, with `-O3`; interrupts and call-backs come on top.
 
 ## Calls
 
@@ -32,17 +33,16 @@ nn_status run(void) {{
 }}
 ```
 
-The comments in `networks/{net}/{net}.h` say what every function does. Code outside the networks needs no other header of this
-folder than those of the networks.
+The comments in `networks/{net}/{net}.h` say what every function does. C++ includes the same header.
 
 ## Flags
 
-- The core: `{core}`. {core_note}
-- Needed with every compiler, for results that equal the reference to the bit: `{exact}`.
-- C99 with GNU extensions (`-std=gnu99` or later): GCC, clang and what is made of them. Use `-O2` or `-O3`.
-- From the C library (or the application): `memcpy`, `memmove`, `memset`. There is no heap and no file.
-- Weights: `NET_weights.S` takes `NET_weights.bin` in by `.incbin`, found through `-I`. Where the assembler is not GNU's, leave
-  the `.S` out and define `NN_WEIGHTS_IN_C` for `NET_weights.c`.
+- The core: {core}
+- With every compiler, for results that equal the reference to the bit: `{exact}`.
+- C99 with GNU extensions (`-std=gnu99` or later), by GCC, clang or what is made of them. Use `-O2` or `-O3`.
+- Of the C library: `memcpy`, `memmove` and `memset`. There is no heap and no file.
+- Weights: `NET_weights.S` takes `NET_weights.bin` in by `.incbin`, found through `-I`. Where the assembler is
+  not GNU's, leave the `.S` out and define `NN_WEIGHTS_IN_C` for `NET_weights.c`.
 
 ## Make
 
@@ -67,25 +67,28 @@ build/libnn.a: $(addprefix build/nn/,$(NN_OBJECTS))
 
 ```cmake
 add_subdirectory(networks)
-target_link_libraries(app PRIVATE {net})
+target_link_libraries(app PRIVATE {library})
 ```
 
 `-DNN_WEIGHTS_IN_C=ON` takes the weights as C. The project's toolchain selects the core.
 
 ## An IDE, Zephyr, ESP-IDF
 
-Add every `.c` file and either the `.S` files or `NN_WEIGHTS_IN_C`; the include folders and flags are in `sources.json`. Zephyr and
-ESP-IDF take this folder as a module or component: see docs/zephyr-esp-idf.md of buildtool.
+Add every `.c` and `.S` file below `kernels` and `networks` (each `NET_weights.c` is empty unless
+`NN_WEIGHTS_IN_C` is defined). Include folders and flags are in `sources.json`. Zephyr and ESP-IDF call the
+CMakeLists.txt of this folder from a file of three lines: docs/zephyr-esp-idf.md of buildtool has it.
 
 ## Memories
 
-Without further ado the weights are placed as constants, the arena as a variable. `nn_sections.ld` is for a linker script that puts
-them elsewhere; an arena goes there by `{macro}_DEFINE_ARENA_IN(arena, ".bss.nn_arena")`.
+By default the weights are constants and the arena is a variable like others. `nn_sections.ld` is for a linker
+script that has memories of their own for them; an arena goes there by
+`{macro}_DEFINE_ARENA_IN(arena, ".bss.nn_arena")`.
 
 ## Several networks
 
-`buildtool build MODEL --board {board} --name NAME --bundle --out FOLDER` puts another network beside these. They share the kernels, so one
-program takes one such folder. Networks that never run at the same time may share an arena as large as the largest.
+`buildtool build MODEL --board {board} --name NAME --bundle --out FOLDER` puts another network beside these.
+They share the kernels, so a program takes one such folder. Networks that never run at the same time may share
+one arena, which is as large as the largest; call `NAME_init` again after another one has run.
 {licenses}"""
 
 
@@ -98,10 +101,12 @@ def readme(folder: Folder) -> bytes:
         board=first["board"],
         rows=rows,
         net=net,
+        library=library(net),
         macro=net.upper(),
         calls="\n".join(_calls(net, first)),
-        core=core or "-",
-        core_note="Kernels are written for it, so another one gives errors or slow code." if core else "Any.",
+        core=f"`{core}`. Kernels are written for it."
+        if core
+        else "any little-endian one of 32 bits or more.",
         exact=" ".join(first["exact"]),
         licenses=_licenses(folder),
     ).encode()

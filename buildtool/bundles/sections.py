@@ -16,6 +16,8 @@ _TEXT = """\
  *         ...
  *         INCLUDE nn_sections.ld
  *
+ * The linker finds it by -L with its folder, before -T.
+ *
  * Weights: {weights} bytes. Arenas: {arenas}. An array that is to lie in NN_ARENA has a section whose name
  * begins with .bss.nn_arena; nothing has to clear it. */
 .nn_weights : ALIGN(16)

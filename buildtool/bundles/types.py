@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from buildtool.schema.builds import BundledNetwork, License
 
 
 @dataclass(frozen=True)
 class Folder:
-    """The networks of a folder by name, in the names' order; all are for one core. Paths are relative to it."""
+    """The networks of a folder by name; all are for one core. Paths are relative to the folder."""
 
     networks: Mapping[str, BundledNetwork]
 
@@ -24,9 +25,9 @@ class Folder:
         """A network, for what all have in common: core, defines and exact flags."""
         return next(self.each)[1]
 
-    def all(self, key: str) -> list[str]:
+    def all(self, key: Literal["kernels", "sources", "include_kernels"]) -> list[str]:
         """What the networks list under a key, each once, sorted."""
-        return sorted({name for _, network in self.each for name in network[key]})  # type: ignore[literal-required]
+        return sorted({name for _, network in self.each for name in network[key]})
 
     @property
     def licenses(self) -> list[License]:

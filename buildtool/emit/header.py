@@ -13,7 +13,6 @@ from buildtool.emit.network import Network
 from buildtool.graph.types import DType, Tensor
 from buildtool.modes import Image
 
-
 INTERFACE = 1  # grows where an application has to be changed; what is added has macros of its own
 _C_TYPES = {
     DType.INT8: "int8_t",

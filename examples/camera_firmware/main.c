@@ -5,7 +5,6 @@
 
 NN_STATIC_ASSERT(SCENE_ROWS == CAMERA_LINES && SCENE_ROW_BYTES == CAMERA_LINE_BYTES,
                  "the network takes the camera's lines as they are");
-NN_STATIC_ASSERT(SCENE_ARENA_BYTES < SCENE_INPUT0_BYTES, "less than the picture alone would take");
 
 /* The application decides where the arena lies: this section is placed by the linker script. */
 SCENE_DEFINE_ARENA_IN(arena, ".bss.nn_arena.scene");

@@ -24,6 +24,7 @@ REQUESTS = {
     "plan": {"model": "net.tflite", "board": "cortex-m4"},
     "front": {"model": "net.tflite", "board": "cortex-m4"},
     "emit": {"model": "net.tflite", "board": "host", "name": "net"},
+    "bundle": {"model": "net.tflite", "board": "host", "name": "net"},
     "analyze": {"model": "net.tflite", "boards": ["host"], "options": {"strategy": "layerwise"}},
     "ops": {"model": "net.tflite"},
     "boards": {},

@@ -83,6 +83,20 @@ def test_every_tensor_equals_the_reference(site, model, options):
 
 
 @pytest.mark.slow
+def test_a_bundle_has_its_kernel_and_says_that_no_license_is_stated(site, tmp_path):
+    done = buildtool(
+        site, "build", "ds_cnn", "--board", "acme-demo", "--bundle", "--out", str(tmp_path / "out")
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "out/sources.json").read_text())
+    folder = "kernels/acme_conv"
+    assert f"{folder}/acme_conv2d_s8.c" in told["sources"] and folder in told["include_kernels"]
+    assert (tmp_path / "out" / folder / "acme_conv.h").is_file()
+    assert {"spdx": "", "text": "", "folders": [folder]} in told["licenses"]
+    assert f"`{folder}`: license not stated" in (tmp_path / "out/README.md").read_text()
+
+
+@pytest.mark.slow
 def test_a_packing_of_another_length_than_the_catalogue_says_is_an_error(site, tmp_path):
     broken = tmp_path / "site"
     shutil.copytree(site, broken)

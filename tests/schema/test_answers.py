@@ -104,6 +104,7 @@ def test_a_verdict_without_a_plan_says_why() -> None:
         {"kind": "analyze", "model": "ds_cnn", "boards": ["hifive1"], "options": {"strategy": "layerwise"}},
         {"kind": "analyze", "model": {"name": "a.cfg", "data": CFG}},
         {"kind": "emit", **NET},
+        {"kind": "bundle", **NET, "name": "other"},
         {"kind": "arena", "file": {"name": "a.csv", "data": CSV}},
         {"kind": "arena", "file": {"name": "a.csv", "data": CSV}, "capacity": 8},
         {"kind": "tflm", "model": "ds_cnn"},

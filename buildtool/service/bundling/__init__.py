@@ -1,4 +1,4 @@
-"""A network as a folder that any build system compiles: its sources, the kernels that it uses, what they include.
+"""A network as a folder that any build system compiles: its sources, the kernels it uses, what they include.
 
 No compiler is needed to make it. What depends on the other networks of a folder, such as its CMakeLists.txt,
 is written by buildtool.bundles.

@@ -58,8 +58,8 @@ def _add(licensed: Licensed, name: str, spdx: str, text: bytes, folders: list[st
 def _our_expression() -> str:
     """As the distribution's metadata say."""
     try:
-        return importlib.metadata.metadata(_OURS).get("License-Expression") or ""
-    except importlib.metadata.PackageNotFoundError:  # a checkout that is not installed
+        return importlib.metadata.metadata(_OURS)["License-Expression"]
+    except (importlib.metadata.PackageNotFoundError, KeyError):  # a checkout that is not installed
         return ""
 
 
