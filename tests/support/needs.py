@@ -29,6 +29,7 @@ WITH = {
     "arm-none-eabi-nm": "arm-gcc",
     "bazel": "bazel",
     "chromium": "browser",
+    "gdb-multiarch": "gdb",
     "selenium": "browser",
     "tensorflow": "tensorflow",
 }
