@@ -96,7 +96,10 @@ def read(text: str) -> list[dict[str, Any]]:
                     "artifactLocation": {"uri": "file:///a/b.toml"},
                     "region": {"startLine": 2},
                 },
-                "logicalLocations": [{"name": "#1 ADD", "kind": "function"}, {"name": "t", "kind": "variable"}],
+                "logicalLocations": [
+                    {"name": "#1 ADD", "kind": "function"},
+                    {"name": "t", "kind": "variable"},
+                ],
             },
         ),
         (BuildtoolError("x", path="ds_cnn"), {"logicalLocations": [{"name": "ds_cnn", "kind": "module"}]}),
@@ -110,7 +113,12 @@ def test_a_problem_is_where_the_error_is(error: BuildtoolError, location: dict[s
 
 
 def test_an_output_that_differs_is_a_problem() -> None:
-    answer = {"exact": False, "model": "m", "board": "b", "first_difference": {"operator": "#3", "tensor": "t"}}
+    answer = {
+        "exact": False,
+        "model": "m",
+        "board": "b",
+        "first_difference": {"operator": "#3", "tensor": "t"},
+    }
     (result,) = read(sarif.log([], __version__, 1, answer))
     assert result["ruleId"] == sarif.DIFFERENT
     assert "first at #3, tensor 't'" in result["message"]["text"]

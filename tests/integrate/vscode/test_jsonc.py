@@ -1,4 +1,4 @@
-"""JSON with comments is edited in place: what was there stays, to the byte, and what is added is found again."""
+"""JSON with comments is edited in place: what was there stays to the byte, what is added is found again."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from buildtool.integrate.vscode.jsonc import DamagedError, Document
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-999, 999) | st.text("ab\"\\/*é\n\t,]}", max_size=6),
+    st.none() | st.booleans() | st.integers(-999, 999) | st.text('ab"\\/*é\n\t,]}', max_size=6),
     lambda inner: (
         st.lists(inner, max_size=3) | st.dictionaries(st.text("xyz/", max_size=3), inner, max_size=3)
     ),
     max_leaves=8,
 )
-BLANKS = st.sampled_from(["", " ", "\n    ", "\r\n\t", "// c }\n", " /* ], \" */ ", "\n// \"a\": 1\n  "])
+BLANKS = st.sampled_from(["", " ", "\n    ", "\r\n\t", "// c }\n", ' /* ], " */ ', '\n// "a": 1\n  '])
 
 
 @st.composite
