@@ -1,4 +1,4 @@
-"""Completion as a shell asks for it, and what `--help` says; a command that is run knows nothing of either."""
+"""Completion as a shell asks for it, and what `--help` says; commands that run know nothing of either."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Standard error as a terminal; not as a fixture: pytest puts its own there when a test begins."""
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     return stream
@@ -33,9 +33,8 @@ def told(text: str) -> dict[str, dict[str, str]]:
     return {"progress": {"text": text}}
 
 
-def test_a_step_that_lasts_is_said_though_it_began_at_once(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_that_lasts_is_said_though_it_began_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = on_terminal(monkeypatch)
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.05)
     with console.progress() as listen:
         listen(told("compiling"))
@@ -46,7 +45,8 @@ def test_a_step_that_lasts_is_said_though_it_began_at_once(
     assert terminal.getvalue().endswith("\r  \r")
 
 
-def test_what_is_done_before_patience_ends_is_not_said(terminal: Terminal) -> None:
+def test_what_is_done_before_patience_ends_is_not_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = on_terminal(monkeypatch)
     with console.progress() as listen:
         listen(told("quick"))
         listen({"log": "x"})
@@ -64,9 +64,8 @@ def test_nothing_is_said_where_nobody_sits_before_a_terminal(monkeypatch: pytest
 
 
 @pytest.mark.slow
-def test_compiler_emulator_and_reference_say_how_far_they_are(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compiler_emulator_and_reference_say_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = on_terminal(monkeypatch)
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
     assert cli.run(["validate", "ds_cnn", "--board", "cortex-m4", "--inputs", "2", "--no-cache"]) == 0
     said = [part.strip() for part in terminal.getvalue().split("\r")]
