@@ -115,7 +115,7 @@ def test_errors_below_the_surface_exit_1(
 
     monkeypatch.setattr("buildtool.service.handle", fail)
     assert cli.run(["boards"]) == 1
-    assert capsys.readouterr().err == "net.tflite:#3 ADD: error: it broke [ERROR]\n"
+    assert capsys.readouterr().err == "net.tflite: error: #3 ADD: it broke [ERROR]\n"
 
 
 @pytest.mark.parametrize(

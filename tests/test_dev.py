@@ -406,7 +406,7 @@ def test_without_the_extra_nothing_of_it_is_installed(served: Machine) -> None:
 def test_an_unknown_extra_is_refused_with_the_names(served: Machine, words: list[str]) -> None:
     done = served.dev(*words)
     assert done.returncode == 1
-    assert "--with needs one of these names: arm-gcc bazel browser platformio tensorflow" in done.stderr
+    assert "--with needs one of these names: arm-gcc bazel browser gdb platformio tensorflow" in done.stderr
     assert served.calls() == []
 
 
@@ -423,6 +423,6 @@ def test_the_tests_name_extras_that_exist() -> None:
 
 def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish() -> None:
     script = (ROOT / ".ci/run").read_text()
-    assert "./dev --with arm-gcc pytest" in script
+    assert "./dev --with arm-gcc --with gdb pytest" in script
     assert f"{allowedskips.SWITCH}=1" in script
     assert os.access(ROOT / "dev", os.X_OK)

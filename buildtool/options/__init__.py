@@ -6,7 +6,7 @@ keys.py are the table, parsers.py are its values, table.py is what a request may
 the command line (arguments.py, spelling.py) and the reference page (page.py).
 """
 
-from buildtool.options.keys import RUN
+from buildtool.options.keys import RUN, TRIED
 from buildtool.options.table import (
     BY_NAME,
     OPTIONS,
@@ -27,6 +27,7 @@ __all__ = [
     "NESTED",
     "OPTIONS",
     "RUN",
+    "TRIED",
     "Group",
     "Option",
     "from_text",

@@ -42,8 +42,8 @@ class Tools(TypedDict):
     for what a source reads. For another compiler with flags of its own: `exact` are those that it needs as
     well for the reference's bytes, `core` those that select the core, `defines` (NAME or NAME=VALUE) what
     the kernels have to know of it; `cflags` holds all of these. `map` is the flag before the file to which
-    the link writes its map. `renames`, of a build for a debugger, is the flag before FOLDER=NAME: by it a build
-    gives the folders of its own sources names that are no paths of this machine ("": there is no need).
+    the link writes its map. `renames`, of a build for a debugger, is the flag before FOLDER=NAME: a build
+    gives its own folders of sources names that are no paths of this machine ("": there is no need).
     """
 
     name: str

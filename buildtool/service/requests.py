@@ -398,8 +398,10 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
 def _debug(values: _Values) -> Debug:
     """What is built for it is built for a debugger."""
     model, target, options, lock = values.planning()
-    target, port = replace(target, debug=True), values.get("port", 3333)
-    return Debug(model, target, options, lock, values.made(), values.inputs(), port)
+    target, port, made = replace(target, debug=True), values.get("port", 3333), values.made()
+    if made is not None and made.elf.data is not None:
+        raise UsageError("an image for a debugger has to be a file, not bytes", option="elf")
+    return Debug(model, target, options, lock, made, values.inputs(), port)
 
 
 def _describe(values: _Values) -> Describe:

@@ -40,6 +40,8 @@ VALUES: dict[str, object] = {
     "batch": 2,
     "size": "32x48",
     "toolchain": "gcc",
+    "debug": True,
+    "port": 4000,
     "cmsis_nn": LIBRARY,
     "input": "/data/input.npy",
     "inputs": 2,
@@ -66,7 +68,7 @@ BESIDE["plan"] = {"elf": "/data/net.elf"}
 
 def beside(kind: str, option: Option) -> dict[str, object]:
     """What an option cannot be without in a request of a kind."""
-    runs = kind in table.RUN or option.name not in ("elf", "plan")
+    runs = kind in table.TRIED or option.name not in ("elf", "plan")
     return BESIDE.get(option.name, {}) if runs else {}
 
 
@@ -74,7 +76,7 @@ def request(kind: str, *given: Option, **values: object) -> dict[str, object]:
     """A request of a kind with what it cannot do without, and with values of options."""
     made: dict[str, object] = {"kind": kind}
     for name, value in NEEDED.items():
-        needed = kind in table.BY_NAME[name].requests and not (name == "elf" and kind in table.RUN)
+        needed = kind in table.BY_NAME[name].requests and not (name == "elf" and kind in table.TRIED)
         if needed and not (name == "model" and kind == "zoo"):
             made[name] = value
     for option in given:

@@ -30,6 +30,7 @@ WITH = {
     "bazel": "bazel",
     "pio": "platformio",
     "chromium": "browser",
+    "gdb-multiarch": "gdb",
     "selenium": "browser",
     "tensorflow": "tensorflow",
 }

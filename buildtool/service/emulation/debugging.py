@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from buildtool.errors import ToolError, UsageError
+from buildtool.errors import ToolError
 from buildtool.plan.codec import to_bytes
 from buildtool.service.depends import Origins
 from buildtool.service.emulation.execute import built, input_file, linked
@@ -75,13 +75,11 @@ def _server(made: Planned, port: int) -> DebugServer:
 
 @contextmanager
 def _image(request: Debug, made: Planned, sources: Sources) -> Iterator[Firmware]:
-    """The image of the request, which has to be a file, or one that is built here."""
+    """The image of the request, or one that is built here."""
     if request.made is None:
         with built(made, sources) as firmware:
             yield firmware
         return
-    if request.made.elf.data is not None:
-        raise UsageError("an image for a debugger has to be a file, not bytes", option="elf")
     with linked(made, sources, request.made.elf) as firmware:
         yield firmware
 

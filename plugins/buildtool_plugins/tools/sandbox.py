@@ -103,8 +103,8 @@ def _ended(process: subprocess.Popen[bytes], work: Path, request: RunRequest) ->
     end = time.monotonic() + request.timeout
     while (left := end - time.monotonic()) > 0:
         if request.written is not None:
-            with contextlib.suppress(OSError):
-                request.written((work / request.outputs[0]).stat().st_size)
+            output = work / request.outputs[0]
+            request.written(output.stat().st_size if output.exists() else 0)
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(left if request.written is None else min(left, LOOK_SECONDS))
     return None

@@ -1,0 +1,117 @@
+"""Completion as a shell asks for it, and what `--help` says; commands that run know nothing of either."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from needs import needs_tool
+
+from buildtool import cli
+from buildtool.options import arguments, helptexts
+
+BUILDTOOL = str(Path(sys.executable).with_name("buildtool"))
+
+
+def offered(line: str, folder: Path) -> list[str]:
+    """The words that bash is offered behind a command line."""
+    done = subprocess.run(
+        ["bash", "-c", f"exec {BUILDTOOL} 8>&1 9>/dev/null 1>/dev/null"],
+        cwd=folder,
+        env=os.environ
+        | {
+            "_ARGCOMPLETE": "1",
+            "_ARGCOMPLETE_IFS": "\n",
+            "_ARGCOMPLETE_SHELL": "bash",
+            "COMP_LINE": line,
+            "COMP_POINT": str(len(line)),
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return [word.strip() for word in done.stdout.split("\n")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("buildtool pl", ["plan"]),
+        ("buildtool plan ds", ["ds_cnn"]),
+        ("buildtool plan net.t", ["net.tflite"]),
+        ("buildtool plan x --board cortex-m", ["cortex-m4", "cortex-m55"]),
+        ("buildtool plan x --board my", ["my.toml"]),
+        ("buildtool plan x --image ", ["overwritable", "resident", "stream"]),
+        ("buildtool build x --deb", ["--debug"]),
+        ("buildtool build x --toolchain ", ["clang", "gcc"]),
+        ("buildtool daemon st", ["start", "stop", "status"]),
+        ("buildtool ide ", ["vscode"]),
+    ],
+)
+def test_words_are_offered(tmp_path: Path, line: str, words: list[str]) -> None:
+    for name in ("net.tflite", "my.toml", "my.txt", "net.txt"):
+        (tmp_path / name).touch()
+    found = offered(line, tmp_path)
+    assert set(words) <= set(found)
+    assert not {"my.txt", "net.txt"} & set(found)
+    assert len(found) < len(words) + 8 or line.endswith(" ")
+
+
+@pytest.mark.slow
+def test_bash_takes_the_registration_as_the_page_has_it() -> None:
+    program = needs_tool("register-python-argcomplete")
+    script = f'eval "$({program} buildtool)"; complete -p buildtool'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.rstrip().endswith("buildtool")
+
+
+def test_a_command_that_is_run_does_not_import_completion_or_help() -> None:
+    code = (
+        "import sys; from buildtool import cli; cli.run(['boards']);"
+        "found = {'argcomplete', 'buildtool.completion', 'buildtool.options.helptexts',"
+        " 'buildtool.report.sarif', 'buildtool.integrate', 'buildtool.debugger'} & sys.modules.keys();"
+        "sys.exit(str(found) if found else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", ["", *(command.name for command in arguments.COMMANDS)])
+def test_help_has_examples_that_the_command_line_takes(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["help", command], [command, "--help"]):
+        with pytest.raises(SystemExit) as ended:
+            cli.run([word for word in words if word])
+        assert ended.value.code == 0
+        said = capsys.readouterr().out
+        assert "exit status:\n  0   It worked" in said
+    examples = helptexts.EXAMPLES[command]
+    assert examples
+    for line, _ in examples:
+        program, *given = line.split()
+        assert f"  $ {line}\n" in said
+        assert program == "buildtool"
+        arguments.parse(given)
+        assert command in ("", given[0])
+
+
+def test_help_is_as_wide_as_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit):
+        cli.run(["--help"])
+    said = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in said if not line.startswith("  $ ")) <= 60
+    assert any("BUILDTOOL_DAEMON" in line for line in said)
+
+
+def test_help_of_an_unknown_command_suggests_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["help", "plam"]) == 2
+    assert "did you mean 'plan'?" in capsys.readouterr().err

@@ -1,0 +1,235 @@
+"""A session with a real debugger: the firmware stops, shows its arena, and ends with the right output."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from needs import needs_tool
+from paths import ROOT
+
+from buildtool import cli, debugger
+from buildtool.errors import TargetError, ToolError, UsageError
+from buildtool.service import handle
+from buildtool.service.requests import Debug, parse
+from buildtool.target.registry import load_board, plugin
+
+NET = "ds_cnn"
+
+
+def free_port() -> int:
+    with socket.socket() as tried:
+        tried.bind(("127.0.0.1", 0))
+        port: int = tried.getsockname()[1]
+        return port
+
+
+def talk(gdb: str, line: str, *commands: str) -> str:
+    """What the debugger says: begun by the line that was printed, given commands, ended."""
+    words = [word for command in commands for word in ("-ex", command)]
+    begin, _, program = line.partition(" && ")
+    assert shlex.split(program)[0] == "gdb-multiarch"
+    batch = shlex.join([gdb, "-nx", "-batch", *shlex.split(program)[1:], *words])
+    done = subprocess.run(
+        ["sh", "-c", f"{begin} && {batch}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def served(words: list[str], folder: Path) -> tuple[subprocess.Popen[str], str]:
+    """`buildtool debug` or a build that runs it, waiting for a debugger, and the line for that."""
+    server = subprocess.Popen(
+        words,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert server.stdout is not None
+    said = []
+    for text in server.stdout:
+        said.append(text)
+        if "gdb-multiarch -x" in text:
+            return server, text.strip()
+    server.wait()
+    pytest.fail("".join(said))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("board", "name"), [("cortex-m4", "plain"), ("hifive1", "odd $x 'name")])
+def test_a_debugger_shows_the_arena_and_the_region_and_lets_the_firmware_end(
+    tmp_path: Path, board: str, name: str
+) -> None:
+    gdb, port, folder = needs_tool("gdb-multiarch"), free_port(), tmp_path / name
+    words = [sys.executable, "-m", "buildtool.cli", "debug", NET, "--board", board, "--inputs", "2"]
+    server, line = served([*words, "--out", str(folder), f"--port={port}"], tmp_path)
+    try:
+        said = talk(
+            gdb,
+            line,
+            "continue",
+            f"print (void *){NET}_arena",
+            "break region_3",
+            "continue",
+            "backtrace",
+            "list",
+            "delete",
+            "break nn_image_check",
+            "continue",
+        )
+        assert server.wait(60) == 0
+    finally:
+        server.kill()
+        server.wait()
+    assert re.search(rf"Breakpoint 1, {NET}_invoke \(\)", said), said
+    arena = int(re.search(r"\$1 = \(void \*\) (0x[0-9a-f]+)", said)[1], 16)  # type: ignore[index]
+    memory = load_board(board).memory(load_board(board).arena)
+    assert memory.base <= arena < memory.base + memory.size
+    assert re.search(rf"#0 +region_3 \(\)[^\n]*{NET}\.c:\d+\n#1 .*{NET}_invoke", said)
+    assert "/* Operator 3: " in said or "static void region_3(void)" in said  # the source was found
+    assert "exited normally" in said
+    answer = handle({"kind": "debug", "model": NET, "board": board, "inputs": 2})
+    assert (folder / "input.bin").read_bytes() == answer["files"]["input.bin"]
+    assert np.frombuffer((folder / "output.bin").read_bytes(), np.int8).size == 2 * 12
+    assert "sets=2" in (folder / "report.txt").read_text()
+
+
+@pytest.mark.slow
+def test_scons_debug_builds_serves_and_finds_every_source(tmp_path: Path) -> None:
+    gdb, port = needs_tool("gdb-multiarch"), free_port()
+    shutil.copy(ROOT / "SConstruct", tmp_path)
+    shutil.copytree(ROOT / "site_scons", tmp_path / "site_scons")
+    words = [sys.executable, "-m", "SCons", "-Q", "board=cortex-m4", f"model={NET}"]
+    server, line = served([*words, f"port={port}", "debug"], tmp_path)
+    try:
+        said = talk(
+            gdb,
+            line,
+            "continue",
+            "list",
+            "break nn_conv2d_1x1_s8_dsp",
+            "continue",
+            "list",
+            "delete",
+            "continue",
+        )
+        assert server.wait(60) == 0
+    finally:
+        server.kill()
+        server.wait()
+    made = tmp_path / "build/debug/cortex-m4" / NET
+    assert "nn_status ds_cnn_invoke(void) {" in said  # of the build's own folder
+    assert "void nn_conv2d_1x1_s8_dsp(" in said  # of the checkout
+    assert "exited normally" in said
+    assert (made / "session/output.bin").stat().st_size == 12
+    for file in (made / f"{NET}.elf", made / f"{NET}.map"):
+        assert str(tmp_path).encode() not in file.read_bytes()
+    assert f"{NET}_invoke" in (made / f"{NET}.map").read_text()
+    assert not (tmp_path / "build/cortex-m4").exists()  # a release build is untouched
+    (made / f"{NET}.map").unlink()
+    again = subprocess.run(
+        [*words, "debug=1"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "linking" in again.stdout
+    assert "compiling" not in again.stdout
+    assert (made / f"{NET}.map").is_file()
+
+
+@pytest.mark.slow
+def test_a_session_on_this_machine_needs_no_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gdb = needs_tool("gdb-multiarch")
+    assert cli.run(["debug", NET, "--board", "host", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "the debugger starts the program itself" in said
+    line = f"cd {tmp_path} && gdb-multiarch -x {NET}.gdb {NET}.elf"
+    told = talk(gdb, line, "run", "backtrace", "delete", "continue")
+    assert f"{NET}_invoke () at ./{NET}.c" in told
+    assert (tmp_path / "output.bin").stat().st_size == 12
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        answer = {"server": ["/bin/true"], "port": port}
+        with pytest.raises(ToolError, match=f"port {port} of this machine is taken") as caught:
+            debugger.serve(answer, tmp_path)  # type: ignore[arg-type]
+    assert f"port={port + 1}" in caught.value.hint
+
+
+def test_a_server_that_fails_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="false ended with exit status 1"):
+        debugger.serve({"server": ["false"], "port": free_port()}, tmp_path)  # type: ignore[typeddict-item]
+    with pytest.raises(ToolError, match="cannot be started"):
+        debugger.serve({"server": ["/no/server"], "port": free_port()}, tmp_path)  # type: ignore[typeddict-item]
+
+
+def test_a_stack_that_is_too_small_is_told() -> None:
+    stack = {"function": "wake_invoke", "needed": 300, "reserved": 256}
+    assert "takes up to 300 bytes of stack" in debugger._stack(stack)  # type: ignore[arg-type]
+    assert debugger._stack({**stack, "needed": 256}) == ""  # type: ignore[arg-type]
+
+
+def test_a_probe_is_served_by_what_the_boards_file_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = load_board("nucleo-f412zg")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match="openocd was not found") as caught:
+        plugin(board).debug_server(board, 4000)  # type: ignore[attr-defined]
+    assert caught.value.hint == "apt-get install openocd"
+    program = tmp_path / "openocd"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    server = plugin(board).debug_server(board, 4000)  # type: ignore[attr-defined]
+    assert server.command[:3] == (str(program), "-f", "board/st_nucleo_f4.cfg")
+    assert "gdb_port 4000" in server.command
+    assert server.connected[-1] == "load"
+
+
+def test_a_board_without_emulator_and_probe_says_what_is_missing() -> None:
+    board = load_board("esp32-c3")
+    with pytest.raises(TargetError, match="no emulator, and its file names no probe") as caught:
+        plugin(board).debug_server(board, 4000)  # type: ignore[attr-defined]
+    assert "[probe]" in caught.value.hint
+
+
+def test_a_session_is_always_of_a_debug_build() -> None:
+    asked = parse({"kind": "debug", "model": NET, "board": "host"})
+    assert isinstance(asked, Debug)
+    assert asked.target.debug
+    with pytest.raises(UsageError, match="has to be a file"):
+        elf = {"name": "a.elf", "data": b"\x7fELF"}
+        parse({"kind": "debug", "model": NET, "board": "host", "elf": elf, "plan": "/a.plan"})
+
+
+def test_a_wrong_probe_is_refused_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "b.toml"
+    path.write_text('extends = "nucleo-f412zg"\n[probe]\nserver = "jlink"\n')
+    assert cli.run(["plan", NET, "--board", str(path), "--json"]) == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["line"], error["column"]) == (3, 1)
+    assert error["hints"][0]["text"] == "known: openocd, pyocd"
