@@ -218,6 +218,15 @@ def test_a_listing_that_points_outside_removes_nothing(tmp_path: Path, name: str
     assert precious.exists()
 
 
+@pytest.mark.parametrize("key", ["core", "kernels", "arena_bytes", "licenses", "stack_bytes", "loaded"])
+def test_a_listing_with_another_type_is_an_error(made: Path, tmp_path: Path, key: str) -> None:
+    told = listing(made)
+    told["networks"]["wake"][key] = [{"a": [1]}]
+    (tmp_path / "sources.json").write_text(json.dumps(told))
+    assert bundle(tmp_path) == 2
+    assert set(files(tmp_path)) == {"sources.json"}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
