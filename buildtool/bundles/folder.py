@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import typing
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -26,7 +27,6 @@ from buildtool.schema.builds import BundleAnswer, BundledNetwork
 
 LISTING = "sources.json"
 COMMON = (LISTING, "sources.mk", "CMakeLists.txt", "nn_sections.ld", "README.md")
-_KEYS = BundledNetwork.__required_keys__
 _LOCKED = "networks"  # there in every folder, and no file of anybody else's
 
 
@@ -115,12 +115,25 @@ def _is_well_formed(networks: Any) -> bool:
     """Whether the networks are as they are written here, and no file of theirs lies outside the folder."""
     if not isinstance(networks, dict) or not networks:
         return False
-    for network in networks.values():
-        if not isinstance(network, dict) or network.keys() != _KEYS:
-            return False
-        if not isinstance(network["files"], list) or not all(map(_is_inside, network["files"])):
-            return False
-    return True
+    return all(
+        _fits(network, BundledNetwork) and all(map(_is_inside, network["files"]))
+        for network in networks.values()
+    )
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value that was read is what a type of the schema says."""
+    if typing.is_typeddict(kind):
+        hints = typing.get_type_hints(kind)
+        return (
+            isinstance(value, dict)
+            and value.keys() == hints.keys()
+            and all(_fits(value[key], hint) for key, hint in hints.items())
+        )
+    inner = typing.get_args(kind)
+    if typing.get_origin(kind) is list:
+        return isinstance(value, list) and all(_fits(one, inner[0]) for one in value)
+    return any(_fits(value, one) for one in inner) if inner else type(value) is kind
 
 
 def _is_inside(name: Any) -> bool:

@@ -35,6 +35,11 @@ def files(out: Path) -> dict[str, bytes]:
     }
 
 
+def words_of(text: str) -> str:
+    """What was printed, wherever its lines are folded."""
+    return " ".join(text.split())
+
+
 @functools.cache
 def emitted(name: str, **options: str) -> dict:
     request = {"kind": "emit", "model": "ds_cnn", "board": "cortex-m4", "name": name, "options": options}
@@ -143,13 +148,13 @@ def test_nothing_is_written_where_nothing_changed(made: Path, capsys: pytest.Cap
     times = {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()}
     assert bundle(made, "--name", "wake") == 0
     assert times == {path: path.stat().st_mtime_ns for path in made.rglob("*") if path.is_file()}
-    assert "0 files written, 0 removed" in capsys.readouterr().out
+    assert "0 files written, 0 removed" in words_of(capsys.readouterr().out)
 
 
 def test_networks_for_two_cores_are_refused(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = files(made)
     assert bundle(made, net=("ds_cnn", "--board", "host")) == 2
-    said = capsys.readouterr().err
+    said = words_of(capsys.readouterr().err)
     assert "'wake' for the core of 'cortex-m4'" in said and "a folder of its own" in said
     assert files(made) == before
 
@@ -163,7 +168,7 @@ def test_another_version_of_a_shared_file_is_refused(
     changed.write_bytes(changed.read_bytes() + b"/* older */\n")
     before = files(out)
     assert bundle(out, "--name", "nap") == 2
-    assert "'wake' in this folder goes with another kernels/include/nn.h" in capsys.readouterr().err
+    assert "'wake' in this folder goes with another kernels/include/nn.h" in words_of(capsys.readouterr().err)
     assert files(out) == before
     assert bundle(out, "--name", "wake") == 0  # alone, it may be made anew
     assert files(out) != before
@@ -177,7 +182,7 @@ def test_files_of_somebody_else_are_kept(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("mine")
     assert bundle(tmp_path) == 2
-    assert "would be lost" in capsys.readouterr().err
+    assert "would be lost" in words_of(capsys.readouterr().err)
     assert files(tmp_path) == {name: b"mine"}
     assert not (tmp_path / "networks").exists()
 
@@ -201,7 +206,7 @@ def test_a_listing_that_is_none_is_an_error(
 ) -> None:
     (tmp_path / "sources.json").write_text(text)
     assert bundle(tmp_path) == 2
-    assert "sources.json" in capsys.readouterr().err
+    assert "sources.json" in words_of(capsys.readouterr().err)
     assert set(files(tmp_path)) == {"sources.json"}
 
 
@@ -218,6 +223,15 @@ def test_a_listing_that_points_outside_removes_nothing(tmp_path: Path, name: str
     assert precious.exists()
 
 
+@pytest.mark.parametrize("key", ["core", "kernels", "arena_bytes", "licenses", "stack_bytes", "loaded"])
+def test_a_listing_with_another_type_is_an_error(made: Path, tmp_path: Path, key: str) -> None:
+    told = listing(made)
+    told["networks"]["wake"][key] = [{"a": [1]}]
+    (tmp_path / "sources.json").write_text(json.dumps(told))
+    assert bundle(tmp_path) == 2
+    assert set(files(tmp_path)) == {"sources.json"}
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -232,14 +246,14 @@ def test_what_cannot_be_bundled_leaves_nothing(
     tmp_path: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert bundle(tmp_path / "nets", *words) in (1, 2)
-    assert said in capsys.readouterr().err
+    assert said in words_of(capsys.readouterr().err)
     assert not (tmp_path / "nets").exists()
 
 
 def test_a_file_in_the_folders_place_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "nets").write_text("")
     assert bundle(tmp_path / "nets") == 2
-    assert "cannot write" in capsys.readouterr().err
+    assert "cannot write" in words_of(capsys.readouterr().err)
 
 
 def test_a_killed_command_is_made_good_by_the_next(tmp_path: Path) -> None:

@@ -67,15 +67,15 @@ def checked(request: dict[str, Any]) -> dict[str, Any]:
 @functools.cache
 def built() -> dict[str, Any]:
     """The test firmware of a network for this machine."""
-    return checked({"kind": "build", **NET})
+    return checked({"kind": "build", **NET, "name": "named"})
 
 
 def image() -> dict[str, Any]:
     """It as a request has files."""
     files = built()["files"]
     return {
-        "elf": {"name": "ds_cnn.elf", "data": files["ds_cnn.elf"]},
-        "plan": {"name": "ds_cnn.plan", "data": files["ds_cnn.plan"]},
+        "elf": {"name": "named.elf", "data": files["named.elf"]},
+        "plan": {"name": "named.plan", "data": files["named.plan"]},
     }
 
 
