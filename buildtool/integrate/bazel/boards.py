@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from buildtool.client import Client, options
 from buildtool.integrate.bazel import labels
-from buildtool.integrate.bazel.compilers import builtin_folders
+from buildtool.integrate.bazel.compilers import builtin_folders, names_as_given
 from buildtool.integrate.bazel.starlark import Code, call, load, value
 
 if TYPE_CHECKING:
@@ -184,7 +184,10 @@ class Boards:
             name=name,
             cc=tools["cc"],
             ar=tools["ar"],
-            compile_flags=[self._portable(word, answer["roots"]) for word in tools["cflags"]],
+            compile_flags=[
+                *(self._portable(word, answer["roots"]) for word in tools["cflags"]),
+                *names_as_given(tools["cc"]),
+            ],
             link_flags=[*tools["ldflags"], f"{script['flag']}./{{own}}/{target.as_posix()}"],
             script=f":{target.name}",
             code=f"{self._code}code",

@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from needs import needs_tool
 from paths import ROOT
 
 from buildtool import options
 from buildtool.integrate.bazel import labels
-from buildtool.integrate.bazel.compilers import builtin_folders
+from buildtool.integrate.bazel.compilers import builtin_folders, names_as_given
 from buildtool.integrate.bazel.starlark import RULES, call, value
 
 EXAMPLE = ROOT / "examples/bazel_firmware"
@@ -54,10 +55,10 @@ def test_every_file_that_the_digest_is_of_is_watched_and_every_rule() -> None:
 
 def test_folders_of_a_compiler_are_those_that_it_searches(tmp_path: Path) -> None:
     compiler = tmp_path / "cc"
-    listed = "#include <...> search starts here:\n /ours/x\n /lib dir/include\nEnd of search list."
+    listed = "#include <...> search starts here:\n /ours/x\n /no dir/gcc/../include\nEnd of search list."
     compiler.write_text(f"#!/bin/sh\ncat >&2 <<'X'\n{listed}\nX\n")
     compiler.chmod(0o755)
-    assert builtin_folders(str(compiler), [], ["/ours"]) == ["/lib dir/include"]
+    assert builtin_folders(str(compiler), [], ["/ours"]) == ["/no dir/include"]
 
 
 @pytest.mark.slow
@@ -83,3 +84,8 @@ def test_the_answer_of_describe_is_written_down_for_each_board(tmp_path: Path) -
 
     refused = asked(repository, what="boards", code="c", boards=[{"asked": "x7", "path": ""}], toolchain="")
     assert refused.returncode == 1 and "x7" in refused.stderr and "Traceback" not in refused.stderr
+
+
+def test_a_compiler_is_given_the_flag_for_links_if_it_knows_it() -> None:
+    assert names_as_given(needs_tool("arm-none-eabi-gcc")) == ["-fno-canonical-system-headers"]
+    assert names_as_given(needs_tool("clang")) == []

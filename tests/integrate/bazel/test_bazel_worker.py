@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 from daemons import running
@@ -193,6 +194,41 @@ def test_the_worker_answers_what_the_command_and_the_daemon_answer(tmp_path, cap
             found = [answer[:2] for answer in proto_answers(done.stdout)]
         assert found == here
     assert not (tmp_path / "none").exists()  # it never asks the user's daemon
+
+
+def test_names_that_bazel_has_encoded_twice_are_read_as_they_are_meant(tmp_path, monkeypatch, capsys):
+    twice = "ü.tflite".encode().decode("latin-1")
+    for named in (["plan", twice, "--board", "host"], ["plan", "ü.tflite", "--board", "host"]):
+        (tmp_path / "words").write_text("\n".join(named), encoding="utf-8")
+        monkeypatch.setattr(sys, "argv", ["buildtool-worker", "--errors-only", f"@{tmp_path / 'words'}"])
+        assert worker.main() == 2
+        assert capsys.readouterr().err.startswith("ü.tflite: error: cannot read the model")
+
+
+def test_of_successful_actions_nothing_is_shown(tmp_path, monkeypatch, capsys):
+    (tmp_path / "words").write_text("boards\n")
+    monkeypatch.setattr(sys, "argv", ["buildtool-worker", "--errors-only", f"@{tmp_path / 'words'}"])
+    assert worker.main() == 0
+    assert capsys.readouterr().out == ""
+    request = json.dumps({"arguments": ["plan", "net"]}).encode()
+    out = io.BytesIO()
+    assert serve(io.BytesIO(request), out, echo, json_lines=True, errors_only=True) == 0
+    assert json.loads(out.getvalue())["output"] == ""
+
+
+def test_a_request_in_json_is_answered_though_no_line_ends_it():
+    """As Bazel sends them: the next bytes come once it has the answer."""
+    asked, ask = os.pipe()
+    told, tell = os.pipe()
+    with os.fdopen(asked, "rb") as stream, os.fdopen(tell, "wb") as out:
+        server = threading.Thread(target=serve, args=(stream, out, echo), kwargs={"json_lines": True})
+        server.start()
+        for number in (1, 2):
+            os.write(ask, json.dumps({"arguments": ["a"], "requestId": number}).encode())
+            assert json.loads(os.read(told, 1000))["requestId"] == number
+        os.close(ask)
+        server.join()
+    os.close(told)
 
 
 def test_without_a_worker_one_command_line_is_run_from_a_file_of_arguments(tmp_path, monkeypatch, capsys):

@@ -4,14 +4,15 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from SCons.Script import DefaultEnvironment
 
 env = DefaultEnvironment()
-python = env.GetProjectOption("custom_buildtool_python", sys.executable)
-work = os.path.join(env.subst("$BUILD_DIR"), "board")
+python = env.GetProjectOption("custom_buildtool_python", os.environ.get("BUILDTOOL_PYTHON", sys.executable))
+work = Path(env.subst("$BUILD_DIR"), "board")
 board = env.GetProjectOption("custom_buildtool_board")
-words = ["-P", "-m", "buildtool.cli", "describe", "--board", board, "--out", work, "--json"]
+words = ["-P", "-m", "buildtool.cli", "describe", "--board", board, "--out", str(work), "--json"]
 asked = subprocess.run([python, *words], cwd=env.subst("$PROJECT_DIR"), stdout=subprocess.PIPE, text=True)
 if asked.returncode:
     env.Exit(1)
@@ -21,7 +22,7 @@ tools = answer["tools"]
 
 def path(place):
     """A file or folder of the answer."""
-    return os.path.join(answer["roots"].get(place["root"], ""), place["path"])
+    return str(Path(answer["roots"].get(place["root"], ""), place["path"]))
 
 
 env.Replace(
@@ -39,10 +40,10 @@ env.Append(
     LINKFLAGS=[*tools["cflags"], *tools["ldflags"]],
 )
 if answer["script"]:
-    env.Append(LINKFLAGS=[answer["script"]["flag"] + os.path.join(work, answer["script"]["name"])])
+    env.Append(LINKFLAGS=[answer["script"]["flag"] + str(work / answer["script"]["name"])])
 startup = next(group for group in answer["groups"] if group["name"] == "startup")
 env.Append(CPPPATH=[path(place) for place in startup["includes"]])
 for source in startup["sources"]:
-    target = os.path.join(work, source["object"])
+    target = str(work / source["object"])
     env.Append(PIOBUILDFILES=[env.Object(env.fs.File(target), env.fs.File(path(source["file"])))])
 env.Default(env.BuildProgram())
