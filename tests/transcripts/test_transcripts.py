@@ -17,54 +17,12 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from transcript import parse, pattern
 
 FOLDER = Path(__file__).resolve().parent
-PLACEHOLDERS = {"<n>": r"[-\d.,]+", "<any>": r".*"}
-
-
-@dataclass
-class Command:
-    """A `$` line, what it must say, and its exit status."""
-
-    text: str
-    expected: list[str] = field(default_factory=list)
-    status: int = 0
-
-
-def parse(text: str) -> list[Command]:
-    commands: list[Command] = []
-    for line in text.splitlines():
-        if line.startswith("$ "):
-            commands.append(Command(line[2:]))
-        elif match := re.fullmatch(r"\[exit (\d+)\]", line):
-            commands[-1].status = int(match.group(1))
-        elif commands and not line.startswith("# "):
-            commands[-1].expected.append(line)
-    for command in commands:
-        while command.expected and not command.expected[-1]:
-            command.expected.pop()  # blank lines between commands
-    return commands
-
-
-def pattern(lines: list[str]) -> str:
-    """A regular expression for the lines."""
-    parts = []
-    for line in lines:
-        if line == "...":
-            parts.append(r"(?:.*\n)*?")
-            continue
-        words = re.split("|".join(PLACEHOLDERS), line)
-        found = re.findall("|".join(PLACEHOLDERS), line)
-        regex = re.escape(words[0])
-        for placeholder, word in zip(found, words[1:], strict=True):
-            regex += PLACEHOLDERS[placeholder] + re.escape(word)
-        # Columns are as wide as their widest number.
-        parts.append(re.sub(r"(?:\\ ){2,}", r" +", regex) + "\n" if found else regex + "\n")
-    return "".join(parts)
 
 
 def sessions() -> list[object]:
