@@ -213,6 +213,13 @@ def test_the_scons_tools_import_the_client_alone() -> None:
                 assert base == "buildtool.client", f"{path.name} imports {base}"
 
 
+def test_fronts_for_editors_and_build_systems_import_the_client_alone() -> None:
+    for module, path in MODULES.items():
+        if room(module) == "integrate":
+            named = {base for base, _ in mentions(module, path) if base.partition(".")[0] == "buildtool"}
+            assert all(base.split(".")[1] in ("client", "integrate") for base in named), module
+
+
 @pytest.mark.parametrize("package", ["buildtool_plugins", "buildtool_kernels"])
 def test_buildtool_imports_no_plugin_and_no_kernel_family(package: str) -> None:
     """They describe themselves as data, and are found by name at run time."""
