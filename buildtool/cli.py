@@ -271,16 +271,19 @@ def ide(args: argparse.Namespace) -> Result:
     from buildtool.emit.names import identifier
     from buildtool.integrate.vscode.merge import FOLDER, merged
     from buildtool.integrate.vscode.wanted import Subject
+    from buildtool.options import MODEL_SUFFIXES
     from buildtool.service.pipeline.models import net_name
     from buildtool.target.registry import board_names, load_board
 
-    folder = Path(args.folder or ".")
+    folder, model = Path(args.folder or "."), args.model or ""
+    if model.lower().endswith(MODEL_SUFFIXES):
+        model = str(Path(model).absolute())
     emulator = load_board(args.board).emulator if args.board else None
     subject = Subject(
         args.board or "",
         args.model or "",
         tuple(board_names()),
-        identifier(net_name(args.model)) if args.model else "",
+        identifier(net_name(model)) if model else "",
         (emulator.machine or emulator.kind) if emulator else None,
         (folder / "SConstruct").is_file(),
     )

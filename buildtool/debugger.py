@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,6 +92,8 @@ def serve(answer: DebugAnswer, folder: Path) -> int:
             f"port {port} of this machine is taken: another session, or another server, has it",
             hint=suggest("or end that one", port=port + 1),
         )
+    # An editor that ends this process must not leave the server behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         server = subprocess.Popen(answer["server"], cwd=folder, stdin=subprocess.DEVNULL)
     except OSError as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from daemons import eventually
 from needs import needs_tool
 from paths import ROOT
 
@@ -153,6 +154,17 @@ def test_scons_debug_builds_serves_and_finds_every_source(tmp_path: Path) -> Non
     assert "linking" in again.stdout
     assert "compiling" not in again.stdout
     assert (made / f"{NET}.map").is_file()
+
+
+@pytest.mark.slow
+def test_a_session_that_is_ended_leaves_no_server(tmp_path: Path) -> None:
+    port = free_port()
+    words = [sys.executable, "-m", "buildtool.cli", "debug", NET, "--board", "cortex-m4"]
+    server, _ = served([*words, "--out", "out", f"--port={port}"], tmp_path)
+    eventually(lambda: debugger._is_taken(port))
+    server.terminate()
+    assert server.wait(30) == 128 + 15
+    assert not debugger._is_taken(port)
 
 
 @pytest.mark.slow

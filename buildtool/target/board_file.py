@@ -56,7 +56,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from buildtool.errors import Hint, TargetError, did_you_mean
-from buildtool.target.toml_places import place
 from buildtool.target.types import Board, Core, Emulator, Estimate, Memory, MemoryKind, Probe
 
 Table = dict[str, object]
@@ -160,6 +159,8 @@ def parse_board(table: Mapping[str, object], name: str, path: str, data: bytes |
 
 def _placed(error: TargetError, key: str, data: bytes | None = None) -> TargetError:
     """The error, with the line and column of `key` where its file has that."""
+    from buildtool.target.toml_places import place  # of mistakes alone: it costs start-up time
+
     with contextlib.suppress(OSError, ValueError):
         text = (Path(error.path).read_bytes() if data is None else data).decode("utf-8")
         error.line, error.column = place(text, key)

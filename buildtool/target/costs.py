@@ -29,7 +29,6 @@ from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import features
 from buildtool.target.expression import Formula, check, compiled
 from buildtool.target.taps import taps_met
-from buildtool.target.toml_places import place
 from buildtool.target.types import Costs, KernelVariant
 
 COST_UNITS = 16  # a cost is a whole number of sixteenths
@@ -263,6 +262,8 @@ def load_costs(path: Path) -> dict[str, str]:
                 raise TargetError(f"must be a string that is not empty, not {value!r}")
             check(value, _NAMES[name])
         except TargetError as error:
+            from buildtool.target.toml_places import place  # of mistakes alone: it costs start-up time
+
             line, column = place(text, f"costs.{name}")
             raise error.at(path=str(path), line=line, column=column, operator=f"costs.{name}") from None
         found[name] = value

@@ -37,6 +37,7 @@ while (($#)); do
     case $1 in
         --version) exec {real} --version ;;
         -o) output=$2; shift ;;
+        -Map=*) : >"${{1#-Map=}}" ;;
         -isystem | -T | -I) shift ;;
         -*) ;;
         *) sources+=("$1") ;;

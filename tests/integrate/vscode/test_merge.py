@@ -157,3 +157,11 @@ def test_the_answer_as_json_says_what_was_done(tmp_path: Path, capsys: pytest.Ca
     assert told["files"] == ["settings.json", "tasks.json"]
     assert told["kept"] == []
     assert "tasks.json: buildtool: watch" in told["added"]
+
+
+def test_a_model_may_have_any_name_and_need_not_be_there(tmp_path: Path) -> None:
+    model = "models/wäke $word.tflite"
+    files = written(tmp_path, "--board", "cortex-m4", "--model", model)
+    (one,) = files["launch.json"]["configurations"]
+    assert one["executable"] == "${workspaceFolder}/build/vscode/cortex-m4/w_ke_word/w_ke_word.elf"
+    assert all(model in task["args"] for task in files["tasks.json"]["tasks"])
