@@ -64,7 +64,7 @@ LINKED = {
 
 def new_project(folder: Path, cmake_dir: str, generator: str) -> CMakeProject:  # noqa: F811
     """A project that has been built."""
-    project = CMakeProject(folder, cmake_dir, PROJECT, generator=generator, BUILDTOOL_OPTIMIZE="-O1")
+    project = CMakeProject(folder, cmake_dir, PROJECT, generator=generator, BUILDTOOL_OPTIMIZE="-O0")
     (folder / "models").mkdir()
     (folder / "models/wake.tflite").write_bytes(zoo.build("ds_cnn"))
     (folder / "main.c").write_text(MAIN)

@@ -97,7 +97,7 @@ def test_a_project_with_gcc_of_its_own_links_newlib_and_the_kernels_of_cmsis_nn(
     assert "Linking C executable app" in ran
     assert "_cmsis_nn(" in (project.build_folder / "buildtool/net/net.c").read_text()
     said = project.tested("--verbose")
-    assert "EQUAL to the bit" in said and "arm-none-eabi-gcc 1" in said
+    assert "EQUAL to the bit" in said and ", gcc 1" in said
 
 
 def test_a_compiler_for_another_core_is_refused(tmp_path: Path, cmake_dir: str) -> None:  # noqa: F811
