@@ -40,8 +40,8 @@ class Tools(TypedDict):
     compile: cc cflags -I... -c SOURCE -o OBJECT; archive: ar arflags LIBRARY OBJECTS; link: cc cflags
     OBJECTS LIBRARY ldflags -o IMAGE. `incbin` is the flag before a folder in which the assembler looks
     for what a source reads. For another compiler with flags of its own: `exact` are those that it needs as
-    well for the reference's bytes and for the headers of libraries, `core` those that select the core, `defines` (NAME or NAME=VALUE) what
-    the kernels have to know of it; `cflags` holds all of these.
+    well for the reference's bytes and for the headers of libraries, `core` those that select the core,
+    `defines` (NAME or NAME=VALUE) what the kernels have to know of it; `cflags` holds all of these.
     """
 
     name: str
