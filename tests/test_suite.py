@@ -41,7 +41,9 @@ AWAITED: dict[str, str] = {}
 # Used as programs or as a plugin, which no import shows: the file and the words that use them.
 COMMANDS = {
     "clang-format": ("tests/kernels/test_compile.py", 'needs_tool("clang-format")'),
+    "cmake": ("tests/support/cmakeprojects.py", 'self._run("cmake", *where'),
     "mypy": ("CONTRIBUTING.md", "./dev mypy"),
+    "ninja": ("tests/support/cmakeprojects.py", 'needs_tool("ninja" if'),
     "pytest-xdist": ("pyproject.toml", "-n auto"),
     "ruff": ("CONTRIBUTING.md", "./dev ruff"),
     "tflite-micro": ("tests/plan/others/test_tflm.py", 'needs_package("tflite_micro")'),

@@ -40,10 +40,11 @@ class Tools(TypedDict):
     compile: cc cflags -I... -c SOURCE -o OBJECT; archive: ar arflags LIBRARY OBJECTS; link: cc cflags
     OBJECTS LIBRARY ldflags -o IMAGE. `incbin` is the flag before a folder in which the assembler looks
     for what a source reads. For another compiler with flags of its own: `exact` are those that it needs as
-    well for the reference's bytes, `core` those that select the core, `defines` (NAME or NAME=VALUE) what
-    the kernels have to know of it; `cflags` holds all of these. `map` is the flag before the file to which
-    the link writes its map. `renames`, of a build for a debugger, is the flag before FOLDER=NAME: a build
-    gives its own folders of sources names that are no paths of this machine ("": there is no need).
+    well for the reference's bytes and for the headers of libraries, `core` those that select the core,
+    `defines` (NAME or NAME=VALUE) what the kernels have to know of it; `cflags` holds all of these. `map` is
+    the flag before the file to which the link writes its map. `renames`, of a build for a debugger, is the
+    flag before FOLDER=NAME: a build gives its own folders of sources names that are no paths of this machine
+    ("": there is no need).
     """
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,7 +95,7 @@ def file_or_name(context: Context, option: table.Option, value: str, files: list
 
     `files` takes up the path. UsageError for one that nothing is known of.
     """
-    source, binary = (str(Path(context[folder], value)) for folder in ("source", "binary"))
+    source, binary = (os.path.normpath(Path(context[folder], value)) for folder in ("source", "binary"))
     if option.folder:
         if not Path(source).is_dir():
             raise UsageError("there is no such folder", path=value, option=option.name)

@@ -64,7 +64,7 @@ LINKED = {
 
 def new_project(folder: Path, cmake_dir: str, generator: str) -> CMakeProject:  # noqa: F811
     """A project that has been built."""
-    project = CMakeProject(folder, cmake_dir, PROJECT, generator=generator, BUILDTOOL_OPTIMIZE="-O1")
+    project = CMakeProject(folder, cmake_dir, PROJECT, generator=generator, BUILDTOOL_OPTIMIZE="-O0")
     (folder / "models").mkdir()
     (folder / "models/wake.tflite").write_bytes(zoo.build("ds_cnn"))
     (folder / "main.c").write_text(MAIN)
@@ -117,10 +117,11 @@ def the_sources_are_those_of_scons(built: CMakeProject, tmp_path: Path) -> None:
 
 
 def ctest_and_the_targets_compare_the_firmware_with_the_reference(built: CMakeProject) -> None:
-    assert "100% tests passed" in built.tested()
-    if built.generator == "Ninja":  # the targets are alike under both
+    if built.generator == "Ninja":  # the targets and the test are alike under both
         assert "EQUAL to the bit" in built.said("--target", "wake_word_validate")
         assert "depthwise" in built.said("--target", "wake_word_run")
+    else:
+        assert "100% tests passed" in built.tested()
     report = built.build_folder / "buildtool/firmware/sizes.txt"
     assert ".nn_weights" in report.read_text()
 

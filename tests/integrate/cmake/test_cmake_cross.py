@@ -52,16 +52,16 @@ def test_the_examples_presets_build_its_programs_which_print_the_references_scor
 ) -> None:
     folder = tmp_path / "firmware"
     shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("build"))
-    for preset in ("cortex-m4", "host"):
+    for preset, targets in (("cortex-m4", ["all"]), ("host", ["app", "app_cpp"])):
         project = CMakeProject(folder, cmake_dir, environment={"BUILDTOOL_CMAKE_DIR": cmake_dir})
         project.build_folder = folder / "build" / preset
-        for step in (["--preset"], ["--build", "--preset"]):
-            more = ["-DBUILDTOOL_OPTIMIZE=-O1"] if step == ["--preset"] else []
-            done = project._run("cmake", *step, preset, *more)
+        for words in (["--preset", preset, "-DBUILDTOOL_OPTIMIZE=-O1"], ["--build", "--preset", preset]):
+            more = ["--target", *targets] if "--build" in words else []
+            done = project._run("cmake", *words, *more)
             assert done.returncode == 0, done.stdout
-        assert project.build() == []
-        said = project.tested("--verbose")
-        assert "100% tests passed" in said and "EQUAL to the bit" in said
+        assert project.build("--target", *targets) == []
+        said = project.tested("--verbose", *([] if preset == "cortex-m4" else ["-R", "^app"]))
+        assert "100% tests passed" in said and ("EQUAL to the bit" in said) == (preset == "cortex-m4")
         scores = expected_scores()
         assert len(set(scores)) > 4  # scores that are all alike would prove nothing
         assert said.count(f"scores: {' '.join(map(str, scores))}\n") == 2  # of the programs in C and in C++
@@ -97,7 +97,7 @@ def test_a_project_with_gcc_of_its_own_links_newlib_and_the_kernels_of_cmsis_nn(
     assert "Linking C executable app" in ran
     assert "_cmsis_nn(" in (project.build_folder / "buildtool/net/net.c").read_text()
     said = project.tested("--verbose")
-    assert "EQUAL to the bit" in said and "arm-none-eabi-gcc 1" in said
+    assert "EQUAL to the bit" in said and ", gcc 1" in said
 
 
 def test_a_compiler_for_another_core_is_refused(tmp_path: Path, cmake_dir: str) -> None:  # noqa: F811
