@@ -423,6 +423,6 @@ def test_the_tests_name_extras_that_exist() -> None:
 
 def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish() -> None:
     script = (ROOT / ".ci/run").read_text()
-    assert "./dev --with arm-gcc --with gdb pytest" in script
+    assert "./dev --with arm-gcc --with bazel --with gdb --with platformio pytest" in script
     assert f"{allowedskips.SWITCH}=1" in script
     assert os.access(ROOT / "dev", os.X_OK)
