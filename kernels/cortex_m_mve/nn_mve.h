@@ -51,6 +51,41 @@ static inline int16x8_t nn_mve_narrow(int32x4_t first, int32x4_t second, int32_t
     return vminq_s16(vmaxq_s16(both, low), high);
 }
 
+/* Calls `compute` for runs that cover the window: element i of a run is made of the elements i of
+ * both operands, or of the only one that an operand with one channel has. Where something lies
+ * between the pixels of a view, or an operand repeats itself, a run is one pixel. */
+typedef void nn_mve_run_of_two(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
+                               int32_t count);
+
+static inline __attribute__((always_inline)) void
+nn_mve_for_runs(nn_mve_run_of_two *compute, const void *plan, const nn_view *in1,
+                const nn_view *in2, const nn_view *out, const nn_window *window) {
+    const int moves1 = in1->ring_cols > 1,
+              moves2 = in2->ring_cols > 1; /* else one column serves all */
+    const int32_t channels = out->channels;
+    const int32_t step1 = moves1 ? in1->pixel_stride : 0, step2 = moves2 ? in2->pixel_stride : 0;
+    const int joined = step1 == channels && step2 == channels && nn_dense(out);
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        for (int32_t x = window->x0, run; x < window->x1; x += run) {
+            const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
+            int8_t *result = nn_pixel(out, y, x);
+            run = nn_run(out, x, window->x1 - x);
+            run = moves1 ? nn_run(in1, x, run) : run;
+            run = moves2 ? nn_run(in2, x, run) : run;
+            if (joined) {
+                compute(plan, a, b, result, run * channels);
+                continue;
+            }
+            for (int32_t i = run; i > 0; i--) {
+                compute(plan, a, b, result, channels);
+                a += step1;
+                b += step2;
+                result += out->pixel_stride;
+            }
+        }
+    }
+}
+
 /* Copies forward; nothing outside is read or written. */
 static inline void nn_mve_copy(int8_t *to, const int8_t *from, int32_t bytes) {
     __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
