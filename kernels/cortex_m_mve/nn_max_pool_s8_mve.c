@@ -53,11 +53,29 @@ static NN_NOINLINE void largest_of_squares(const nn_mve_pool *pool) {
     }
 }
 
+/* Windows of three columns. */
+static NN_NOINLINE void largest_of_threes(const nn_mve_pool *pool) {
+    const nn_mve_grid *const g = pool->grids;
+    const int8_t *first = g->data;
+    int8_t *out = pool->out;
+    for (int32_t i = pool->pixels; i > 0; i--, out += pool->out_step, first += pool->in_step) {
+        const int8_t *row = first, *so_far = first;
+        for (int32_t j = g->rows; j > 0; j--, row += g->row_step, so_far = out) {
+            largest_of_four(so_far, row, row + g->step, row + 2 * g->step, out, pool->channels,
+                            pool->constants);
+        }
+    }
+}
+
 static void compute(const nn_mve_pool *pool) {
     const nn_mve_grid *const g = pool->grids;
     int8_t *out = pool->out;
     if (pool->parts == 1 && g->rows == 2 && g->columns == 2) {
         largest_of_squares(pool);
+        return;
+    }
+    if (pool->parts == 1 && g->columns == 3) {
+        largest_of_threes(pool);
         return;
     }
     for (int32_t i = 0; i < pool->pixels; i++, out += pool->out_step) {
