@@ -6,6 +6,7 @@
 
 /* What turns an operand into the common scale, and the sum into the output's. */
 typedef struct {
+    int32_t zero_point;
     int32_t left;   /* 2^left_shift */
     int32_t offset; /* minus the zero point, shifted left like the elements */
     int32_t multiplier, shift, odd;
@@ -21,7 +22,8 @@ typedef struct {
 static inline rescaling rescaling_for(int32_t zero_point, int32_t left_shift, int32_t multiplier,
                                       int32_t shift) {
     const int32_t left = 1 << left_shift, sign = multiplier < 0 ? -1 : 1;
-    const rescaling r = {left, -zero_point * left, sign * multiplier, shift, shift < 0, sign, 1};
+    const rescaling r = {zero_point, left, -zero_point * left, sign * multiplier, shift, shift < 0,
+                         sign,       1};
     return r;
 }
 
@@ -30,32 +32,43 @@ static inline int32x4_t rescale(int32x4_t values, const rescaling *r) {
     return vrshlq_n_s32(vqdmlahq_n_s32(values, values, r->odd), r->shift);
 }
 
-/* Four sums, without the zero point; the first operand is halved. */
-static inline int32x4_t add_four(int32x4_t a, int32x4_t b, const addition *c) {
-    a = vmlasq_n_s32(a, vdupq_n_s32(c->first.left), c->first.offset);
-    a = vmlaq_n_s32(a, rescale(b, &c->second), c->second.sign);
-    a = vqrdmulhq_n_s32(a, c->result.multiplier);
-    return vrshlq_n_s32(vqdmlahq_n_s32(a, a, c->result.odd), c->result.shift);
+/* round(values * multiplier / 2^31) / 2^-shift, halves away from zero; `odd`: shift < 0. */
+static inline int32x4_t scale(int32x4_t values, int32_t multiplier, int32_t odd, int32x4_t shift) {
+    values = vqrdmulhq_n_s32(values, multiplier);
+    return vrshlq_s32(vqdmlahq_n_s32(values, values, odd), shift);
 }
 
-/* What networks are made of: elements in a row of both operands, the sums shifted right. */
+/* Eight sums, clamped. The second operand's differences are to be shifted left by 20, of which 7
+ * fit in int16; the halved one's by 19, of which 3 are a factor that has the sign as well. */
+static inline int16x8_t add_eight(int16x8_t a, int16x8_t b, const addition *c, int32x4_t shift,
+                                  int32x4_t result_shift, int16x8_t low, int16x8_t high) {
+    const rescaling *const second = &c->second, *const result = &c->result;
+    a = vmulq_n_s16(vsubq_n_s16(a, (int16_t)c->first.zero_point), (int16_t)(8 * c->first.sign));
+    b = vshlq_n_s16(vsubq_n_s16(b, (int16_t)second->zero_point), 7);
+    const int32x4_t b_even = scale(vshllbq_n_s16(b, 13), second->multiplier, second->odd, shift);
+    const int32x4_t b_odd = scale(vshlltq_n_s16(b, 13), second->multiplier, second->odd, shift);
+    const int32x4_t even = vmlaq_n_s32(vshllbq_n_s16(a, 16), b_even, second->sign);
+    const int32x4_t odd = vmlaq_n_s32(vshlltq_n_s16(a, 16), b_odd, second->sign);
+    return nn_mve_narrow(scale(even, result->multiplier, result->odd, result_shift),
+                         scale(odd, result->multiplier, result->odd, result_shift), c->zero_point,
+                         low, high);
+}
+
+/* What networks are made of: elements in a row of both operands, the first one halved, and sums
+ * that are shifted right. */
 static NN_NOINLINE void add_halved(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
                                    int32_t count) {
-    static const uint16_t order[8] = {0, 4, 1, 5, 2, 6, 3, 7};
     const addition c = *(const addition *)plan;
-    const uint16x8_t offsets = vldrhq_u16(order);
     const int16x8_t low = vdupq_n_s16((int16_t)c.low), high = vdupq_n_s16((int16_t)c.high);
+    const int32x4_t shift = vdupq_n_s32(c.second.shift), result_shift = vdupq_n_s32(c.result.shift);
     for (; count >= 8; count -= 8, a += 8, b += 8, out += 8) {
-        const int32x4_t first = add_four(vldrbq_s32(a), vldrbq_s32(b), &c);
-        const int32x4_t second = add_four(vldrbq_s32(a + 4), vldrbq_s32(b + 4), &c);
-        const int16x8_t result = nn_mve_narrow(first, second, c.zero_point, low, high);
-        vstrbq_scatter_offset_s16(out, offsets, result);
+        const int16x8_t first = vldrbq_s16(a), second = vldrbq_s16(b);
+        vstrbq_s16(out, add_eight(first, second, &c, shift, result_shift, low, high));
     }
-    for (; count > 0; count -= 4, a += 4, b += 4, out += 4) { /* nothing outside is touched */
-        const mve_pred16_t some = vctp32q((uint32_t)count);
-        const int32x4_t sums = add_four(vldrbq_z_s32(a, some), vldrbq_z_s32(b, some), &c);
-        const int16x8_t result = nn_mve_narrow(sums, sums, c.zero_point, low, high);
-        vstrbq_p_s32(out, vmovlbq_s16(result), some);
+    if (count > 0) { /* nothing outside is read or written */
+        const mve_pred16_t some = vctp16q((uint32_t)count);
+        const int16x8_t first = vldrbq_z_s16(a, some), second = vldrbq_z_s16(b, some);
+        vstrbq_p_s16(out, add_eight(first, second, &c, shift, result_shift, low, high), some);
     }
 }
 
@@ -78,7 +91,7 @@ static NN_NOINLINE void add_any(const void *plan, const int8_t *a, const int8_t 
 }
 
 static inline int is_half(const rescaling *r) {
-    return r->multiplier == 1 << 30 && r->shift == 0 && r->left > 1;
+    return r->multiplier == 1 << 30 && r->shift == 0 && r->left == 1 << 20;
 }
 
 static inline addition open(const nn_add_constants *from) {
@@ -109,11 +122,5 @@ void nn_add_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2
         c.first = c.second;
         c.second = first;
     }
-    if (plain && is_half(&c.first)) {
-        c.first.left = c.first.left / 2 * c.first.sign;
-        c.first.offset = c.first.offset / 2 * c.first.sign;
-        nn_mve_for_runs(add_halved, &c, in1, in2, out, window);
-    } else {
-        nn_mve_for_runs(add_any, &c, in1, in2, out, window);
-    }
+    nn_mve_for_runs(plain && is_half(&c.first) ? add_halved : add_any, &c, in1, in2, out, window);
 }
