@@ -19,12 +19,15 @@ typedef struct {
     int32_t zero_point, low, high;
 } addition;
 
-static inline rescaling rescaling_for(int32_t zero_point, int32_t left_shift, int32_t multiplier,
-                                      int32_t shift) {
-    const int32_t left = 1 << left_shift, sign = multiplier < 0 ? -1 : 1;
-    const rescaling r = {zero_point, left, -zero_point * left, sign * multiplier, shift, shift < 0,
-                         sign,       1};
-    return r;
+static inline void open_factor(rescaling *r, int32_t zero_point, int32_t left_shift,
+                               int32_t multiplier, int32_t shift) {
+    r->zero_point = zero_point;
+    r->left = 1 << left_shift;
+    r->offset = -zero_point * r->left;
+    r->sign = multiplier < 0 ? -1 : 1;
+    r->multiplier = multiplier * r->sign;
+    r->shift = shift;
+    r->odd = shift < 0;
 }
 
 static inline int32x4_t rescale(int32x4_t values, const rescaling *r) {
@@ -90,37 +93,30 @@ static NN_NOINLINE void add_any(const void *plan, const int8_t *a, const int8_t 
     }
 }
 
-static inline int is_half(const rescaling *r) {
-    return r->multiplier == 1 << 30 && r->shift == 0 && r->left == 1 << 20;
-}
-
-static inline addition open(const nn_add_constants *from) {
-    const int32_t left = nn_max(from->output_shift, 0);
-    const addition c = {rescaling_for(from->input1_zero_point, from->left_shift,
-                                      from->input1_multiplier, from->input1_shift),
-                        rescaling_for(from->input2_zero_point, from->left_shift,
-                                      from->input2_multiplier, from->input2_shift),
-                        rescaling_for(0, left, from->output_multiplier, from->output_shift - left),
-                        from->output_zero_point,
-                        from->clamp_min,
-                        from->clamp_max};
-    return c;
+static inline int is_half(int32_t multiplier, int32_t shift) {
+    return multiplier == 1 << 30 && shift == 0;
 }
 
 void nn_add_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window) {
-    addition c = open((const nn_add_constants *)constants);
-    const int32_t channels = out->channels;
-    const int plain = in1->channels == channels && in2->channels == channels && c.result.left == 1;
-    c.first.step = in1->channels == channels;
-    c.second.step = in2->channels == channels;
-    if (plain && !is_half(&c.first) && is_half(&c.second)) { /* the operands change places */
-        const nn_view *const other = in1;
-        const rescaling first = c.first;
-        in1 = in2;
-        in2 = other;
-        c.first = c.second;
-        c.second = first;
-    }
-    nn_mve_for_runs(plain && is_half(&c.first) ? add_halved : add_any, &c, in1, in2, out, window);
+    const nn_add_constants *const k = (const nn_add_constants *)constants;
+    const int32_t channels = out->channels, left = nn_max(k->output_shift, 0);
+    const int plain =
+        in1->channels == channels && in2->channels == channels && left == 0 && k->left_shift == 20;
+    const int half1 = is_half(k->input1_multiplier, k->input1_shift);
+    const int half2 = is_half(nn_max(k->input2_multiplier, -k->input2_multiplier), k->input2_shift);
+    const int turned = plain && !half1 && half2; /* the operands change places */
+    addition c;
+    rescaling *const first = turned ? &c.second : &c.first;
+    rescaling *const second = turned ? &c.first : &c.second;
+    open_factor(first, k->input1_zero_point, k->left_shift, k->input1_multiplier, k->input1_shift);
+    open_factor(second, k->input2_zero_point, k->left_shift, k->input2_multiplier, k->input2_shift);
+    open_factor(&c.result, 0, left, k->output_multiplier, k->output_shift - left);
+    first->step = in1->channels == channels;
+    second->step = in2->channels == channels;
+    c.zero_point = k->output_zero_point;
+    c.low = k->clamp_min;
+    c.high = k->clamp_max;
+    nn_mve_for_runs(plain && (half1 || half2) ? add_halved : add_any, &c, turned ? in2 : in1,
+                    turned ? in1 : in2, out, window);
 }

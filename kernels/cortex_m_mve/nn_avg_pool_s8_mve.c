@@ -164,30 +164,27 @@ static NN_NOINLINE void average_long(const nn_mve_pool *pool, int32_t count) {
     }
 }
 
-static void compute(const nn_mve_pool *pool) {
-    nn_mve_pool p = *pool;
+static void compute(nn_mve_pool *pool) {
+    nn_mve_grid *const grids = pool->grids;
     int32_t count = 0;
-    for (int32_t i = 0; i < p.parts; i++) {
-        nn_mve_grid *const g = &p.grids[i];
-        count += g->rows * g->columns;
-    }
-    if (p.parts == 1 && p.grids->rows == 2 && p.grids->columns == 2) {
+    if (pool->parts == 1 && grids->rows == 2 && grids->columns == 2) {
         average_squares(pool);
         return;
     }
-    if (count == 1) { /* twice itself, by 2 */
-        p.grids->rows = 2;
-        p.grids->row_step = 0;
-        count = 2;
-    }
-    for (int32_t i = 0; i < p.parts; i++) {
-        nn_mve_grid *const g = &p.grids[i];
+    for (int32_t i = 0; i < pool->parts; i++) {
+        nn_mve_grid *const g = &grids[i];
+        count += g->rows * g->columns;
         if (g->row_step == g->columns * g->step) { /* one row follows the other */
             g->columns *= g->rows;
             g->rows = 1;
         }
     }
-    (count <= MAX_SHORT ? average_short : average_long)(&p, count);
+    if (count == 1) { /* twice itself, by 2 */
+        grids->rows = 2;
+        grids->row_step = 0;
+        count = 2;
+    }
+    (count <= MAX_SHORT ? average_short : average_long)(pool, count);
 }
 
 void nn_avg_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

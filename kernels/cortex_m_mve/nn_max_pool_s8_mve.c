@@ -67,7 +67,7 @@ static NN_NOINLINE void largest_of_threes(const nn_mve_pool *pool) {
     }
 }
 
-static void compute(const nn_mve_pool *pool) {
+static void compute(nn_mve_pool *pool) {
     const nn_mve_grid *const g = pool->grids;
     int8_t *out = pool->out;
     if (pool->parts == 1 && g->rows == 2 && g->columns == 2) {

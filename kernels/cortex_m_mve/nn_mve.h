@@ -131,7 +131,8 @@ typedef struct {
     int8_t *out;
 } nn_mve_pool;
 
-typedef void nn_mve_pool_run(const nn_mve_pool *pool);
+/* May change `pool`: all but what is the same for all runs is set anew for the next. */
+typedef void nn_mve_pool_run(nn_mve_pool *pool);
 
 /* Has all pixels of a window computed. */
 static inline __attribute__((always_inline)) void
