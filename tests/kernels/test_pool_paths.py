@@ -1,4 +1,4 @@
-"""Average pools by multiplying give the quotients of dividing: every count, sums around every half."""
+"""Poolings on every path: clamps, and quotients by multiplying, of every count and around every half."""
 
 import kernelcases
 import numpy as np
@@ -47,6 +47,30 @@ def check(board, toolchain, counts):
 @pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
 def test_sums_around_every_half(board, toolchain):
     check(board, toolchain, [1, 2, 3, 4, 7, 9, 16, 25, 49, 64, MAX_SHORT - 1, MAX_SHORT, MAX_SHORT + 1])
+
+
+def clamped(kind, kernel, channels):
+    """A pool whose clamps lie well within int8 on either side."""
+    rng = np.random.default_rng((*kernel, channels))
+    shape = (1, kernel[0] + 2, kernel[1] + 2, channels)
+    x = kernelcases.activation_tensor("x", shape, 1 / 16, 5)
+    y = kernelcases.activation_tensor("y", (1, 3, 3, channels), 1 / 16, 5)
+    attrs = PoolAttrs(kernel, (1, 1), Pad(), Activation.RELU_N1_TO_1)
+    values = rng.integers(-40, 40, shape)
+    values += np.resize([-80, 0, 80], channels)  # below, around and above the clamps
+    return kernelcases.case(kind, attrs, [x], [], y, [values.astype(np.int8)])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
+def test_clamps_on_every_path(board, toolchain):
+    with recording(board, BOARDS[board]) as recorder:
+        for kind in (OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D):
+            for kernel in ((1, 1), (2, 2), (3, 3), (4, 1), (1, 5), (16, 17)):
+                for channels in (5, 16, 33):
+                    found = run_whole(clamped(kind, kernel, channels))
+                    assert (found.min(), found.max()) == (5 - 16, 5 + 16)
+    recorder.check(toolchain)
 
 
 @slow
