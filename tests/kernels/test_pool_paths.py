@@ -20,26 +20,26 @@ def sums(count):
     return np.unique(np.clip([*near, *ends], *ends))
 
 
-def pooled(count):
-    """A pool of one row of `count` pixels; each channel has a sum of its own."""
+def pooled(count, rows=1):
+    """A pool of `count` pixels in so many rows; each channel has a sum of its own."""
     wanted = sums(count)
     low, more = np.divmod(wanted, count)
     values = np.where(np.arange(count)[:, None] < more, low + 1, low).astype(np.int8)
-    shape = (1, 1, count, len(wanted))
+    shape = (1, rows, count // rows, len(wanted))
     x = kernelcases.activation_tensor("x", shape, 0.5, 3)
     y = kernelcases.activation_tensor("y", (1, 1, 1, len(wanted)), 0.5, 3)
-    attrs = PoolAttrs((1, count), (1, 1), Pad(), Activation.NONE)
+    attrs = PoolAttrs((rows, count // rows), (1, 1), Pad(), Activation.NONE)
     return kernelcases.case(OpKind.AVERAGE_POOL_2D, attrs, [x], [], y, [values.reshape(shape)])
 
 
 def check(board, toolchain, counts):
     with recording(board, BOARDS[board]) as recorder:
-        for count in counts:
-            found = run_whole(pooled(count)).reshape(-1).astype(int)
+        for count, rows in [*((count, 1) for count in counts), (4, 2)]:
+            found = run_whole(pooled(count, rows)).reshape(-1).astype(int)
             total = sums(count)
             halves = np.abs(total) + count // 2
             np.testing.assert_array_equal(found, np.sign(total) * (halves // count))
-    assert recorder.kernels.total() == len(counts)
+    assert recorder.kernels.total() == len(counts) + 1
     recorder.check(toolchain)
 
 
