@@ -33,7 +33,7 @@ from buildtool.plan.schedule.receptive import accumulates
 from buildtool.service import handle
 from buildtool.service.pipeline.models import load_model, read_graph
 from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, features, select
-from buildtool.target.costs import Pricer, geometry, once, terms
+from buildtool.target.costs import Pricer, geometry, once, terms, variables
 from buildtool.target.expression import compiled
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_target
@@ -107,7 +107,7 @@ def shapes() -> list[single.Single]:
         for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D)
         for size in [
             *[(3, 3, 256, 3, 1), (7, 7, 64, 7, 1), (8, 8, 64, 8, 1), (24, 24, 16, 2, 2), (12, 12, 32, 3, 2)],
-            *[(25, 5, 64, 5, 5), (20, 20, 10, 2, 2), (9, 9, 32, 3, 1)],
+            *[(25, 5, 64, 5, 5), (20, 20, 10, 2, 2), (9, 9, 32, 3, 1), (12, 12, 96, 2, 2)],
         ]
     ]
     found += [
@@ -206,7 +206,8 @@ def samples(target: Target, toolchain: str) -> dict[str, list[Sample]]:
     singles = shapes()
     bits = {VECTOR_BITS: target.board.core.vector_bits or LEAST_VECTOR_BITS}
     rows = single.count(singles, target.board.name, toolchain)
-    operators = [(b.graph(), op) for b in single.images(singles) for op in b.graph().ops]
+    graphs = [builder.whole() for builder in single.images(singles)]
+    operators = [(graph, op) for graph in graphs for op in graph.ops]
     found: dict[str, list[Sample]] = {}
     for row, (graph, op) in zip(rows, operators, strict=True):
         sample = Sample(((features(graph, op) | bits, 1),), row["instructions"])
@@ -238,10 +239,10 @@ def _calls(
     of = geometry(graph, graph.ops[position])
     rows, columns = parts(of, 0, calls.rows), parts(of, 1, calls.columns, calls.rings)
     return tuple(
-        (known | bits, weight * times * often)
+        (variables(of, row, piece) | bits, weight * times * often)
         for row, times in rows
         for column, often in columns
-        for known, weight in terms(of, row, column)
+        for piece, weight in terms(column)
     )
 
 

@@ -21,47 +21,59 @@ from buildtool.target.registry import board_names
 COUNTS = Path(__file__).resolve().parent / "library_counts.toml"
 
 
-def operators(kernels: Sequence[dict[str, Any]]) -> list[single.Single]:
-    """What the file's kernels compute."""
-    return [getattr(single, name)(*given) for kernel in kernels for name, given in kernel["call"].items()]
+Entry = dict[str, Any]  # of the file
 
 
-def measured(kernels: Sequence[dict[str, Any]], board: str, toolchain: str) -> list[dict[str, Any]]:
+def measured(kernels: Sequence[Entry], board: str, toolchain: str) -> list[dict[str, Any]]:
     """Our rows, checked to be of the same work."""
-    rows = single.count(operators(kernels), board, toolchain)
+    operators = [
+        getattr(single, name)(*given) for kernel in kernels for name, given in kernel["call"].items()
+    ]
+    rows = single.count(operators, board, toolchain)
     for kernel, row in zip(kernels, rows, strict=True):
-        assert row["macs"] == kernel["macs"], kernel["name"]
+        assert row["macs"] == kernel.get("macs", 0), kernel["name"]
     return rows
 
 
-def lines(columns: Sequence[tuple[str, str]], toolchain: str) -> Iterator[str]:
-    """A Markdown table: for each (column, board) ours, the library's, and the first over the second."""
-    kernels = tomllib.loads(COUNTS.read_text(encoding="utf-8"))["kernel"]
-    headings, cells, ratios, compilers = ["kernel, HxWxC -> out, stride", "MACs"], [], [], []
-    for column, board in columns:
-        rows = measured(kernels, board, toolchain)
-        headings += [f"{column}: ours", "per MAC", "library", "ratio"]
-        counts = [
-            (row["instructions"], kernel["counts"][column]) for row, kernel in zip(rows, kernels, strict=True)
-        ]
-        ratios.append([ours / theirs for ours, theirs in counts])
-        compilers.append(f"{column}: board {board}, {rows[0]['compiler']}")
-        cells.append(
-            [
-                (f"{ours:,}", f"{ours / kernel['macs']:.2f}", f"{theirs:,}", f"{ours / theirs:.2f}")
-                for (ours, theirs), kernel in zip(counts, kernels, strict=True)
-            ]
-        )
+def cells(kernel: Entry, column: str, ours: int) -> list[str]:
+    """What a row says of a column; a hyphen where the library's count is not known."""
+    theirs = kernel["counts"].get(column) if "counts" in kernel else None
+    macs = kernel.get("macs", 0)
+    per_mac = [f"{ours / macs:.2f}"] if macs else []
+    return [f"{ours:,}", *per_mac, *((f"{theirs:,}", f"{ours / theirs:.2f}") if theirs else ("-", "-"))]
+
+
+def lines(
+    kernels: Sequence[Entry], heading: str, columns: Sequence[tuple[str, str]], toolchain: str
+) -> Iterator[str]:
+    """A Markdown table: for each (column, board) ours, the library's, and the first over the second.
+
+    Kernels with multiply-accumulates, or operators without: ours is then not given for each of them.
+    """
+    counted = "macs" in kernels[0]
+    found = {column: measured(kernels, board, toolchain) for column, board in columns}
+    headings = [heading, *(["MACs"] if counted else [])]
+    for column in found:
+        headings += [f"{column}: ours", *(["per MAC"] if counted else []), "library", "ratio"]
     yield "| " + " | ".join(headings) + " |"
     yield "| --- |" + " ---: |" * (len(headings) - 1)
     for i, kernel in enumerate(kernels):
-        own = [value for column in cells for value in column[i]]
-        yield "| " + " | ".join([kernel["name"], f"{kernel['macs']:,}", *own]) + " |"
+        own = [cell for column in found for cell in cells(kernel, column, found[column][i]["instructions"])]
+        macs = [f"{kernel['macs']:,}"] if counted else []
+        yield "| " + " | ".join([kernel["name"], *macs, *own]) + " |"
     yield ""
-    for name, found, (column, _) in zip(compilers, ratios, columns, strict=True):
-        theirs = sorted({kernel["compilers"][column] for kernel in kernels if column in kernel["compilers"]})
-        by = f"; the library by {', '.join(theirs)}" if theirs else ""
-        yield f"{name}{by}; ratio: median {statistics.median(found):.2f}, largest {max(found):.2f}"
+    for column, board in columns:
+        yield summary(kernels, column, board, found[column])
+
+
+def summary(kernels: Sequence[Entry], column: str, board: str, rows: Sequence[dict[str, Any]]) -> str:
+    """Whose compilers made a column's counts, and the median and the largest of its ratios."""
+    pairs = zip(kernels, rows, strict=True)
+    ratios = [row["instructions"] / k["counts"][column] for k, row in pairs if column in k.get("counts", ())]
+    theirs = sorted({k["compilers"][column] for k in kernels if column in k.get("compilers", ())})
+    by = f"; the library by {', '.join(theirs)}" if theirs else ""
+    ends = f"; ratio: median {statistics.median(ratios):.2f}, largest {max(ratios):.2f}" if ratios else ""
+    return f"{column}: board {board}, {rows[0]['compiler']}{by}{ends}"
 
 
 def main() -> None:
@@ -72,12 +84,17 @@ def main() -> None:
     parser.add_argument("boards", nargs="*")
     parser.add_argument("--toolchain", default="")
     given = parser.parse_args()
-    known = tomllib.loads(COUNTS.read_text(encoding="utf-8"))["columns"]
+    table = tomllib.loads(COUNTS.read_text(encoding="utf-8"))
+    known = table["columns"]
     wanted = given.boards or [board for board in known.values() if board in board_names()]
     unknown = set(wanted) - set(known.values())
     if unknown:
         parser.error(f"library_counts.toml has no column for {', '.join(sorted(unknown))}")
-    for line in lines([(c, b) for c, b in known.items() if b in wanted], given.toolchain):
+    columns = [(c, b) for c, b in known.items() if b in wanted]
+    for line in lines(table["kernel"], "kernel, HxWxC -> out, stride", columns, given.toolchain):
+        print(line)
+    print()
+    for line in lines(table["operator"], "operator, HxWxC, stride", columns, given.toolchain):
         print(line)
 
 

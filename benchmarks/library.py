@@ -89,16 +89,18 @@ def strongest(kernels: list[dict], board: str, library: str) -> list[tuple[int, 
     return [min((counts[i], compiler) for counts, compiler in tables) for i in range(len(kernels))]
 
 
-def written(text: str, column: str, found: list[tuple[int, str]]) -> str:
+def written(text: str, kernels: list[dict], column: str, found: list[tuple[int, str]]) -> str:
     """library_counts.toml with a column's counts and compilers, where they are fewer."""
-    kernels = text.split("[[kernel]]")
-    for i, (count, compiler) in enumerate(found, 1):
-        known = re.search(rf"\b{column} = (\d+)", kernels[i])
+    for kernel, (count, compiler) in zip(kernels, found, strict=True):
+        before, name, rest = text.partition(f'name = "{kernel["name"]}"\n')
+        entry, *behind = re.split(r"(?=^\[\[)", rest, maxsplit=1, flags=re.MULTILINE)
+        known = re.search(rf"\b{column} = (\d+)", entry)
         if known is None or int(known[1]) <= count:
             continue
-        changed = re.sub(rf"\b{column} = \d+", f"{column} = {count}", kernels[i])
-        kernels[i] = re.sub(rf'\b{column} = "[^"]*"', f'{column} = "{compiler}"', changed)
-    return "[[kernel]]".join(kernels)
+        entry = re.sub(rf"\b{column} = \d+", f"{column} = {count}", entry)
+        entry = re.sub(rf'\b{column} = "[^"]*"', f'{column} = "{compiler}"', entry)
+        text = "".join([before, name, entry, *behind])
+    return text
 
 
 def lines(kernels: list[dict], found: dict[str, list[tuple[int, str]]]) -> Iterator[str]:
@@ -118,12 +120,13 @@ def main() -> None:
     given = parser.parse_args()
     text = COUNTS.read_text(encoding="utf-8")
     table = tomllib.loads(text)
-    found = {c: strongest(table["kernel"], table["columns"][c], given.library) for c in COLUMNS}
-    for line in lines(table["kernel"], found):
+    kernels = table["kernel"] + [entry for entry in table["operator"] if "counts" in entry]
+    found = {c: strongest(kernels, table["columns"][c], given.library) for c in COLUMNS}
+    for line in lines(kernels, found):
         print(line)
     if given.write:
         for column in COLUMNS:
-            text = written(text, column, found[column])
+            text = written(text, kernels, column, found[column])
         COUNTS.write_text(text, encoding="utf-8")
 
 

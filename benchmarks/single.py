@@ -25,6 +25,7 @@ from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import (
     Activation,
     Attrs,
+    AxisAttrs,
     ConvAttrs,
     DepthwiseAttrs,
     DType,
@@ -142,27 +143,27 @@ def dense(inputs: int, outputs: int) -> Single:
     return add
 
 
-def binary(kind: OpKind, height: int, width: int, channels: int) -> Single:
-    """ADD or MUL of two tensors of one shape."""
+def binary(kind: OpKind | str, height: int, width: int, channels: int, *second: int) -> Single:
+    """ADD or MUL of two tensors of one shape; `second`: that of the second one, which is repeated."""
 
     def add(b: Builder) -> None:
         shape = (1, height, width, channels)
-        scale = SCALE * 1.7 if kind is OpKind.ADD else SCALE * SCALE * 128
+        scale = SCALE * 1.7 if OpKind(kind) is OpKind.ADD else SCALE * SCALE * 128
         first = b.input(shape)
-        b.inputs.append(b.tensor(shape, _per_tensor(SCALE * 0.8, 3)))
-        b.scaled(kind, (first, b.inputs[-1]), shape, scale, ElementwiseAttrs(Activation.NONE))
+        b.inputs.append(b.tensor((1, *second) if second else shape, _per_tensor(SCALE * 0.8, 3)))
+        b.scaled(OpKind(kind), (first, b.inputs[-1]), shape, scale, ElementwiseAttrs(Activation.NONE))
 
     return add
 
 
-def pool(kind: OpKind, height: int, width: int, channels: int, kernel: int, stride: int) -> Single:
+def pool(kind: OpKind | str, height: int, width: int, channels: int, kernel: int, stride: int) -> Single:
     """AVERAGE_POOL_2D or MAX_POOL_2D, VALID."""
 
     def add(b: Builder) -> None:
         oh, ow = ((n - kernel) // stride + 1 for n in (height, width))
         x = b.input((1, height, width, channels))
         attrs = PoolAttrs((kernel, kernel), (stride, stride), Pad(), Activation.NONE)
-        b.op(kind, (x,), (1, oh, ow, channels), attrs, b.tensors[x].quant)
+        b.op(OpKind(kind), (x,), (1, oh, ow, channels), attrs, b.tensors[x].quant)
 
     return add
 
@@ -194,6 +195,18 @@ def table(height: int, width: int, channels: int) -> Single:
         shape = (1, height, width, channels)
         x = b.input(shape)
         b.op(OpKind.LOGISTIC, (x,), shape, Attrs(), UNIT_QUANT)
+
+    return add
+
+
+def concat(height: int, width: int, *channels: int) -> Single:
+    """CONCATENATION of tensors of so many channels each."""
+
+    def add(b: Builder) -> None:
+        parts = [b.input((1, height, width, count)) for count in channels]
+        shape = (1, height, width, sum(channels))
+        attrs = AxisAttrs(3)
+        b.op(OpKind.CONCATENATION, parts, shape, attrs, b.tensors[parts[0]].quant)
 
     return add
 

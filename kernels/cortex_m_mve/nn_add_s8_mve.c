@@ -1,124 +1,122 @@
-/* ADD and SUB, with broadcasting, Helium: eight elements at a time. Constants: nn_add_constants. */
+/* ADD and SUB, with broadcasting, Helium: eight elements at a time. Constants: nn_add_constants.
+ *
+ * Operands are brought to twice the larger of their scales, so the factor of one is 1/2: it is
+ * exact, and a shift like the one to the left (`halved`). */
 #include "nn_mve.h"
 
-/* What turns an operand into the common scale. */
+/* What turns an operand into the common scale, and the sum into the output's. */
 typedef struct {
+    int32_t zero_point;
+    int32_t left;   /* 2^left_shift */
     int32_t offset; /* minus the zero point, shifted left like the elements */
     int32_t multiplier, shift, odd;
+    int32_t sign; /* what it has in the sum */
+    uint32_t step;
 } rescaling;
 
 typedef struct {
     rescaling first, second, result;
-    int32_t left;        /* 2^left_shift */
-    int32_t sign;        /* of the second operand */
-    int32_t result_left; /* 2^shift where the result is shifted left, else 1 */
     int32_t zero_point, low, high;
 } addition;
 
-static inline rescaling rescaling_for(int32_t zero_point, int32_t left, int32_t multiplier,
-                                      int32_t shift) {
-    const rescaling r = {-zero_point * left, multiplier, shift, shift < 0};
-    return r;
+static inline void open_factor(rescaling *r, int32_t zero_point, int32_t left_shift,
+                               int32_t multiplier, int32_t shift) {
+    r->zero_point = zero_point;
+    r->left = 1 << left_shift;
+    r->offset = -zero_point * r->left;
+    r->sign = multiplier < 0 ? -1 : 1;
+    r->multiplier = multiplier * r->sign;
+    r->shift = shift;
+    r->odd = shift < 0;
 }
 
 static inline int32x4_t rescale(int32x4_t values, const rescaling *r) {
-    values = vqrdmulhq_n_s32(values, r->multiplier);
+    values = vqrdmulhq_n_s32(vmlasq_n_s32(values, vdupq_n_s32(r->left), r->offset), r->multiplier);
     return vrshlq_n_s32(vqdmlahq_n_s32(values, values, r->odd), r->shift);
 }
 
-/* Four sums, without the zero point. */
-static inline int32x4_t add_four(int32x4_t a, int32x4_t b, const addition *c, int general) {
-    const int32x4_t left = vdupq_n_s32(c->left);
-    a = rescale(vmlasq_n_s32(a, left, c->first.offset), &c->first);
-    b = rescale(vmlasq_n_s32(b, left, c->second.offset), &c->second);
-    a = vmlaq_n_s32(a, b, c->sign);
-    return rescale(general ? vmulq_n_s32(a, c->result_left) : a, &c->result);
+/* round(values * multiplier / 2^31) / 2^-shift, halves away from zero; `odd`: shift < 0. */
+static inline int32x4_t scale(int32x4_t values, int32_t multiplier, int32_t odd, int32x4_t shift) {
+    values = vqrdmulhq_n_s32(values, multiplier);
+    return vrshlq_s32(vqdmlahq_n_s32(values, values, odd), shift);
 }
 
-/* `count` elements; an operand's step is 1, or 0 if it is the same for all. */
-static inline void add_as(const addition *constants, const int8_t *a, uint32_t step_a,
-                          const int8_t *b, uint32_t step_b, int8_t *out, int32_t count,
-                          int general) {
-    static const uint16_t order[8] = {0, 4, 1, 5, 2, 6, 3, 7};
-    const addition c = *constants;
-    const uint16x8_t offsets = vldrhq_u16(order);
-    const uint32x4_t lanes = vidupq_n_u32(0, 1);
-    const uint32x4_t a_lanes = vmulq_n_u32(lanes, step_a), b_lanes = vmulq_n_u32(lanes, step_b);
+/* Eight sums, clamped. The second operand's differences are to be shifted left by 20, of which 7
+ * fit in int16; the halved one's by 19, of which 3 are a factor that has the sign as well. */
+static inline int16x8_t add_eight(int16x8_t a, int16x8_t b, const addition *c, int32x4_t shift,
+                                  int32x4_t result_shift, int16x8_t low, int16x8_t high) {
+    const rescaling *const second = &c->second, *const result = &c->result;
+    a = vmulq_n_s16(vsubq_n_s16(a, (int16_t)c->first.zero_point), (int16_t)(8 * c->first.sign));
+    b = vshlq_n_s16(vsubq_n_s16(b, (int16_t)second->zero_point), 7);
+    const int32x4_t b_even = scale(vshllbq_n_s16(b, 13), second->multiplier, second->odd, shift);
+    const int32x4_t b_odd = scale(vshlltq_n_s16(b, 13), second->multiplier, second->odd, shift);
+    const int32x4_t even = vmlaq_n_s32(vshllbq_n_s16(a, 16), b_even, second->sign);
+    const int32x4_t odd = vmlaq_n_s32(vshlltq_n_s16(a, 16), b_odd, second->sign);
+    return nn_mve_narrow(scale(even, result->multiplier, result->odd, result_shift),
+                         scale(odd, result->multiplier, result->odd, result_shift), c->zero_point,
+                         low, high);
+}
+
+/* What networks are made of: elements in a row of both operands, the first one halved, and sums
+ * that are shifted right. */
+static NN_NOINLINE void add_halved(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
+                                   int32_t count) {
+    const addition c = *(const addition *)plan;
     const int16x8_t low = vdupq_n_s16((int16_t)c.low), high = vdupq_n_s16((int16_t)c.high);
-    for (; count > 0; count -= 8, a += 8 * step_a, b += 8 * step_b, out += 8) {
-        int32x4_t a0, a1, b0, b1;
-        if (general || count < 8) { /* nothing outside is read */
-            const mve_pred16_t first = vctp32q((uint32_t)count),
-                               second = vctp32q((uint32_t)nn_max(count - 4, 0));
-            a0 = vldrbq_gather_offset_z_s32(a, a_lanes, first);
-            a1 = vldrbq_gather_offset_z_s32(a + 4 * step_a, a_lanes, second);
-            b0 = vldrbq_gather_offset_z_s32(b, b_lanes, first);
-            b1 = vldrbq_gather_offset_z_s32(b + 4 * step_b, b_lanes, second);
-        } else {
-            a0 = vldrbq_s32(a);
-            a1 = vldrbq_s32(a + 4);
-            b0 = vldrbq_s32(b);
-            b1 = vldrbq_s32(b + 4);
-        }
-        const int32x4_t first = add_four(a0, b0, &c, general),
-                        second = add_four(a1, b1, &c, general);
-        const int16x8_t result = nn_mve_narrow(first, second, c.zero_point, low, high);
-        if (count < 8) {
-            const int16x8_t places = vreinterpretq_s16_u16(offsets);
-            vstrbq_scatter_offset_p_s16(out, offsets, result,
-                                        vcmpltq_n_s16(places, (int16_t)count));
-            return;
-        }
-        vstrbq_scatter_offset_s16(out, offsets, result);
+    const int32x4_t shift = vdupq_n_s32(c.second.shift), result_shift = vdupq_n_s32(c.result.shift);
+    for (; count >= 8; count -= 8, a += 8, b += 8, out += 8) {
+        const int16x8_t first = vldrbq_s16(a), second = vldrbq_s16(b);
+        vstrbq_s16(out, add_eight(first, second, &c, shift, result_shift, low, high));
+    }
+    if (count > 0) { /* nothing outside is read or written */
+        const mve_pred16_t some = vctp16q((uint32_t)count);
+        const int16x8_t first = vldrbq_z_s16(a, some), second = vldrbq_z_s16(b, some);
+        vstrbq_p_s16(out, add_eight(first, second, &c, shift, result_shift, low, high), some);
     }
 }
 
-/* Elements in a row of both operands, none shifted left in the end: what networks are made of. */
-static NN_NOINLINE void add_plain(const addition *c, const int8_t *a, const int8_t *b, int8_t *out,
-                                  int32_t count) {
-    add_as(c, a, 1, b, 1, out, count, 0);
+/* Any addition; an operand's step is 0 if it is one element. */
+static NN_NOINLINE void add_any(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
+                                int32_t count) {
+    const addition c = *(const addition *)plan;
+    const uint32x4_t lanes = vidupq_n_u32(0, 1);
+    const uint32x4_t a_lanes = vmulq_n_u32(lanes, c.first.step);
+    const uint32x4_t b_lanes = vmulq_n_u32(lanes, c.second.step);
+    const int16x8_t low = vdupq_n_s16((int16_t)c.low), high = vdupq_n_s16((int16_t)c.high);
+    for (; count > 0; count -= 4, a += 4 * c.first.step, b += 4 * c.second.step, out += 4) {
+        const mve_pred16_t some = vctp32q((uint32_t)count);
+        int32x4_t sums = rescale(vldrbq_gather_offset_z_s32(a, a_lanes, some), &c.first);
+        const int32x4_t more = rescale(vldrbq_gather_offset_z_s32(b, b_lanes, some), &c.second);
+        sums = rescale(vmlaq_n_s32(sums, more, c.second.sign), &c.result);
+        const int16x8_t result = nn_mve_narrow(sums, sums, c.zero_point, low, high);
+        vstrbq_p_s32(out, vmovlbq_s16(result), some);
+    }
 }
 
-static NN_NOINLINE void add_any(const addition *c, const int8_t *a, uint32_t step_a,
-                                const int8_t *b, uint32_t step_b, int8_t *out, int32_t count) {
-    add_as(c, a, step_a, b, step_b, out, count, 1);
-}
-
-static inline addition open(const nn_add_constants *from) {
-    addition c;
-    c.left = 1 << from->left_shift;
-    c.sign = from->input2_multiplier < 0 ? -1 : 1;
-    c.first =
-        rescaling_for(from->input1_zero_point, c.left, from->input1_multiplier, from->input1_shift);
-    c.second = rescaling_for(from->input2_zero_point, c.left, c.sign * from->input2_multiplier,
-                             from->input2_shift);
-    c.result = rescaling_for(0, 1, from->output_multiplier, nn_min(from->output_shift, 0));
-    c.result_left = 1 << nn_max(from->output_shift, 0);
-    c.zero_point = from->output_zero_point;
-    c.low = from->clamp_min;
-    c.high = from->clamp_max;
-    return c;
+static inline int is_half(int32_t multiplier, int32_t shift) {
+    return multiplier == 1 << 30 && shift == 0;
 }
 
 void nn_add_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window) {
-    const addition c = open((const nn_add_constants *)constants);
-    const int32_t channels = out->channels;
-    const uint32_t step1 = in1->channels == channels, step2 = in2->channels == channels;
-    const int plain = step1 && step2 && c.result_left == 1;
-    const int joined = nn_one_column(window) ||
-                       (step1 && step2 && nn_dense(in1) && nn_dense(in2) && nn_dense(out));
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        int32_t x = window->x0, run;
-        for (; x < window->x1; x += run) {
-            const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
-            run = nn_run(in1, x, nn_run(in2, x, nn_run(out, x, window->x1 - x)));
-            run = joined ? run : 1;
-            if (plain) {
-                add_plain(&c, a, b, nn_pixel(out, y, x), run * channels);
-            } else {
-                add_any(&c, a, step1, b, step2, nn_pixel(out, y, x), run * channels);
-            }
-        }
-    }
+    const nn_add_constants *const k = (const nn_add_constants *)constants;
+    const int32_t channels = out->channels, left = nn_max(k->output_shift, 0);
+    const int plain =
+        in1->channels == channels && in2->channels == channels && left == 0 && k->left_shift == 20;
+    const int half1 = is_half(k->input1_multiplier, k->input1_shift);
+    const int half2 = is_half(nn_max(k->input2_multiplier, -k->input2_multiplier), k->input2_shift);
+    const int turned = plain && !half1 && half2; /* the operands change places */
+    addition c;
+    rescaling *const first = turned ? &c.second : &c.first;
+    rescaling *const second = turned ? &c.first : &c.second;
+    open_factor(first, k->input1_zero_point, k->left_shift, k->input1_multiplier, k->input1_shift);
+    open_factor(second, k->input2_zero_point, k->left_shift, k->input2_multiplier, k->input2_shift);
+    open_factor(&c.result, 0, left, k->output_multiplier, k->output_shift - left);
+    first->step = in1->channels == channels;
+    second->step = in2->channels == channels;
+    c.zero_point = k->output_zero_point;
+    c.low = k->clamp_min;
+    c.high = k->clamp_max;
+    nn_mve_for_runs(plain && (half1 || half2) ? add_halved : add_any, &c, turned ? in2 : in1,
+                    turned ? in1 : in2, out, window);
 }

@@ -2,112 +2,192 @@
  */
 #include "nn_mve.h"
 
-#define MAX_SMALL 255    /* elements that an int16 sum holds */
-#define MAX_INVERSE 4096 /* elements that can be divided by as below */
+#define MAX_SHORT 185    /* elements that can be divided by in int16; tried with every sum */
+#define MAX_INVERSE 4096 /* elements that can be divided by in int32 */
 
-/* The window of one output, and four channels of it. */
+/* ---- windows of two rows and columns ----------------------------------------------------------
+ */
+
+/* out = the average of four pixels, clamped. Eight channels a turn: q0 takes the sum, q1 the next
+ * pixel, q2 and q3 are the clamp. A negative sum is made smaller by one before VRSHR rounds halves
+ * up. VLDRB that widens takes low registers only. */
+static inline void average_of_four(const int8_t *a, const int8_t *b, const int8_t *c,
+                                   const int8_t *d, int8_t *out, int32_t channels,
+                                   const nn_pool_constants *constants) {
+    __asm volatile("vdup.16 q2, %[low]\n"
+                   "vdup.16 q3, %[high]\n"
+                   "wlstp.16 lr, %[channels], 2f\n"
+                   "1:\n"
+                   "vldrb.s16 q0, [%[a]], #8\n"
+                   "vldrb.s16 q1, [%[b]], #8\n"
+                   "vadd.i16 q0, q0, q1\n"
+                   "vldrb.s16 q1, [%[c]], #8\n"
+                   "vadd.i16 q0, q0, q1\n"
+                   "vldrb.s16 q1, [%[d]], #8\n"
+                   "vadd.i16 q0, q0, q1\n"
+                   "vqdmlah.s16 q0, q0, %[one]\n"
+                   "vrshr.s16 q0, q0, #2\n"
+                   "vmax.s16 q0, q0, q2\n"
+                   "vmin.s16 q0, q0, q3\n"
+                   "vstrb.16 q0, [%[out]], #8\n"
+                   "letp lr, 1b\n"
+                   "2:\n"
+                   : [a] "+l"(a), [b] "+l"(b), [c] "+l"(c), [d] "+l"(d), [out] "+l"(out)
+                   : [channels] "r"(channels), [low] "r"(constants->clamp_min),
+                     [high] "r"(constants->clamp_max), [one] "r"(1)
+                   : "q0", "q1", "q2", "q3", "lr", "memory");
+}
+
+static NN_NOINLINE void average_squares(const nn_mve_pool *pool) {
+    const nn_mve_grid *const g = pool->grids;
+    const int8_t *above = g->data, *below = g->data + g->row_step;
+    int8_t *out = pool->out;
+    for (int32_t i = pool->pixels; i > 0; i--, out += pool->out_step) {
+        average_of_four(above, above + g->step, below, below + g->step, out, pool->channels,
+                        pool->constants);
+        above += pool->in_step;
+        below += pool->in_step;
+    }
+}
+
+/* ---- windows of up to MAX_SHORT elements ------------------------------------------------------
+ */
+
+/* How their sums are divided.
+ *
+ * sum / count with halves away from zero is floor((sum + count / 2) / count), but for an even count
+ * and a negative sum, which is made smaller by one first. With 128 count more it is not negative,
+ * and the quotient larger by 128. `inverse` is 2^(16 + shift) / count rounded up, of 16 bits. */
 typedef struct {
-    const nn_view *in;
-    int32_t y, rows, x, columns, channel;
-} pool_window;
+    int16_t even, low, high;
+    uint16_t half, inverse;
+    int32_t right; /* -shift */
+} division;
 
-/* Adds up the window's elements of four channels. */
-static inline int32x4_t sum_four(const pool_window *w, mve_pred16_t channels) {
-    int32x4_t sum = vdupq_n_s32(0);
-    for (int32_t i = 0; i < w->rows; i++) {
-        const int8_t *row = nn_row(w->in, w->y + i) + w->channel;
-        for (int32_t j = 0, run; j < w->columns; j += run) {
-            const int8_t *value = row + nn_column(w->in, w->x + j) * w->in->pixel_stride;
-            run = nn_run(w->in, w->x + j, w->columns - j);
-            for (int32_t k = 0; k < run; k++, value += w->in->pixel_stride) {
-                sum = vaddq_s32(sum, vldrbq_z_s32(value, channels));
-            }
-        }
-    }
-    return sum;
+static division divide_by(int32_t count, const nn_pool_constants *constants) {
+    const int32_t shift = 31 - __builtin_clz((uint32_t)count - 1);
+    const uint32_t inverse = (((uint32_t)1 << (16 + shift)) - 1) / (uint32_t)count + 1;
+    const division d = {!(count & 1),
+                        (int16_t)(constants->clamp_min + 128),
+                        (int16_t)(constants->clamp_max + 128),
+                        (uint16_t)(count / 2 + 128 * count),
+                        (uint16_t)inverse,
+                        -shift};
+    return d;
 }
 
-/* As sum_four, of eight channels; for up to MAX_SMALL elements. */
-static inline int16x8_t sum_eight(const pool_window *w, mve_pred16_t channels) {
+static inline int16x8_t divide_short(int16x8_t sum, const division *d) {
+    uint16x8_t mean = vreinterpretq_u16_s16(vqdmlahq_n_s16(sum, sum, d->even));
+    mean = vmulhq_u16(vaddq_n_u16(mean, d->half), vdupq_n_u16(d->inverse));
+    mean = vshlq_r_u16(mean, d->right);
+    const int16x8_t low = vdupq_n_s16(d->low), high = vdupq_n_s16(d->high);
+    return vsubq_n_s16(vminq_s16(vmaxq_s16(vreinterpretq_s16_u16(mean), low), high), 128);
+}
+
+/* Adds up eight channels, `offset` bytes behind the first of the windows. */
+static inline int16x8_t sum_short(const nn_mve_pool *pool, int32_t offset, int all,
+                                  mve_pred16_t some) {
     int16x8_t sum = vdupq_n_s16(0);
-    for (int32_t i = 0; i < w->rows; i++) {
-        const int8_t *row = nn_row(w->in, w->y + i) + w->channel;
-        for (int32_t j = 0, run; j < w->columns; j += run) {
-            const int8_t *value = row + nn_column(w->in, w->x + j) * w->in->pixel_stride;
-            run = nn_run(w->in, w->x + j, w->columns - j);
-            for (int32_t k = 0; k < run; k++, value += w->in->pixel_stride) {
-                sum = vaddq_s16(sum, vldrbq_z_s16(value, channels));
-            }
+    const nn_mve_grid *g = pool->grids;
+    for (int32_t i = pool->parts; i > 0; i--, g++) {
+        const int8_t *row = g->data + offset;
+        for (int32_t j = g->rows; j > 0; j--, row += g->row_step) {
+            sum = nn_mve_sum_line(sum, row, g->step, g->columns, all, some);
         }
     }
     return sum;
 }
+
+static NN_NOINLINE void average_short(const nn_mve_pool *pool, int32_t count) {
+    const division d = divide_by(count, pool->constants);
+    const int32_t left = pool->channels % 8, full = pool->channels - left;
+    const mve_pred16_t some = vctp16q((uint32_t)left);
+    for (int32_t i = 0; i < pool->pixels; i++) {
+        const int32_t offset = i * pool->in_step;
+        int8_t *const out = pool->out + i * pool->out_step;
+        for (int32_t c = 0; c < full; c += 8) {
+            vstrbq_s16(out + c, divide_short(sum_short(pool, offset + c, 1, 0), &d));
+        }
+        if (left > 0) {
+            const int16x8_t sums = sum_short(pool, offset + full, 0, some);
+            vstrbq_p_s16(out + full, divide_short(sums, &d), some);
+        }
+    }
+}
+
+/* ---- windows of any size ----------------------------------------------------------------------
+ */
 
 /* sum / count, halves away from zero. `inverse` is 2^32 / count rounded up: with |sum| <= 128 count
  * the error |sum| * (inverse * count - 2^32) stays below 2^32 up to a count of 5781. */
-static inline int32x4_t divide(int32x4_t sum, int32_t count, uint32_t inverse) {
-    const uint32x4_t size = vaddq_n_u32(vreinterpretq_u32_s32(vabsq_s32(sum)), (uint32_t)count / 2);
-    const int32x4_t mean =
-        vreinterpretq_s32_u32(count > 1 ? vmulhq_u32(size, vdupq_n_u32(inverse)) : size);
-    return vnegq_m_s32(mean, mean, vcmpltq_n_s32(sum, 0));
-}
-
-static void average_small(const pool_window *window, const nn_pool_constants *constant,
-                          int8_t *out) {
-    pool_window w = *window;
-    const int32_t count = w.rows * w.columns;
-    const uint32_t inverse = 0xFFFFFFFFU / (uint32_t)count + 1;
-    const int16x8_t low = vdupq_n_s16((int16_t)constant->clamp_min);
-    const int16x8_t high = vdupq_n_s16((int16_t)constant->clamp_max);
-    for (; w.channel < w.in->channels; w.channel += 8, out += 8) {
-        const mve_pred16_t channels = vctp16q((uint32_t)(w.in->channels - w.channel));
-        const int16x8_t sums = sum_eight(&w, channels);
-        const int32x4_t even = divide(vmovlbq_s16(sums), count, inverse);
-        const int32x4_t odd = divide(vmovltq_s16(sums), count, inverse);
-        vstrbq_p_s16(out, nn_mve_narrow(even, odd, 0, low, high), channels);
-    }
-}
-
-static NN_NOINLINE void average_large(const pool_window *window, const nn_pool_constants *constant,
-                                      int8_t *out) {
-    pool_window w = *window;
-    const int32_t count = w.rows * w.columns;
-    const uint32_t inverse = 0xFFFFFFFFU / (uint32_t)count + 1;
-    const int32x4_t low = vdupq_n_s32(constant->clamp_min), high = vdupq_n_s32(constant->clamp_max);
-    for (; w.channel < w.in->channels; w.channel += 4, out += 4) {
-        const mve_pred16_t channels = vctp32q((uint32_t)(w.in->channels - w.channel));
-        int32x4_t sums = sum_four(&w, channels);
-        if (count <= MAX_INVERSE) {
-            sums = divide(sums, count, inverse);
-        } else {
-            for (int32_t i = 0; i < 4; i++) {
-                const int32_t sum = sums[i], half = sum > 0 ? count / 2 : -(count / 2);
-                sums[i] = (sum + half) / count;
-            }
+static inline int32x4_t divide_long(int32x4_t sums, int32_t count, uint32_t inverse) {
+    if (count > MAX_INVERSE) {
+        for (int32_t i = 0; i < 4; i++) {
+            sums[i] = nn_divide(sums[i], count);
         }
-        vstrbq_p_s32(out, vminq_s32(vmaxq_s32(sums, low), high), channels);
+        return sums;
     }
+    const uint32x4_t size =
+        vaddq_n_u32(vreinterpretq_u32_s32(vabsq_s32(sums)), (uint32_t)count / 2);
+    const int32x4_t mean = vreinterpretq_s32_u32(vmulhq_u32(size, vdupq_n_u32(inverse)));
+    return vnegq_m_s32(mean, mean, vcmpltq_n_s32(sums, 0));
+}
+
+/* As sum_short: the even channels, the odd ones. */
+static inline void sum_long(const nn_mve_pool *pool, int32_t offset, mve_pred16_t some,
+                            int32x4_t sums[2]) {
+    sums[0] = vdupq_n_s32(0);
+    sums[1] = sums[0];
+    const nn_mve_grid *g = pool->grids;
+    for (int32_t i = pool->parts; i > 0; i--, g++) {
+        const int8_t *row = g->data + offset;
+        for (int32_t j = g->rows; j > 0; j--, row += g->row_step) {
+            nn_mve_sum_long(sums, row, g->step, g->columns, some);
+        }
+    }
+}
+
+static NN_NOINLINE void average_long(const nn_mve_pool *pool, int32_t count) {
+    const uint32_t inverse = 0xFFFFFFFFU / (uint32_t)count + 1;
+    const int16x8_t low = vdupq_n_s16((int16_t)pool->constants->clamp_min);
+    const int16x8_t high = vdupq_n_s16((int16_t)pool->constants->clamp_max);
+    for (int32_t i = 0; i < pool->pixels; i++) {
+        int8_t *const out = pool->out + i * pool->out_step;
+        for (int32_t c = 0; c < pool->channels; c += 8) {
+            const mve_pred16_t some = vctp16q((uint32_t)(pool->channels - c));
+            int32x4_t sums[2];
+            sum_long(pool, i * pool->in_step + c, some, sums);
+            sums[0] = divide_long(sums[0], count, inverse);
+            sums[1] = divide_long(sums[1], count, inverse);
+            vstrbq_p_s16(out + c, nn_mve_narrow(sums[0], sums[1], 0, low, high), some);
+        }
+    }
+}
+
+static void compute(nn_mve_pool *pool) {
+    nn_mve_grid *const grids = pool->grids;
+    int32_t count = 0;
+    if (pool->parts == 1 && grids->rows == 2 && grids->columns == 2) {
+        average_squares(pool);
+        return;
+    }
+    for (int32_t i = 0; i < pool->parts; i++) {
+        nn_mve_grid *const g = &grids[i];
+        count += g->rows * g->columns;
+        if (g->row_step == g->columns * g->step) { /* one row follows the other */
+            g->columns *= g->rows;
+            g->rows = 1;
+        }
+    }
+    if (count == 1) { /* twice itself, by 2 */
+        grids->rows = 2;
+        grids->row_step = 0;
+        count = 2;
+    }
+    (count <= MAX_SHORT ? average_short : average_long)(pool, count);
 }
 
 void nn_avg_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window) {
-    const nn_pool_geometry *g = geometry;
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        const int32_t top = y * g->stride_h - g->pad_top;
-        const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, 1);
-        int8_t *const out_row = nn_row(out, y);
-        for (int32_t x = window->x0; x < window->x1; x++) {
-            const int32_t left = x * g->stride_w - g->pad_left;
-            const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, 1);
-            const pool_window w = {in,
-                                   top + rows.first,
-                                   rows.end - rows.first,
-                                   left + columns.first,
-                                   columns.end - columns.first,
-                                   0};
-            (w.rows * w.columns <= MAX_SMALL ? average_small : average_large)(
-                &w, (const nn_pool_constants *)constants,
-                out_row + nn_column(out, x) * out->pixel_stride);
-        }
-    }
+    nn_mve_for_pools(compute, geometry, constants, in, out, window);
 }

@@ -22,33 +22,52 @@ typedef struct {
     int32_t tiles, rest; /* tiles of six outputs, then single outputs */
 } dot_arguments;
 
-/* Computes sums; returns the weights behind those it used. By hand, as in nn_conv2d_s8_mve. */
+/* Sixteen inputs of six outputs, and of one; the weights come from q1 and q2 in turns. */
+#define SIX_DOTS                                                                                   \
+    "vldrb.u8 q0, [r1], #16\n"                                                                     \
+    "vldrb.u8 q1, [r3], #16\n"                                                                     \
+    "vmladava.s8 r0, q0, q1\n"                                                                     \
+    "vldrb.u8 q2, [r3], #16\n"                                                                     \
+    "vmladava.s8 r2, q0, q2\n"                                                                     \
+    "vldrb.u8 q1, [r3], #16\n"                                                                     \
+    "vmladava.s8 r4, q0, q1\n"                                                                     \
+    "vldrb.u8 q2, [r3], #16\n"                                                                     \
+    "vmladava.s8 r6, q0, q2\n"                                                                     \
+    "vldrb.u8 q1, [r3], #16\n"                                                                     \
+    "vmladava.s8 r8, q0, q1\n"                                                                     \
+    "vldrb.u8 q2, [r3], #16\n"                                                                     \
+    "vmladava.s8 r10, q0, q2\n"
+#define ONE_DOT                                                                                    \
+    "vldrb.u8 q0, [r1], #16\n"                                                                     \
+    "vldrb.u8 q1, [r3], #16\n"                                                                     \
+    "vmladava.s8 r0, q0, q1\n"
+
+/* Computes sums; returns the weights behind those it used. By hand, as in nn_conv2d_s8_mve: 64
+ * inputs a turn, then what is left by sixteens.
+ *   r0, r2, r4, r6, r8, r10   the sums of a tile; r0 of a single output
+ *   r1, r3, r7                inputs, weights, where sums go
+ *   r5                        what r1 moves on by in a tile
+ *   r9, r11                   inputs left behind the turns of 64, and these
+ *   r12, lr                   tiles or outputs to do, the innermost loop
+ */
 static NN_MVE_NAKED const int8_t *dot_tiles(NN_MVE_IN_ASM const dot_arguments *arguments) {
     __asm volatile("push {r4-r11, lr}\n"
                    "ldm r0, {r1, r3, r5, r7, r9, r11}\n"
                    "ldr r12, [r0, #24]\n"
                    "push {r12}\n"
                    "mov r12, r11\n"
+                   "lsr r11, r9, #6\n"
+                   "and r9, r9, #63\n"
                    "cmp r12, #0\n"
                    "beq 3f\n"
                    "0:\n"
                    "ldm r3!, {r0, r2, r4, r6, r8, r10}\n"
-                   "dlstp.8 lr, r9\n"
-                   "1:\n"
-                   "vldrb.u8 q0, [r1], #16\n"
-                   "vldrb.u8 q1, [r3], #16\n"
-                   "vmladava.s8 r0, q0, q1\n"
-                   "vldrb.u8 q2, [r3], #16\n"
-                   "vmladava.s8 r2, q0, q2\n"
-                   "vldrb.u8 q1, [r3], #16\n"
-                   "vmladava.s8 r4, q0, q1\n"
-                   "vldrb.u8 q2, [r3], #16\n"
-                   "vmladava.s8 r6, q0, q2\n"
-                   "vldrb.u8 q1, [r3], #16\n"
-                   "vmladava.s8 r8, q0, q1\n"
-                   "vldrb.u8 q2, [r3], #16\n"
-                   "vmladava.s8 r10, q0, q2\n"
-                   "letp lr, 1b\n"
+                   "wls lr, r11, 2f\n"
+                   "1:\n" SIX_DOTS SIX_DOTS SIX_DOTS SIX_DOTS "le lr, 1b\n"
+                   "2:\n"
+                   "wlstp.8 lr, r9, 2f\n"
+                   "1:\n" SIX_DOTS "letp lr, 1b\n"
+                   "2:\n"
                    "sub r1, r1, r5\n"
                    "stm r7!, {r0, r2, r4, r6, r8, r10}\n"
                    "subs r12, r12, #1\n"
@@ -59,12 +78,12 @@ static NN_MVE_NAKED const int8_t *dot_tiles(NN_MVE_IN_ASM const dot_arguments *a
                    "beq 5f\n"
                    "4:\n"
                    "ldr r0, [r3], #4\n"
-                   "dlstp.8 lr, r9\n"
-                   "1:\n"
-                   "vldrb.u8 q0, [r1], #16\n"
-                   "vldrb.u8 q1, [r3], #16\n"
-                   "vmladava.s8 r0, q0, q1\n"
-                   "letp lr, 1b\n"
+                   "wls lr, r11, 2f\n"
+                   "1:\n" ONE_DOT ONE_DOT ONE_DOT ONE_DOT "le lr, 1b\n"
+                   "2:\n"
+                   "wlstp.8 lr, r9, 2f\n"
+                   "1:\n" ONE_DOT "letp lr, 1b\n"
+                   "2:\n"
                    "sub r1, r1, r5\n"
                    "str r0, [r7], #4\n"
                    "subs r12, r12, #1\n"

@@ -1,44 +1,99 @@
-/* MAX_POOL_2D, Helium: sixteen channels at a time. What lies outside the tensor does not count. */
+/* MAX_POOL_2D, Helium: four pixels of a window at a time, all channels. What the pixels so far came
+ * to stands in the output, and is one of the next four. What lies outside the tensor does not
+ * count. */
 #include "nn_mve.h"
 
-/* The largest of `rows` by `columns` elements from (y, x) on, of 16 channels. */
-static inline int8x16_t largest(const nn_view *in, int32_t y, int32_t rows, int32_t x,
-                                int32_t columns, int32_t channel, mve_pred16_t channels) {
-    int8x16_t found = vdupq_n_s8(-128);
-    for (int32_t i = 0; i < rows; i++) {
-        const int8_t *row = nn_row(in, y + i) + channel;
-        for (int32_t j = 0, run; j < columns; j += run) {
-            const int8_t *value = row + nn_column(in, x + j) * in->pixel_stride;
-            run = nn_run(in, x + j, columns - j);
-            for (int32_t k = 0; k < run; k++, value += in->pixel_stride) {
-                found = vmaxq_s8(found, vldrbq_z_s8(value, channels));
+/* out = the largest of four pixels, clamped; pixels may be the same, and the output one of them.
+ * Sixteen channels a turn: q0 takes the largest, q1 the next pixel's, q2 and q3 are the clamp. */
+static inline void largest_of_four(const int8_t *a, const int8_t *b, const int8_t *c,
+                                   const int8_t *d, int8_t *out, int32_t channels,
+                                   const nn_pool_constants *constants) {
+    __asm volatile("vdup.8 q2, %[low]\n"
+                   "vdup.8 q3, %[high]\n"
+                   "wlstp.8 lr, %[channels], 2f\n"
+                   "1:\n"
+                   "vldrb.u8 q0, [%[a]], #16\n"
+                   "vldrb.u8 q1, [%[b]], #16\n"
+                   "vmax.s8 q0, q0, q1\n"
+                   "vldrb.u8 q1, [%[c]], #16\n"
+                   "vmax.s8 q0, q0, q1\n"
+                   "vldrb.u8 q1, [%[d]], #16\n"
+                   "vmax.s8 q0, q0, q1\n"
+                   "vmax.s8 q0, q0, q2\n"
+                   "vmin.s8 q0, q0, q3\n"
+                   "vstrb.8 q0, [%[out]], #16\n"
+                   "letp lr, 1b\n"
+                   "2:\n"
+                   : [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [d] "+r"(d), [out] "+r"(out)
+                   : [channels] "r"(channels), [low] "r"(constants->clamp_min),
+                     [high] "r"(constants->clamp_max)
+                   : "q0", "q1", "q2", "q3", "lr", "memory");
+}
+
+/* out = the larger of `so_far` and the pixels of a row of a grid. */
+static inline void largest_of_row(const int8_t *pixel, int32_t columns, int32_t step,
+                                  const int8_t *so_far, int8_t *out, const nn_mve_pool *pool) {
+    for (; columns > 0; columns -= 3, pixel += 3 * step, so_far = out) {
+        const int8_t *const second = columns > 1 ? pixel + step : pixel;
+        const int8_t *const third = columns > 2 ? second + step : second;
+        largest_of_four(so_far, pixel, second, third, out, pool->channels, pool->constants);
+    }
+}
+
+/* Windows of two rows and columns. */
+static NN_NOINLINE void largest_of_squares(const nn_mve_pool *pool) {
+    const nn_mve_grid *const g = pool->grids;
+    const int8_t *above = g->data, *below = g->data + g->row_step;
+    int8_t *out = pool->out;
+    for (int32_t i = pool->pixels; i > 0; i--, out += pool->out_step) {
+        largest_of_four(above, above + g->step, below, below + g->step, out, pool->channels,
+                        pool->constants);
+        above += pool->in_step;
+        below += pool->in_step;
+    }
+}
+
+/* Windows of three columns. */
+static NN_NOINLINE void largest_of_threes(const nn_mve_pool *pool) {
+    const nn_mve_grid *const g = pool->grids;
+    const int8_t *first = g->data;
+    int8_t *out = pool->out;
+    for (int32_t i = pool->pixels; i > 0; i--, out += pool->out_step, first += pool->in_step) {
+        const int8_t *row = first, *so_far = first;
+        for (int32_t j = g->rows; j > 0; j--, row += g->row_step, so_far = out) {
+            largest_of_four(so_far, row, row + g->step, row + 2 * g->step, out, pool->channels,
+                            pool->constants);
+        }
+    }
+}
+
+static void compute(nn_mve_pool *pool) {
+    const nn_mve_grid *const g = pool->grids;
+    int8_t *out = pool->out;
+    if (pool->parts == 1 && g->rows == 2 && g->columns == 2) {
+        largest_of_squares(pool);
+        return;
+    }
+    if (pool->parts == 1 && g->columns == 3) {
+        largest_of_threes(pool);
+        return;
+    }
+    for (int32_t i = 0; i < pool->pixels; i++, out += pool->out_step) {
+        const int8_t *so_far = g->data + i * pool->in_step;
+        for (int32_t j = 0; j < pool->parts; j++) {
+            const int turned = g[j].columns == 1; /* a column is as good as a row */
+            const int32_t rows = turned ? 1 : g[j].rows,
+                          columns = turned ? g[j].rows : g[j].columns;
+            const int32_t step = turned ? g[j].row_step : g[j].step;
+            const int8_t *row = g[j].data + i * pool->in_step;
+            for (int32_t k = rows; k > 0; k--, row += g[j].row_step, so_far = out) {
+                largest_of_row(row, columns, step, so_far, out, pool);
             }
         }
     }
-    return found;
 }
 
 void nn_max_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window) {
-    const nn_pool_geometry *g = geometry;
-    const nn_pool_constants *constant = (const nn_pool_constants *)constants;
-    const int8x16_t low = vdupq_n_s8((int8_t)constant->clamp_min);
-    const int8x16_t high = vdupq_n_s8((int8_t)constant->clamp_max);
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        const int32_t top = y * g->stride_h - g->pad_top;
-        const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, 1);
-        int8_t *const out_row = nn_row(out, y);
-        for (int32_t x = window->x0; x < window->x1; x++) {
-            const int32_t left = x * g->stride_w - g->pad_left;
-            const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, 1);
-            int8_t *result = out_row + nn_column(out, x) * out->pixel_stride;
-            for (int32_t c = 0; c < out->channels; c += 16) {
-                const mve_pred16_t channels = vctp8q((uint32_t)(out->channels - c));
-                const int8x16_t found =
-                    largest(in, top + rows.first, rows.end - rows.first, left + columns.first,
-                            columns.end - columns.first, c, channels);
-                vstrbq_p_s8(result + c, vminq_s8(vmaxq_s8(found, low), high), channels);
-            }
-        }
-    }
+    nn_mve_for_pools(compute, geometry, constants, in, out, window);
 }

@@ -1,33 +1,26 @@
-/* MEAN over any axes, Helium: four outputs at a time where the last kept axis is contiguous. */
+/* MEAN over any axes, Helium: eight outputs at a time where the last kept axis is contiguous. */
 #include "nn_mve.h"
 
-/* The sums over the reduced dimensions of four neighbours. */
-static inline int32x4_t sum_inner(const nn_reduce_geometry *g, const int8_t *in,
-                                  mve_pred16_t some) {
-    const int32_t rank = g->inner_rank - 1;
+/* The sums over the reduced dimensions of eight neighbours: the even ones, the odd ones. */
+static inline void sum_inner(const nn_reduce_geometry *g, const int8_t *in, mve_pred16_t some,
+                             int32x4_t sums[2]) {
+    const int32_t last = g->inner_rank - 1, rank = nn_max(last, 0);
+    const int32_t count = last < 0 ? 1 : g->inner[last],
+                  step = last < 0 ? 0 : g->inner_stride[last];
     int32_t index[NN_MAX_RANK] = {0}, offset = 0;
-    int32x4_t sum = vdupq_n_s32(0);
-    if (rank < 0) {
-        return vldrbq_z_s32(in, some);
-    }
+    sums[0] = vdupq_n_s32(0);
+    sums[1] = sums[0];
     do {
-        const int8_t *line = in + offset;
-        const int32_t stride = g->inner_stride[rank];
-        for (int32_t i = g->inner[rank]; i > 0; i--, line += stride) {
-            sum = vaddq_s32(sum, vldrbq_z_s32(line, some));
-        }
+        nn_mve_sum_long(sums, in + offset, step, count, some);
     } while (nn_next(rank, g->inner, index, g->inner_stride, &offset));
-    return sum;
 }
 
-/* Four means, clamped. */
-static inline int32x4_t finish(int32x4_t sums, const nn_mean_constants *c) {
+/* Four means, without the output's zero point. */
+static inline int32x4_t scale(int32x4_t sums, const nn_mean_constants *c) {
     const int32_t shift = c->output_shift;
     sums = vshlq_r_s32(vsubq_n_s32(sums, c->sum_zero_point), nn_max(shift, 0));
     sums = vqrdmulhq_n_s32(sums, c->output_multiplier);
-    sums = vrshlq_n_s32(vqdmlahq_n_s32(sums, sums, shift < 0), nn_min(shift, 0));
-    sums = vaddq_n_s32(sums, c->output_zero_point);
-    return vminq_s32(vmaxq_s32(sums, vdupq_n_s32(-128)), vdupq_n_s32(127));
+    return vrshlq_n_s32(vqdmlahq_n_s32(sums, sums, shift < 0), nn_min(shift, 0));
 }
 
 void nn_mean_s8_mve(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
@@ -37,11 +30,15 @@ void nn_mean_s8_mve(const nn_reduce_geometry *geometry, const void *constants, c
     const int32_t last = g->outer_rank - 1;
     const int32_t contiguous = last >= 0 && g->outer_stride[last] == 1;
     const int32_t width = contiguous ? g->outer[last] : 1, rank = contiguous ? last : g->outer_rank;
+    const int16x8_t low = vdupq_n_s16(-128), high = vdupq_n_s16(127);
     int32_t index[NN_MAX_RANK] = {0}, offset = 0;
     do {
-        for (int32_t i = 0; i < width; i += 4) {
-            const mve_pred16_t some = vctp32q((uint32_t)(width - i));
-            vstrbq_p_s32(out + i, finish(sum_inner(g, in + offset + i, some), c), some);
+        for (int32_t i = 0; i < width; i += 8) {
+            const mve_pred16_t some = vctp16q((uint32_t)(width - i));
+            int32x4_t sums[2];
+            sum_inner(g, in + offset + i, some, sums);
+            const int32x4_t even = scale(sums[0], c), odd = scale(sums[1], c);
+            vstrbq_p_s16(out + i, nn_mve_narrow(even, odd, c->output_zero_point, low, high), some);
         }
         out += width;
     } while (nn_next(rank, g->outer, index, g->outer_stride, &offset));

@@ -1,56 +1,87 @@
-/* MUL, with broadcasting, Helium: eight elements at a time. Constants: nn_mul_constants. */
+/* MUL, with broadcasting, Helium: eight elements at a time. Constants: nn_mul_constants.
+ *
+ * Differences to the zero points fit in int16, and the widening products of the even and of the
+ * odd ones are what nn_mve_narrow puts in order again. */
 #include "nn_mve.h"
 
-/* Four products, without the output's zero point. */
-static inline int32x4_t multiply(int32x4_t a, int32x4_t b, const nn_mul_constants *c, int32_t left,
-                                 int32_t odd, int32_t right) {
-    int32x4_t product =
-        vmulq_s32(vsubq_n_s32(a, c->input1_zero_point), vsubq_n_s32(b, c->input2_zero_point));
-    product = vqrdmulhq_n_s32(vshlq_r_s32(product, left), c->output_multiplier);
-    return vrshlq_n_s32(vqdmlahq_n_s32(product, product, odd), right);
+/* Four products, scaled, without the output's zero point. `general`: shifted left as well. */
+static inline int32x4_t scale(int32x4_t product, const nn_mul_constants *c, int general) {
+    const int32_t shift = c->output_shift;
+    if (general) {
+        product = vshlq_r_s32(product, nn_max(shift, 0));
+    }
+    product = vqrdmulhq_n_s32(product, c->output_multiplier);
+    return vrshlq_n_s32(vqdmlahq_n_s32(product, product, shift < 0), nn_min(shift, 0));
 }
 
-/* `count` elements; an operand's step is 1, or 0 if it is the same for all. */
-static inline void multiply_run(const nn_mul_constants *c, const int8_t *a, uint32_t step_a,
-                                const int8_t *b, uint32_t step_b, int8_t *out, int32_t count) {
-    static const uint16_t order[8] = {0, 4, 1, 5, 2, 6, 3, 7};
-    const int32_t left = nn_max(c->output_shift, 0), odd = c->output_shift < 0,
-                  right = nn_min(c->output_shift, 0);
-    const uint16x8_t offsets = vldrhq_u16(order);
-    const uint32x4_t lanes = vidupq_n_u32(0, 1);
-    const uint32x4_t a_lanes = vmulq_n_u32(lanes, step_a), b_lanes = vmulq_n_u32(lanes, step_b);
-    const int16x8_t low = vdupq_n_s16((int16_t)c->clamp_min),
-                    high = vdupq_n_s16((int16_t)c->clamp_max);
-    for (; count > 0; count -= 8, a += 8 * step_a, b += 8 * step_b, out += 8) {
-        const mve_pred16_t some = vctp32q((uint32_t)count),
-                           more = vctp32q((uint32_t)nn_max(count - 4, 0));
-        const int32x4_t first =
-            multiply(vldrbq_gather_offset_z_s32(a, a_lanes, some),
-                     vldrbq_gather_offset_z_s32(b, b_lanes, some), c, left, odd, right);
-        const int32x4_t second = multiply(vldrbq_gather_offset_z_s32(a + 4 * step_a, a_lanes, more),
-                                          vldrbq_gather_offset_z_s32(b + 4 * step_b, b_lanes, more),
-                                          c, left, odd, right);
-        const int16x8_t result = nn_mve_narrow(first, second, c->output_zero_point, low, high);
-        const mve_pred16_t stored =
-            vcmpltq_n_s16(vreinterpretq_s16_u16(offsets), (int16_t)nn_min(count, 8));
-        vstrbq_scatter_offset_p_s16(out, offsets, result, stored);
+/* Eight outputs of eight differences each. */
+static inline int16x8_t multiply(int16x8_t a, int16x8_t b, const nn_mul_constants *c, int16x8_t low,
+                                 int16x8_t high, int general) {
+    const int32x4_t even = scale(vmullbq_int_s16(a, b), c, general);
+    const int32x4_t odd = scale(vmulltq_int_s16(a, b), c, general);
+    return nn_mve_narrow(even, odd, c->output_zero_point, low, high);
+}
+
+/* `count` elements; `single`: the second operand is one element. */
+static inline void multiply_as(const nn_mul_constants *constants, const int8_t *a, const int8_t *b,
+                               int8_t *out, int32_t count, int single, int general) {
+    const nn_mul_constants c = *constants;
+    const int16_t a_zero = (int16_t)c.input1_zero_point, b_zero = (int16_t)c.input2_zero_point;
+    const int16x8_t low = vdupq_n_s16((int16_t)c.clamp_min);
+    const int16x8_t high = vdupq_n_s16((int16_t)c.clamp_max);
+    int16x8_t second = vdupq_n_s16((int16_t)(*b - b_zero));
+    for (; count >= 8; count -= 8, a += 8, out += 8) {
+        const int16x8_t first = vsubq_n_s16(vldrbq_s16(a), a_zero);
+        if (!single) {
+            second = vsubq_n_s16(vldrbq_s16(b), b_zero);
+            b += 8;
+        }
+        vstrbq_s16(out, multiply(first, second, &c, low, high, general));
     }
+    if (count > 0) { /* nothing outside is read or written */
+        const mve_pred16_t some = vctp16q((uint32_t)count);
+        const int16x8_t first = vsubq_n_s16(vldrbq_z_s16(a, some), a_zero);
+        second = single ? second : vsubq_n_s16(vldrbq_z_s16(b, some), b_zero);
+        vstrbq_p_s16(out, multiply(first, second, &c, low, high, general), some);
+    }
+}
+
+/* What networks are made of, and the rest; nn_mve_run_of_two. */
+static NN_NOINLINE void plain(const void *c, const int8_t *a, const int8_t *b, int8_t *out,
+                              int32_t count) {
+    multiply_as((const nn_mul_constants *)c, a, b, out, count, 0, 0);
+}
+
+static NN_NOINLINE void plain_single(const void *c, const int8_t *a, const int8_t *b, int8_t *out,
+                                     int32_t count) {
+    multiply_as((const nn_mul_constants *)c, a, b, out, count, 1, 0);
+}
+
+static NN_NOINLINE void any(const void *c, const int8_t *a, const int8_t *b, int8_t *out,
+                            int32_t count) {
+    multiply_as((const nn_mul_constants *)c, a, b, out, count, 0, 1);
+}
+
+static NN_NOINLINE void any_single(const void *c, const int8_t *a, const int8_t *b, int8_t *out,
+                                   int32_t count) {
+    multiply_as((const nn_mul_constants *)c, a, b, out, count, 1, 1);
 }
 
 void nn_mul_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window) {
-    const nn_mul_constants c = *(const nn_mul_constants *)constants;
-    const int32_t channels = out->channels;
-    const uint32_t step1 = in1->channels == channels, step2 = in2->channels == channels;
-    const int joined = nn_one_column(window) ||
-                       (step1 && step2 && nn_dense(in1) && nn_dense(in2) && nn_dense(out));
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        int32_t x = window->x0, run;
-        for (; x < window->x1; x += run) {
-            const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
-            run = nn_run(in1, x, nn_run(in2, x, nn_run(out, x, window->x1 - x)));
-            run = joined ? run : 1;
-            multiply_run(&c, a, step1, b, step2, nn_pixel(out, y, x), run * channels);
-        }
+    nn_mul_constants c = *(const nn_mul_constants *)constants;
+    const int single = in1->channels != out->channels || in2->channels != out->channels;
+    if (in1->channels != out->channels) { /* the factors change places */
+        const nn_view *const other = in1;
+        const int32_t zero_point = c.input1_zero_point;
+        in1 = in2;
+        in2 = other;
+        c.input1_zero_point = c.input2_zero_point;
+        c.input2_zero_point = zero_point;
+    }
+    if (c.output_shift <= 0) {
+        nn_mve_for_runs(single ? plain_single : plain, &c, in1, in2, out, window);
+    } else {
+        nn_mve_for_runs(single ? any_single : any, &c, in1, in2, out, window);
     }
 }

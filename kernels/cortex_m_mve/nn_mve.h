@@ -11,7 +11,7 @@
 
 #include <arm_mve.h>
 
-#include "nn_arith.h"
+#include "nn_area.h"
 #include "nn_cortex_m_mve.h"
 
 #define NN_NOINLINE __attribute__((noinline))
@@ -49,6 +49,143 @@ static inline int16x8_t nn_mve_narrow(int32x4_t first, int32x4_t second, int32_t
     int16x8_t both = vqmovnbq_s32(vreinterpretq_s16_s32(first), first);
     both = vqaddq_n_s16(vqmovntq_s32(both, second), (int16_t)zero_point);
     return vminq_s16(vmaxq_s16(both, low), high);
+}
+
+/* Calls `compute` for runs that cover the window: element i of a run is made of the elements i of
+ * both operands, or of the only one that an operand with one channel has. Where something lies
+ * between the pixels of a view, or an operand repeats itself, a run is one pixel. */
+typedef void nn_mve_run_of_two(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
+                               int32_t count);
+
+static inline __attribute__((always_inline)) void
+nn_mve_for_runs(nn_mve_run_of_two *compute, const void *plan, const nn_view *in1,
+                const nn_view *in2, const nn_view *out, const nn_window *window) {
+    const int moves1 = in1->ring_cols > 1,
+              moves2 = in2->ring_cols > 1; /* else one column serves all */
+    const int32_t channels = out->channels;
+    const int32_t step1 = moves1 ? in1->pixel_stride : 0, step2 = moves2 ? in2->pixel_stride : 0;
+    const int joined = step1 == channels && step2 == channels && nn_dense(out);
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        for (int32_t x = window->x0, run; x < window->x1; x += run) {
+            const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
+            int8_t *result = nn_pixel(out, y, x);
+            run = nn_run(out, x, window->x1 - x);
+            run = moves1 ? nn_run(in1, x, run) : run;
+            run = moves2 ? nn_run(in2, x, run) : run;
+            if (joined) {
+                compute(plan, a, b, result, run * channels);
+                continue;
+            }
+            for (int32_t i = run; i > 0; i--) {
+                compute(plan, a, b, result, channels);
+                a += step1;
+                b += step2;
+                result += out->pixel_stride;
+            }
+        }
+    }
+}
+
+/* Pixels of a view at even distances: `rows` times `columns` of them from `data` on. */
+typedef struct {
+    const int8_t *data;
+    int32_t rows, columns, row_step, step; /* bytes from row to row, from column to column */
+} nn_mve_grid;
+
+#define NN_MVE_GRIDS                                                                               \
+    4 /* that a window may lie in: rings of rows and of columns wrap around once                   \
+       */
+
+/* Divides a window into grids, and returns how many. */
+static inline __attribute__((always_inline)) int32_t nn_mve_grids(const nn_area *area,
+                                                                  nn_mve_grid *grids) {
+    const nn_view *const in = area->in;
+    const int32_t row = area->y % in->ring_rows, column = nn_column(in, area->x);
+    const int32_t rows = nn_min(area->rows, in->ring_rows - row);
+    const int32_t columns = nn_min(area->columns, in->ring_cols - column);
+    const nn_mve_grid first = {in->data + row * in->row_stride + column * in->pixel_stride, rows,
+                               columns, in->row_stride, in->pixel_stride};
+    int32_t count = 1;
+    grids[0] = first;
+    if (columns < area->columns) {
+        grids[count] = first;
+        grids[count].data = in->data + row * in->row_stride;
+        grids[count++].columns = area->columns - columns;
+    }
+    if (rows < area->rows) {
+        for (int32_t i = count - 1; i >= 0; i--, count++) {
+            grids[count] = grids[i];
+            grids[count].data -= row * in->row_stride;
+            grids[count].rows = area->rows - rows;
+        }
+    }
+    return count;
+}
+
+/* Windows of `pixels` outputs in a row: the first one's, the others each `in_step` bytes further;
+ * in one grid where they are more than one. */
+typedef struct {
+    nn_mve_grid grids[NN_MVE_GRIDS];
+    int32_t parts, pixels, in_step, out_step, channels;
+    const nn_pool_constants *constants;
+    int8_t *out;
+} nn_mve_pool;
+
+/* May change `pool`: all but what is the same for all runs is set anew for the next. */
+typedef void nn_mve_pool_run(nn_mve_pool *pool);
+
+/* Has all pixels of a window computed. */
+static inline __attribute__((always_inline)) void
+nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g, const void *constants,
+                 const nn_view *in, const nn_view *out, const nn_window *window) {
+    nn_mve_pool pool;
+    pool.in_step = g->stride_w * in->pixel_stride;
+    pool.out_step = out->pixel_stride;
+    pool.channels = out->channels;
+    pool.constants = (const nn_pool_constants *)constants;
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        const int32_t top = y * g->stride_h - g->pad_top;
+        const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, 1);
+        for (int32_t x = window->x0; x < window->x1; x += pool.pixels) {
+            const int32_t left = x * g->stride_w - g->pad_left;
+            const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, 1);
+            const nn_area area = {in, top + rows.first, left + columns.first, rows.end - rows.first,
+                                  columns.end - columns.first};
+            pool.parts = nn_mve_grids(&area, pool.grids);
+            pool.pixels = 1;
+            if (pool.parts == 1 && area.columns == g->kernel_w) {
+                const int32_t here = nn_run(in, left, in->width - left);
+                pool.pixels = (here - g->kernel_w) / g->stride_w + 1;
+                pool.pixels = nn_run(out, x, nn_min(pool.pixels, window->x1 - x));
+            }
+            pool.out = nn_pixel(out, y, x);
+            compute(&pool);
+        }
+    }
+}
+
+#define NN_MVE_SHORT_SUM 255 /* elements whose sum int16 always holds */
+
+/* sum + `count` elements, `step` bytes apart, of eight channels: `all`, or `some`. */
+static inline int16x8_t nn_mve_sum_line(int16x8_t sum, const int8_t *from, int32_t step,
+                                        int32_t count, int all, mve_pred16_t some) {
+    for (; count > 0; count--, from += step) {
+        sum = vaddq_s16(sum, all ? vldrbq_s16(from) : vldrbq_z_s16(from, some));
+    }
+    return sum;
+}
+
+/* Adds any number of elements, as above: of the even channels, of the odd ones. */
+static inline void nn_mve_sum_long(int32x4_t sums[2], const int8_t *from, int32_t step,
+                                   int32_t count, mve_pred16_t some) {
+    for (int32_t run; count > 0; count -= run, from += run * step) {
+        const int16x8_t none = vdupq_n_s16(0);
+        run = nn_min(count, NN_MVE_SHORT_SUM);
+        const int16x8_t part = some == 0xFFFF ? nn_mve_sum_line(none, from, step, run, 1, some)
+                                              : nn_mve_sum_line(none, from, step, run, 0, some);
+        sums[0] = vaddq_s32(sums[0], vmovlbq_s16(part));
+        sums[1] = vaddq_s32(sums[1], vmovltq_s16(part));
+    }
 }
 
 /* Copies forward; nothing outside is read or written. */

@@ -4,8 +4,10 @@ import dataclasses
 import functools
 import struct
 
+import ckernels
 import kernelcases
 import numpy as np
+import placement
 import pytest
 from boardcalls import recording
 from ckernels import catalogue, packed
@@ -187,6 +189,33 @@ def test_every_pair_of_values_added_subtracted_and_multiplied(toolchain):
             for seed in range(4):
                 run_whole(every_pair(kind, seed))
     recorder.check(toolchain)
+
+
+@compilers
+def test_dense_operands_into_a_part_of_wider_pixels(toolchain):
+    with recording(BOARD, FAMILY) as recorder:
+        for kind in (OpKind.ADD, OpKind.MUL):
+            case = every_pair(kind, 0)
+            operands, (height, width, channels) = placement.images(case)
+            noise = np.random.default_rng(1).integers(-128, 128, (height, width, channels + 3), np.int8)
+            out, _ = placement.part_view(noise, placement.Margin(1, 2), 0, height, width)
+            views = [ckernels.whole(operand) for operand in operands]
+            placement.compute(case.graph, case.op, views, out, (0, height, 0, width))
+    recorder.check(toolchain)
+
+
+@compilers
+def test_means_of_many_extremes(toolchain):
+    """More of them than a sum of 16 bits holds."""
+    with recording(BOARD, FAMILY) as recorder:
+        firmware = recorder.firmware(toolchain)
+    for value in (-128, 127):
+        memory = Memory()
+        geometry = memory.words(1, 1, *six([9]), *six([1]), *six([600]), *six([9]))
+        constants = memory.words(0, 0, 1 << 30, -9)  # a sum over 1024
+        x, out = memory.put(np.full((600, 9), value, np.int8), align=1), memory.room(9, align=1)
+        (done,) = firmware.run([Call("nn_mean_s8_mve", (geometry, constants, x, out), memory)])
+        assert set(done.array(out, (9,)).tolist()) == {round(value * 600 / 1024)}
 
 
 def six(values):

@@ -1,0 +1,96 @@
+"""Poolings on every path: clamps, and quotients by multiplying, of every count and around every half."""
+
+import kernelcases
+import numpy as np
+import pytest
+from boardcalls import recording
+from placement import run_whole
+
+from buildtool.graph.types import Activation, OpKind, Pad, PoolAttrs
+
+slow = pytest.mark.slow
+BOARDS = {"cortex-m4": "cortex_m_dsp", "cortex-m55": "cortex_m_mve"}
+MAX_SHORT = 185  # elements, as in the kernels: windows up to there are divided in 16 bits
+
+
+def sums(count):
+    """What lies on and beside the halves, from the least sum to the largest."""
+    near = [value * count + count // 2 + off for value in range(-128, 128) for off in (-1, 0, 1)]
+    ends = [-128 * count, 127 * count]
+    return np.unique(np.clip([*near, *ends], *ends))
+
+
+def pooled(count, rows=1):
+    """A pool of `count` pixels in so many rows; each channel has a sum of its own."""
+    wanted = sums(count)
+    low, more = np.divmod(wanted, count)
+    values = np.where(np.arange(count)[:, None] < more, low + 1, low).astype(np.int8)
+    shape = (1, rows, count // rows, len(wanted))
+    x = kernelcases.activation_tensor("x", shape, 0.5, 3)
+    y = kernelcases.activation_tensor("y", (1, 1, 1, len(wanted)), 0.5, 3)
+    attrs = PoolAttrs((rows, count // rows), (1, 1), Pad(), Activation.NONE)
+    return kernelcases.case(OpKind.AVERAGE_POOL_2D, attrs, [x], [], y, [values.reshape(shape)])
+
+
+def check(board, toolchain, counts):
+    with recording(board, BOARDS[board]) as recorder:
+        for count, rows in [*((count, 1) for count in counts), (4, 2)]:
+            found = run_whole(pooled(count, rows)).reshape(-1).astype(int)
+            total = sums(count)
+            halves = np.abs(total) + count // 2
+            np.testing.assert_array_equal(found, np.sign(total) * (halves // count))
+    assert recorder.kernels.total() == len(counts) + 1
+    recorder.check(toolchain)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
+def test_sums_around_every_half(board, toolchain):
+    check(board, toolchain, [1, 2, 3, 4, 7, 9, 16, 25, 49, 64, MAX_SHORT - 1, MAX_SHORT, MAX_SHORT + 1, 280])
+
+
+def clamped(kind, kernel, channels):
+    """A pool whose clamps lie well within int8 on either side."""
+    rng = np.random.default_rng((*kernel, channels))
+    shape = (1, kernel[0] + 2, kernel[1] + 2, channels)
+    x = kernelcases.activation_tensor("x", shape, 1 / 16, 5)
+    y = kernelcases.activation_tensor("y", (1, 3, 3, channels), 1 / 16, 5)
+    attrs = PoolAttrs(kernel, (1, 1), Pad(), Activation.RELU_N1_TO_1)
+    values = rng.integers(-40, 40, shape)
+    values += np.resize([-80, 0, 80], channels)  # below, around and above the clamps
+    return kernelcases.case(kind, attrs, [x], [], y, [values.astype(np.int8)])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("toolchain", ["clang", pytest.param("gcc", marks=slow)])
+def test_clamps_on_every_path(board, toolchain):
+    with recording(board, BOARDS[board]) as recorder:
+        for kind in (OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D):
+            for kernel in ((1, 1), (2, 2), (3, 3), (4, 1), (1, 5), (16, 17)):
+                for channels in (5, 16, 33):
+                    found = run_whole(clamped(kind, kernel, channels))
+                    assert (found.min(), found.max()) == (5 - 16, 5 + 16)
+    recorder.check(toolchain)
+
+
+@slow
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("first", range(1, 262, 40))
+def test_every_count(board, first):
+    check(board, "clang", range(first, first + 40))
+
+
+def test_the_inverse_of_16_bits_serves_every_sum():
+    """As the kernels' comment says, and not beyond: what `divide_by` makes, for each sum."""
+    right = []
+    for count in range(2, 256):
+        shift = (count - 1).bit_length() - 1
+        inverse = -(-(1 << (16 + shift)) // count)
+        assert inverse < 1 << 16
+        total = np.arange(-128 * count, 127 * count + 1, dtype=np.int64)
+        moved = total - ((count % 2 == 0) & (total < 0)) + count // 2 + 128 * count
+        assert moved.min() >= 0 and moved.max() < 1 << 16
+        wanted = np.sign(total) * ((np.abs(total) + count // 2) // count)
+        right.append(np.array_equal((moved * inverse >> 16 >> shift) - 128, wanted))
+    assert all(right[: MAX_SHORT - 1])
+    assert not right[MAX_SHORT - 1]
