@@ -72,9 +72,8 @@ class Project:
             (new,) = set(limits) - {old}
             path.write_text(text.replace(old, new))
         elif what == "main.c":
-            source = next(
-                path for path in (self.folder / "main.c", self.folder / "main.cpp") if path.exists()
-            )
+            names = ("main.c", "main.cpp", "src/main.c")
+            source = next(path for name in names if (path := self.folder / name).exists())
             source.write_text(f"{source.read_text()}\nint changed_{turn};\n")
 
     def end(self) -> None:
@@ -139,7 +138,7 @@ MAKE = {
     "link": r"-o \S*app\.elf",
 }
 BAZEL = {
-    "emit": r"action 'BuildtoolEmit|Planning network|BuildtoolEmit",
+    "emit": r"\[action 'Emitting the network",
     "compile": r"# \S+ \[action 'Compiling ",
     "archive": r"# \S+ \[action 'Linking \S+\.a'",
     "link": r"# \S+ \[action 'Linking \S*app",
@@ -242,6 +241,7 @@ def plain_platformio(folder: Path) -> Project:
     (folder / "networks").rename(folder / "lib" / "networks")
     (folder / "lib/networks/library.json").write_text(PLAIN_LIBRARY)
     (folder / "platformio.ini").write_text(PLAIN_INI)
+    (folder / "platform/builder/main.py").write_text(PLAIN_PLATFORM)
     return with_scons(folder, "")
 
 
@@ -256,7 +256,8 @@ def with_scons(folder: Path, options: str) -> Project:
     ini = folder / "platformio.ini"
     named = f"platform_packages = platformio/tool-scons@symlink://{tool}"
     ini.write_text(ini.read_text().replace("[env]\n", f"[env]\n{named}\n", 1))
-    return Project("PlatformIO", folder, ["pio", "run", "-e", BOARD], PLATFORMIO, options)
+    words = ["env", f"PLATFORMIO_CORE_DIR={folder.parent}/core_{folder.name}", "pio", "run", "-e", BOARD]
+    return Project("PlatformIO", folder, words, PLATFORMIO, options)
 
 
 def make(folder: Path) -> Project:
@@ -317,7 +318,14 @@ cc_binary(name = "app.elf", srcs = ["main.c", "print.h", "print_host.c"], deps =
 PLAIN_LIBRARY = """\
 {"name": "networks", "version": "0.1.0", "build": {"srcDir": ".", "includeDir": "networks/keywords",
  "srcFilter": "+<**/*.c>",
- "flags": ["-O3", "-ffp-contract=off", "-DNN_WEIGHTS_IN_C", "-I", "kernels/include"]}}
+ "flags": ["-O3", "-ffp-contract=off", "-DNN_WEIGHTS_IN_C"]}}
+"""
+PLAIN_PLATFORM = """\
+from SCons.Script import DefaultEnvironment
+env = DefaultEnvironment()
+env.Replace(CC="gcc", LINK="gcc", AR="ar", ARFLAGS=["rcsD"], RANLIBCOM="", PROGSUFFIX=".elf", SIZETOOL=None)
+env.Append(CCFLAGS=["-O3", "-ffunction-sections"], LINKFLAGS=["-Wl,--gc-sections"])
+env.Default(env.BuildProgram())
 """
 PLAIN_INI = """\
 [env]
