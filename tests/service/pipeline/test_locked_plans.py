@@ -278,3 +278,23 @@ def test_a_plan_edited_by_hand_brings_no_code_and_no_crash(edit: Any, words: str
     edit(content["plan"])
     with pytest.raises(PlanError, match=words):
         by_plan(json.dumps(content).encode())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words", "line"),
+    [
+        (b"{\n", b"<<<<<<< ours\n{\n", "it is not JSON", 1),
+        (b' "plan": {\n', b' "plan": {\n=======\n', "it is not JSON", 21),
+        (b'  "strategy"', b'  "arena_bytes": 64,\n  "strategy"', "'arena_bytes' twice", 0),
+    ],
+)
+def test_what_a_merge_leaves_is_told_by_its_line(old: bytes, new: bytes, words: str, line: int) -> None:
+    with pytest.raises(PlanError, match=words) as caught:
+        by_plan(lock().replace(old, new, 1))
+    assert (caught.value.path, caught.value.line) == ("net.plan", line)
+
+
+def test_other_line_ends_and_a_byte_order_mark_change_nothing() -> None:
+    """As an editor or a checkout on another system leaves them."""
+    data = b"\xef\xbb\xbf" + lock().replace(b"\n", b"\r\n")
+    assert by_plan(data)["files"] == answered("emit")["files"]
