@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,8 +16,8 @@ from buildtool import console
 from buildtool.errors import BuildtoolError, InternalError, UsageError
 from buildtool.options import arguments
 from buildtool.options.spelling import spelled, spelled_name
+from buildtool.outfiles import keep_inputs, write_changed
 from buildtool.outfiles import write as write_files
-from buildtool.outfiles import write_changed
 from buildtool.report import table
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ def plan(args: argparse.Namespace) -> Result:
     if not args.out:
         return answer, text, 0
     out = Path(args.out)
+    plan_again = os.path.realpath(args.plan) if args.plan else ""  # it is read as a whole before
+    keep_inputs([(out, None)], {os.path.realpath(name) for name in _inputs(args)} - {plan_again})
     written = write_files({out.name: answer["locked"]}, out.parent)
     return {**answer, "files": written}, f"{text}\n\nwritten: {args.out}", 0
 
@@ -83,6 +86,7 @@ def _emit_plan(args: argparse.Namespace) -> Result:
         raise UsageError("--buffers has no effect with --emit", hint="leave --buffers out")
     answer: TflmAnswer = _ask(args, "tflm")
     out = Path(args.out)
+    keep_inputs([(out, None)], _inputs(args))
     (data,) = answer["files"].values()
     written = write_files({out.name: data}, out.parent)
     return {**answer, "files": written}, tflm.text(answer, args.out), 0
@@ -103,6 +107,7 @@ def build(args: argparse.Namespace) -> Result:
     if args.bundle:
         return _bundle(args)
     answer: BuildAnswer = _ask(args)
+    keep_inputs(_below(args.out, answer["files"]), _inputs(args))
     written = write_files(answer["files"], Path(args.out))
     return {**answer, "files": written}, report.text(answer, args.out, written), 0
 
@@ -125,7 +130,10 @@ def emit(args: argparse.Namespace) -> Result:
 
     if args.depfile and not args.stamp:
         raise UsageError("--depfile needs --stamp, its target", hint="see 'buildtool emit --help'")
+    began = time.time_ns()
     answer: EmitAnswer = _ask(args)
+    rules = [(Path(name), None) for name in (args.stamp, args.depfile) if name]
+    keep_inputs([*_below(args.out, answer["files"]), *rules], answer["depends"])
     rule = None
     if args.depfile:
         rule = args.depfile, depfile.depfile(args.stamp, [*answer["depends"], *code_files()])
@@ -133,7 +141,7 @@ def emit(args: argparse.Namespace) -> Result:
         depfile.remove(args.stamp)
     changed = write_changed(answer["files"], Path(args.out))
     if args.stamp:
-        depfile.finish(args.stamp, rule)
+        depfile.finish(args.stamp, rule, began)
     named = sorted(answer["files"])
     text = f"{args.out}: written: {', '.join(changed)}" if changed else f"{args.out}: nothing changed"
     return {**answer, "files": named, "changed": changed}, text, 0
@@ -360,6 +368,11 @@ def _inputs(args: argparse.Namespace) -> list[str]:
         with contextlib.suppress(BuildtoolError, OSError):
             paths += [str(path) for path in board_chain(board)]
     return sorted(set(paths))
+
+
+def _below(folder: str, files: Mapping[str, bytes]) -> list[tuple[Path, bytes]]:
+    """Files by the paths that they will have."""
+    return [(Path(folder) / name, data) for name, data in files.items()]
 
 
 def _is_file(value: object) -> bool:

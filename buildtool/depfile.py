@@ -1,11 +1,14 @@
 """What a rule of Make, Ninja or CMake reads about a command: a depfile and a stamp.
 
 The stamp is the rule's one output. It is gone while files get their content and comes last, so that a command
-that was killed runs again whatever times say. The files themselves change only where their content does.
+that was killed runs again whatever times say. Its time is when the command began: a model that is saved while
+it is planned is newer, and planned again. The files themselves change only where their content does.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -51,10 +54,12 @@ def remove(stamp: str) -> None:
         raise UsageError("cannot write: this is not a path", path=repr(stamp)) from None
 
 
-def finish(stamp: str, rule: tuple[str, bytes] | None) -> None:
-    """Writes the depfile (its path and content), then the stamp."""
+def finish(stamp: str, rule: tuple[str, bytes] | None, began: int) -> None:
+    """Writes the depfile (its path and content), then the stamp with the time `began` (ns since 1970)."""
     if rule is not None:
         path = Path(rule[0])
         write({path.name: rule[1]}, path.parent)
     path = Path(stamp)
     write({path.name: b""}, path.parent)
+    with contextlib.suppress(OSError):  # a file system without times, or another process has removed it
+        os.utime(path, ns=(began, began))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from buildtool.errors import UsageError
@@ -33,6 +33,31 @@ def write_changed(files: Mapping[str, bytes], folder: Path) -> list[str]:
     """As `write`, without the files that have this very content; the names of those that were written."""
     changed = {name: data for name, data in files.items() if not _holds(folder / name, data)}
     return write(changed, folder) if changed else []
+
+
+def keep_inputs(written: Iterable[tuple[Path, bytes | None]], read: Iterable[str]) -> None:
+    """UsageError where a file that a command is to write is one that it reads, or another one of them.
+
+    `written`: paths with their content, as far as it is known: one that has it already loses nothing.
+    """
+    kept = {os.path.realpath(name) for name in read}
+    names = set[str]()
+    for path, data in written:
+        try:
+            name = os.path.realpath(path)
+        except ValueError:  # a null character; who writes it says so
+            continue
+        if name in kept and (data is None or not _holds(path, data)):
+            raise UsageError(
+                "this file is read by the command, and would be lost",
+                path=str(path),
+                hint="write to another one",
+            )
+        if name in names:
+            raise UsageError(
+                "two files are to be written by this name", path=str(path), hint="give each a name of its own"
+            )
+        names.add(name)
 
 
 def _holds(path: Path, data: bytes) -> bool:

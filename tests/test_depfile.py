@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from buildtool import cli, zoo
 from buildtool.cli import run
 from buildtool.depfile import depfile
 from buildtool.errors import UsageError
@@ -98,3 +100,61 @@ run(sys.argv[1:])
 def test_a_depfile_needs_its_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*EMIT, "--out", str(tmp_path), "--depfile", str(tmp_path / "made.d")]) == 2
     assert "--depfile needs --stamp" in capsys.readouterr().err
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(zoo.build("ds_cnn"))
+    return path
+
+
+@pytest.mark.parametrize("option", ["--stamp", "--depfile"])
+@pytest.mark.parametrize("victim", ["net.tflite", "mine.toml", "src/net.c", "stamp"])
+def test_no_rule_writes_over_what_it_reads_or_makes(
+    tmp_path: Path, model: Path, option: str, victim: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board = tmp_path / "mine.toml"
+    board.write_text('extends = "host"\ntitle = "mine"\n')
+    before = {path: path.read_bytes() for path in (model, board)}
+    rule = {"--stamp": str(tmp_path / "stamp"), "--depfile": str(tmp_path / "stamp.d")}
+    rule[option] = str(tmp_path / ("stamp.d" if option == "--stamp" and victim == "stamp" else victim))
+    words = ["emit", str(model), "--board", str(board), "--out", str(tmp_path / "src")]
+    assert run([*words, *(word for pair in rule.items() for word in pair)]) == 2
+    assert "error: " in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in (model, board)} == before
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == set(before)
+
+
+def test_a_model_that_is_saved_while_it_is_planned_is_newer_than_the_stamp(
+    tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Make compares times: it has to plan again."""
+    real = cli.write_changed
+
+    def slow(files: Mapping[str, bytes], folder: Path) -> list[str]:
+        model.write_bytes(zoo.build("ds_cnn"))
+        return real(files, folder)
+
+    monkeypatch.setattr(cli, "write_changed", slow)
+    stamp = tmp_path / "stamp"
+    words = ["emit", str(model), "--board", "host", "--out", str(tmp_path / "src"), "--stamp", str(stamp)]
+    assert run(words) == 0
+    assert model.stat().st_mtime_ns > stamp.stat().st_mtime_ns
+
+
+def test_a_plan_is_not_written_over_its_model_nor_sources_over_the_locked_plan(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    locked, network = tmp_path / "net.plan", model.read_bytes()
+    assert run(["plan", str(model), "--board", "host", "--out", str(model)]) == 2
+    assert "is read by the command" in capsys.readouterr().err
+    assert model.read_bytes() == network
+    assert run(["plan", str(model), "--board", "host", "--out", str(locked)]) == 0
+    text = locked.read_bytes()
+    by_it = [str(model), "--board", "host", "--plan", str(locked), "--out"]
+    assert run(["emit", *by_it, str(tmp_path)]) == 2  # NAME.plan is emitted, too
+    assert locked.read_bytes() == text
+    assert not (tmp_path / "net.c").exists()
+    assert run(["plan", *by_it, str(locked)]) == 0  # the same plan, by this version's schema
+    assert locked.read_bytes() == text

@@ -52,7 +52,7 @@ CPPFLAGS += $(NN_INCLUDES)
 
 build/nn/%.c.o: $(NN_DIR)/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(NN_CFLAGS) $(NN_CPPFLAGS) -MMD -c $< -o $@
+	$(CC) $(CFLAGS) $(NN_CFLAGS) $(NN_CPPFLAGS) -MMD -MP -c $< -o $@
 build/nn/%.S.o: $(NN_DIR)/%.S $(NN_DIR)/%.bin
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(NN_CPPFLAGS) -c $< -o $@

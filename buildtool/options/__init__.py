@@ -10,6 +10,7 @@ from buildtool.options.keys import RUN, TRIED
 from buildtool.options.table import (
     BY_NAME,
     OPTIONS,
+    beside_plan,
     from_text,
     is_absolute,
     of,
@@ -30,6 +31,7 @@ __all__ = [
     "TRIED",
     "Group",
     "Option",
+    "beside_plan",
     "from_text",
     "is_absolute",
     "of",

@@ -13,6 +13,7 @@ from buildtool.options.nested import NESTED_OPTIONS
 from buildtool.options.types import Group, Option
 
 OPTIONS = (*NESTED_OPTIONS, *KEYS)
+_CHECKED = ("ram", "max_f", "max_cost", "max_flash", "image")  # what a given plan can be held against
 BY_NAME = {option.name: option for option in OPTIONS}
 
 
@@ -46,6 +47,14 @@ def planning(values: Mapping[str, Any]) -> dict[str, Any]:
             helps = [suggest(**{name: None}), suggest(strategy=str(others[0]))]
             raise UsageError(f"it has no effect with strategy {strategy}", option=name, hint=helps)
     return found
+
+
+def beside_plan(names: Iterable[str]) -> None:
+    """UsageError for a planning option that decides how a plan is made, where a plan is given."""
+    for name in names:
+        if name not in _CHECKED:
+            text = "it has no effect, because the plan is given"
+            raise UsageError(text, option=name, hint=suggest(**{name: None}))
 
 
 def refuse_unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> UsageError:

@@ -58,8 +58,8 @@ def to_text(locked: Locked) -> bytes:
 
 
 def is_text(data: bytes) -> bool:
-    """Whether these are the bytes of such a file, and not of an emitted .plan."""
-    return data[:1] == b"{"
+    """Whether these are the bytes of text, and not of an emitted .plan, which begins with an array of two."""
+    return data[:1] != b"\x92"
 
 
 def from_text(data: bytes) -> Locked:
@@ -68,7 +68,10 @@ def from_text(data: bytes) -> Locked:
     That it is well formed does not make the plan legal: see `check`.
     """
     try:
-        content = json.loads(data.decode("utf-8"))
+        content = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        hint = "a locked plan is written by: buildtool plan MODEL --board BOARD --out FILE"
+        raise PlanError("not a locked plan: it is not JSON", line=error.lineno, hint=hint) from None
     except (ValueError, RecursionError):
         raise PlanError("not a locked plan: it is not JSON") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
@@ -79,6 +82,16 @@ def from_text(data: bytes) -> Locked:
     if not named or not isinstance(board, str):
         raise PlanError("not a locked plan: it does not name its board and operators")
     return Locked(plan_of(_positional(content.get("plan"), Plan, "plan")), board, tuple(listed or ()))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A map; PlanError where it says a thing twice, as after a merge."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise PlanError(f"not a locked plan: it says {twice!a:.40} twice in one place")
+    return found
 
 
 def _carried(content: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from buildtool.service.pipeline.options import (
 )
 from buildtool.service.pipeline.targets import TargetChoice
 
-CHECKED = ("ram", "max_f", "max_cost", "max_flash", "image")  # what a plan that is given can be held against
 NETWORKS = (".onnx", ".cfg")  # what `analyze` counts without a board
 Named = str | File  # a network of the zoo or a known board by its name, or a file
 
@@ -306,10 +305,7 @@ class _Values:
         """The plan that is given without an image; what decides how one is made must not stand beside it."""
         if "plan" not in self.given or "elf" in self.given:
             return None
-        for name in self.options:
-            if name not in CHECKED:
-                text = "it has no effect, because the plan is given"
-                raise UsageError(text, option=name, hint=suggest(**{name: None}))
+        table.beside_plan(self.options)
         return Lock(_file("plan", self.given["plan"]), self.options.get("image"))
 
     def made(self) -> Made | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from buildtool.client import UsageError
 
-# What CMake reads in lists and command lines of its own, and no quotes keep it from doing so.
+# What CMake, or the Make or Ninja that it writes for, reads in its own way; no quotes keep it from that.
 _SPECIAL = {
     ";": "a semicolon",
     "\n": "a line break",
@@ -15,6 +15,13 @@ _SPECIAL = {
     "\\": "a backslash",
     "$<": "'$<'",
     "$(": "'$('",
+    "|": "'|'",
+    "%": "'%'",
+    "*": "'*'",
+    "`": "a backquote",
+    "^": "'^'",
+    "<": "'<'",
+    ">": "'>'",
 }
 
 

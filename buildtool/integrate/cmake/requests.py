@@ -59,6 +59,8 @@ def wanted(context: Context) -> Wanted:
         found.given[option.name] = file_or_name(context, option, value, found.files)
     nested = {o.name: found.given[o.name] for o in _OPTIONS.values() if o.name in found.given and _plans(o)}
     table.planning({name: table.from_text(table.BY_NAME[name], text) for name, text in nested.items()})
+    if "plan" in found.given:
+        table.beside_plan(nested)
     return found
 
 
@@ -78,7 +80,8 @@ def _split(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
                 depends.append(left.pop(0))
             continue
         if keyword not in _OPTIONS:
-            raise UsageError(f"unknown keyword '{keyword}'", hint=did_you_mean(keyword, [*_OPTIONS, _MORE]))
+            hint = did_you_mean(keyword.upper(), [*_OPTIONS, _MORE])
+            raise UsageError(f"unknown keyword '{keyword}'", hint=hint)
         if keyword in values:
             raise UsageError(f"{keyword} is given twice", hint="leave one of them out")
         if _OPTIONS[keyword].flag:

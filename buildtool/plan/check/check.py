@@ -59,6 +59,8 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
     _check_identity(plan, graph, target, made_for_it)
     kernels = _check_kernels(plan, graph, target)
     check_contents(plan, graph)
+    if not 0 <= plan.arena_bound_bytes <= plan.arena_bytes:
+        raise PlanError(f"the plan's lower bound is {plan.arena_bound_bytes}, its arena {plan.arena_bytes}")
     streamed = plan.moves or plan.image == Image.STREAM or any(region.is_streamed for region in plan.regions)
     if streamed:
         _check_regions(plan, graph)

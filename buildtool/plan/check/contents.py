@@ -17,6 +17,11 @@ _SUM_BYTES = 4  # of a global pooling's accumulator, one a channel
 
 def check_contents(plan: Plan, graph: Graph) -> None:
     """Every buffer can hold what it names; a tensor has one buffer, and one more with each of its moves."""
+    _check_words(plan)
+    for overlap in plan.overlaps:
+        if not all(0 <= position < len(plan.buffers) for position in (overlap.input, overlap.output)):
+            named = f"buffers {overlap.input} and {overlap.output}"
+            raise PlanError(f"an overlap names {named} of {len(plan.buffers)}")
     for move in plan.moves:
         if not (0 <= move.source < len(plan.buffers) and 0 <= move.target < len(plan.buffers)):
             raise PlanError(f"a move names buffers {move.source} and {move.target} of {len(plan.buffers)}")
@@ -36,6 +41,13 @@ def check_contents(plan: Plan, graph: Graph) -> None:
             if buffer.op in summed:
                 raise PlanError("it has accumulators twice", operator=graph.ops[buffer.op].place)
             summed.add(buffer.op)
+
+
+def _check_words(plan: Plan) -> None:
+    """What is only said to people stands in comments of the emitted C and on terminals: it stays there."""
+    for text in (plan.strategy, plan.target, *plan.accounting, *(buffer.name for buffer in plan.buffers)):
+        if not text.isprintable() or "*/" in text or "/*" in text:
+            raise PlanError(f"the plan has text that is none for people: {text!a:.60}")
 
 
 def _check_tensors(buffer: Buffer, graph: Graph, groups: dict[int, int]) -> None:

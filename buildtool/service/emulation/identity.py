@@ -108,7 +108,7 @@ def _check_weights(data: bytes, weights: WeightImage) -> None:
     found = ", ".join(f"{crc:08x}" for crc in others)
     raise ToolError(
         f"the image holds other weights than the model: expected CRC-32 {expected:08x}, found {found}",
-        hint="build the image again from this model",
+        hint="build the image again from this model (if the build finds nothing to do: touch the model)",
     )
 
 

@@ -53,8 +53,11 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
     (tmp_path / "cmsis").mkdir()
     for name in ("a.plan", "a.tflite"):
         (tmp_path / name).touch()
-    words = [word for name, value in values.items() for word in (name.upper(), value)]
+    words = [word for name, value in values.items() if name != "plan" for word in (name.upper(), value)]
     found = requests.wanted(context(tmp_path, *words)).words
+    # most options are no use beside a plan
+    words = ["MODEL", "a.tflite", "BOARD", "cortex-m4", "RAM", "64K", "PLAN", "a.plan"]
+    found = [*found[:-1], *requests.wanted(context(tmp_path, *words)).words[2:]]
     for name, value in values.items():
         if name == "model":
             assert found[1] == str(tmp_path / value)
@@ -79,13 +82,21 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
         (("MODEL", "ds_cnn", "BOARD", "host", "PLAN", "no.plan"), "no.plan: error: PLAN: there is no such"),
         (("MODEL", "ds_cnn", "BOARD", "host", "CMSIS_NN", "no"), "CMSIS_NN: there is no such folder"),
         (("MODEL", "a;b.tflite", "BOARD", "host"), "cannot handle a semicolon in the name of a file"),
+        (
+            ("MODEL", "ds_cnn", "BOARD", "host", "PLAN", "a.plan", "OBJECTIVE", "ram"),
+            "OBJECTIVE: it has no effect, because the plan is given .* without OBJECTIVE",
+        ),
+        (("MODEL", "a|b.tflite", "BOARD", "host"), r"cannot handle '\|' in the name of a file"),
+        (("MODEL", "100%.tflite", "BOARD", "host"), "cannot handle '%' in the name of a file"),
+        (("MODEL", "a*.tflite", "BOARD", "host"), r"cannot handle '\*' in the name of a file"),
+        (("MODEL", "net.tflite", "board", "host"), "unknown keyword 'board' .* did you mean 'BOARD'"),
         (("MODEL", "a$(b).tflite", "BOARD", "host"), r"cannot handle '\$\(' in the name of a file"),
     ],
 )
 def test_what_is_wrong_is_told_in_the_words_of_cmake(
     tmp_path: Path, words: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch, capfdbinary
 ) -> None:
-    for name in ("a;b.tflite", "a$(b).tflite"):
+    for name in ("a;b.tflite", "a$(b).tflite", "a|b.tflite", "100%.tflite", "a*.tflite", "a.plan"):
         (tmp_path / name).touch()
     lines = [
         f"name net\nsource {tmp_path}\nbinary {tmp_path}/build\n",

@@ -254,3 +254,47 @@ def test_the_command_writes_the_file_and_builds_by_it(
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == answered("emit")["files"]
     assert run(["emit", *words, "--plan", str(out), "--out", str(folder), "--ram", "1K"]) == 1
     assert f"{out}: error: the plan's arena requires" in capsys.readouterr().err
+
+
+EVIL = '*/\n#error "evil'
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda plan: plan.update(strategy=EVIL), "text that is none for people"),
+        (lambda plan: plan.update(strategy="best */ x /*"), "text that is none for people"),
+        (lambda plan: plan.update(accounting=["\x1b[2J"]), "text that is none for people"),
+        (lambda plan: plan["buffers"][0].update(name=EVIL), "text that is none for people"),
+        (lambda plan: plan["overlaps"][0].update(output=1 << 31), "names buffers 1 and 2147483648 of"),
+        (lambda plan: plan["overlaps"][0].update(input=-1), "names buffers -1 and 2 of"),
+        (lambda plan: plan.update(arena_bound_bytes=1 << 40), "lower bound is 1099511627776"),
+        (lambda plan: plan.update(arena_bound_bytes=-1), "lower bound is -1"),
+    ],
+)
+def test_a_plan_edited_by_hand_brings_no_code_and_no_crash(edit: Any, words: str) -> None:
+    """What the replay of a streamed plan does not look at, and what is said to people alone."""
+    content = json.loads(lock())
+    edit(content["plan"])
+    with pytest.raises(PlanError, match=words):
+        by_plan(json.dumps(content).encode())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words", "line"),
+    [
+        (b"{\n", b"<<<<<<< ours\n{\n", "it is not JSON", 1),
+        (b' "plan": {\n', b' "plan": {\n=======\n', "it is not JSON", 21),
+        (b'  "strategy"', b'  "arena_bytes": 64,\n  "strategy"', "'arena_bytes' twice", 0),
+    ],
+)
+def test_what_a_merge_leaves_is_told_by_its_line(old: bytes, new: bytes, words: str, line: int) -> None:
+    with pytest.raises(PlanError, match=words) as caught:
+        by_plan(lock().replace(old, new, 1))
+    assert (caught.value.path, caught.value.line) == ("net.plan", line)
+
+
+def test_other_line_ends_and_a_byte_order_mark_change_nothing() -> None:
+    """As an editor or a checkout on another system leaves them."""
+    data = b"\xef\xbb\xbf" + lock().replace(b"\n", b"\r\n")
+    assert by_plan(data)["files"] == answered("emit")["files"]
