@@ -26,6 +26,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     """Standard error as a terminal; not as a fixture: pytest puts its own there when a test begins."""
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
     return stream
 
 
@@ -51,6 +52,20 @@ def test_what_is_done_before_patience_ends_is_not_said(monkeypatch: pytest.Monke
         listen(told("quick"))
         listen({"log": "x"})
     time.sleep(0)
+    assert terminal.getvalue() == ""
+
+
+def test_a_terminal_that_cannot_go_back_or_is_narrow_is_not_littered(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = on_terminal(monkeypatch)
+    monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setenv("COLUMNS", "20")
+    with console.progress() as listen:
+        listen(told("compiling 12 of 300 files"))
+    assert terminal.getvalue().startswith("\rcompiling 12 of\r ")
+    monkeypatch.setenv("TERM", "dumb")
+    terminal.truncate(0)
+    with console.progress() as listen:
+        listen(told("compiling"))
     assert terminal.getvalue() == ""
 
 
