@@ -61,12 +61,12 @@ def test_a_terminal_that_cannot_go_back_or_is_narrow_is_not_littered(monkeypatch
     monkeypatch.setenv("COLUMNS", "20")
     with console.progress() as listen:
         listen(told("compiling 12 of 300 files"))
-    assert terminal.getvalue().startswith("\rcompiling 12 of\r ")
+    said = terminal.getvalue()
+    assert said.startswith("\rcompiling 12 of \r ")
     monkeypatch.setenv("TERM", "dumb")
-    terminal.truncate(0)
     with console.progress() as listen:
         listen(told("compiling"))
-    assert terminal.getvalue() == ""
+    assert terminal.getvalue() == said
 
 
 def test_nothing_is_said_where_nobody_sits_before_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
