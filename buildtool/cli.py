@@ -191,6 +191,8 @@ def debug(args: argparse.Namespace) -> Result:
     from buildtool import debugger
 
     answer: DebugAnswer = _ask(args)
+    if not args.json:
+        debugger.need_port(answer)  # before a session that runs there loses its files
     debugger.write(answer, Path(args.out))
     if args.json:
         return {**answer, "files": sorted(answer["files"])}, "", 0
@@ -277,7 +279,7 @@ def cache(args: argparse.Namespace) -> Result:
 def ide(args: argparse.Namespace) -> Result:
     """Files for an editor, merged into those that are there."""
     from buildtool.emit.names import identifier
-    from buildtool.integrate.vscode.merge import FOLDER, merged
+    from buildtool.integrate.vscode.merge import FOLDER, merged, places
     from buildtool.integrate.vscode.wanted import Subject
     from buildtool.options import MODEL_SUFFIXES
     from buildtool.service.pipeline.models import net_name
@@ -288,19 +290,31 @@ def ide(args: argparse.Namespace) -> Result:
         model = str(Path(model).absolute())
     emulator = load_board(args.board).emulator if args.board else None
     subject = Subject(
-        args.board or "",
-        args.model or "",
+        _below(args.board or "", folder),
+        _below(args.model or "", folder),
         tuple(board_names()),
         identifier(net_name(model)) if model else "",
         (emulator.machine or emulator.kind) if emulator else None,
         (folder / "SConstruct").is_file(),
     )
     found = merged(folder, subject)
-    written = write_changed(found.files, folder / FOLDER)
+    written = sorted(
+        name for place, files in places(folder, found.files).items() for name in write_changed(files, place)
+    )
     lines = [f"added to {FOLDER}/{name}" for name in found.added]
     lines += [f"left as you have it: {FOLDER}/{name}" for name in found.kept]
     text = "\n".join(lines or [f"{folder / FOLDER}: nothing is missing"])
     return {"files": written, "added": found.added, "kept": found.kept}, text, 0
+
+
+def _below(named: str, folder: Path) -> str:
+    """A board or model as a command line says it in `folder`, where the editor's tasks run."""
+    from buildtool.options import MODEL_SUFFIXES
+
+    if not named.lower().endswith((*MODEL_SUFFIXES, ".toml")):
+        return named
+    path = named if Path(named).is_absolute() else os.path.relpath(named, folder)
+    return f"./{path}" if path.startswith("-") else path
 
 
 _COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {

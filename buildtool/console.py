@@ -64,7 +64,8 @@ def progress() -> Iterator[Callable[[Mapping[str, Any]], None]]:
 
     The line is gone when the block ends.
     """
-    if sys.stderr is None or not sys.stderr.isatty():
+    # A dumb terminal cannot go back to the beginning of a line.
+    if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda _: None
         return
     line = _Line()
@@ -103,7 +104,7 @@ class _Line:
     def _show(self) -> None:
         with self._lock, contextlib.suppress(OSError, ValueError):
             if not self._ended:
-                text = self._text[: width() - 4]
+                text = self._text[: max((columns() or WIDTH) - 4, 1)]  # a line that breaks cannot vanish
                 print(f"\r{text.ljust(self._shown)}", end="", file=sys.stderr, flush=True)
                 self._shown = len(text)
 

@@ -32,7 +32,7 @@ def write(answer: DebugAnswer, folder: Path) -> None:
     """Writes the session's files to its folder; what the last session left there is removed."""
     sources = list(answer["sources"])
     if answer["image"] not in answer["files"]:  # built elsewhere, with sources named as seen from here
-        sources.append(f"directory {Path.cwd()}")
+        sources.append(f"directory {_quoted(str(Path.cwd()))}")
     scripts = {
         f"{answer['net']}_sources.gdb": _lines(sources),
         _script(answer): _lines(["set confirm off", *sources, *answer["commands"]]),
@@ -82,16 +82,20 @@ def line(answer: DebugAnswer, folder: Path) -> str:
     return f"cd {shlex.quote(str(folder.absolute()))} && {shlex.join(words)}"
 
 
-def serve(answer: DebugAnswer, folder: Path) -> int:
-    """Runs the server until it ends, or is interrupted; the exit status. ToolError where it cannot begin."""
-    if not answer["server"]:
-        return 0
+def need_port(answer: DebugAnswer) -> None:
+    """ToolError where another server has the session's port: a debugger would speak to that one."""
     port = answer["port"]
-    if _is_taken(port):
+    if answer["server"] and _is_taken(port):
         raise ToolError(
             f"port {port} of this machine is taken: another session, or another server, has it",
             hint=suggest("or end that one", port=port + 1),
         )
+
+
+def serve(answer: DebugAnswer, folder: Path) -> int:
+    """Runs the server until it ends, or is interrupted; the exit status. ToolError where it cannot begin."""
+    if not answer["server"]:
+        return 0
     # An editor that ends this process must not leave the server behind.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
@@ -134,6 +138,11 @@ def _installed(debuggers: list[str]) -> str:
 
 def _script(answer: DebugAnswer) -> str:
     return f"{answer['net']}.gdb"
+
+
+def _quoted(path: str) -> str:
+    """A path as a word of GDB's language, which splits its words at blanks."""
+    return '"' + path.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _lines(commands: list[str]) -> bytes:

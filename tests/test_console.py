@@ -26,6 +26,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     """Standard error as a terminal; not as a fixture: pytest puts its own there when a test begins."""
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
     return stream
 
 
@@ -52,6 +53,20 @@ def test_what_is_done_before_patience_ends_is_not_said(monkeypatch: pytest.Monke
         listen({"log": "x"})
     time.sleep(0)
     assert terminal.getvalue() == ""
+
+
+def test_a_terminal_that_cannot_go_back_or_is_narrow_is_not_littered(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = on_terminal(monkeypatch)
+    monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setenv("COLUMNS", "20")
+    with console.progress() as listen:
+        listen(told("compiling 12 of 300 files"))
+    said = terminal.getvalue()
+    assert said.startswith("\rcompiling 12 of \r ")
+    monkeypatch.setenv("TERM", "dumb")
+    with console.progress() as listen:
+        listen(told("compiling"))
+    assert terminal.getvalue() == said
 
 
 def test_nothing_is_said_where_nobody_sits_before_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -181,15 +181,46 @@ def test_a_session_on_this_machine_needs_no_server(
     assert (tmp_path / "output.bin").stat().st_size == 12
 
 
-def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_told() -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
         port = holder.getsockname()[1]
         answer = {"server": ["/bin/true"], "port": port}
         with pytest.raises(ToolError, match=f"port {port} of this machine is taken") as caught:
-            debugger.serve(answer, tmp_path)  # type: ignore[arg-type]
+            debugger.need_port(answer)  # type: ignore[arg-type]
     assert f"port={port + 1}" in caught.value.hint
+
+
+@pytest.mark.slow
+def test_a_session_whose_port_is_taken_says_nothing_of_waiting_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+        assert cli.run(["debug", NET, "--board", "cortex-m4", "--out", str(out), f"--port={port}"]) == 1
+    said = capsys.readouterr()
+    assert "is taken" in said.err
+    assert "waiting at" not in said.out  # an editor would connect
+    assert not out.exists()
+
+
+def test_the_debugger_is_told_of_folders_with_blanks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / 'a "b" c'
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    keys = {"net": "net", "image": "/elsewhere/net.elf", "files": {}, "sources": [], "outputs": []}
+    debugger.write({**keys, "commands": []}, tmp_path / "out")  # type: ignore[typeddict-item]
+    told = (tmp_path / "out" / "net_sources.gdb").read_text()
+    assert told == f'directory "{tmp_path}/a \\"b\\" c"\n'
+    gdb = needs_tool("gdb-multiarch")
+    words = [gdb, "-nx", "-batch", "-x", str(tmp_path / "out" / "net_sources.gdb"), "-ex", "show directories"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert f"{folder}:$cdir" in shown.stdout
+    assert shown.stderr == ""
 
 
 def test_a_server_that_fails_is_told(tmp_path: Path) -> None:

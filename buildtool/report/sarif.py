@@ -60,7 +60,8 @@ def _result(error: BuildtoolError) -> dict[str, Any]:
     text = f"{option}{error.text}" + (f"\nhint: {hint}" if hint else "")
     result: dict[str, Any] = {"ruleId": error.code, "level": "error", "message": {"text": text}}
     location: dict[str, Any] = {}
-    is_file = bool(Path(error.path).suffix)  # else it is a network of the zoo
+    # Else it is a network of the zoo.
+    is_file = bool(Path(error.path).suffix) or "/" in error.path
     if is_file:
         location["physicalLocation"] = _physical(error.path, error.line, error.column)
     parts = (("" if is_file else error.path, "module"), (error.operator, "function"))

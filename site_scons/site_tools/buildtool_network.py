@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, cast
 import SCons
 from SCons.Action import Action
 from SCons.Errors import UserError
+from SCons.Node.FS import get_default_fs
 from SCons.PathList import PathList
 from SCons.Subst import Literal
 from SCons.Tool import Tool
@@ -268,11 +269,19 @@ def _with_options(network: Network, command, what, options):
     """The words of a command about a network's image."""
     if "image" not in network.slots:
         raise _mistake(f"{what} what NetworkFirmware has made: call that first")
-    words = _filled(network, command)
+    words, known = _filled(network, command), [option.name for option in _runs(command)]
     for option, value in options.items():
+        if option not in known:
+            raise _mistake(f"there is no option '{option}' here: {did_you_mean(option, known)}")
         if value not in (None, ""):
             words.append(f"{table.BY_NAME[option].flagged}={value}")
     return words
+
+
+def _runs(command):
+    """The options of a run that a build may give: its inputs, and where a debugger connects."""
+    inputs = table.of(command, table.Group.INPUT)
+    return [*inputs, *(option for option in table.of(command) if option.name == "port")]
 
 
 # ---- mistakes ------------------------------------------------------------------------------------
@@ -301,8 +310,9 @@ def _caller() -> tuple[str, int, int]:
     places = list(frame.f_code.co_positions())
     line, _, column, _ = places[frame.f_lasti // 2] if frame.f_lasti >= 0 else (None, None, None, None)
     name = frame.f_code.co_filename
-    below = Path(name).absolute()
-    shown = below.relative_to(Path.cwd()) if below.is_relative_to(Path.cwd()) else name
+    below, top = Path(name).absolute(), Path(get_default_fs().Top.abspath)
+    # As seen from the top folder: while a SConscript is read, the working folder is its own.
+    shown = below.relative_to(top) if below.is_relative_to(top) else name
     return str(shown), line or frame.f_lineno, (column or 0) + 1
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from buildtool import __version__, cli
-from buildtool.errors import BuildtoolError, ModelError, ToolError
+from buildtool.errors import BuildtoolError, MachineError, ModelError, ToolError
 from buildtool.report import sarif
 
 # Of each object in the schema that is used here: what it may have, what it must have.
@@ -148,3 +148,9 @@ def test_commands_write_it_whether_they_work_or_not(
     assert result["ruleId"] == "USAGE"
     assert cli.run(["boards", "--sarif", str(tmp_path)]) == 2
     assert "cannot write" in capsys.readouterr().err
+
+
+def test_a_file_without_an_ending_is_a_place() -> None:
+    text = sarif.log([MachineError("the system refuses", path="/proc/a b:c")], "1", 1)
+    (place,) = json.loads(text)["runs"][0]["results"][0]["locations"]
+    assert place == {"physicalLocation": {"artifactLocation": {"uri": "file:///proc/a%20b%3Ac"}}}

@@ -238,8 +238,11 @@ def _expanded(words: Sequence[str]) -> list[str]:
     found: list[str] = []
     for word in words:
         if word.startswith("@"):
-            with open(word[1:], encoding="utf-8") as file:  # noqa: PTH123
-                found += file.read().splitlines()
+            try:
+                with open(word[1:], encoding="utf-8") as file:  # noqa: PTH123
+                    found += file.read().splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                sys.exit(f"{word[1:]}: error: cannot read the file of arguments: {error}")
         else:
             found.append(word)
     return found

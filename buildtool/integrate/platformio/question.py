@@ -19,6 +19,7 @@ from buildtool.client import (
     BuildtoolError,
     Client,
     Seen,
+    UsageError,
     code_digest,
     described,
     did_you_mean,
@@ -39,7 +40,7 @@ def main() -> int:
     try:
         print(json.dumps(answered(question["given"], question["networks"])))
     except BuildtoolError as error:
-        print(error, file=sys.stderr)
+        print(error if error.path else error.at(path=INI), file=sys.stderr)
         return 1
     return 0
 
@@ -50,7 +51,7 @@ def answered(given: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
     asked = [_checked(network) for network in networks]
     boards = {(network["board"], network.get("cmsis_nn")) for network in asked}
     if len(boards) > 1:
-        raise BuildtoolError("all networks of an environment are for one board", path=INI, option="board")
+        raise UsageError("all networks of an environment are for one board", path=INI, option="board")
     seen = Seen(f"files of the project in {Path.cwd()}")
     with Client(str(Path.cwd())) as client:
         answers = [_described(network, client, seen) for network in asked]
@@ -74,22 +75,21 @@ def _checked(network: Given) -> dict[str, Any]:
     known = [option.name for option in options.of("emit")]
     for name in network:
         if name not in known:
-            raise BuildtoolError(
-                f"there is no option custom_buildtool_{name}", path=INI, hint=did_you_mean(name, known)
-            )
+            hint = did_you_mean(name.lower(), known)
+            raise UsageError(f"there is no option custom_buildtool_{name}", path=INI, hint=hint)
     for name in ("model", "board"):
         if not network.get(name):
-            raise BuildtoolError(
+            raise UsageError(
                 f"the environment has no custom_buildtool_{name}",
                 path=INI,
                 hint=options.BY_NAME[name].sentence,
             )
     model = network["model"]
     if model.lower().endswith(options.MODEL_SUFFIXES) and not Path(model).is_file():
-        raise BuildtoolError("cannot read the model: there is no such file", path=model)
+        raise UsageError("cannot read the model: there is no such file", path=model)
     if not re.fullmatch("[a-z][a-z0-9_]*", network.get("name", "net")):
         what = f"a network's name is a C identifier in lower case, '{network['name']}' is none"
-        raise BuildtoolError(what, path=INI)
+        raise UsageError(what, path=INI)
     planning = {o.name for o in options.of("emit", options.Group.PLANNING)}
     options.planning({key: value for key, value in network.items() if key in planning})
     return dict(network)

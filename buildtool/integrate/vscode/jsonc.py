@@ -24,8 +24,12 @@ class DamagedError(ValueError):
 
     def __init__(self, text: str, at: int, what: str) -> None:
         super().__init__(what)
-        self.line = text.count("\n", 0, at) + 1
-        self.column = at - text.rfind("\n", 0, at)
+        self.line, self.column = place(text, at)
+
+
+def place(text: str, at: int) -> tuple[int, int]:
+    """Line and column (from 1) of a position in a text."""
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 @dataclass
@@ -87,7 +91,7 @@ class Document:
         tail = f"{self._eol}{indent}{entry}{self._eol}{outer}"
         head = text[:kept]
         if inner and not node.comma:
-            last = inner[-1].end
+            last = max(one.end for one in inner)  # a key that is there twice counts where it is last
             head = f"{text[:last]},{text[last:kept]}"
         self.text = f"{head}{tail}{text[close:]}"
         self.root = self._parsed()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from buildtool.client import UsageError
 from buildtool.integrate.vscode import wanted
-from buildtool.integrate.vscode.jsonc import DamagedError, Document
+from buildtool.integrate.vscode.jsonc import DamagedError, Document, place
 
 FOLDER = ".vscode"
 
@@ -53,8 +53,13 @@ class _File:
 
     def array(self, key: str) -> None:
         """Sees to it that there is an array under `key`; UsageError where there is something else."""
-        if self.need(key, []) and not isinstance(self.document.at((key,)).value, list):
-            raise UsageError(f"'{key}' is not a list: [ ... ]", path=str(self.path))
+        if not self.need(key, []):
+            return
+        node = self.document.at((key,))
+        if not isinstance(node.value, list):
+            line, column = place(self.document.text, node.start)
+            what = f"'{key}' is not a list: [ ... ]"
+            raise UsageError(what, path=str(self.path), line=line, column=column)
 
     def done(self) -> None:
         """Takes the file up among those to write."""
@@ -62,6 +67,8 @@ class _File:
 
 
 def _read(path: Path) -> Document:
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise UsageError("cannot read: it is not a regular file", path=str(path))
     try:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -87,6 +94,16 @@ def merged(folder: Path, subject: wanted.Subject) -> Merged:
         fill(file, subject)
         if file.document.root.value != before:
             file.done()
+    return found
+
+
+def places(folder: Path, files: Mapping[str, bytes]) -> dict[Path, dict[str, bytes]]:
+    """The files by the folders that they lie in: one that is a link is written where it leads."""
+    found: dict[Path, dict[str, bytes]] = {}
+    for name, data in files.items():
+        path = folder / FOLDER / name
+        real = path.resolve() if path.is_symlink() else path
+        found.setdefault(real.parent, {})[real.name] = data
     return found
 
 

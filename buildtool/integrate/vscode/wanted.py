@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 PREFIX = "buildtool: "
@@ -55,7 +56,8 @@ COMMANDS = "--compile-commands-dir=${workspaceFolder}"
 class Subject:
     """What the files are about.
 
-    `board`, `model`: as on the command line, "" where VS Code is to ask; `boards`: those to choose from.
+    `board`, `model`: as on the command line of a task, which runs in the editor's folder, "" where VS Code
+    is to ask; `boards`: those to choose from.
     `net`: the network's name in C ("": not known). `emulator` of the board: a machine, "native" or None.
     `scons`: whether the folder has an SConstruct.
     """
@@ -75,7 +77,8 @@ class Subject:
     @property
     def folder(self) -> str:
         """Where a build goes."""
-        return f"build/vscode/{_input(self.board, INPUT_BOARD)}/{self.net or 'network'}"
+        board = PurePath(self.board).stem if self.board.endswith(".toml") else self.board
+        return f"build/vscode/{_input(board, INPUT_BOARD)}/{self.net or 'network'}"
 
 
 def _input(given: str, name: str) -> str:

@@ -236,3 +236,9 @@ def test_without_a_worker_one_command_line_is_run_from_a_file_of_arguments(tmp_p
     monkeypatch.setattr(sys, "argv", ["buildtool-worker", f"@{tmp_path / 'words'}"])
     assert worker.main() == 0
     assert "cortex-m4" in capsys.readouterr().out
+
+
+def test_a_file_of_arguments_that_is_not_there_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["buildtool-worker", f"@{tmp_path}/nosuch"])
+    with pytest.raises(SystemExit, match="nosuch: error: cannot read the file of arguments"):
+        worker.main()

@@ -159,7 +159,7 @@ def test_several_networks_are_built_into_one_program_and_only_what_changed_is_bu
     refused = project.run("host", fails=True)
     assert f"{ODD}: error: " in refused and "Traceback" not in refused
     project.edit("image = resident", "imgae = resident")
-    assert "error: there is no option custom_buildtool_imgae [ERROR]\n  hint: " in project.run(
+    assert "error: there is no option custom_buildtool_imgae [USAGE]\n  hint: " in project.run(
         "host", fails=True
     )
 

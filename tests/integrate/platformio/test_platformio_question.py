@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from paths import ROOT
 from buildtool import options
 from buildtool.errors import BuildtoolError
 from buildtool.integrate.platformio import __main__ as library
+from buildtool.integrate.platformio import question
 from buildtool.integrate.platformio.question import answered
 
 EXAMPLE = ROOT / "examples/platformio_firmware"
@@ -78,3 +81,14 @@ def test_the_library_is_written_whole_into_a_folder(tmp_path: Path, capsys) -> N
 def test_the_example_has_the_library_as_it_is_written() -> None:
     copied = {path.name: path.read_bytes() for path in (EXAMPLE / "buildtool_library").iterdir()}
     assert copied == {path.name: path.read_bytes() for path in library.LIBRARY.iterdir()}
+
+
+def test_every_error_names_a_file(monkeypatch, capsys) -> None:
+    for wrong in ({"ram": "64Q"}, {"model": "dscnn"}, {"board": "hsot"}, {"RMA": "1K"}):
+        asked = json.dumps({"given": GIVEN | wrong, "networks": {}})
+        monkeypatch.setattr("sys.stdin", io.StringIO(asked))
+        assert question.main() == 1
+        said = capsys.readouterr().err
+        assert said.startswith("platformio.ini: error: ")
+        assert "[USAGE]" in said
+    assert "did you mean 'ram'?" in said

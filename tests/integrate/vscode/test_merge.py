@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -134,9 +135,9 @@ def test_another_network_is_added_beside_the_first(tmp_path: Path) -> None:
     ("name", "text", "error"),
     [
         ("tasks.json", '{"tasks": [\n  1 2]}', ":2:5: error: not JSON with comments: a comma or ]"),
-        ("launch.json", '{"configurations": {}}', ": error: 'configurations' is not a list"),
+        ("launch.json", '{"configurations": {}}', ":1:20: error: 'configurations' is not a list"),
         ("settings.json", "[]", ":1:1: error: not JSON with comments: it is not an object"),
-        ("settings.json", '{"clangd.arguments": "-x"}', ": error: 'clangd.arguments' is not a list"),
+        ("settings.json", '{"clangd.arguments": "-x"}', ":1:22: error: 'clangd.arguments' is not a list"),
     ],
 )
 def test_a_damaged_file_is_named_and_nothing_is_written(
@@ -159,9 +160,58 @@ def test_the_answer_as_json_says_what_was_done(tmp_path: Path, capsys: pytest.Ca
     assert "tasks.json: buildtool: watch" in told["added"]
 
 
-def test_a_model_may_have_any_name_and_need_not_be_there(tmp_path: Path) -> None:
+def test_a_model_may_have_any_name_and_need_not_be_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     model = "models/wäke $word.tflite"
     files = written(tmp_path, "--board", "cortex-m4", "--model", model)
     (one,) = files["launch.json"]["configurations"]
     assert one["executable"] == "${workspaceFolder}/build/vscode/cortex-m4/w_ke_word/w_ke_word.elf"
     assert all(model in task["args"] for task in files["tasks.json"]["tasks"])
+
+
+def test_a_key_that_is_there_twice_is_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / ".vscode" / "tasks.json"
+    path.parent.mkdir()
+    path.write_text('{"tasks": [], "version": "2.0.0", "tasks": [{"label": "mine"}]}')
+    tasks = written(tmp_path)["tasks.json"]["tasks"]
+    assert tasks[0] == {"label": "mine"}
+    assert len(tasks) > 1
+
+
+def test_a_pipe_is_refused_and_what_is_no_list_has_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / ".vscode" / "tasks.json"
+    path.parent.mkdir()
+    os.mkfifo(path)
+    assert cli.run(["ide", "vscode", "--folder", str(tmp_path)]) == 2
+    assert f"{path}: error: cannot read: it is not a regular file" in capsys.readouterr().err
+    path.unlink()
+    path.write_text('{\n  "tasks": {}\n}')
+    assert cli.run(["ide", "vscode", "--folder", str(tmp_path)]) == 2
+    assert f"{path}:2:12: error: 'tasks' is not a list" in capsys.readouterr().err
+
+
+def test_a_link_stays_and_the_file_that_it_leads_to_is_written(tmp_path: Path) -> None:
+    (tmp_path / ".vscode").mkdir()
+    shared = tmp_path / "dotfiles.json"
+    shared.write_text('{"version": "2.0.0"}')
+    (tmp_path / ".vscode" / "tasks.json").symlink_to(shared)
+    written(tmp_path)
+    assert (tmp_path / ".vscode" / "tasks.json").is_symlink()
+    assert json.loads(shared.read_text())["tasks"]
+
+
+def test_paths_are_those_of_the_folder_that_the_editor_opens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "my.toml").write_text('extends = "cortex-m4"\n')
+    monkeypatch.chdir(tmp_path)
+    words = ["--board", "my.toml", "--model=project/-x.tflite"]
+    found = written(tmp_path / "project", *words)
+    args = found["tasks.json"]["tasks"][0]["args"]
+    assert args == ["build", "./-x.tflite", "--board=../my.toml", "--out=build/vscode/my/x"]
+    assert found["launch.json"]["configurations"][0]["cwd"] == "${workspaceFolder}/build/vscode/my/x"
