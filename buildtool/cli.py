@@ -290,8 +290,8 @@ def ide(args: argparse.Namespace) -> Result:
         model = str(Path(model).absolute())
     emulator = load_board(args.board).emulator if args.board else None
     subject = Subject(
-        _below(args.board or "", folder),
-        _below(args.model or "", folder),
+        _seen_from(args.board or "", folder),
+        _seen_from(args.model or "", folder),
         tuple(board_names()),
         identifier(net_name(model)) if model else "",
         (emulator.machine or emulator.kind) if emulator else None,
@@ -307,7 +307,7 @@ def ide(args: argparse.Namespace) -> Result:
     return {"files": written, "added": found.added, "kept": found.kept}, text, 0
 
 
-def _below(named: str, folder: Path) -> str:
+def _seen_from(named: str, folder: Path) -> str:
     """A board or model as a command line says it in `folder`, where the editor's tasks run."""
     from buildtool.options import MODEL_SUFFIXES
 
