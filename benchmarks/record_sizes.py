@@ -101,12 +101,15 @@ def kernels(target: Target, tools: Toolchain) -> Kernels:
         shares = contributions(table.read_text())
         stacks = Stacks(open_elf(elf.read_bytes()), target.board.core.vector_bits // 8)
         supported = _defined(objects[len(sources) + 1 :])
-        merged_ = {str(path): _merged(path) for path in objects}
-    names = {str(path): f"{s.parent.name}/{s.name}" for path, s in zip(objects, sources, strict=False)}
+        merged_ = {path.name: _merged(path) for path in objects}
+    names = {path.name: f"{s.parent.name}/{s.name}" for path, s in zip(objects, sources, strict=False)}
     code = {name: merged_[file] for file, name in names.items()}
     for share in shares:
-        if share.file in names and share.output in CODE and not share.is_merged:
-            code[names[share.file]] += share.bytes
+        file = Path(share.file).name
+        if file in names and share.output in CODE and not share.is_merged:
+            code[names[file]] += share.bytes
+    if not all(code.values()):
+        raise SystemExit(f"the linker's map lists no code of {[n for n, size in code.items() if not size]}")
     return Kernels(
         code,
         {symbol: _known(stacks.need(symbol), symbol) for symbol in wanted},

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from buildtool import cli, zoo
+from buildtool import commands, zoo
 from buildtool.cli import run
 from buildtool.depfile import depfile
 from buildtool.errors import UsageError
@@ -130,13 +130,13 @@ def test_a_model_that_is_saved_while_it_is_planned_is_newer_than_the_stamp(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Make compares times: it has to plan again."""
-    real = cli.write_changed
+    real = commands.write_changed
 
     def slow(files: Mapping[str, bytes], folder: Path) -> list[str]:
         model.write_bytes(zoo.build("ds_cnn"))
         return real(files, folder)
 
-    monkeypatch.setattr(cli, "write_changed", slow)
+    monkeypatch.setattr(commands, "write_changed", slow)
     stamp = tmp_path / "stamp"
     words = ["emit", str(model), "--board", "host", "--out", str(tmp_path / "src"), "--stamp", str(stamp)]
     assert run(words) == 0

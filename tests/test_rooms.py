@@ -70,6 +70,8 @@ ORDER = (
     "upkeep",
     "debugger",
     "completion",
+    "asking",
+    "commands",
     "cli",
     "integrate.bazel.worker",
     "__main__",

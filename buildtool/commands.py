@@ -1,0 +1,337 @@
+"""The subcommands of `buildtool`: one subcommand, one function; each sends one request to the service."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from buildtool import console
+from buildtool.asking import ask, inputs
+from buildtool.errors import UsageError
+from buildtool.options.spelling import spelled, spelled_name
+from buildtool.outfiles import keep_inputs, write_changed
+from buildtool.outfiles import write as write_files
+
+if TYPE_CHECKING:
+    from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
+    from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer, ZooFile
+    from buildtool.schema.builds import (
+        ArenaAnswer,
+        BuildAnswer,
+        BundleAnswer,
+        DescribeAnswer,
+        EmitAnswer,
+        SizesAnswer,
+        TflmAnswer,
+    )
+    from buildtool.schema.fronts import FrontAnswer
+    from buildtool.schema.plans import PlanAnswer
+    from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
+
+Result = tuple[Mapping[str, object], str, int]  # the answer, its text, the exit status
+
+
+def analyze(args: argparse.Namespace) -> Result:
+    """A verdict for each board, or the memory of a network without one."""
+    from buildtool.report import analysis, network
+
+    answer: AnalysisAnswer | NetworkAnswer = ask(args)
+    if "boards" in answer:
+        return answer, analysis.text(answer, spelled, spelled_name), 0
+    return answer, network.text(answer), 0
+
+
+def plan(args: argparse.Namespace) -> Result:
+    """The plan, with --out as a file to build by; with --emit the model's file for another runtime."""
+    from buildtool.report import plan as report
+
+    if args.emit:
+        return _emit_plan(args)
+    if args.board is None:
+        what = "the following arguments are required: -b/--board"
+        raise UsageError(what, hint="see 'buildtool plan --help'")
+    answer: PlanAnswer = ask(args)
+    text = report.text(answer, buffers=args.buffers)
+    if not args.out:
+        return answer, text, 0
+    out = Path(args.out)
+    plan_again = os.path.realpath(args.plan) if args.plan else ""  # it is read as a whole before
+    keep_inputs([(out, None)], {os.path.realpath(name) for name in inputs(args)} - {plan_again})
+    written = write_files({out.name: answer["locked"]}, out.parent)
+    return {**answer, "files": written}, f"{text}\n\nwritten: {args.out}", 0
+
+
+def _emit_plan(args: argparse.Namespace) -> Result:
+    """Writes a plan as others read it; a board and its options have no part in it."""
+    from buildtool.report import tflm
+
+    if not args.out:
+        raise UsageError("--emit needs --out FILE.tflite", hint="see 'buildtool plan --help'")
+    if args.buffers:
+        raise UsageError("--buffers has no effect with --emit", hint="leave --buffers out")
+    answer: TflmAnswer = ask(args, "tflm")
+    out = Path(args.out)
+    keep_inputs([(out, None)], inputs(args))
+    (data,) = answer["files"].values()
+    written = write_files({out.name: data}, out.parent)
+    return {**answer, "files": written}, tflm.text(answer, args.out), 0
+
+
+def front(args: argparse.Namespace) -> Result:
+    """The points of the front."""
+    from buildtool.report import front as report
+
+    answer: FrontAnswer = ask(args)
+    return answer, report.text(answer), 0
+
+
+def build(args: argparse.Namespace) -> Result:
+    """Firmware, written to a folder; with --bundle what other build systems compile."""
+    from buildtool.report import build as report
+
+    if args.bundle:
+        return _bundle(args)
+    answer: BuildAnswer = ask(args)
+    keep_inputs(_below(args.out, answer["files"]), inputs(args))
+    written = write_files(answer["files"], Path(args.out))
+    return {**answer, "files": written}, report.text(answer, args.out, written), 0
+
+
+def _bundle(args: argparse.Namespace) -> Result:
+    """Puts a network into a folder that any build system compiles."""
+    from buildtool.bundles.folder import put
+    from buildtool.report import bundle as report
+
+    answer: BundleAnswer = ask(args, "bundle")
+    changed, removed = put(answer, Path(args.out))
+    named = {"files": answer["network"]["files"], "changed": changed, "removed": removed}
+    return {**answer, **named}, report.text(answer, args.out, changed, removed), 0
+
+
+def emit(args: argparse.Namespace) -> Result:
+    """The sources of a network, written where they changed; with a stamp and a depfile for a build system."""
+    from buildtool import depfile
+    from buildtool.identity import code_files
+
+    if args.depfile and not args.stamp:
+        raise UsageError("--depfile needs --stamp, its target", hint="see 'buildtool emit --help'")
+    began = time.time_ns()
+    answer: EmitAnswer = ask(args)
+    rules = [(Path(name), None) for name in (args.stamp, args.depfile) if name]
+    keep_inputs([*_below(args.out, answer["files"]), *rules], answer["depends"])
+    rule = None
+    if args.depfile:
+        rule = args.depfile, depfile.depfile(args.stamp, [*answer["depends"], *code_files()])
+    if args.stamp:
+        depfile.remove(args.stamp)
+    changed = write_changed(answer["files"], Path(args.out))
+    if args.stamp:
+        depfile.finish(args.stamp, rule, began)
+    named = sorted(answer["files"])
+    text = f"{args.out}: written: {', '.join(changed)}" if changed else f"{args.out}: nothing changed"
+    return {**answer, "files": named, "changed": changed}, text, 0
+
+
+def describe(args: argparse.Namespace) -> Result:
+    """What a build system has to know; with --out the linker script is written."""
+    from buildtool.report import description
+
+    answer: DescribeAnswer = ask(args)
+    script = answer["script"]
+    files = {script["name"]: script["data"]} if args.out and script else {}
+    written = write_changed(files, Path(args.out)) if files else []
+    return {**answer, "files": written}, description.text(answer), 0
+
+
+def sizes(args: argparse.Namespace) -> Result:
+    """The memories that an image takes; with --out its .bin files are written."""
+    from buildtool.report import estimate
+    from buildtool.report import sizes as report
+
+    answer: SizesAnswer = ask(args)
+    text = "\n".join([report.text(answer["sizes"], answer["stacks"]), *estimate.note_lines(answer["note"])])
+    files = {**answer["files"], "sizes.txt": (text + "\n").encode()}
+    written = write_files(files, Path(args.out)) if args.out else []
+    return {**answer, "files": written}, text, 0
+
+
+def validate(args: argparse.Namespace) -> Result:
+    """The verdict; the exit status is 1 where the output differs."""
+    from buildtool.report import validation
+
+    answer: ValidationAnswer = ask(args)
+    return answer, validation.text(answer), 0 if answer["exact"] else 1
+
+
+def profile(args: argparse.Namespace) -> Result:
+    """The table of the layers; the exit status is 1 where the output differs."""
+    from buildtool.report import profile as report
+
+    answer: ProfileAnswer = ask(args)
+    return answer, report.text(answer), 0 if answer["exact"] else 1
+
+
+def debug(args: argparse.Namespace) -> Result:
+    """A session with a debugger: what it needs is written and said, and its server runs until it ends."""
+    from buildtool import debugger
+
+    answer: DebugAnswer = ask(args)
+    if not args.json:
+        debugger.need_port(answer)  # before a session that runs there loses its files
+    debugger.write(answer, Path(args.out))
+    if args.json:
+        return {**answer, "files": sorted(answer["files"])}, "", 0
+    console.write(debugger.text(answer, Path(args.out)))
+    return {}, "", debugger.serve(answer, Path(args.out))
+
+
+def ops(args: argparse.Namespace) -> Result:
+    """The operators and their kernels."""
+    from buildtool.report import lists
+
+    answer: OpsAnswer = ask(args)
+    return answer, lists.ops(answer), 0
+
+
+def boards(args: argparse.Namespace) -> Result:
+    """The boards and their memories."""
+    from buildtool.report import lists
+
+    answer: BoardsAnswer = ask(args)
+    return answer, lists.boards(answer), 0
+
+
+def zoo(args: argparse.Namespace) -> Result:
+    """The networks by name, or one of them as a file."""
+    from buildtool.report import lists
+
+    if args.out and not args.model:
+        raise UsageError("--out needs the name of a network", hint="see 'buildtool zoo' for the names")
+    answer: ZooAnswer | ZooFile = ask(args)
+    if "networks" in answer:
+        return answer, lists.zoo(answer), 0
+    written = write_files(answer["files"], Path(args.out or "."))
+    return {**answer, "files": written}, f"written: {', '.join(written)}", 0
+
+
+def arena(args: argparse.Namespace) -> Result:
+    """The offsets of an arena problem; the exit status is 1 where there is no placement."""
+    from buildtool.report import arena as report
+
+    answer: ArenaAnswer = ask(args)
+    solved, written = list(answer["files"].values()), list[str]()
+    if args.out and solved:
+        out = Path(args.out)
+        written = write_files({out.name: solved[0]}, out.parent)
+    return {**answer, "files": written}, report.text(answer), 0 if solved else 1
+
+
+def watch(args: argparse.Namespace) -> Result:
+    """Plans on every save; what it shows is printed as it comes."""
+    from buildtool import watch as watching
+    from buildtool.client import door
+    from buildtool.service import kept_session
+
+    args.session = kept_session()  # of all rounds, where no daemon is asked
+    files = watching.Files(lambda: inputs(args))
+    lease = watching.Lease(wanted=door.mode(args.daemon) is not door.Mode.OFF and not args.once)
+
+    def plan_again() -> Mapping[str, Any]:
+        lease.renew()
+        answer: PlanAnswer = ask(args)
+        return answer
+
+    with contextlib.closing(files), contextlib.closing(lease):
+        return {}, "", watching.watch(plan_again, files, as_json=args.json, once=args.once)
+
+
+def daemon(args: argparse.Namespace) -> Result:
+    """The planner's daemon."""
+    from buildtool import upkeep
+
+    return upkeep.daemon_command(args.action, every=args.all)
+
+
+def cache(args: argparse.Namespace) -> Result:
+    """What is kept of earlier plans."""
+    from buildtool import upkeep
+
+    if args.words and args.action != "explain":
+        raise UsageError(f"words have no effect on 'cache {args.action}'", hint="leave them out")
+    return upkeep.cache_command(args.action, args.words)
+
+
+def ide(args: argparse.Namespace) -> Result:
+    """Files for an editor, merged into those that are there."""
+    from buildtool.emit.names import identifier
+    from buildtool.integrate.vscode.merge import FOLDER, merged, places
+    from buildtool.integrate.vscode.wanted import Subject
+    from buildtool.options import MODEL_SUFFIXES
+    from buildtool.service.pipeline.models import net_name
+    from buildtool.target.registry import board_names, load_board
+
+    folder, model = Path(args.folder or "."), args.model or ""
+    if model.lower().endswith(MODEL_SUFFIXES):
+        model = str(Path(model).absolute())
+    emulator = load_board(args.board).emulator if args.board else None
+    subject = Subject(
+        _seen_from(args.board or "", folder),
+        _seen_from(args.model or "", folder),
+        tuple(board_names()),
+        identifier(net_name(model)) if model else "",
+        (emulator.machine or emulator.kind) if emulator else None,
+        (folder / "SConstruct").is_file(),
+    )
+    found = merged(folder, subject)
+    written = sorted(
+        name for place, files in places(folder, found.files).items() for name in write_changed(files, place)
+    )
+    lines = [f"added to {FOLDER}/{name}" for name in found.added]
+    lines += [f"left as you have it: {FOLDER}/{name}" for name in found.kept]
+    text = "\n".join(lines or [f"{folder / FOLDER}: nothing is missing"])
+    return {"files": written, "added": found.added, "kept": found.kept}, text, 0
+
+
+def _seen_from(named: str, folder: Path) -> str:
+    """A board or model as a command line says it in `folder`, where the editor's tasks run."""
+    from buildtool.options import MODEL_SUFFIXES
+
+    if not named.lower().endswith((*MODEL_SUFFIXES, ".toml")):
+        return named
+    path = named if Path(named).is_absolute() else os.path.relpath(named, folder)
+    return f"./{path}" if path.startswith("-") else path
+
+
+def _below(folder: str, files: Mapping[str, bytes]) -> list[tuple[Path, bytes]]:
+    """Files by the paths that they will have."""
+    return [(Path(folder) / name, data) for name, data in files.items()]
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
+    command.__name__: command
+    for command in (
+        analyze,
+        plan,
+        front,
+        build,
+        emit,
+        describe,
+        sizes,
+        validate,
+        profile,
+        debug,
+        ops,
+        boards,
+        zoo,
+        arena,
+        watch,
+        ide,
+        daemon,
+        cache,
+    )
+}
