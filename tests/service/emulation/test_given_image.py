@@ -149,7 +149,7 @@ def test_a_plan_of_another_network_or_board_and_other_files_are_refused(subject:
     for data, words in (
         (build(OTHER)[".plan"], "another network"),
         (handle({"kind": "plan", "model": NET, "board": "cortex-m4"})["plan"], "does not hold on board"),
-        (b"", "not a plan"),
+        (b"", "not a locked plan"),
         (build(NET)[".plan"][:-1], "not a plan"),
     ):
         subject.plan.write_bytes(data)
