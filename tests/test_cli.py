@@ -132,6 +132,7 @@ def test_json_is_all_that_is_printed_and_carries_a_schema(
     assert json.loads(out)["schema"] == 1
 
 
+@pytest.mark.slow
 def test_analyze_names_every_board_by_default_and_those_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     from buildtool.target.registry import board_names
 

@@ -53,6 +53,7 @@ def rounds(monkeypatch, capsys, words, saves):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("daemon", ["off", "require"])
 def test_every_save_is_planned_and_told_of_between_two_lines(project, tmp_path, monkeypatch, capsys, daemon):
     saves = [

@@ -141,6 +141,7 @@ def test_people_may_ask_how_much_there_is_whether_it_is_sound_and_why(model, kep
     assert said(capsys, "cache", "stats", "more")[0] == 2
 
 
+@pytest.mark.slow
 def test_clearing_makes_a_daemon_forget_too_and_renewing_plans_anew(model, kept, capsys, tmp_path):
     with running(tmp_path, BUILDTOOL_DAEMON="require") as daemon:
         words = [
@@ -184,6 +185,7 @@ def test_the_daemons_commands_have_json_and_words(kept, capsys, tmp_path):
         assert "it ends: it was stopped" in said(capsys, "daemon", "logs")[1]
 
 
+@pytest.mark.slow
 def test_a_file_whose_name_is_not_unicode_is_kept_like_others(model, kept, capsys, tmp_path):
     named = os.fsdecode(os.fsencode(tmp_path) + b"/net\xff.tflite")
     os.link(model, named)

@@ -96,6 +96,7 @@ def test_closing_ends_the_child() -> None:
     client.close()  # again: nothing to do
 
 
+@pytest.mark.slow
 def test_a_client_that_dies_takes_its_service_along() -> None:
     code = """
 from buildtool.client import Client
@@ -130,6 +131,7 @@ def test_paths_are_relative_to_the_given_folder(tmp_path: Path) -> None:
     assert caught.value.code == "MODEL"
 
 
+@pytest.mark.slow
 def test_the_codes_digest_changes_with_all_that_decides_plans(tmp_path: Path) -> None:
     """In a copy: the digest is of what is beside the client. Kernels are sources of the build."""
     ignore = shutil.ignore_patterns("__pycache__")

@@ -54,6 +54,7 @@ def through_the_door(capsys, request=BOARDS, mode=door.Mode.AUTO):
     return bool(here), capsys.readouterr().err.splitlines()
 
 
+@pytest.mark.slow
 def test_a_daemon_that_is_killed_in_mid_request_costs_time_and_no_build(tmp_path, capsys):
     with running(tmp_path) as daemon:
         daemon.stop_workers()
@@ -160,6 +161,7 @@ def test_a_daemon_ends_when_its_socket_its_lock_or_its_folder_is_gone(tmp_path):
             )
 
 
+@pytest.mark.slow
 def test_a_daemon_that_nobody_asks_ends_unless_an_editor_holds_it(tmp_path):
     with running(tmp_path, BUILDTOOL_DAEMON_IDLE=0.3) as daemon:
         link = daemon.link()

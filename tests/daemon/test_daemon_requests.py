@@ -83,6 +83,7 @@ def test_answers_equal_those_of_the_callers_own_process(files, daemon):
             assert msgpack.packb(daemon.ask(request, cache)) == here, (kind, cache)
 
 
+@pytest.mark.slow
 def test_errors_equal_those_of_the_callers_own_process(files, daemon):
     for name, fields in WRONG.items():
         request = located(files, fields)

@@ -46,6 +46,7 @@ def answer(site: Path, *words: str) -> dict:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_only_the_distribution_s_own_files_are_installed(site):
     names = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
     assert names == {"acme_target"}

@@ -56,6 +56,7 @@ def test_constants_are_aligned_in_the_file(graph):
     assert found >= sum(t.is_constant for t in graph.tensors)
 
 
+@pytest.mark.slow
 @settings(SETTINGS, max_examples=60)
 @given(graph=small_networks(), seed=seeds)
 def test_a_network_read_back_computes_the_same(graph, seed):

@@ -291,6 +291,7 @@ def test_run_runs_the_image_that_was_built_and_no_other(project: Project) -> Non
     assert elf.read_bytes() == before[0]
 
 
+@pytest.mark.slow
 def test_a_model_that_the_build_makes_is_no_mistake(project: Project) -> None:
     """Its file is not there when the SConstruct is read."""
     (project.folder / "trained.bin").write_bytes(zoo.build("ds_cnn"))

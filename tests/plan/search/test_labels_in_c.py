@@ -55,6 +55,7 @@ def _compare(graph, target, options, library, most_labels=paths.MOST_LABELS):
             assert own == _told(cuts, None, most_labels, relaxed)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=12)
 @given(networks(2, 9), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE), st.sampled_from([1, 40]))
 def test_both_find_the_same_ways_with_as_many_labels(compiled, graph, target, image, in_place, most_labels):
