@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from buildtool.client import BuildtoolError
 from buildtool.integrate.cmake import libraries, toolchains
 from buildtool.integrate.cmake.context import Context
+from buildtool.integrate.cmake.folder import write_whole
 
 _QUESTIONS: dict[str, Callable[[Context], Iterator[str]]] = {
     "network": libraries.network,
@@ -27,7 +26,7 @@ def main(words: Sequence[str]) -> int:
     context = Context.read(lines)
     try:
         text = "\n".join(_QUESTIONS[what](context)) + "\n"
-        _write(Path(out), text.encode(errors="surrogateescape"))
+        write_whole(Path(out), text.encode(errors="surrogateescape"))
     except BuildtoolError as error:
         sys.stderr.buffer.write(_message(error).encode(errors="surrogateescape"))
         return 1
@@ -41,12 +40,3 @@ def _message(error: BuildtoolError) -> str:
         return f"without {option.upper()}" if value is None else f"{option.upper()} {value}"
 
     return error.message(spelled, str.upper) + "\n"
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Puts the file in place as a whole: CMake may be ended at any time."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    number, temporary = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(number, "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)  # noqa: PTH105

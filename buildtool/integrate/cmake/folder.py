@@ -39,7 +39,7 @@ def _pointing() -> Path:
         base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local/share")
         folder = Path(base).absolute() / "buildtool" / "cmake" / name
         for path in [*PACKAGE.glob("*.cmake"), *PACKAGE.glob("boards/*.cmake"), PACKAGE / "CMakeLists.txt"]:
-            _write(folder / path.relative_to(PACKAGE), _including(path))
+            write_whole(folder / path.relative_to(PACKAGE), _including(path).encode(errors="surrogateescape"))
     except (OSError, RuntimeError) as error:
         given = f"-Dbuildtool_DIR={PACKAGE} -DBUILDTOOL_PYTHON={sys.executable}"
         raise UsageError(
@@ -60,9 +60,8 @@ def _including(path: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write(path: Path, text: str) -> None:
-    """Puts a whole file in place, where it is not there already."""
-    data = text.encode(errors="surrogateescape")
+def write_whole(path: Path, data: bytes) -> None:
+    """Puts a whole file in place, where it is not there already: who writes may be ended at any time."""
     if path.is_file() and path.read_bytes() == data:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
