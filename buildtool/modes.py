@@ -63,3 +63,11 @@ class Reference(enum.StrEnum):
 
     NUMPY = "numpy"  # buildtool's own executor
     LITERT = "litert"  # LiteRT's reference kernels
+
+
+class Format(enum.StrEnum):
+    """What the files for flash are written as, beside .elf and .map."""
+
+    BIN = "bin"  # bytes without addresses
+    HEX = "hex"  # Intel HEX
+    UF2 = "uf2"  # blocks for boot loaders that show themselves as a disk

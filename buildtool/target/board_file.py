@@ -56,7 +56,18 @@ from pathlib import Path
 from typing import NoReturn
 
 from buildtool.errors import Hint, TargetError, did_you_mean
-from buildtool.target.types import Board, Core, Emulator, Estimate, Memory, MemoryKind, Probe
+from buildtool.target.partitions import boundary
+from buildtool.target.types import (
+    Board,
+    Core,
+    Emulator,
+    Estimate,
+    FlashImage,
+    Mcuboot,
+    Memory,
+    MemoryKind,
+    Probe,
+)
 
 Table = dict[str, object]
 
@@ -88,10 +99,14 @@ _PRINTS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs", 
 _ROLES = ("code", "data", "arena", "weights")
 _TOP = (
     *("extends", "title", "family", "stack_bytes", "reserved_bytes", "alignment", "clock_hz"),
-    *("toolchains", "core", "memory", "roles", "emulator", "note", "estimate", "probe"),
+    *("toolchains", "core", "memory", "roles", "emulator", "note", "estimate", "probe", "image"),
 )
 _CORE = ("name", "isa", "families", "cflags", "defines", "vector_bits")
-_MEMORY = ("kind", "base", "size", "bandwidth")
+_MEMORY = ("kind", "base", "size", "bandwidth", "erase_blocks")
+_IMAGE = ("uf2_family", "code_start", "weights_start", "slots", "slot_bytes", "mcuboot")
+_MCUBOOT = ("slot_bytes", "header_bytes", "align")
+_BLOCKS = re.compile(r"(?:([1-9][0-9]{0,5})x)?([0-9]{1,9}[KM]?)")
+_MOST_SLOTS = 16  # as nn_slots.h has it
 _EMULATOR = ("kind", "machine", "options")
 _ESTIMATE = ("macs_per_second", "source")
 _PROBE = ("server", "options")
@@ -279,7 +294,78 @@ class _Reader:
             note=self.note(table["note"]) if "note" in table else "",
             estimate=self.estimate(table["estimate"]) if "estimate" in table else None,
             probe=self.probe(table["probe"]) if "probe" in table else None,
+            image=self.image(table["image"], roles, memories) if "image" in table else FlashImage(),
         )
+
+    def image(self, value: object, roles: dict[str, str], memories: tuple[Memory, ...]) -> FlashImage:
+        table = self.table(value, "image")
+        self.known(table, _IMAGE, "image.")
+        sizes = {memory.name: memory for memory in memories}
+        code, weights = sizes[roles["code"]], sizes[roles["weights"]]
+        found = FlashImage(
+            uf2_family=self.optional(table, "uf2_family", 0),
+            code_start=self.optional(table, "code_start", 0),
+            weights_start=self.size(table["weights_start"], "weights_start")
+            if "weights_start" in table
+            else None,
+            slots=self.optional(table, "slots", 1),
+            slot_bytes=self.optional(table, "slot_bytes", 0),
+            mcuboot=self.mcuboot(table["mcuboot"]) if "mcuboot" in table else None,
+        )
+        if found.uf2_family >= _ADDRESS_END:
+            self.fail("image.uf2_family", f"{found.uf2_family:#x} has more than 32 bits")
+        if not 1 <= found.slots <= _MOST_SLOTS:
+            self.fail("image.slots", f"must be from 1 to {_MOST_SLOTS}, not {found.slots}")
+        if found.slots > 1 and not found.slot_bytes:
+            self.fail("image.slots", f"{found.slots} slots need their size", "write slot_bytes below [image]")
+        self.partition(found, code, weights)
+        return found
+
+    def partition(self, image: FlashImage, code: Memory, weights: Memory) -> None:
+        """Code, slots and partitions lie in their memories, at the boundaries of erase blocks."""
+        places = [("code_start", image.code_start, code)]
+        if image.weights_start is not None:
+            places.append(("weights_start", image.weights_start, weights))
+        for key, start, memory in places:
+            if start >= memory.size:
+                self.fail(f"image.{key}", f"{show_size(start)} is behind memory '{memory.name}'")
+            if start != boundary(memory, start) or start % 16:
+                near = show_size(boundary(memory, start + -start % 16))
+                self.fail(
+                    f"image.{key}",
+                    f"{show_size(start)} is inside an erase block",
+                    f"the next begins at {near}",
+                )
+        if image.slot_bytes % 16 or (weights.erase and image.slot_bytes % weights.erase[-1][1]):
+            block = weights.erase[-1][1] if weights.erase else 16
+            what = f"{show_size(image.slot_bytes)} are no whole number of erase blocks of {show_size(block)}"
+            self.fail("image.slot_bytes", what)
+        end = (image.weights_start or 0) + image.slots * image.slot_bytes
+        if end > weights.size:
+            what = (
+                f"{image.slots} slots of {show_size(image.slot_bytes)} do not fit in memory '{weights.name}'"
+            )
+            self.fail("image.slots", what)
+        boot = image.mcuboot
+        if boot and image.code_start + boot.slot_bytes > code.size:
+            what = f"{show_size(boot.slot_bytes)} from {show_size(image.code_start)} on"
+            self.fail("image.mcuboot", f"{what} do not fit in memory '{code.name}'")
+
+    def mcuboot(self, value: object) -> Mcuboot:
+        table = self.table(value, "image.mcuboot")
+        self.known(table, _MCUBOOT, "image.mcuboot.")
+        where = "image.mcuboot."
+        slot = self.size(self.need(table, "slot_bytes", where), f"{where}slot_bytes")
+        header = self.size(table.get("header_bytes", 512), f"{where}header_bytes")
+        align = self.size(table.get("align", 8), f"{where}align")
+        if align not in (1, 2, 4, 8, 16, 32):
+            self.fail(f"{where}align", f"must be 1, 2, 4, 8, 16 or 32, not {align}")
+        if header < 32 or header % 128 or header >= slot:
+            hint = "vector tables begin at such a multiple"
+            self.fail(
+                f"{where}header_bytes", f"must be a multiple of 128 below slot_bytes, not {header}", hint
+            )
+        return Mcuboot(slot, header, align)
 
     def core(self, table: Table) -> Core:
         self.known(table, _CORE, "core.")
@@ -342,7 +428,33 @@ class _Reader:
         if size == 0 or base + size > _ADDRESS_END:
             self.fail(f"{where}.size", f"{size} bytes at {base:#x} are not a 32-bit address range")
         bandwidth = self.size(table.get("bandwidth", 0), f"{where}.bandwidth")
-        return Memory(name, MemoryKind(kind), base, size, bandwidth)
+        erase = self.erase(table["erase_blocks"], where, size) if "erase_blocks" in table else ()
+        return Memory(name, MemoryKind(kind), base, size, bandwidth, erase)
+
+    def erase(self, value: object, where: str, size: int) -> tuple[tuple[int, int], ...]:
+        """Blocks such as ["4x16K", "64K", "128K"]: each begins at a multiple of its size."""
+        key, found, at = f"{where}.erase_blocks", list[tuple[int, int]](), 0
+        if not isinstance(value, list) or not value:
+            self.fail(
+                key, f"must be a list of blocks, not {_shown(value)}", 'such as ["4x16K", "64K", "128K"]'
+            )
+        for item in value:
+            match = _BLOCKS.fullmatch(item) if isinstance(item, str) else None
+            if match is None:
+                self.fail(
+                    key, f"{_shown(item)} is no block", 'a size, such as "4K", or "4x16K" for four of 16K'
+                )
+            count, block = int(match[1] or 1), parse_size(match[2]) or 0
+            if block < 16 or block & (block - 1) or at % block:
+                what = (
+                    f"{_shown(item)} at {show_size(at)}: blocks are powers of two, at multiples of their size"
+                )
+                self.fail(key, what)
+            found.append((count, block))
+            at += count * block
+        if at > size:
+            self.fail(key, f"the blocks are {show_size(at)} together, the memory is {show_size(size)}")
+        return tuple(found)
 
     def roles(self, table: Table, memories: tuple[Memory, ...]) -> dict[str, str]:
         self.known(table, _ROLES, "roles.")
