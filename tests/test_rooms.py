@@ -62,6 +62,7 @@ ORDER = (
     "service",
     "service.daemon",
     "report",
+    "changes",
     "outfiles",
     "depfile",
     "bundles",
