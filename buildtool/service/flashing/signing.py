@@ -14,7 +14,7 @@ from buildtool.errors import ToolError
 from buildtool.service.flashing.formats import Piece, binary
 from buildtool.target.types import Board
 
-_LINES = 5  # of what imgtool said
+_MOST_SHOWN = 300  # characters of what imgtool said
 _ENDS = 60.0  # seconds after which it is not waited for
 
 
@@ -68,9 +68,9 @@ class Signing:
             raise ToolError(f"imgtool did not sign the firmware: {error}") from None
         if done.returncode == 0 and (folder / "signed.bin").is_file():
             return
-        said = [line for line in (done.stderr or done.stdout).strip().splitlines() if line.strip()]
-        last = "\n".join(said[-_LINES:])
+        said = [line.strip() for line in (done.stderr or done.stdout).splitlines() if line.strip()]
+        last = said[-1][:_MOST_SHOWN] if said else "it said nothing"  # behind a trace
         hint = "check the key: an unencrypted private key of ed25519, ECDSA or RSA, as PEM"
         if re.search(r"exceeds|too large|Image size", last):
             hint = "make the network or the firmware smaller, or slot_bytes of [image.mcuboot] larger"
-        raise ToolError(f"imgtool did not sign the firmware:\n{last}", hint=hint)
+        raise ToolError(f"imgtool did not sign the firmware: {last}", hint=hint)
