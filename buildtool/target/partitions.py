@@ -75,8 +75,10 @@ def shared_weights(board: Board) -> bool:
 
 
 def weights_room(board: Board) -> int:
-    """Bytes that a weight image may have: of its slot, or of its region."""
-    return board.image.slot_bytes or weights_region(board).size
+    """Bytes that a weight image may have at most: of its slot, or of its region behind the shortest code."""
+    region = weights_region(board)
+    code = boundary(region.memory, region.start + 1) - region.start if shared_weights(board) else 0
+    return board.image.slot_bytes or max(region.size - code, 0)
 
 
 def _whole(board: Board, memory: Memory) -> Region:
