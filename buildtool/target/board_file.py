@@ -384,10 +384,10 @@ class _Reader:
         if size == 0 or base + size > _ADDRESS_END:
             self.fail(f"{where}.size", f"{size} bytes at {base:#x} are not a 32-bit address range")
         bandwidth = self.size(table.get("bandwidth", 0), f"{where}.bandwidth")
-        erase = self.erase(table["erase_blocks"], where, size) if "erase_blocks" in table else ()
+        erase = self.erase(table["erase_blocks"], where) if "erase_blocks" in table else ()
         return Memory(name, MemoryKind(kind), base, size, bandwidth, erase)
 
-    def erase(self, value: object, where: str, size: int) -> tuple[tuple[int, int], ...]:
+    def erase(self, value: object, where: str) -> tuple[tuple[int, int], ...]:
         """Blocks such as ["4x16K", "64K", "128K"]: each begins at a multiple of its size."""
         key, found, at = f"{where}.erase_blocks", list[tuple[int, int]](), 0
         if not isinstance(value, list) or not value:
@@ -408,8 +408,6 @@ class _Reader:
                 self.fail(key, what)
             found.append((count, block))
             at += count * block
-        if at > size:
-            self.fail(key, f"the blocks are {show_size(at)} together, the memory is {show_size(size)}")
         return tuple(found)
 
     def roles(self, table: Table, memories: tuple[Memory, ...]) -> dict[str, str]:
