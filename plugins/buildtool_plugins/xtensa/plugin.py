@@ -29,7 +29,7 @@ class XtensaPlugin(BaremetalPlugin):
         *("start.S", "startup.c", "semihosting_call.c", "products.c"),
         *(str(SHARED / file) for file in ("integers.c", "floats.c")),
     )
-    kernels = ()
+    kernels = ("xtensa_lx106",)
     debuggers = ("xtensa-lx106-elf-gdb", "gdb-multiarch")
 
     def cross(self, board: Board) -> str:
