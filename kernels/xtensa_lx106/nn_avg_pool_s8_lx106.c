@@ -30,7 +30,12 @@ static void block(const nn_area *area, const divisor *d, int8_t *out, int32_t c,
     const int8_t *row = nn_row(in, area->y) + c;
     const int8_t *end = in->data + in->ring_rows * in->row_stride;
     uint32_t sums[NN_LX106_FOUR] = {0, 0, 0, 0};
-    for (int32_t rows = area->rows; rows > 0; rows--) {
+    int32_t rows = area->rows;
+    if (run * step == in->row_stride && row + rows * in->row_stride <= end + c) { /* one run */
+        nn_lx106_take(sums, row + column * step, step, run * rows, wide);
+        rows = 0;
+    }
+    for (; rows > 0; rows--) {
         nn_lx106_take(sums, row + column * step, step, run, wide);
         if (run < area->columns) { /* the column window wraps around */
             nn_lx106_take(sums, row, step, area->columns - run, wide);

@@ -106,8 +106,35 @@ static inline int32_t nn_lx106_round(int32_t value, const nn_lx106_rounding *r) 
     return (q + (q >> 31) + r->offset) >> r->exponent;
 }
 
+/* The compiler would put operations off, or load ahead, until registers run out. */
+#define NN_LX106_NOW(value) __asm volatile("" : "+r"(value))
+
+/* x + 128; the compiler is not told that a byte was loaded, or it would extend the result again. */
 static inline int32_t nn_lx106_natural(const int8_t *x) {
-    return *(const uint8_t *)x ^ 0x80;
+    uint32_t byte = *(const uint8_t *)x;
+    __asm("" : "+r"(byte));
+    return (int32_t)(byte ^ 0x80U);
+}
+
+/* What nn_dense_output gives for a sum whose channel's factor is at most 1 and at least 2^-12: the
+ * factor's 47 bits in pieces, of a size below 2^20. */
+static inline int8_t nn_lx106_dense_output(int32_t sum, const nn_dense_channel *channel,
+                                           const nn_conv_constants *common) {
+    const int32_t exponent = -channel->shift;
+    const uint32_t multiplier = (uint32_t)channel->multiplier, low = (uint32_t)channel->low;
+    if (exponent < 0 || exponent > 11 || multiplier < 1U << 30) {
+        return nn_dense_output(sum, channel, common);
+    }
+    const int32_t total = nn_wrapping_add(sum, channel->bias);
+    uint32_t size = total < 0 ? 0U - (uint32_t)total : (uint32_t)total;
+    size = size > NN_LX106_LIMIT ? NN_LX106_LIMIT : size;
+    uint32_t product = size * (low & 0xFFF) >> 12;
+    product = (product + size * (low >> 12 | (multiplier & 0xFF) << 4)) >> 12;
+    product = (product + size * (multiplier >> 8 & 0xFFF)) >> 12;
+    product += size * (multiplier >> 20) + ((uint32_t)1 << (10 + exponent));
+    const int32_t scaled = (int32_t)(product >> (11 + exponent));
+    return (int8_t)nn_clamp((total < 0 ? -scaled : scaled) + common->output_zero_point,
+                            common->clamp_min, common->clamp_max);
 }
 
 #endif

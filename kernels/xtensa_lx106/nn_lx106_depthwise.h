@@ -14,9 +14,6 @@
 #define NN_LX106_NARROW 3 /* of a small one */
 #define NN_LX106_REACH 17 /* columns that a tile meets at most: stride 2, width 7 */
 
-/* The compiler would put additions off, and load ahead, until registers run out. */
-#define NN_LX106_NOW(value) __asm volatile("" : "+r"(value))
-
 /* One row of output. */
 typedef struct {
     const nn_conv_geometry *geometry;
@@ -105,13 +102,14 @@ nn_lx106_compute_tile(const nn_lx106_row *r, int32_t column, int8_t *out, int32_
     const nn_lx106_channel *channel = r->channels, *last = channel + r->in->channels;
     nn_lx106_put_tile *const put = nn_lx106_choose(r->head);
     for (; channel != last; channel++, first++, out++) {
-        int32_t sums[NN_LX106_TILE], bias = channel->bias;
+        int32_t sums[NN_LX106_TILE], kept[NN_LX106_TILE], bias = channel->bias;
         const int8_t *row = first;
         if (above + below != 0) {
             bias += padding *
                     (nn_lx106_total(w, above) + nn_lx106_total(w + above + words * rows, below));
             w += above;
         }
+#pragma GCC unroll 6
         for (int32_t p = 0; p < pixels; p++) {
             sums[p] = bias;
         }
@@ -145,7 +143,11 @@ nn_lx106_compute_tile(const nn_lx106_row *r, int32_t column, int8_t *out, int32_
             row = row >= ring_end ? row - ring : row;
         }
         w += below;
-        put(r->head, channel, sums, out, out_step, count);
+#pragma GCC unroll 6
+        for (int32_t p = 0; p < pixels; p++) {
+            kept[p] = sums[p];
+        }
+        put(r->head, channel, kept, out, out_step, count);
     }
 }
 
@@ -189,7 +191,9 @@ static inline void nn_lx106_row_tiles(const nn_lx106_tiles *tiles, int32_t width
             count = NN_LX106_NARROW;
             tiles->regular_narrow(r, nn_column(in, left), to, count);
         } else {
-            count = left < 0 ? nn_min(count, NN_LX106_NARROW) : count;
+            if (left < 0 && window->x1 - x >= NN_LX106_NARROW + NN_LX106_TILE) {
+                count = nn_min(count, NN_LX106_NARROW); /* what follows may be regular */
+            }
             nn_lx106_find_columns(r, left, count);
             (count > NN_LX106_NARROW ? tiles->whole : tiles->narrow)(r, 0, to, count);
         }
