@@ -24,7 +24,8 @@ typedef struct {
 
 /* round(difference * 2^20 * multiplier * 2^(-31 - exponent)), twice */
 static inline int32_t rescale(int32_t difference, const operand *o) {
-    const int32_t q = difference * o->high + ((difference * o->low + (1 << (LOW_BITS - 1))) >> LOW_BITS);
+    const int32_t q =
+        difference * o->high + ((difference * o->low + (1 << (LOW_BITS - 1))) >> LOW_BITS);
     return (q + (q >> 31) + o->half) >> o->exponent;
 }
 
@@ -73,8 +74,7 @@ void nn_add_s8_lx106(const void *constants, const nn_view *in1, const nn_view *i
     const int halved1 = c->input1_multiplier == 1 << 30 && c->input1_shift == 0;
     const int halved2 = multiplier2 == 1 << 30 && c->input2_shift == 0;
     plan p = {{0, 0, 0, 0, 0}, {0, 0, 0, 0, 0}, sign, c->clamp_min, c->clamp_max, {0, 0, 0}};
-    const int fits1 =
-        find(&p.first, c->input1_zero_point, c->input1_multiplier, c->input1_shift);
+    const int fits1 = find(&p.first, c->input1_zero_point, c->input1_multiplier, c->input1_shift);
     const int fits2 = find(&p.second, c->input2_zero_point, multiplier2, c->input2_shift);
     if (in1->channels != out->channels || in2->channels != out->channels ||
         c->left_shift != LEFT_SHIFT ||

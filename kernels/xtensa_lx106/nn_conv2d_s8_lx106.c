@@ -1,8 +1,8 @@
 /* CONV_2D of one group: four pixels by two output channels at a time, all sums in registers.
  *
- * A tile's inputs are brought into quads first, once for all output channels: four taps of the first
- * pixel in a word, the same of the others behind it, then the next four taps. Weights lie in words
- * of two taps of two channels. */
+ * A tile's inputs are brought into quads first, once for all output channels: four taps of the
+ * first pixel in a word, the same of the others behind it, then the next four taps. Weights lie in
+ * words of two taps of two channels. */
 #include "nn_lx106.h"
 #include "nn_patch.h"
 #include "nn_xtensa.h"
@@ -28,9 +28,9 @@ static inline __attribute__((always_inline)) int32_t take(uint32_t *to, const in
     uint32_t even = 0, odd = 0;
     for (; words > 0; words--, from += 4, to += PIXELS) {
         const uint8_t *b = (const uint8_t *)from;
-        const uint32_t word = aligned ? *(const uint32_t *)(const void *)from
-                                      : b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 |
-                                            (uint32_t)b[3] << 24;
+        const uint32_t word =
+            aligned ? *(const uint32_t *)(const void *)from
+                    : b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
         const uint32_t natural = word ^ NN_LX106_BYTES;
         *to = natural;
         even += natural & NN_LX106_PAIRS;
@@ -210,8 +210,8 @@ NN_OUTLINE void nn_lx106_sum4(int32_t *sums, const uint8_t *x, const uint32_t *w
 static inline __attribute__((always_inline)) void
 put(const nn_lx106_head *head, const nn_lx106_channel *channel, const int32_t *sums,
     const int32_t *inputs, int8_t *out, int32_t step, int32_t pixels, int odd, int wide) {
-    const nn_lx106_factor f = nn_lx106_split(channel->multiplier, channel->shift,
-                                             head->common.output_zero_point);
+    const nn_lx106_factor f =
+        nn_lx106_split(channel->multiplier, channel->shift, head->common.output_zero_point);
     const int32_t low = head->common.clamp_min, high = head->common.clamp_max;
     const int32_t bias = channel->bias;
     for (const int32_t *end = inputs + pixels; inputs != end; out += step, sums += CHANNELS) {
@@ -239,8 +239,8 @@ NN_OUTLINE void put_general(const nn_lx106_head *head, const nn_lx106_channel *c
                             const int32_t *sums, const int32_t *inputs, int8_t *out, int32_t step,
                             int32_t pixels) {
     for (int32_t p = 0; p < pixels; p++, out += step) {
-        *out = nn_conv_output(nn_wrapping_add(sums[CHANNELS * p], inputs[p]), channel,
-                              &head->common);
+        *out =
+            nn_conv_output(nn_wrapping_add(sums[CHANNELS * p], inputs[p]), channel, &head->common);
     }
 }
 
@@ -249,8 +249,8 @@ NN_OUTLINE void put_general(const nn_lx106_head *head, const nn_lx106_channel *c
 static void tile(const void *constants, const nn_runs *runs, int8_t *out, int32_t channels,
                  int32_t pixels) {
     static sum_block *const blocks[PIXELS] = {sum1, sum2, nn_lx106_sum4, nn_lx106_sum4};
-    static put_channel *const puts[] = {put_plain,    put_odd,     put_general, put_plain_wide,
-                                        put_odd_wide, put_general};
+    static put_channel *const puts[] = {put_plain,      put_odd,      put_general,
+                                        put_plain_wide, put_odd_wide, put_general};
     const job *j = (const job *)constants;
     const nn_lx106_head *head = j->head;
     const nn_lx106_channel *channel = nn_lx106_channels(head);

@@ -6,9 +6,9 @@
 #define FLUSH 256 /* words whose bytes two sums of 16 bits hold */
 
 /* Adds input `at`'s products, of the first `wanted` outputs of a word (template). */
-static inline __attribute__((always_inline)) void
-multiply(uint32_t sums[OUTPUTS], const int8_t *x, const uint32_t *weights, int32_t at,
-         const int32_t wanted) {
+static inline __attribute__((always_inline)) void multiply(uint32_t sums[OUTPUTS], const int8_t *x,
+                                                           const uint32_t *weights, int32_t at,
+                                                           const int32_t wanted) {
     uint32_t four = weights[at];
     const uint32_t value = (uint32_t)nn_lx106_natural(x + at);
     NN_LX106_NOW(four);
@@ -20,11 +20,9 @@ multiply(uint32_t sums[OUTPUTS], const int8_t *x, const uint32_t *weights, int32
 }
 
 /* The sums of `wanted` outputs of a block. */
-static inline __attribute__((always_inline)) void sum_block(int32_t result[OUTPUTS],
-                                                            const int8_t *x,
-                                                            const uint32_t *weights,
-                                                            const int8_t *end,
-                                                            const int32_t wanted) {
+static inline __attribute__((always_inline)) void
+sum_block(int32_t result[OUTPUTS], const int8_t *x, const uint32_t *weights, const int8_t *end,
+          const int32_t wanted) {
     uint32_t sums[OUTPUTS] = {0, 0, 0, 0};
     for (; end - x >= 4; x += 4, weights += 4) {
 #pragma GCC unroll 4

@@ -1,8 +1,8 @@
 /* What the kernels for LX106 share: their constants, and requantisation from products of 32 bits.
  *
- * Inputs are taken as u = x + 128, weights as v = w + 128: the core loads and extracts natural bytes
- * in one instruction, signed ones in two or three. What that adds to a sum is taken off its bias
- * and, for weights, by the sum of a pixel's inputs.
+ * Inputs are taken as u = x + 128, weights as v = w + 128: the core loads and extracts natural
+ * bytes in one instruction, signed ones in two or three. What that adds to a sum is taken off its
+ * bias and, for weights, by the sum of a pixel's inputs.
  *
  * The reference's two roundings of value * m * 2^-(31 + e), e >= 1, are one (nn_requantise):
  *   (value * m + 2^30 + 2^(30 + e) - negative * 2^31) >> (31 + e)
@@ -24,7 +24,8 @@ typedef enum { NN_LX106_PLAIN = 0, NN_LX106_ODD = 1, NN_LX106_GENERAL = 2 } nn_l
 typedef struct {
     nn_conv_constants common;
     int32_t mode; /* nn_lx106_mode */
-    int32_t wide; /* whether a value may be beyond the limit; in mode "general" it does not matter */
+    int32_t
+        wide; /* whether a value may be beyond the limit; in mode "general" it does not matter */
     int32_t reserved[2];
 } nn_lx106_head;
 
@@ -57,8 +58,9 @@ static inline nn_lx106_factor nn_lx106_split(int32_t multiplier, int32_t exponen
 
 /* A value as an output before it is clamped; `odd`: it may be below the zero point, `wide`: its
  * size may be beyond the limit. */
-static inline __attribute__((always_inline)) int32_t
-nn_lx106_scale(int32_t value, const nn_lx106_factor *f, int odd, int wide) {
+static inline __attribute__((always_inline)) int32_t nn_lx106_scale(int32_t value,
+                                                                    const nn_lx106_factor *f,
+                                                                    int odd, int wide) {
     if (wide) {
         value = nn_clamp(value, -NN_LX106_LIMIT, NN_LX106_LIMIT);
     }

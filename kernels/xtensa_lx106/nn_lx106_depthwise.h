@@ -48,8 +48,8 @@ NN_OUTLINE int32_t nn_lx106_total(const uint32_t *words, int32_t count) {
 static inline __attribute__((always_inline)) void
 nn_lx106_put(const nn_lx106_head *head, const nn_lx106_channel *channel, const int32_t *sums,
              int8_t *out, int32_t step, int32_t count, int odd, int wide) {
-    const nn_lx106_factor f = nn_lx106_split(channel->multiplier, channel->shift,
-                                             head->common.output_zero_point);
+    const nn_lx106_factor f =
+        nn_lx106_split(channel->multiplier, channel->shift, head->common.output_zero_point);
     const int32_t low = head->common.clamp_min, high = head->common.clamp_max;
     for (const int32_t *end = sums + count; sums != end; out += step) {
         *out = (int8_t)nn_clamp(nn_lx106_scale(*sums++, &f, odd, wide), low, high);

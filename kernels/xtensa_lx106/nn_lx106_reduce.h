@@ -24,9 +24,10 @@ static inline void nn_lx106_add_words(uint32_t sums[NN_LX106_FOUR], const int8_t
 }
 
 /* The same of any four channels, or of one. */
-static inline __attribute__((always_inline)) void
-nn_lx106_add_bytes(uint32_t sums[NN_LX106_FOUR], const int8_t *from, int32_t step, int32_t count,
-                   const int32_t wide) {
+static inline __attribute__((always_inline)) void nn_lx106_add_bytes(uint32_t sums[NN_LX106_FOUR],
+                                                                     const int8_t *from,
+                                                                     int32_t step, int32_t count,
+                                                                     const int32_t wide) {
     for (; count > 0; count--, from += step) {
 #pragma GCC unroll 4
         for (int32_t i = 0; i < wide; i++) {

@@ -6,9 +6,9 @@
 #define LEAST ((int32_t)0x80000000)
 
 /* Keeps the greatest of `count` elements, `step` bytes apart, of `wide` channels side by side. */
-static inline __attribute__((always_inline)) void
-take(int32_t greatest[NN_LX106_FOUR], const int8_t *from, int32_t step, int32_t count,
-     const int32_t wide) {
+static inline __attribute__((always_inline)) void take(int32_t greatest[NN_LX106_FOUR],
+                                                       const int8_t *from, int32_t step,
+                                                       int32_t count, const int32_t wide) {
     int32_t kept[NN_LX106_FOUR];
 #pragma GCC unroll 4
     for (int32_t i = 0; i < wide; i++) {

@@ -30,8 +30,8 @@ void nn_mul_s8_lx106(const void *constants, const nn_view *in1, const nn_view *i
         nn_mul_s8(constants, in1, in2, out, window);
         return;
     }
-    const plan p = {
-        c->input1_zero_point + 128, c->input2_zero_point + 128, c->clamp_min, c->clamp_max,
-        nn_lx106_split(c->output_multiplier, -c->output_shift, c->output_zero_point)};
+    const plan p = {c->input1_zero_point + 128, c->input2_zero_point + 128, c->clamp_min,
+                    c->clamp_max,
+                    nn_lx106_split(c->output_multiplier, -c->output_shift, c->output_zero_point)};
     nn_for_runs(multiply, &p, in1, in2, out, window);
 }

@@ -37,12 +37,13 @@ def conv_quads(graph: Graph, op: Op) -> bytes:
 
 
 def depthwise_words(graph: Graph, op: Op) -> bytes:
-    """All rows of taps of a channel, signed, each in one word or in two; then the next channel's."""
+    """All rows of taps of a channel, signed, three of them in a word or seven in two; then the next one's."""
     weights = filter_weights(graph, op)
     flat = np.ascontiguousarray(weights.reshape(-1, weights.shape[3]).T)
     rows, columns = graph.tensors[op.inputs[1]].shape[1:3]
     head, kept = _convolution(graph, op, flat, 1)
-    return head + np.pad(kept.reshape(-1, rows, columns), ((0, 0), (0, 0), (0, -columns % QUAD))).tobytes()
+    filled = QUAD if columns < QUAD else 2 * QUAD
+    return head + np.pad(kept.reshape(-1, rows, columns), ((0, 0), (0, 0), (0, filled - columns))).tobytes()
 
 
 def dense_quads(graph: Graph, op: Op) -> bytes:

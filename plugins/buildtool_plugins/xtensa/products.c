@@ -1,5 +1,5 @@
-/* What gcc calls on an LX106 for products of 64 bits and for 32-bit quotients: Debian's libgcc for the
- * core lacks them, and the chip has them in its ROM. The core multiplies 32 bits to 32. */
+/* What gcc calls on an LX106 for products of 64 bits and for 32-bit quotients: Debian's libgcc for
+ * the core lacks them, and the chip has them in its ROM. The core multiplies 32 bits to 32. */
 #include <stdint.h>
 
 uint64_t __umulsidi3(uint32_t a, uint32_t b);

@@ -20,11 +20,11 @@ enum {
 /* Of the simulator. */
 enum { SIM_EXIT = 1, SIM_READ = 3, SIM_WRITE = 4, SIM_OPEN = 5, SIM_CLOSE = 6, SIM_LSEEK = 19 };
 enum { FROM_START = 0, FROM_HERE = 1, FROM_END = 2 };
-#define TEXT 1                 /* the handle of the simulator's standard output */
+#define TEXT 1 /* the handle of the simulator's standard output */
 #define OPEN_READ 0
 #define OPEN_WRITE (1 | 0x40 | 0x200) /* write only, create, truncate: as the host has them */
 #define ANYONE 0666
-#define FAILED 1               /* the exit code of a run that did not say one */
+#define FAILED 1 /* the exit code of a run that did not say one */
 
 static intptr_t simcall(uint32_t call, uintptr_t a, uintptr_t b, uintptr_t c) {
     register uintptr_t number __asm("a2") = call;

@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#define EXIT_FAULT 100         /* + the exception's cause; 164 + kind without one */
-#define KIND_DEBUG 1           /* as start.S numbers the vectors */
+#define EXIT_FAULT 100 /* + the exception's cause; 164 + kind without one */
+#define KIND_DEBUG 1   /* as start.S numbers the vectors */
 #define KIND_EXCEPTION 3
 #define WATCH_STORES 0x80000000U
-#define WATCH_64_BYTES 0U      /* the mask of address bits 0 to 5: none is compared */
+#define WATCH_64_BYTES 0U /* the mask of address bits 0 to 5: none is compared */
 
 /* From the linker script. */
 extern uint8_t __data_start[], __data_end[], __bss_start[], __bss_end[];
@@ -41,20 +41,29 @@ __attribute__((used)) void start(void) {
 
 static const char *cause_name(uint32_t kind, uint32_t cause) {
     static const char *const names[] = {
-        [0] = "illegal instruction",     [1] = "syscall instruction",
-        [2] = "instruction fetch error", [3] = "load or store error",
-        [4] = "interrupt",               [6] = "integer division by zero",
-        [8] = "privileged instruction",  [9] = "unaligned load or store",
-        [12] = "instruction bus error",  [13] = "load or store bus error",
-        [14] = "instruction bus error",  [15] = "load or store bus error",
-        [16] = "instruction fetch error", [20] = "instruction fetch prohibited",
-        [24] = "load or store error",    [28] = "load prohibited",
+        [0] = "illegal instruction",
+        [1] = "syscall instruction",
+        [2] = "instruction fetch error",
+        [3] = "load or store error",
+        [4] = "interrupt",
+        [6] = "integer division by zero",
+        [8] = "privileged instruction",
+        [9] = "unaligned load or store",
+        [12] = "instruction bus error",
+        [13] = "load or store bus error",
+        [14] = "instruction bus error",
+        [15] = "load or store bus error",
+        [16] = "instruction fetch error",
+        [20] = "instruction fetch prohibited",
+        [24] = "load or store error",
+        [28] = "load prohibited",
         [29] = "store prohibited",
     };
     if (kind == KIND_DEBUG) {
         return "debug exception";
     }
-    const char *name = kind == KIND_EXCEPTION && cause < sizeof names / sizeof *names ? names[cause] : NULL;
+    const char *name =
+        kind == KIND_EXCEPTION && cause < sizeof names / sizeof *names ? names[cause] : NULL;
     return name != NULL ? name : "unexpected exception";
 }
 
