@@ -69,6 +69,7 @@ ORDER = (
     "watch",
     "upkeep",
     "debugger",
+    "flasher",
     "completion",
     "asking",
     "commands",
