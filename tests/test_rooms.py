@@ -71,6 +71,7 @@ ORDER = (
     "watch",
     "upkeep",
     "debugger",
+    "flasher",
     "completion",
     "asking",
     "commands",

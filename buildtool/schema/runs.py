@@ -8,15 +8,27 @@ from buildtool.schema.boards import BoardFacts
 from buildtool.schema.builds import StackSize
 
 
-class Run(BoardFacts):
-    """What was run: `level` is host or emulated, and `compiler` what the image was made by.
+class LevelAnswer(TypedDict):
+    """How real a result is. `level_text` says it in a few words, as headlines have it.
+
+    `level`: "host" (the same C, compiled for the machine at hand), "model" (the chip's own operations in a
+    model of them, there), "compiled" (by the chip's own compiler, and not run), "emulator" (the chip's own
+    code in an emulator of the instruction set), "simulator" (that in the maker's simulator of the chip) or
+    "board" (on the board itself).
+    """
+
+    level: str
+    level_text: str
+
+
+class Run(BoardFacts, LevelAnswer):
+    """What was run; `compiler` is what the image was made by.
 
     `arena_high_water`, `stack_high_water`: bytes that were really written.
     """
 
     model: str
     board: str
-    level: str
     compiler: str
     strategy: str
     inputs: int
@@ -56,6 +68,7 @@ class ValidationAnswer(Run):
 class LayerProfile(TypedDict):
     """An operator in a run; `instructions` is None on the host, where they are not counted.
 
+    `cycles`: of the core's own counter on a board, None elsewhere.
     `ram_alive`: bytes live while it runs; `macs` and `f` count what is repeated, `macs_once` does not.
     """
 
@@ -69,6 +82,7 @@ class LayerProfile(TypedDict):
     calls: int
     ram_alive: int
     instructions: int | None
+    cycles: int | None
 
 
 class TopValue(TypedDict):
@@ -89,9 +103,16 @@ class OutputTop(TypedDict):
 
 
 class ProfileAnswer(Run):
-    """A run with the executed instructions and the work of every operator, in order of execution."""
+    """A run with the executed instructions and the work of every operator, in order of execution.
+
+    `cycles` are of the core's own counter, over a wire; `no_cycles` says why there are none, where that was
+    tried ("": it was not, or there are). `seconds`: these cycles at the board's clock.
+    """
 
     instructions: int | None
+    cycles: int | None
+    no_cycles: str
+    seconds: float | None
     macs: int
     macs_layerwise: int
     f: float
@@ -100,7 +121,26 @@ class ProfileAnswer(Run):
     outputs: list[OutputTop]
 
 
-class DebugAnswer(TypedDict):
+class FlashAnswer(TypedDict):
+    """An image for a board's flash, and how it comes there.
+
+    `files` go into a folder of the caller's; `image` is the image's name there, or the path that was given.
+    `tool` is the program that flashes it, and `is_there` whether it is installed (`install` says how to get
+    it); `command` is the whole command, to be run in the folder.
+    """
+
+    net: str
+    board: str
+    compiler: str
+    image: str
+    files: dict[str, bytes]
+    tool: str
+    is_there: bool
+    install: str
+    command: list[str]
+
+
+class DebugAnswer(LevelAnswer):
     """What it takes to run a test firmware under a debugger, in a folder of the caller's.
 
     `files` go into the folder: the firmware's input, and where none was given, the image with its sources.
@@ -113,7 +153,6 @@ class DebugAnswer(TypedDict):
 
     net: str
     board: str
-    level: str
     compiler: str
     port: int
     image: str

@@ -5,33 +5,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from buildtool.emit.names import shape
-from buildtool.modes import Reference
+from buildtool.modes import Level, Reference
 from buildtool.plan.summary.summary import Summary, summarize
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.execute import Outcome, execute
+from buildtool.service.emulation.levels import named, reality
 from buildtool.service.emulation.subject import firmware, subject
-from buildtool.service.emulation.validation import inputs_of, level
+from buildtool.service.emulation.validation import inputs_of
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import LayerProfile, OutputTop, ProfileAnswer
     from buildtool.service.pipeline.pipeline import Planned
     from buildtool.service.requests import Profile
     from buildtool.session import Session
+    from buildtool.target.types import Board
 
 
 def profiling(request: Profile, session: Session) -> ProfileAnswer:
     """The answer to a `profile` request; the output is compared with the reference as well.
 
     Counted is the first input, on the same image that gives the outputs of all. On the host nothing is
-    counted: `instructions` is null there.
+    counted: `instructions` is null there. Over a wire `cycles` are counted by the core itself, where it can.
     """
     made, sources = subject(request, session)
     inputs = inputs_of(request.inputs, made)
-    counted = level(made.target.board) != "host"
+    counted = reality(made.target.board).level is Level.EMULATOR
     with firmware(request, made, sources) as image:
-        run = execute(made, image, inputs[:1], count=counted)
-        plain = execute(made, image, inputs) if len(inputs) > 1 else run
+        if request.desk is not None:
+            run = plain = execute(made, image, inputs, desk=request.desk)
+        else:
+            run = execute(made, image, inputs[:1], count=counted)
+            plain = execute(made, image, inputs) if len(inputs) > 1 else run
     exact = all(
         not difference(
             made.graph, n, got, reference(Reference.NUMPY, b"", made.source, made.graph, inputs[n])
@@ -44,10 +49,13 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
     return {
         "model": made.model.name,
         "board": made.target.board.name,
-        "level": level(made.target.board),
+        **named(run.reality),
         "compiler": run.compiler,
         "strategy": made.plan.strategy,
         "instructions": run.total_instructions,
+        "cycles": run.total_cycles,
+        "no_cycles": run.no_cycles,
+        "seconds": _seconds(run, made.target.board),
         "macs": made.plan.macs,
         "macs_layerwise": made.plan.macs_layerwise,
         "f": made.plan.f,
@@ -61,6 +69,11 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         "outputs": _top(made, plain),
         **facts(made),
     }
+
+
+def _seconds(run: Outcome, board: Board) -> float | None:
+    """What the cycles take at the board's clock; None where either is not known."""
+    return run.total_cycles / board.clock_hz if run.total_cycles is not None and board.clock_hz else None
 
 
 def _rows(made: Planned, run: Outcome, summary: Summary) -> list[LayerProfile]:
@@ -80,6 +93,7 @@ def _rows(made: Planned, run: Outcome, summary: Summary) -> list[LayerProfile]:
                 "calls": work.calls,
                 "ram_alive": alive,
                 "instructions": run.counts.get(position) if run.total_instructions is not None else None,
+                "cycles": run.cycles.get(position) if run.total_cycles is not None else None,
             }
         )
     return rows

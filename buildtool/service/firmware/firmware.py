@@ -17,6 +17,7 @@ from buildtool.plan.types import Plan
 from buildtool.service.firmware.library import include_folder, kernel_includes, source_files
 from buildtool.service.firmware.linkmap import MAP_FLAG
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
+from buildtool.service.firmware.tools import harness
 from buildtool.session import Session
 from buildtool.target.debugging import RENAMES
 from buildtool.target.link_errors import explain_link_failure
@@ -102,13 +103,13 @@ def compile_firmware(
     if renames:  # debuggers look for what is emitted in the folder that they are started in
         renames = (*renames, f"{RENAMES}{emitted.resolve()}=.")
     compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags), renames)
-    harness = plugin.harness(target.board)
+    own_sources = harness(plugin, target.board, toolchain)
     own = (emitted, *map(Path, toolchain.includes), *includes)
     network = [Unit(emitted / name, (emitted, *includes)) for name in sources.c_files]
     weights = [Unit(emitted / f"{sources.net}_weights.S")]
     kernels = [Unit(source, includes) for source in kernel_sources(plan, target)]
     others = [
-        *(Unit(source, (*own, *harness.includes)) for source in harness.sources),
+        *(Unit(source, (*own, *own_sources.includes)) for source in own_sources.sources),
         *(Unit(Path(source), own) for source in toolchain.objects),
     ]
     objects_folder = folder / "obj"
