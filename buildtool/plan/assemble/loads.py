@@ -1,31 +1,38 @@
 """Weights in slow memory: which constants are brought into the arena, when, and how many at a time.
 
-Constants of a region are there before it begins. Those of an operator that runs alone may come in
-slices of its output channels, each of which it computes over its whole output, straight to where the
-channels belong. Where there is room, they come while the region before computes, and a slice while the
-one before it is used.
+Constants of a region are there before it begins, where there is room for all of them. Those of an operator
+that runs alone may come in slices of its output channels, each of which it computes over its whole output,
+straight to where the channels belong. Those of a streamed region's groups may take turns in the same
+memory, or lie on dead rows of the region's input (see `behind`). Where there is room, they come while the
+region before computes, and a slice while the one before it is used.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, combinations, pairwise
 from typing import NamedTuple
 
 from buildtool.errors import TargetError
 from buildtool.graph.types import Graph
+from buildtool.plan.assemble import behind
 from buildtool.plan.assemble.assemble import assemble, region_bounds
-from buildtool.plan.assemble.regionfacts import Regions
+from buildtool.plan.assemble.behind import Room
+from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
+from buildtool.plan.assemble.workspace import with_turns
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.schedule.turns import brought, turns
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Region
 from buildtool.session import Session
 from buildtool.target.catalogue import channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant, Target
 
+MOST_BEHIND = 8  # operators of a group whose constants are tried on dead rows
 ATTEMPTS = 8  # at keeping a limit, by asking for less than what came out too large
 HEAD = 16  # bytes in front of the channels' constants; both parts are rounded up to this
 
@@ -35,13 +42,14 @@ class Constants:
     """What an operator's kernel reads besides its inputs, in bytes.
 
     `channels` output channels of `factors` and `weights` bytes each, in this order behind a head;
-    0 channels: the block cannot be cut.
+    0 channels: the block cannot be cut. `scattered`: they are several blocks of the weight image.
     """
 
     size: int
     channels: int = 0
     factors: int = 0
     weights: int = 0
+    scattered: bool = False
 
     def least_bytes(self) -> int:
         """The least that an operator needs of the arena for its constants while it runs alone."""
@@ -70,16 +78,18 @@ class _Way:
     channels: int
     slots: int
     bytes: int  # of the buffer
+    by_turns: bool = False
+    behind: bool = False  # on dead rows of the region's input
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the buffer is there throughout the region."""
+        return not (self.by_turns or self.behind)
 
 
-def _rounded(way: _Way) -> int:
-    return round_up(way.bytes, HEAD)
-
-
-def _total(need: RegionNeed, ways: Mapping[int, _Way]) -> int:
-    """Bytes of the arena that a region needs at the least, with its constants."""
-    sliced = any(way.channels for way in ways.values())
-    return (need.apart if sliced else need.whole) + sum(map(_rounded, ways.values()))
+def _lasting(ways: Mapping[int, _Way]) -> int:
+    """Bytes of the buffers that are there throughout a region."""
+    return sum(round_up(way.bytes, HEAD) for way in ways.values() if way.lasting)
 
 
 def with_loads(
@@ -134,17 +144,30 @@ class Loading:
         return tuple(RegionNeed(*both) for both in zip(*bounds, strict=True))
 
     def _bounds(self, apart: frozenset[int]) -> list[int]:
-        timeline = self.timeline
-        regions = Regions.of(
-            timeline.graph, self.kernels, self.target, timeline.image, self.in_place, self.session
-        )
-        return region_bounds(timeline, regions, apart)
+        return region_bounds(self.timeline, self._regions, apart)
+
+    @cached_property
+    def _regions(self) -> Regions:
+        graph, image = self.timeline.graph, self.timeline.image
+        return Regions.of(graph, self.kernels, self.target, image, self.in_place, self.session)
+
+    @cached_property
+    def _facts(self) -> tuple[RegionFacts, ...]:
+        return tuple(map(self._regions.facts, self.timeline.runs))
+
+    def _total(self, index: int, ways: Mapping[int, _Way]) -> int:
+        """Bytes of the arena that a region needs at the least, with its constants."""
+        need, space = self.needs[index], self._facts[index].workspace
+        sliced = any(way.channels for way in ways.values())
+        turns = {op: way.bytes for op, way in ways.items() if way.by_turns}
+        region, alignment = self.timeline.regions[index], self.target.board.alignment
+        turned = with_turns(space, region, turns, alignment).size - space.size if turns else 0
+        return (need.apart if sliced else need.whole) + turned + _lasting(ways)
 
     @cached_property
     def least(self) -> int:
         """No arena is lower, however constants come: of each region, what it needs and the least of them."""
-        pairs = zip(self.timeline.regions, self.needs, strict=True)
-        found = (_total(need, self._ways(region, need, 0)) for region, need in pairs)
+        found = (self._total(i, self._ways(i, 0)) for i in range(len(self.timeline.regions)))
         return max(found, default=0)
 
     def plan(self, limit: float, enough: float) -> Plan:
@@ -169,8 +192,7 @@ class Loading:
         """The plan whose regions need no more than `limit` bytes each, where they can."""
         regions = self.timeline.regions
         spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
-        pairs = zip(regions, self.needs, strict=True)
-        ways = [self._ways(region, need, limit) for region, need in pairs]
+        ways = [self._ways(index, limit) for index in range(len(regions))]
         early = self._early(ways, limit)
         extra, loads, apart = self._buffers(regions, spans, ways, early)
         placed = assemble(
@@ -181,29 +203,117 @@ class Loading:
             in_place=self.in_place,
             extra=extra,
             apart=apart,
+            turns={op: way.bytes for own in ways for op, way in own.items() if way.by_turns},
             enough=enough,
             session=self.session,
         )
         base = len(placed.buffers) - len(extra)
+        loads = [replace(load, buffer=base + load.buffer) for load in loads]
+        loads += self._by_turns(placed.buffers, ways)
+        buffers, more = self._behind(placed.buffers, ways)
+        loads = sorted([*loads, *more], key=lambda load: (load.op, load.buffer))
         costs = CostModel(self.timeline.graph, self.kernels, self.target.costs)
+        brings = [costs.loading(load) for _, load in brought(self.timeline, loads, buffers)]
         return replace(
             placed,
-            loads=tuple(replace(load, buffer=base + load.buffer) for load in loads),
-            cost=placed.cost + sum(map(costs.loading, loads)),
+            buffers=buffers,
+            loads=tuple(loads),
+            cost=placed.cost + sum(brings),
             accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
         )
 
-    def _ways(self, region: Region, need: RegionNeed, limit: float) -> dict[int, _Way]:
+    def _by_turns(self, buffers: Sequence[Buffer], ways: Sequence[Mapping[int, _Way]]) -> list[Load]:
+        """The loads of constants that take turns; their buffers lie in the regions' workspaces."""
+        at = {b.op: i for i, b in enumerate(buffers) if b.kind is BufferKind.WEIGHTS}
+        return [
+            Load(op, at[op], self.constants[op].size, by_turns=True)
+            for own in ways
+            for op, way in own.items()
+            if way.by_turns
+        ]
+
+    def _behind(
+        self, placed: Sequence[Buffer], ways: Sequence[Mapping[int, _Way]]
+    ) -> tuple[tuple[Buffer, ...], list[Load]]:
+        """All buffers with those on dead rows, and the loads into these."""
+        found, loads = list(placed), list[Load]()
+        for index, own in enumerate(ways):
+            ops = [op for op, way in own.items() if way.behind]
+            if not ops:
+                continue
+            room, (start, end) = self._room(index), self.timeline.starts[index : index + 2]
+            assert room is not None
+            source, result = (_holder(placed, t, start, end) for t in (room.source, room.result))
+            sizes = [round_up(self.constants[op].size, HEAD) for op in ops]
+            covers = source.offset < result.offset + result.size and result.offset < source.offset + source.size
+            places = behind.places(room, sum(sizes), source.offset, result.offset, covers, end - start)
+            assert places  # an overlap keeps the output below what is dead
+            for op, offset in zip(ops, accumulate([0, *sizes[:-1]]), strict=True):
+                size = self.constants[op].size
+                for buffer in behind.buffers(op, offset, size, places, start):
+                    loads.append(Load(op, len(found), size))
+                    found.append(buffer)
+        return tuple(found), loads
+
+    def _room(self, index: int) -> Room | None:
+        if index not in self._rooms:
+            self._rooms[index] = behind.room(self.timeline, index, self._facts[index].overlaps)
+        return self._rooms[index]
+
+    @cached_property
+    def _rooms(self) -> dict[int, Room | None]:
+        return {}
+
+    def _ways(self, index: int, limit: float) -> dict[int, _Way]:
         """Per operator of a region, how its constants come; where nothing fits, as they need least."""
+        region = self.timeline.regions[index]
         found = {op: _Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
-        if len(region.ops) > 1 or region.is_streamed or not found or _total(need, found) <= limit:
+        if not found or self._total(index, found) <= limit:
             return found
+        if region.is_streamed:
+            return self._in_turns(index, found, limit) if len(region.groups) > 1 else found
         op = region.ops[0]
         if self.constants[op].channels > 1:
-            sliced = {op: self._sliced(op, need.apart, limit)}
-            if _total(need, sliced) < _total(need, found):
+            sliced = {op: self._sliced(op, self.needs[index].apart, limit)}
+            if self._total(index, sliced) < self._total(index, found):
                 return sliced
         return found
+
+    def _in_turns(self, index: int, whole: Mapping[int, _Way], limit: float) -> dict[int, _Way]:
+        """Of a streamed region: as few by turns, and on dead rows, as the limit asks for; all if nothing fits."""
+        turned = {op: replace(way, by_turns=True) for op, way in whole.items()}
+        if self._total(index, turned) > limit:
+            turned = self._least(index, turned)
+        seldom = self._times(index)
+        for op in sorted(whole, key=lambda op: (-seldom[op], whole[op].bytes, op)):
+            tried = turned | {op: whole[op]}
+            if self._total(index, tried) <= limit:
+                turned = tried
+        return turned
+
+    def _least(self, index: int, turned: dict[int, _Way]) -> dict[int, _Way]:
+        """The same with those of the last group on dead rows that make it the smallest; as few as that needs."""
+        room, last = self._room(index), self.timeline.regions[index].groups[-1]
+        ops = [op for op in last.ops if op in turned and not self.constants[op].scattered]
+        best, merit = turned, (self._total(index, turned), 0)
+        for count in range(1, len(ops) + 1) if room is not None else ():
+            for chosen in combinations(ops[:MOST_BEHIND], count):
+                size = sum(round_up(turned[op].bytes, HEAD) for op in chosen)
+                assert room is not None
+                if size > room.spare:
+                    continue
+                tried = turned | {op: replace(turned[op], by_turns=False, behind=True) for op in chosen}
+                if (self._total(index, tried), size) < merit:
+                    best, merit = tried, (self._total(index, tried), size)
+        return best
+
+    def _times(self, index: int) -> dict[int, int]:
+        """Operator of a streamed region -> how often its constants come, if all take turns."""
+        region = self.timeline.regions[index]
+        taking = {i for i, group in enumerate(region.groups) if any(op in self.constants for op in group.ops)}
+        found = turns(self.timeline.runs[index], len(self.timeline.graph.ops), taking)
+        counted = Counter(turn.group for turn in found)
+        return {op: counted[i] for i, group in enumerate(region.groups) for op in group.ops}
 
     def _sliced(self, op: int, base: int, limit: float) -> _Way:
         """The widest slices that fit, two of them if possible; single channels if nothing does."""
@@ -228,8 +338,8 @@ class Loading:
         found: set[int] = set()
         for before, index in pairwise(range(len(ways))):
             # a slice comes early as well: the buffer is there then
-            more = sum(_rounded(way) for way in ways[index].values())
-            if ways[index] and _total(self.needs[before], ways[before]) + more <= limit:
+            more = _lasting(ways[index])
+            if more and self._total(before, ways[before]) + more <= limit:
                 found.add(index)
         return found
 
@@ -247,12 +357,19 @@ class Loading:
         for index, span in enumerate(spans):
             first = spans[index - 1][0] if index in early else span[0]
             for op, way in ways[index].items():
+                if not way.lasting:
+                    continue
                 loads.append(Load(op, len(extra), self.constants[op].size, way.channels, way.slots))
                 name = f"operator {op} constants"
                 extra.append(Buffer(BufferKind.WEIGHTS, name, (), way.bytes, first, span[1], op=op))
                 if way.channels:
                     sliced.add(op)
         return extra, loads, sliced
+
+
+def _holder(buffers: Sequence[Buffer], tensor: int, start: int, end: int) -> Buffer:
+    """The buffer of a whole tensor in the region of these steps."""
+    return next(b for b in buffers if tensor in b.tensors and b.first < end and b.last >= start)
 
 
 _COUNTED = "weights are in the arena while their operator runs, and while they come"
@@ -273,5 +390,5 @@ def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int
             channel = channel_bytes(kernel, graph, op)
             one_image = graph.tensors[op.outputs[0]].nhwc[0] == 1
             cut = (features(graph, op)["cout"], *channel) if channel and one_image and not read else ()
-            found[position] = Constants(size, *cut)
+            found[position] = Constants(size, *cut, scattered=len(read) + bool(block) > 1)
     return found

@@ -12,7 +12,7 @@ from buildtool.target.types import Contract, KernelVariant
 
 # Tags of bytes that are no tensor's; a tensor's bytes have its number and their own, 32 bits each.
 _SCRATCH = -3  # less the operator's position
-_CONSTANTS = 1 << 61  # plus the operator's position
+CONSTANTS = 1 << 61  # plus the operator's position
 _SUMS = 1 << 62  # plus the position of the accumulating operator
 
 
@@ -44,7 +44,7 @@ class Operator:
 def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Operator]:
     """Position -> operator, of all that are more than an alias."""
     served = {(b.op, b.kind): b for b in plan.buffers if b.op >= 0}
-    loads = {load.op: load for load in plan.loads}
+    loads = {load.op: load for load in reversed(plan.loads)}  # the first one of each
 
     def area(position: int, kind: BufferKind, tag: int) -> Area | None:
         buffer = served.get((position, kind))
@@ -64,7 +64,7 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
             sums_up(graph, op),
             area(position, BufferKind.SCRATCH, _SCRATCH - position),
             area(position, BufferKind.ACCUMULATOR, _SUMS + position),
-            Area(plan.buffers[load.buffer], _CONSTANTS + position) if load else None,
+            Area(plan.buffers[load.buffer], CONSTANTS + position) if load else None,
         )
     return found
 

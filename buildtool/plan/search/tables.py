@@ -66,7 +66,7 @@ class BlockForm(NamedTuple):
 class FormRow(NamedTuple):
     """A block form in plain numbers, wherever its chain stands: see Block, Form and BlockForm.
 
-    `back`: elements before the last one that the block begins; `sums`: without constants in the arena.
+    `back`: elements before the last one that the block begins; `window`: without constants in the arena.
     """
 
     back: int
@@ -262,12 +262,11 @@ class Tables:
         """A block form at an element with these rows."""
         it = FormRow(*row)
         first, axis = last - it.back, Axis(it.kernel, it.stride, it.pad)
-        constants = self.e.constants(first, last)
+        window = it.window + self.e.constants(first, last)
         block = self.blocks.block(first, last, it.step, axis, it.need, it.sums, it.work, it.section == 1)
-        form = Form(self.blocks.group(block, it.hand_off), it.window, it.late)
-        sums = it.sums + constants
+        form = Form(self.blocks.group(block, it.hand_off), window, it.late)
         return BlockForm(
-            first, it.step, it.need, it.window, sums, it.extra, it.least_extra, axis, block.lags, block, form
+            first, it.step, it.need, window, it.sums, it.extra, it.least_extra, axis, block.lags, block, form
         )
 
     @cached_property
