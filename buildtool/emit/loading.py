@@ -29,12 +29,14 @@ class Loading:
         self.needed: list[list[Load]] = [[] for _ in plan.regions]
         region_of = {op: i for i, region in enumerate(plan.regions) for op in region.ops}
         for load in plan.loads:
+            self._check(load)
+            if load.by_turns or load.op in network.wandering:
+                continue  # they come while their region runs: see turns
             begin = firsts.get(plan.buffers[load.buffer].first)
             if begin is None or begin > region_of[load.op]:
                 raise PlanError("a load that begins in no region", operator=network.graph.ops[load.op].place)
             self.begun[begin].append(load)
             self.needed[region_of[load.op]].append(load)
-            self._check(load)
 
     def _check(self, load: Load) -> None:
         """The plan was made for constants of these sizes."""
