@@ -13,7 +13,9 @@ from buildtool.emit.network import Network
 from buildtool.errors import PlanError
 from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.loads import constants
+from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.types import Load
+from buildtool.target.catalogue import features
 from buildtool.target.types import Argument, KernelVariant
 
 
@@ -99,9 +101,10 @@ class Loading:
             Argument.GEOMETRY: "&geometry",
             Argument.CONSTANTS: now,
             Argument.WINDOW: "&window",
-            Argument.SCRATCH: "NULL",
-            Argument.SCRATCH_BYTES: "0",
+            Argument.SCRATCH: network.scratch(load.op),
+            Argument.SCRATCH_BYTES: network.scratch_bytes(load.op),
         }
+        by_channels = slices_in_place(graph, op)  # of the input, too
         body = [
             f"const int32_t count = nn_least({count}, {channels} - c);",
             f"const int32_t next = nn_least({count}, {channels} - c - count);",
@@ -109,6 +112,7 @@ class Loading:
             "    loaded();",
             "}",
             *(begin if load.slots == 2 else []),
+            *(["const nn_view in = nn_part(&read, c, count);"] if by_channels else []),
             "const nn_view out = nn_part(&all, c, count);",
             invocation(kernel, arguments),
         ]
@@ -117,7 +121,7 @@ class Loading:
         return [
             *(geometry(graph, op, "geometry") if Argument.GEOMETRY in kernel.call else []),
             f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
-            f"const nn_view in = nn_whole({network.address(op.inputs[0])}, {height}, {width}, {depth});",
+            f"const nn_view {'read' if by_channels else 'in'} = nn_whole({network.address(op.inputs[0])}, {height}, {width}, {depth});",
             f"const nn_view all = nn_whole({out}, {rows}, {columns}, {channels});",
             *(["int32_t part = 0;"] if load.slots == 2 else []),
             f"for (int32_t c = 0; c < {channels}; c += {count}) {{",
@@ -145,8 +149,7 @@ def _dense(kind: OpKind) -> bool:
 
 def _channels(network: Network, load: Load) -> int:
     """Output channels of a sliced operator."""
-    op = network.graph.ops[load.op]
-    return network.graph.tensors[op.inputs[1]].shape[0]
+    return features(network.graph, network.graph.ops[load.op])["cout"]
 
 
 def _first_steps(network: Network) -> dict[int, int]:

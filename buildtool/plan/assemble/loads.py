@@ -10,7 +10,7 @@ region before computes, and a slice while the one before it is used.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, combinations, pairwise
@@ -25,6 +25,7 @@ from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
 from buildtool.plan.assemble.workspace import with_turns
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought, turns
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Region
@@ -42,19 +43,21 @@ class Constants:
     """What an operator's kernel reads besides its inputs, in bytes.
 
     `channels` output channels of `factors` and `weights` bytes each, in this order behind a head;
-    0 channels: the block cannot be cut. `scattered`: they are several blocks of the weight image.
+    0 channels: the block cannot be cut, and where it can, then at multiples of `step`. `scattered`: they
+    are several blocks of the weight image.
     """
 
     size: int
     channels: int = 0
     factors: int = 0
     weights: int = 0
+    step: int = 1
     scattered: bool = False
 
     def least_bytes(self) -> int:
         """The least that an operator needs of the arena for its constants while it runs alone."""
         whole = round_up(self.size, HEAD)
-        return whole if self.channels < 2 else min(whole, self.slice_bytes(1))
+        return whole if self.channels <= self.step else min(whole, self.slice_bytes(self.step))
 
     def slice_bytes(self, channels: int) -> int:
         """Bytes of the block for so many of the channels."""
@@ -155,10 +158,20 @@ class Loading:
     def _facts(self) -> tuple[RegionFacts, ...]:
         return tuple(map(self._regions.facts, self.timeline.runs))
 
+    @cached_property
+    def _in_place(self) -> frozenset[int]:
+        """Operators that may write over their input though they compute slices of their channels."""
+        graph, alignment = self.timeline.graph, self.target.board.alignment
+        found = {op for op in self.constants if slices_in_place(graph, graph.ops[op])}
+        for overlap in self._regions.permitted:
+            if round_up(overlap.distance, alignment) % _pixel(graph, overlap.op):
+                found.discard(overlap.op)
+        return frozenset(found)
+
     def _total(self, index: int, ways: Mapping[int, _Way]) -> int:
         """Bytes of the arena that a region needs at the least, with its constants."""
         need, space = self.needs[index], self._facts[index].workspace
-        sliced = any(way.channels for way in ways.values())
+        sliced = any(way.channels and op not in self._in_place for op, way in ways.items())
         turns = {op: way.bytes for op, way in ways.items() if way.by_turns}
         region, alignment = self.timeline.regions[index], self.target.board.alignment
         turned = with_turns(space, region, turns, alignment).size - space.size if turns else 0
@@ -194,19 +207,12 @@ class Loading:
         spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
         ways = [self._ways(index, limit) for index in range(len(regions))]
         early = self._early(ways, limit)
-        extra, loads, apart = self._buffers(regions, spans, ways, early)
-        placed = assemble(
-            self.timeline,
-            self.target,
-            self.kernels,
-            strategy=self.strategy,
-            in_place=self.in_place,
-            extra=extra,
-            apart=apart,
-            turns={op: way.bytes for own in ways for op, way in own.items() if way.by_turns},
-            enough=enough,
-            session=self.session,
-        )
+        extra, loads, sliced = self._buffers(regions, spans, ways, early)
+        turned = {op: way.bytes for own in ways for op, way in own.items() if way.by_turns}
+        placed = self._assembled(extra, sliced - self._in_place, turned, enough)
+        mixed = self._mixed(placed, sliced)
+        if mixed:
+            placed = self._assembled(extra, sliced - self._in_place | mixed, turned, enough)
         base = len(placed.buffers) - len(extra)
         loads = [replace(load, buffer=base + load.buffer) for load in loads]
         loads += self._by_turns(placed.buffers, ways)
@@ -221,6 +227,31 @@ class Loading:
             cost=placed.cost + sum(brings),
             accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
         )
+
+    def _assembled(
+        self, extra: Sequence[Buffer], apart: Set[int], turned: Mapping[int, int], enough: float
+    ) -> Plan:
+        return assemble(
+            self.timeline,
+            self.target,
+            self.kernels,
+            strategy=self.strategy,
+            in_place=self.in_place,
+            extra=extra,
+            apart=apart,
+            turns=turned,
+            enough=enough,
+            session=self.session,
+        )
+
+    def _mixed(self, placed: Plan, sliced: Set[int]) -> set[int]:
+        """Operators in slices whose output lies over their input, but not whole pixels below it."""
+        graph, found = self.timeline.graph, set[int]()
+        for overlap in placed.overlaps:
+            source, output = placed.buffers[overlap.input], placed.buffers[overlap.output]
+            if overlap.op in sliced and (source.offset - output.offset) % _pixel(graph, overlap.op):
+                found.add(overlap.op)
+        return found
 
     def _by_turns(self, buffers: Sequence[Buffer], ways: Sequence[Mapping[int, _Way]]) -> list[Load]:
         """The loads of constants that take turns; their buffers lie in the regions' workspaces."""
@@ -273,8 +304,9 @@ class Loading:
         if region.is_streamed:
             return self._in_turns(index, found, limit) if len(region.groups) > 1 else found
         op = region.ops[0]
-        if self.constants[op].channels > 1:
-            sliced = {op: self._sliced(op, self.needs[index].apart, limit)}
+        if self.constants[op].channels > self.constants[op].step:
+            need = self.needs[index]
+            sliced = {op: self._sliced(op, need.whole if op in self._in_place else need.apart, limit)}
             if self._total(index, sliced) < self._total(index, found):
                 return sliced
         return found
@@ -316,19 +348,21 @@ class Loading:
         return {op: counted[i] for i, group in enumerate(region.groups) for op in group.ops}
 
     def _sliced(self, op: int, base: int, limit: float) -> _Way:
-        """The widest slices that fit, two of them if possible; single channels if nothing does."""
+        """The widest slices that fit, two of them if possible; the narrowest if nothing does."""
         block = self.constants[op]
+        step = block.step
         for slots in (2, 1):
-            low, high = 0, block.channels - 1
-            while low < high:  # the most channels that fit
+            low, high = 0, (block.channels - 1) // step
+            while low < high:  # the most steps of channels that fit
                 middle = (low + high + 1) // 2
-                if base + self._slice(op, middle, slots).bytes <= limit:
+                if base + self._slice(op, middle * step, slots).bytes <= limit:
                     low = middle
                 else:
                     high = middle - 1
             if low:
-                return self._slice(op, -(-block.channels // -(-block.channels // low)), slots)
-        return self._slice(op, 1, 1)
+                even = -(-block.channels // -(-block.channels // (low * step)))
+                return self._slice(op, round_up(even, step), slots)
+        return self._slice(op, step, 1)
 
     def _slice(self, op: int, channels: int, slots: int) -> _Way:
         return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
@@ -365,6 +399,11 @@ class Loading:
                 if way.channels:
                     sliced.add(op)
         return extra, loads, sliced
+
+
+def _pixel(graph: Graph, op: int) -> int:
+    """Channels of an operator's output."""
+    return graph.tensors[graph.ops[op].outputs[0]].nhwc[3]
 
 
 def _holder(buffers: Sequence[Buffer], tensor: int, start: int, end: int) -> Buffer:

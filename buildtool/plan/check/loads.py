@@ -7,8 +7,27 @@ another place. There the replay finds out whether they are in the arena in every
 from __future__ import annotations
 
 from buildtool.errors import PlanError
+from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Plan
+
+
+def refuse_mixed(graph: Graph, op: Op, source: Buffer, output: Buffer) -> None:
+    """PlanError where an operator that goes over its input for every slice of channels writes over it.
+
+    Channel by channel, a depthwise convolution may: it does where both lie whole pixels apart.
+    """
+    if source.offset + source.size <= output.offset or output.offset + output.size <= source.offset:
+        return
+    channels = graph.tensors[op.outputs[0]].nhwc[3]
+    if not keeps_channels(graph, op) or (source.offset - output.offset) % channels:
+        raise PlanError("writes over its input, which it reads for every slice", operator=op.place)
+
+
+def keeps_channels(graph: Graph, op: Op) -> bool:
+    """Whether every channel of an operator's output is made of the same channel of its input alone."""
+    same = graph.tensors[op.inputs[0]].nhwc[3] == graph.tensors[op.outputs[0]].nhwc[3]
+    return op.kind is OpKind.DEPTHWISE_CONV_2D and same
 
 
 def check_loads(plan: Plan, timeline: Timeline) -> None:
@@ -47,8 +66,9 @@ def check_loads(plan: Plan, timeline: Timeline) -> None:
             )
         if load.channels < 0 or (load.channels and runs[load.op].first != runs[load.op].last):
             raise PlanError("runs in slices of its channels, but in more than one step", operator=place)
-        if load.channels and any(o.op == load.op for o in plan.overlaps):
-            raise PlanError("writes over its input, which it reads for every slice", operator=place)
+        if load.channels:
+            for overlap in (o for o in plan.overlaps if o.op == load.op):
+                refuse_mixed(graph, graph.ops[load.op], plan.buffers[overlap.input], plan.buffers[overlap.output])
     for op, buffer in later.items():
         if buffer.last < runs[op].last:
             raise PlanError("its constants do not live as long as it runs", operator=graph.ops[op].place)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from buildtool.graph.types import ALIAS_KINDS, Graph, Op, OpKind
+from buildtool.plan.check.loads import keeps_channels
 from buildtool.plan.check.reads import Read, reads, sums_up
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan
 from buildtool.target.types import Contract, KernelVariant
@@ -55,7 +56,7 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
         if op.kind in ALIAS_KINDS:
             continue
         load, read = loads.get(position), reads(graph, op)
-        contract = _contract(op, kernels[position], load)
+        contract = _contract(graph, op, kernels[position], load)
         found[position] = Operator(
             op,
             read,
@@ -69,10 +70,11 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
     return found
 
 
-def _contract(op: Op, kernel: KernelVariant | None, load: Load | None) -> Contract:
+def _contract(graph: Graph, op: Op, kernel: KernelVariant | None, load: Load | None) -> Contract:
     """The kernel's contract, where the replay goes along with it."""
     # of an operator in slices of its channels, all input is read again for the last slice
-    contract = kernel.overlap if kernel and not (load and load.channels) else Contract.NONE
+    again = load is not None and load.channels and not keeps_channels(graph, op)
+    contract = kernel.overlap if kernel and not again else Contract.NONE
     if contract is Contract.PARTS and op.kind is not OpKind.CONCATENATION:
         return Contract.NONE
     return contract

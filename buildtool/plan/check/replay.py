@@ -21,6 +21,7 @@ from buildtool.errors import PlanError
 from buildtool.graph.types import AxisAttrs, Op
 from buildtool.modes import Image
 from buildtool.plan.check import native
+from buildtool.plan.check.loads import refuse_mixed
 from buildtool.plan.check.memory import Memory
 from buildtool.plan.check.operators import CONSTANTS, Area, Operator, operators
 from buildtool.plan.check.reads import Read, Span, sums_up
@@ -150,6 +151,10 @@ class _Replay:
     def _steps(self, steps: Steps, region: Region) -> None:
         """Some steps of one region."""
         streamed = region.is_streamed
+        for load in self.plan.loads if not streamed else ():
+            if load.channels and load.op in region.ops:
+                op = self.graph.ops[load.op]
+                refuse_mixed(self.graph, op, *map(self.memory.buffer, (op.inputs[0], op.outputs[0])))
         parts = not streamed and self.operators[region.ops[0]].contract is Contract.PARTS
         if self.native and not parts:
             if self.native.run(steps, streamed) < len(steps):

@@ -11,6 +11,8 @@ from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.summary import peak
 
+from buildtool.target.catalogue import features
+
 if TYPE_CHECKING:
     from buildtool.graph.types import Graph
     from buildtool.plan.types import Load, Plan
@@ -150,5 +152,5 @@ def _parts(load: Load, graph: Graph) -> int:
     """The number of parts in which an operator's constants are loaded."""
     if not load.channels:
         return 1
-    channels = graph.tensors[graph.ops[load.op].inputs[1]].shape[0]
+    channels = features(graph, graph.ops[load.op])["cout"]
     return -(-channels // load.channels)
