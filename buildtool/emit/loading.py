@@ -12,7 +12,7 @@ from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.network import Network
 from buildtool.errors import PlanError
 from buildtool.graph.types import OpKind
-from buildtool.plan.assemble.loads import constants
+from buildtool.plan.assemble.constants import constants
 from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.types import Load
 from buildtool.target.catalogue import features
@@ -105,6 +105,7 @@ class Loading:
             Argument.SCRATCH_BYTES: network.scratch_bytes(load.op),
         }
         by_channels = slices_in_place(graph, op)  # of the input, too
+        read = "read" if by_channels else "in"
         body = [
             f"const int32_t count = nn_least({count}, {channels} - c);",
             f"const int32_t next = nn_least({count}, {channels} - c - count);",
@@ -121,7 +122,7 @@ class Loading:
         return [
             *(geometry(graph, op, "geometry") if Argument.GEOMETRY in kernel.call else []),
             f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
-            f"const nn_view {'read' if by_channels else 'in'} = nn_whole({network.address(op.inputs[0])}, {height}, {width}, {depth});",
+            f"const nn_view {read} = nn_whole({network.address(op.inputs[0])}, {height}, {width}, {depth});",
             f"const nn_view all = nn_whole({out}, {rows}, {columns}, {channels});",
             *(["int32_t part = 0;"] if load.slots == 2 else []),
             f"for (int32_t c = 0; c < {channels}; c += {count}) {{",

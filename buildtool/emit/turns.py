@@ -26,7 +26,7 @@ class Turns:
         self._by_turns = [load for load in own if load.by_turns]
         self._wandering: dict[int, list[Load]] = {}
         for load in own:
-            if load.op in network.wandering:
+            if load.op in network.wandering and not load.by_turns:
                 self._wandering.setdefault(load.op, []).append(load)
 
     def declarations(self) -> list[str]:
@@ -38,13 +38,18 @@ class Turns:
             offsets = ", ".join(str(self.network.plan.buffers[load.buffer].offset) for load in loads)
             rows = ", ".join(str(row) for row in self._rows[op])
             lines += [
-                f"/* Operator {op}: its constants come to these places of the arena when these rows begin. */",
+                f"/* Operator {op}: its constants come to these places of the arena with these rows. */",
                 f"static const uint32_t places_{op}[] = {{{offsets}}};",
                 f"static const int32_t rows_{op}[] = {{{rows}}};",
-                f"const int8_t *constants_{op} = NULL;",
+                f"const int8_t *constants_{op} = {self._first(op)};",
                 f"int32_t place_{op} = 0;",
             ]
         return lines
+
+    def _first(self, op: int) -> str:
+        """C for where an operator's constants are before they come to the first of its places."""
+        at = [self.network.plan.buffers[load.buffer].offset for load in self._by_turns if load.op == op]
+        return f"arena + {at[0]}" if at else "NULL"
 
     def before(self, group: Group, row: str) -> list[str]:
         """Before a group makes rows from `row` on."""
@@ -55,7 +60,10 @@ class Turns:
             lines += [f"if (turn != {place}) {{", f"    turn = {place};"]
             for load in brought:
                 offset = self.network.plan.buffers[load.buffer].offset
-                lines += ["    " + line for line in self._load(load.op, "", offset)]
+                own = self._load(load.op, "", offset)
+                if load.op in self._wandering:
+                    own = [f"if ({row} < rows_{load.op}[0]) {{", *("    " + line for line in own), "}"]
+                lines += ["    " + line for line in own]
             lines += ["    loaded();", "}"]
         for op in group.ops:
             if op in self._wandering:

@@ -9,7 +9,7 @@ from riscvcases import depthwise_rows
 from buildtool.emit.packing import packings
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import Graph, Op
-from buildtool.plan.assemble.loads import HEAD
+from buildtool.plan.assemble.constants import HEAD
 from buildtool.target.catalogue import channel_bytes, constants_bytes, features
 from buildtool.target.expression import evaluate
 from buildtool.target.family import load_family, resolved

@@ -87,47 +87,71 @@ def _trail(timeline: Timeline, run: Run, source: int, result: int) -> tuple[Trai
     )
 
 
-class Place(NamedTuple):
-    """Where constants come to with a step of the run, and the step before which they have to come again."""
+class Stack(NamedTuple):
+    """Constants side by side on dead rows, from a part of the last group on that begins with a step.
+
+    `offset`: of the lowest byte; `full`: whether those that took turns before are there, too.
+    """
 
     step: int
-    end: int
     offset: int
+    full: bool
 
 
-def places(found: Room, size: int, source: int, result: int, covers: bool, steps: int) -> list[Place]:
-    """Where `size` bytes of constants lie, one place after the other; empty where there is no room.
+class Site(NamedTuple):
+    """Where the input and the output lie, and whether they share bytes."""
 
-    `source`, `result`: where the input and the output lie; `covers`: whether they share bytes; `steps`: of
-    the region.
+    source: int
+    result: int
+    covers: bool
+
+
+def stacks(found: Room, size: int, full: int, site: Site) -> list[Stack]:
+    """Stacks of `size` bytes, one after the other, and of `full` bytes from when there is room for these.
+
+    Each lasts until the output gets to it. Empty where there is no room when it is needed.
     """
-    made: list[Place] = []
-    at = -1
+    made: list[Stack] = []
+    is_full = size == full
     for part, dead, output in found.trail:
-        end = result + output if covers else 0
-        if at < 0 or at < end:
-            at = (source + dead) // LINE * LINE - size
-            if at < max(end, source):
+        end = max(site.result + output if site.covers else 0, site.source)
+        top = (site.source + dead) // LINE * LINE
+        grows = not is_full and top - full >= end
+        is_full = is_full or grows
+        if (size or is_full) and (grows or not made or made[-1].offset < end):
+            made.append(Stack(part.step, top - (full if is_full else size), is_full))
+            if made[-1].offset < end:
                 return []
-            if made:
-                made[-1] = made[-1]._replace(end=part.step)
-            made.append(Place(part.step, steps, at))
     return made
 
 
-def buffers(op: int, offset: int, size: int, found: Sequence[Place], start: int) -> list[Buffer]:
-    """The buffers of an operator's constants: `offset` bytes behind each of the places."""
+class Place(NamedTuple):
+    """Where an operator's constants lie, from a step of the run on."""
+
+    step: int
+    offset: int
+
+
+def places(found: Sequence[Stack], own: Sequence[Part], is_last: bool) -> list[Place]:
+    """Where an operator's constants lie that are the lowest ones of some stacks.
+
+    `own`: what its group makes, `is_last`: as the last one of the region. Others find a new stack with the
+    first rows that they make after it began.
+    """
+    made: dict[int, Place] = {}  # by step: of two stacks that began before the same rows, the later one
+    for stack in found:
+        after = (part.step for part in own if part.step > stack.step or (is_last and part.step == stack.step))
+        step = next(after, None)
+        if step is not None:
+            made[step] = Place(step, stack.offset)
+    return [*made.values()]
+
+
+def buffers(op: int, size: int, found: Sequence[Place], start: int, end: int) -> list[Buffer]:
+    """The buffers of an operator's constants at some places; `start`, `end`: the region's steps."""
+    ends = [*(start + place.step for place in found[1:]), *([end] if found else [])]
     name = f"operator {op} constants"
     return [
-        Buffer(
-            BufferKind.WEIGHTS,
-            name,
-            (),
-            size,
-            start + place.step,
-            start + place.end - 1,
-            place.offset + offset,
-            op=op,
-        )
-        for place in found
+        Buffer(BufferKind.WEIGHTS, name, (), size, start + place.step, last - 1, place.offset, op=op)
+        for place, last in zip(found, ends, strict=True)
     ]

@@ -13,55 +13,28 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, combinations, pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from buildtool.errors import TargetError
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble import behind
+from buildtool.plan.assemble.arrivals import Arrivals
 from buildtool.plan.assemble.assemble import assemble, region_bounds
 from buildtool.plan.assemble.behind import Room
+from buildtool.plan.assemble.constants import HEAD, Constants, Way
 from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
 from buildtool.plan.assemble.workspace import with_turns
 from buildtool.plan.place.arena import round_up
-from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.schedule.turns import brought, turns
+from buildtool.plan.schedule.turns import turns
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Region
 from buildtool.session import Session
-from buildtool.target.catalogue import channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant, Target
 
 MOST_BEHIND = 8  # operators of a group whose constants are tried on dead rows
 ATTEMPTS = 8  # at keeping a limit, by asking for less than what came out too large
-HEAD = 16  # bytes in front of the channels' constants; both parts are rounded up to this
-
-
-@dataclass(frozen=True)
-class Constants:
-    """What an operator's kernel reads besides its inputs, in bytes.
-
-    `channels` output channels of `factors` and `weights` bytes each, in this order behind a head;
-    0 channels: the block cannot be cut, and where it can, then at multiples of `step`. `scattered`: they
-    are several blocks of the weight image.
-    """
-
-    size: int
-    channels: int = 0
-    factors: int = 0
-    weights: int = 0
-    step: int = 1
-    scattered: bool = False
-
-    def least_bytes(self) -> int:
-        """The least that an operator needs of the arena for its constants while it runs alone."""
-        whole = round_up(self.size, HEAD)
-        return whole if self.channels <= self.step else min(whole, self.slice_bytes(self.step))
-
-    def slice_bytes(self, channels: int) -> int:
-        """Bytes of the block for so many of the channels."""
-        return round_up(HEAD + self.factors * channels, HEAD) + round_up(self.weights * channels, HEAD)
 
 
 class RegionNeed(NamedTuple):
@@ -74,23 +47,7 @@ class RegionNeed(NamedTuple):
     apart: int
 
 
-@dataclass(frozen=True)
-class _Way:
-    """How one operator's constants come: see Load."""
-
-    channels: int
-    slots: int
-    bytes: int  # of the buffer
-    by_turns: bool = False
-    behind: bool = False  # on dead rows of the region's input
-
-    @property
-    def lasting(self) -> bool:
-        """Whether the buffer is there throughout the region."""
-        return not (self.by_turns or self.behind)
-
-
-def _lasting(ways: Mapping[int, _Way]) -> int:
+def _lasting(ways: Mapping[int, Way]) -> int:
     """Bytes of the buffers that are there throughout a region."""
     return sum(round_up(way.bytes, HEAD) for way in ways.values() if way.lasting)
 
@@ -168,7 +125,7 @@ class Loading:
                 found.discard(overlap.op)
         return frozenset(found)
 
-    def _total(self, index: int, ways: Mapping[int, _Way]) -> int:
+    def _total(self, index: int, ways: Mapping[int, Way]) -> int:
         """Bytes of the arena that a region needs at the least, with its constants."""
         need, space = self.needs[index], self._facts[index].workspace
         sliced = any(way.channels and op not in self._in_place for op, way in ways.items())
@@ -215,18 +172,35 @@ class Loading:
             placed = self._assembled(extra, sliced - self._in_place | mixed, turned, enough)
         base = len(placed.buffers) - len(extra)
         loads = [replace(load, buffer=base + load.buffer) for load in loads]
-        loads += self._by_turns(placed.buffers, ways)
-        buffers, more = self._behind(placed.buffers, ways)
-        loads = sorted([*loads, *more], key=lambda load: (load.op, load.buffer))
-        costs = CostModel(self.timeline.graph, self.kernels, self.target.costs)
-        brings = [costs.loading(load) for _, load in brought(self.timeline, loads, buffers)]
+        made = self._while_running(replace(placed, loads=tuple(loads)), ways)
+        if made is None:
+            return self.placed(limit, enough)
         return replace(
-            placed,
-            buffers=buffers,
-            loads=tuple(loads),
-            cost=placed.cost + sum(brings),
+            made,
+            cost=placed.cost + sum(map(self._regions.model.loading, self._arrivals.brought(made))),
             accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
         )
+
+    @cached_property
+    def _arrivals(self) -> Arrivals:
+        return Arrivals(self.timeline, self.constants, self._regions.model)
+
+    def _while_running(self, placed: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan | None:
+        """The plan with constants that come while regions run; None where dead rows were not where they were
+        counted on: these have no room from now on.
+        """
+        plan = self._arrivals.by_turns(placed, ways)
+        for index, own in enumerate(ways):
+            needs = any(way.behind for way in own.values())
+            if not needs and not any(way.by_turns for way in own.values()):
+                continue
+            room = self._room(index)
+            made = self._arrivals.on_dead_rows(plan, index, own, room) if room is not None else None
+            if made is None and needs:
+                self._rooms[index] = None
+                return None
+            plan = made or plan
+        return plan
 
     def _assembled(
         self, extra: Sequence[Buffer], apart: Set[int], turned: Mapping[int, int], enough: float
@@ -253,39 +227,6 @@ class Loading:
                 found.add(overlap.op)
         return found
 
-    def _by_turns(self, buffers: Sequence[Buffer], ways: Sequence[Mapping[int, _Way]]) -> list[Load]:
-        """The loads of constants that take turns; their buffers lie in the regions' workspaces."""
-        at = {b.op: i for i, b in enumerate(buffers) if b.kind is BufferKind.WEIGHTS}
-        return [
-            Load(op, at[op], self.constants[op].size, by_turns=True)
-            for own in ways
-            for op, way in own.items()
-            if way.by_turns
-        ]
-
-    def _behind(
-        self, placed: Sequence[Buffer], ways: Sequence[Mapping[int, _Way]]
-    ) -> tuple[tuple[Buffer, ...], list[Load]]:
-        """All buffers with those on dead rows, and the loads into these."""
-        found, loads = list(placed), list[Load]()
-        for index, own in enumerate(ways):
-            ops = [op for op, way in own.items() if way.behind]
-            if not ops:
-                continue
-            room, (start, end) = self._room(index), self.timeline.starts[index : index + 2]
-            assert room is not None
-            source, result = (_holder(placed, t, start, end) for t in (room.source, room.result))
-            sizes = [round_up(self.constants[op].size, HEAD) for op in ops]
-            covers = source.offset < result.offset + result.size and result.offset < source.offset + source.size
-            places = behind.places(room, sum(sizes), source.offset, result.offset, covers, end - start)
-            assert places  # an overlap keeps the output below what is dead
-            for op, offset in zip(ops, accumulate([0, *sizes[:-1]]), strict=True):
-                size = self.constants[op].size
-                for buffer in behind.buffers(op, offset, size, places, start):
-                    loads.append(Load(op, len(found), size))
-                    found.append(buffer)
-        return tuple(found), loads
-
     def _room(self, index: int) -> Room | None:
         if index not in self._rooms:
             self._rooms[index] = behind.room(self.timeline, index, self._facts[index].overlaps)
@@ -295,10 +236,10 @@ class Loading:
     def _rooms(self) -> dict[int, Room | None]:
         return {}
 
-    def _ways(self, index: int, limit: float) -> dict[int, _Way]:
+    def _ways(self, index: int, limit: float) -> dict[int, Way]:
         """Per operator of a region, how its constants come; where nothing fits, as they need least."""
         region = self.timeline.regions[index]
-        found = {op: _Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
+        found = {op: Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
         if not found or self._total(index, found) <= limit:
             return found
         if region.is_streamed:
@@ -311,8 +252,8 @@ class Loading:
                 return sliced
         return found
 
-    def _in_turns(self, index: int, whole: Mapping[int, _Way], limit: float) -> dict[int, _Way]:
-        """Of a streamed region: as few by turns, and on dead rows, as the limit asks for; all if nothing fits."""
+    def _in_turns(self, index: int, whole: Mapping[int, Way], limit: float) -> dict[int, Way]:
+        """Of a streamed region: as few by turns, and on dead rows, as the limit asks for; else all."""
         turned = {op: replace(way, by_turns=True) for op, way in whole.items()}
         if self._total(index, turned) > limit:
             turned = self._least(index, turned)
@@ -323,8 +264,8 @@ class Loading:
                 turned = tried
         return turned
 
-    def _least(self, index: int, turned: dict[int, _Way]) -> dict[int, _Way]:
-        """The same with those of the last group on dead rows that make it the smallest; as few as that needs."""
+    def _least(self, index: int, turned: dict[int, Way]) -> dict[int, Way]:
+        """The same with those of the last group on dead rows that make it least; as few as that needs."""
         room, last = self._room(index), self.timeline.regions[index].groups[-1]
         ops = [op for op in last.ops if op in turned and not self.constants[op].scattered]
         best, merit = turned, (self._total(index, turned), 0)
@@ -347,7 +288,7 @@ class Loading:
         counted = Counter(turn.group for turn in found)
         return {op: counted[i] for i, group in enumerate(region.groups) for op in group.ops}
 
-    def _sliced(self, op: int, base: int, limit: float) -> _Way:
+    def _sliced(self, op: int, base: int, limit: float) -> Way:
         """The widest slices that fit, two of them if possible; the narrowest if nothing does."""
         block = self.constants[op]
         step = block.step
@@ -364,10 +305,10 @@ class Loading:
                 return self._slice(op, round_up(even, step), slots)
         return self._slice(op, step, 1)
 
-    def _slice(self, op: int, channels: int, slots: int) -> _Way:
-        return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
+    def _slice(self, op: int, channels: int, slots: int) -> Way:
+        return Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
-    def _early(self, ways: Sequence[Mapping[int, _Way]], limit: float) -> set[int]:
+    def _early(self, ways: Sequence[Mapping[int, Way]], limit: float) -> set[int]:
         """Regions whose constants come while the region before computes: all for which there is room."""
         found: set[int] = set()
         for before, index in pairwise(range(len(ways))):
@@ -381,7 +322,7 @@ class Loading:
         self,
         regions: Sequence[Region],
         spans: Sequence[tuple[int, int]],
-        ways: Sequence[Mapping[int, _Way]],
+        ways: Sequence[Mapping[int, Way]],
         early: set[int],
     ) -> tuple[list[Buffer], list[Load], set[int]]:
         """Buffers with their lives, the loads into them, and the operators that run in slices."""
@@ -406,28 +347,5 @@ def _pixel(graph: Graph, op: int) -> int:
     return graph.tensors[graph.ops[op].outputs[0]].nhwc[3]
 
 
-def _holder(buffers: Sequence[Buffer], tensor: int, start: int, end: int) -> Buffer:
-    """The buffer of a whole tensor in the region of these steps."""
-    return next(b for b in buffers if tensor in b.tensors and b.first < end and b.last >= start)
-
-
 _COUNTED = "weights are in the arena while their operator runs, and while they come"
 _NOT_COUNTED = "stack and the application's memory are not in the arena"
-
-
-def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Constants]:
-    """By operator: what its kernel reads besides its inputs, by the catalogue's formulas."""
-    found = {}
-    for position, kernel in enumerate(kernels):
-        if kernel is None:
-            continue
-        op = graph.ops[position]
-        block = constants_bytes(kernel, graph, op)
-        read = [graph.tensors[t] for t in operands(kernel, op) if graph.tensors[t].is_constant]
-        size = block + sum(round_up(tensor.size, HEAD) for tensor in read)
-        if size:
-            channel = channel_bytes(kernel, graph, op)
-            one_image = graph.tensors[op.outputs[0]].nhwc[0] == 1
-            cut = (features(graph, op)["cout"], *channel) if channel and one_image and not read else ()
-            found[position] = Constants(size, *cut, scattered=len(read) + bool(block) > 1)
-    return found

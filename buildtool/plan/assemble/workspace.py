@@ -128,9 +128,7 @@ def workspace(
     return Workspace(max(slots, 1), tuple(pieces), size, tuple(spans))
 
 
-def with_turns(
-    space: Workspace, region: Region, constants: Mapping[int, int], alignment: int
-) -> Workspace:
+def with_turns(space: Workspace, region: Region, constants: Mapping[int, int], alignment: int) -> Workspace:
     """The same with constants that come by turns: by operator of the region, their bytes."""
     if not any(op in constants for op in region.ops):
         return space

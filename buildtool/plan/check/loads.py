@@ -68,7 +68,9 @@ def check_loads(plan: Plan, timeline: Timeline) -> None:
             raise PlanError("runs in slices of its channels, but in more than one step", operator=place)
         if load.channels:
             for overlap in (o for o in plan.overlaps if o.op == load.op):
-                refuse_mixed(graph, graph.ops[load.op], plan.buffers[overlap.input], plan.buffers[overlap.output])
+                refuse_mixed(
+                    graph, graph.ops[load.op], plan.buffers[overlap.input], plan.buffers[overlap.output]
+                )
     for op, buffer in later.items():
         if buffer.last < runs[op].last:
             raise PlanError("its constants do not live as long as it runs", operator=graph.ops[op].place)

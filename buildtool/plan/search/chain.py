@@ -134,7 +134,7 @@ class Elements:
         return tuple(round_up(t.size, self.alignment) for t in self.graph.tensors)
 
     def constants(self, first: int, last: int) -> int:
-        """Bytes of the arena for the constants of elements of a streamed region, while their group has its turn."""
+        """Bytes of the arena for constants of elements of a streamed region, while these have their turn."""
         return sum(self.loaded[p][0] for p in self.positions[first : last + 1]) if self.loaded else 0
 
     def constants_alone(self, element: int) -> int:

@@ -126,9 +126,7 @@ def _region(
     least = fullest if len(bare) == len(buffers) else at.fullest(region, bare, first, run.steps)[0]
     parts = at.parts(live)
     does = region_calls(model.graph, region, plan.image)
-    own = {
-        op: _operator_work(model, region, op, does.operators[op], loads.get(op, [])) for op in region.ops
-    }
+    own = {op: _operator_work(model, region, op, does.operators[op], loads.get(op, [])) for op in region.ops}
     beside = model.delivery(does.delivered) + sum(map(model.pricer.move, moved))
     summary = RegionSummary(
         first=first,
@@ -164,9 +162,7 @@ def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | N
     return best
 
 
-def _operator_work(
-    model: CostModel, region: Region, op: int, calls: Calls, loads: Sequence[Load]
-) -> Work:
+def _operator_work(model: CostModel, region: Region, op: int, calls: Calls, loads: Sequence[Load]) -> Work:
     """Of one operator of a region, with what it costs that its weights are brought into the arena."""
     graph = model.graph
     cost = model.operator(op, calls, region.is_streamed)

@@ -10,7 +10,6 @@ from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.summary import peak
-
 from buildtool.target.catalogue import features
 
 if TYPE_CHECKING:
@@ -82,9 +81,7 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
         (inside if waits else begun).setdefault(starts[load.op] if waits else step, []).append(load)
     for run, number in zip(timeline.runs, timeline.starts, strict=False):
         here = [
-            load
-            for load in plan.loads
-            if starts[load.op] == number and load not in inside.get(number, [])
+            load for load in plan.loads if starts[load.op] == number and load not in inside.get(number, [])
         ]
         later = [load for load in begun.get(number, []) if load not in here]
         for load in begun.get(number, []):

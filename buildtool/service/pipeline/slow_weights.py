@@ -27,7 +27,7 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
 
     Empty for boards that read their weights in place.
     """
-    from buildtool.plan.assemble.loads import constants
+    from buildtool.plan.assemble.constants import constants
     from buildtool.plan.place.arena import round_up
     from buildtool.target import catalogue
 
@@ -47,7 +47,7 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
 
 def least_loading_cost(graph: Graph, target: Target) -> float:
     """What bringing all constants into the arena adds to the cost of any plan, at the least."""
-    from buildtool.plan.assemble.loads import Constants, constants
+    from buildtool.plan.assemble.constants import Constants, constants
     from buildtool.plan.place.arena import round_up
     from buildtool.plan.schedule.costs import CostModel
     from buildtool.plan.types import Load
@@ -102,7 +102,8 @@ def with_loads(
 
 
 def _loading(bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session) -> Loading:
-    from buildtool.plan.assemble.loads import Loading, constants
+    from buildtool.plan.assemble.constants import constants
+    from buildtool.plan.assemble.loads import Loading
     from buildtool.plan.schedule.timeline import Timeline
 
     kernels = target.named(bare.kernels)
