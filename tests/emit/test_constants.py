@@ -31,7 +31,7 @@ def check(graph: Graph, op: Op) -> set[str]:
         assert constants_bytes(kernel, graph, op) == rounded, (kernel.name, known)
         channel = channel_bytes(kernel, graph, op)
         if channel is not None:
-            parts = (n * known["cout"] for n in channel)
+            parts = (n * known["cout"] for n in channel[:2])
             assert sum(n + -n % HEAD for n in parts) + HEAD == rounded, kernel.name
     return {kernel.packing for kernel in serving}
 

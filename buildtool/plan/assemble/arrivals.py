@@ -44,8 +44,8 @@ class Arrivals:
         return replace(plan, loads=tuple(sorted([*plan.loads, *found], key=_order)))
 
     def on_dead_rows(self, plan: Plan, index: int, ways: Mapping[int, Way], room: Room) -> Plan | None:
-        """The plan with constants of a region on dead rows of its input, also those that took turns if that brings
-        less. None where there is no room for those that need it.
+        """The plan with constants of a region on dead rows of its input; None where those that need it find
+        no room there. Those that took turns come there as well, if less is brought then.
         """
         needed = [op for op, way in ways.items() if way.behind]
         region = self.timeline.regions[index]
