@@ -8,15 +8,27 @@ from buildtool.schema.boards import BoardFacts
 from buildtool.schema.builds import StackSize
 
 
-class Run(BoardFacts):
-    """What was run: `level` is host or emulated, and `compiler` what the image was made by.
+class LevelAnswer(TypedDict):
+    """How real a result is. `level_text` says it in a few words, as headlines have it.
+
+    `level`: "host" (the same C, compiled for the machine at hand), "model" (the chip's own operations in a
+    model of them, there), "compiled" (by the chip's own compiler, and not run), "emulator" (the chip's own
+    code in an emulator of the instruction set), "simulator" (that in the maker's simulator of the chip) or
+    "board" (on the board itself).
+    """
+
+    level: str
+    level_text: str
+
+
+class Run(BoardFacts, LevelAnswer):
+    """What was run; `compiler` is what the image was made by.
 
     `arena_high_water`, `stack_high_water`: bytes that were really written.
     """
 
     model: str
     board: str
-    level: str
     compiler: str
     strategy: str
     inputs: int
@@ -100,7 +112,7 @@ class ProfileAnswer(Run):
     outputs: list[OutputTop]
 
 
-class DebugAnswer(TypedDict):
+class DebugAnswer(LevelAnswer):
     """What it takes to run a test firmware under a debugger, in a folder of the caller's.
 
     `files` go into the folder: the firmware's input, and where none was given, the image with its sources.
@@ -113,7 +125,6 @@ class DebugAnswer(TypedDict):
 
     net: str
     board: str
-    level: str
     compiler: str
     port: int
     image: str

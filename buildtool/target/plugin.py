@@ -52,6 +52,7 @@ class TargetPlugin(Protocol):
     - `libraries`, names of libraries whose kernels its boards can use, and `library(board, name, path)`: the
       Library that the user has at `path`; raises UsageError where the board cannot use it, or it is none;
     - `debug_server(board, port)`: the DebugServer of the board; raises ToolError naming the missing program;
+    - `reality(board)`: the Reality of `run`, where that is neither this machine's own code nor an emulator;
     - `build_files(net, kernels)`, where the family's compiler is not run here: files by name (bytes) that
       build the network `net` with it, from NET.c and the `kernels` (paths below kernels/).
     """

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from buildtool.errors import TargetError
+from buildtool.modes import Level
 
 
 class MemoryKind(enum.StrEnum):
@@ -308,6 +309,14 @@ class DebugServer:
     image: int
     debuggers: tuple[str, ...]
     connected: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reality:
+    """How real a run is: its level, and in a few words what runs it ("emulated", "model on the host")."""
+
+    level: Level
+    text: str
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,12 @@ import numpy as np
 
 from buildtool.errors import ToolError
 from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
+from buildtool.service.emulation.levels import reality
 from buildtool.service.firmware.firmware import Firmware, build_firmware
 from buildtool.service.firmware.tools import toolchain
 from buildtool.target.plugin import ProgramError
 from buildtool.target.registry import plugin as find_plugin
-from buildtool.target.types import RunRequest, RunResult
+from buildtool.target.types import Reality, RunRequest, RunResult
 
 if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
@@ -40,7 +41,8 @@ class Outcome:
     `outputs` and `traces`: one entry an input set, tensor index -> raw bytes. `computed`: tensor
     index -> bytes computed in one invoke, repetitions included (of a trace build). `partial`: of
     the tensors that no one needs as a whole, 1 for every byte that was computed, 0 for the others.
-    `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured).
+    `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured). `reality`:
+    what the image ran on.
     """
 
     outputs: list[dict[int, bytes]]
@@ -52,6 +54,7 @@ class Outcome:
     counts: dict[int, int]
     total_instructions: int | None
     compiler: str
+    reality: Reality
 
 
 @contextmanager
@@ -110,7 +113,7 @@ def execute(
         result = find_plugin(board).run(board, firmware.elf, request)
     except ProgramError as error:
         raise _placed(error, planned) from None
-    return read_outcome(planned.graph, result, len(inputs), firmware.compiler)
+    return read_outcome(planned.graph, result, len(inputs), firmware.compiler, reality(board))
 
 
 def input_file(inputs: Sequence[Sequence[Array]]) -> bytes:
@@ -129,7 +132,7 @@ def _placed(error: ProgramError, planned: Planned) -> ToolError:
     return ToolError(text, path=error.path, operator=op.place, hint=hint or error.hints)
 
 
-def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> Outcome:
+def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs_on: Reality) -> Outcome:
     """Reads the files that the test firmware wrote."""
     report = _report(result.files["report.txt"].decode("ascii", "replace"))
     if report.get("sets") != sets:
@@ -149,6 +152,7 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> O
         result.counts,
         result.total_instructions,
         compiler,
+        runs_on,
     )
 
 

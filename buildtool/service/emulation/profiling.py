@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from buildtool.emit.names import shape
-from buildtool.modes import Reference
+from buildtool.modes import Level, Reference
 from buildtool.plan.summary.summary import Summary, summarize
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.execute import Outcome, execute
+from buildtool.service.emulation.levels import named, reality
 from buildtool.service.emulation.subject import firmware, subject
-from buildtool.service.emulation.validation import inputs_of, level
+from buildtool.service.emulation.validation import inputs_of
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import LayerProfile, OutputTop, ProfileAnswer
@@ -28,7 +29,7 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
     """
     made, sources = subject(request, session)
     inputs = inputs_of(request.inputs, made)
-    counted = level(made.target.board) != "host"
+    counted = reality(made.target.board).level is Level.EMULATOR
     with firmware(request, made, sources) as image:
         run = execute(made, image, inputs[:1], count=counted)
         plain = execute(made, image, inputs) if len(inputs) > 1 else run
@@ -44,7 +45,7 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
     return {
         "model": made.model.name,
         "board": made.target.board.name,
-        "level": level(made.target.board),
+        **named(run.reality),
         "compiler": run.compiler,
         "strategy": made.plan.strategy,
         "instructions": run.total_instructions,
