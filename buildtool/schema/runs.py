@@ -4,21 +4,8 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from buildtool.schema.boards import BoardFacts
+from buildtool.schema.boards import BoardFacts, LevelAnswer
 from buildtool.schema.builds import StackSize
-
-
-class LevelAnswer(TypedDict):
-    """How real a result is. `level_text` says it in a few words, as headlines have it.
-
-    `level`: "host" (the same C, compiled for the machine at hand), "model" (the chip's own operations in a
-    model of them, there), "compiled" (by the chip's own compiler, and not run), "emulator" (the chip's own
-    code in an emulator of the instruction set), "simulator" (that in the maker's simulator of the chip) or
-    "board" (on the board itself).
-    """
-
-    level: str
-    level_text: str
 
 
 class Run(BoardFacts, LevelAnswer):

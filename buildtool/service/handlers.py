@@ -205,7 +205,14 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, .bin, size report."""
     from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
-    from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools, map_of
+    from buildtool.service.emulation.levels import built, named
+    from buildtool.service.firmware.firmware import (
+        arena_map,
+        build_firmware,
+        compiled_by_maker,
+        for_other_tools,
+        map_of,
+    )
     from buildtool.service.firmware.linkmap import portable
     from buildtool.service.firmware.sizes import binaries, size_report
     from buildtool.service.firmware.stack.report import stack_report
@@ -235,14 +242,16 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
         **binaries(elf, board, sources.net),
         **for_other_tools(family, sources, made.plan, made.target),
     }
+    own = compiled_by_maker(family, sources.net, files, tell)
     return {
         "net": sources.net,
         "board": board.name,
-        "compiler": firmware.compiler,
+        **named(built(board, own)),
+        "compiler": own.compiler if own else firmware.compiler,
         "arena_bytes": made.plan.arena_bytes,
         "sizes": report,
         "stacks": stack_report(elf, board, [sources.net]),
-        "files": files,
+        "files": {**files, **(own.files if own else {})},
         **facts(made),
     }
 
