@@ -1,8 +1,10 @@
-"""The modes of planning: what an option that names one may say. A leaf: the standard library only."""
+"""The modes of planning: what an option that names one may say, and limits. A leaf: the standard library only."""
 
 from __future__ import annotations
 
 import enum
+
+MOST_THREADS = 16  # of a core
 
 
 class Strategy(enum.StrEnum):
