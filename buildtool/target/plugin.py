@@ -27,10 +27,14 @@ class ProgramError(ToolError):
 
 @dataclass(frozen=True)
 class Harness:
-    """The test firmware's own C: harness.c and the board's file input and output."""
+    """The test firmware's own C: harness.c and the board's file input and output.
+
+    `flags` are given to every compilation of the firmware.
+    """
 
     sources: tuple[Path, ...]
     includes: tuple[Path, ...]
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,8 @@ class TargetPlugin(Protocol):
       Library that the user has at `path`; raises UsageError where the board cannot use it, or it is none;
     - `debug_server(board, port)`: the DebugServer of the board; raises ToolError naming the missing program;
     - `reality(board)`: the Reality of `run`, where that is neither this machine's own code nor an emulator;
+    - `counting_harness(board)`, where `run` takes a model of the core: the Harness of a firmware that counts
+      what the core would issue; `run` then gives `RunResult.issues` if the request says `count`;
     - `build_files(exported)`, where the chip's compiler is the maker's own: files by name (bytes) that build
       an Exported network with it;
     - `vendor_build(net, folder, tell)`: the VendorBuild of what `build_files` and the network's files are in

@@ -210,6 +210,34 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class VectorUnit:
+    """How fast a vector unit can be: `macs` of one issue at most, `cycles` of the core from issue to issue."""
+
+    macs: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class PublishedPart:
+    """A line of a published profile: milliseconds of these operator kinds ("LOAD": loading weights)."""
+
+    name: str
+    operators: tuple[str, ...]
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Published:
+    """A profile that somebody published of the board; `macs` of the network, by which it is known again."""
+
+    network: str
+    source: str
+    macs: int
+    milliseconds: float
+    parts: tuple[PublishedPart, ...]
+
+
+@dataclass(frozen=True)
 class Board:
     """A board: its core, its memories, and which of them holds what."""
 
@@ -231,6 +259,8 @@ class Board:
     note: str = ""  # what a user has to know of results "for" it
     estimate: Estimate | None = None
     probe: Probe | None = None
+    vector_unit: VectorUnit | None = None
+    published: Published | None = None
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`; KeyError if there is none."""
@@ -322,13 +352,28 @@ class Reality:
 
 
 @dataclass(frozen=True)
+class Issues:
+    """What an operator would issue on the chip, counted in a model of its vector unit.
+
+    `vpu`: instructions of the vector unit, of which `mac` multiply and accumulate; `scalar`: those that take
+    an issue of their own beside it. `slowest`: issues of both kinds of the slowest thread, call by call.
+    """
+
+    vpu: int
+    mac: int
+    scalar: int
+    slowest: int
+
+
+@dataclass(frozen=True)
 class RunResult:
-    """What a run gave. `counts` maps an operator's position to executed instructions."""
+    """What a run gave, by an operator's position: `counts` are executed instructions, `issues` of a model."""
 
     files: dict[str, bytes]
     text: str
     counts: dict[int, int] = field(default_factory=dict)
     total_instructions: int | None = None
+    issues: dict[int, Issues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

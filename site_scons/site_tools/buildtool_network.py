@@ -116,9 +116,7 @@ class Network:
         return self._reserve()
 
 
-def use_board(
-    env, board, toolchain="", work=None, verbose=False, cmsis_nn="", debug=False, threads=None
-):
+def use_board(env, board, toolchain="", work=None, verbose=False, cmsis_nn="", debug=False, threads=None):
     """Sets the environment up to build for `board`; what is made for all networks goes to `work`.
 
     `verbose`: whole command lines, or what they do in a few words. `cmsis_nn`: a checkout of CMSIS-NN

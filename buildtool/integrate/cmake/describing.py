@@ -17,7 +17,9 @@ EMITTED = "emitted"  # the root in an answer that a network's own folder stands 
 _KINDS = {"GNU": ("gcc", "BUILDTOOL_GCC"), "Clang": ("clang", "BUILDTOOL_CLANG")}
 
 
-def describe(context: Context, request: Mapping[str, object], *, same_kind: bool = False) -> answers.DescribeAnswer:
+def describe(
+    context: Context, request: Mapping[str, object], *, same_kind: bool = False
+) -> answers.DescribeAnswer:
     """The answer to `describe`; paths in the request are absolute.
 
     `same_kind`: flags and start-up code are for the project's own compiler. What makes a library needs no

@@ -21,7 +21,7 @@ from buildtool.service.firmware.objects import Compiler, Unit, compile_all, refu
 from buildtool.session import Session
 from buildtool.target.debugging import RENAMES
 from buildtool.target.link_errors import explain_link_failure
-from buildtool.target.plugin import Exported, TargetPlugin, VendorBuild
+from buildtool.target.plugin import Exported, Harness, TargetPlugin, VendorBuild
 from buildtool.target.types import Target, Toolchain
 
 
@@ -73,12 +73,14 @@ def build_firmware(
     folder: Path,
     flags: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
+    harness: Harness | None = None,
 ) -> Firmware:
     """Compiles and links the test firmware of a network below `folder`.
 
     `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers); `tell` hears of progress.
+    `harness`: its own C, where that is not the plugin's.
     """
-    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags, tell)
+    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags, tell, harness)
     elf = folder / f"{sources.net}.elf"
     tell(f"linking {elf.name}")
     link(toolchain, objects.all, elf, target, flags)
@@ -94,16 +96,18 @@ def compile_firmware(
     folder: Path,
     flags: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
+    harness: Harness | None = None,
 ) -> Objects:
-    """Compiles the test firmware of a network below `folder`; `flags`, `tell` as for `build_firmware`."""
+    """Compiles the test firmware of a network below `folder`; `flags` to `harness` as for `build_firmware`."""
     emitted = folder / "src"
     write_files(sources.files, emitted)
     includes = kernel_includes(target)
     renames = toolchain.renames
     if renames:  # debuggers look for what is emitted in the folder that they are started in
         renames = (*renames, f"{RENAMES}{emitted.resolve()}=.")
-    compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags), renames)
-    harness = plugin.harness(target.board)
+    harness = harness or plugin.harness(target.board)
+    all_flags = (*toolchain.cflags, *harness.flags, *flags)
+    compiler = Compiler(toolchain.cc, toolchain.identity, all_flags, renames)
     own = (emitted, *map(Path, toolchain.includes), *includes)
     network = [Unit(emitted / name, (emitted, *includes)) for name in sources.c_files]
     weights = [Unit(emitted / f"{sources.net}_weights.S")]

@@ -6,6 +6,7 @@ a project for XMOS's XTC tools, which is compiled where they are in PATH.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from buildtool.modes import Level
 from buildtool.target.plugin import INTERFACE, Exported, Harness, VendorBuild
 from buildtool.target.types import Board, DebugServer, Reality, RunRequest, RunResult, Toolchain
 from buildtool_plugins.host import plugin as host
+from buildtool_plugins.xcore.issues import OUTPUT, counting_harness, parse
 from buildtool_plugins.xcore.project import project
 from buildtool_plugins.xcore.xtc import compile_project
 
@@ -45,9 +47,17 @@ class XcorePlugin:
         """The network's C on this machine, the chip's vector unit by a model of it."""
         return Reality(Level.MODEL, "model on the host")
 
+    def counting_harness(self, board: Board) -> Harness:
+        """The host's, with the counters of the vector unit's model."""
+        return counting_harness(board)
+
     def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
-        """Runs the program on the host; instructions are not counted."""
-        return host.run(board, image, request)
+        """Runs the program on the host; `count` is for one that was built to count issues."""
+        if not request.count:
+            return host.run(board, image, request)
+        outputs = (*request.outputs, OUTPUT)
+        result = host.run(board, image, dataclasses.replace(request, outputs=outputs, count=False))
+        return dataclasses.replace(result, issues=parse(result.files.pop(OUTPUT)))
 
     def build_files(self, exported: Exported) -> dict[str, bytes]:
         """A CMake project for XMOS's XTC tools, and the weights in their flash container."""
