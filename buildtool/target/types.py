@@ -211,7 +211,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class VectorUnit:
-    """How fast a vector unit can be: `macs` of one issue at most, `cycles` of the core from issue to issue."""
+    """How fast a vector unit can be: `macs` an issue at most, `cycles` of the core from issue to issue."""
 
     macs: int
     cycles: int

@@ -20,9 +20,9 @@ from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.service.emulation.levels import reality
 from buildtool.service.firmware.firmware import Firmware, build_firmware
 from buildtool.service.firmware.tools import toolchain
-from buildtool.target.plugin import ProgramError
+from buildtool.target.plugin import Harness, ProgramError
 from buildtool.target.registry import plugin as find_plugin
-from buildtool.target.types import Reality, RunRequest, RunResult
+from buildtool.target.types import Issues, Reality, RunRequest, RunResult
 
 if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
@@ -52,6 +52,7 @@ class Outcome:
     arena_high_water: int
     stack_high_water: int | None
     counts: dict[int, int]
+    issues: dict[int, Issues]
     total_instructions: int | None
     compiler: str
     reality: Reality
@@ -74,11 +75,17 @@ def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
 
 @contextmanager
 def built(
-    planned: Planned, sources: Sources, flags: Sequence[str] = (), *, trace: bool = False
+    planned: Planned,
+    sources: Sources,
+    flags: Sequence[str] = (),
+    *,
+    trace: bool = False,
+    harness: Harness | None = None,
 ) -> Iterator[Firmware]:
     """A test firmware made here, there until the context ends.
 
-    `trace`: one that hands out every tensor as soon as it is computed.
+    `trace`: one that hands out every tensor as soon as it is computed; `harness`: its own C, where that is
+    not the plugin's.
     """
     board = planned.target.board
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
@@ -86,7 +93,9 @@ def built(
         tools = toolchain(planned.choice, planned.target)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
         family, tell = find_plugin(board), planned.session.tell
-        yield build_firmware(sources, planned.plan, planned.target, family, tools, folder, extra, tell)
+        yield build_firmware(
+            sources, planned.plan, planned.target, family, tools, folder, extra, tell, harness
+        )
 
 
 def execute(
@@ -150,6 +159,7 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs
         report["arena_high_water"],
         report.get("stack_high_water") or None,
         result.counts,
+        result.issues,
         result.total_instructions,
         compiler,
         runs_on,

@@ -98,7 +98,7 @@ def compile_firmware(
     tell: Callable[[str], None] = lambda _: None,
     harness: Harness | None = None,
 ) -> Objects:
-    """Compiles the test firmware of a network below `folder`; `flags` to `harness` as for `build_firmware`."""
+    """Compiles the test firmware of a network below `folder`, as `build_firmware` links it."""
     emitted = folder / "src"
     write_files(sources.files, emitted)
     includes = kernel_includes(target)

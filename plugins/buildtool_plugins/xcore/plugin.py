@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from buildtool.modes import Level
-from buildtool.target.plugin import INTERFACE, Exported, Harness, VendorBuild
+from buildtool.target.kernels import kernels_root
+from buildtool.target.plugin import INTERFACE, Exported, Harness, KernelFolder, VendorBuild
 from buildtool.target.types import Board, DebugServer, Reality, RunRequest, RunResult, Toolchain
 from buildtool_plugins.host import plugin as host
 from buildtool_plugins.xcore.issues import OUTPUT, counting_harness, parse
@@ -30,6 +31,10 @@ class XcorePlugin:
     def board_files(self) -> tuple[Path, ...]:
         """The .toml files of the boards it knows."""
         return tuple(sorted((ROOT / "boards").glob("*.toml")))
+
+    def kernel_families(self) -> tuple[KernelFolder, ...]:
+        """The kernels for its vector unit, which run on the host through a model of the unit."""
+        return (KernelFolder(kernels_root() / "xcore_vpu"),)
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """The host's compiler."""
