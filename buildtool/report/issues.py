@@ -50,7 +50,7 @@ def lines(answer: ProfileAnswer) -> list[str]:
     share = 100 * found["macs"] / found["all_macs"] if found["all_macs"] else 0.0
     text = [
         f"issues are {found['source']}: {found['operators']} of {count(found['all_operators'], 'operator')}, "
-        f"{share:.1f} % of the MACs; a MAC takes {found['limit_per_mac']:.4f} of an issue at least"
+        f"{share:.1f} % of the MACs (limit: {round(1 / found['limit_per_mac'])} MACs an issue)"
     ]
     if found["operators"]:
         text += wrap(
@@ -60,7 +60,8 @@ def lines(answer: ProfileAnswer) -> list[str]:
             WIDTH,
             subsequent_indent="  ",
         )
-    return [*text, *_uncounted(answer["per_operator"])]
+        text += _uncounted(answer["per_operator"])
+    return text
 
 
 def _uncounted(rows: Sequence[LayerProfile]) -> list[str]:
@@ -83,10 +84,18 @@ def published(profile: PublishedProfile | None) -> list[str]:
     head = f"{profile['network']}, milliseconds by operator, beside what was published ({profile['source']}):"
     titles = ["", "published", "estimated", "from the counts"]
     rows = [_line(line) for line in profile["lines"]]
-    total: list[Cell] = ["all", f"{1e3 * profile['seconds']:.2f}", None, None]
-    return ["", *wrap(head, WIDTH), table(titles, rows, total), ""]
+    whole = (profile["seconds"], profile["estimated_seconds"], None)
+    total: list[Cell] = ["all", *map(_milliseconds, whole)]
+    absent = [line["name"] for line in profile["lines"] if not line["operators"]]
+    last = [f"there is none in this plan: {', '.join(absent)}"] if absent else []
+    return ["", *wrap(head, WIDTH, break_on_hyphens=False), table(titles, rows, total), *last, ""]
 
 
 def _line(line: ProfileLine) -> list[Cell]:
-    parts = (line["published"], line["estimated"], line["counted"])
-    return [line["name"], *(None if part is None else f"{1e3 * part:.2f}" for part in parts)]
+    if not line["operators"]:
+        return [line["name"], _milliseconds(line["published"]), "none", "none"]
+    return [line["name"], *map(_milliseconds, (line["published"], line["estimated"], line["counted"]))]
+
+
+def _milliseconds(seconds: float | None) -> str | None:
+    return None if seconds is None else f"{1e3 * seconds:.2f}"

@@ -233,7 +233,7 @@ class BundleAnswer(TypedDict):
     files: dict[str, bytes]
 
 
-class SizesAnswer(TypedDict):
+class SizesAnswer(LevelAnswer):
     """What a linked image takes of each memory, and its networks of the stack; `files`: the .bin files."""
 
     board: str

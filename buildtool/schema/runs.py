@@ -134,20 +134,26 @@ class ProfileLine(TypedDict):
     """A line of a published profile, in seconds, and beside it what we know of the same operators.
 
     `estimated`: by the board's estimate; `counted`: by the issues of its model. None: it says nothing.
+    `operators`: how many of them this plan has; loading weights is one.
     """
 
     name: str
+    operators: int
     published: float
     estimated: float | None
     counted: float | None
 
 
 class PublishedProfile(TypedDict):
-    """A profile that somebody published of this network on this board; `seconds` is their total."""
+    """A profile that somebody published of this network on this board; `seconds` is their total.
+
+    `estimated_seconds`: ours, with loading and computing in part at once.
+    """
 
     network: str
     source: str
     seconds: float
+    estimated_seconds: float | None
     lines: list[ProfileLine]
 
 

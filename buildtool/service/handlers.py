@@ -266,6 +266,7 @@ def bundle(request: r.Bundle, session: Session) -> BundleAnswer:
 def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
     """What a linked image takes of each of the board's memories, and its .bin files."""
     from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, networks
+    from buildtool.service.emulation.levels import built, named
     from buildtool.service.firmware.sizes import binaries, size_report
     from buildtool.service.firmware.stack.report import stack_report
     from buildtool.service.pipeline.targets import load_board
@@ -275,6 +276,7 @@ def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
     try:
         return {
             "board": board.name,
+            **named(built(board, None)),
             "sizes": size_report(elf, board),
             "stacks": stack_report(elf, board, [found.net for found in networks(elf)]),
             "files": binaries(elf, board, request.elf.stem),

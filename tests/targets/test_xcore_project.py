@@ -4,10 +4,12 @@ headers, and that nothing is ever taken for a program of the chip that is none."
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 
 import numpy as np
 import pytest
+from buildtool_plugins.xcore.xtc import compile_project
 from needs import needs_tool
 from xtcstub import environment, recorded, replayed, stub_tools
 
@@ -106,22 +108,30 @@ def zeros_through_the_reference():
     return np.asarray(values[graph.outputs[0]]).ravel()
 
 
-@pytest.mark.slow
-def test_with_a_stub_of_xtc_in_path_the_build_goes_on_and_refuses_what_is_no_program(tmp_path, monkeypatch):
-    """The stub's xcc makes nothing, or a file that is no .xe: neither becomes a result."""
-    needs_tool("cmake")
-    for name, leaves, said in (
-        ("nothing", b"", "made no app.xe"),
-        ("text", b"STUB", "no program"),
-    ):
-        stubs = stub_tools(tmp_path / name, leaves=leaves)
-        with monkeypatch.context() as patch:
-            patch.setenv("PATH", environment(stubs)["PATH"])
-            with pytest.raises(ToolError, match=said):
-                handle(REQUEST)
-        (made,) = [words for tool, _, *words in recorded(stubs) if tool == "xmake"]
-        assert made == ["-C", "build"]
-    stubs = stub_tools(tmp_path / "half", names=("xcc",))
+@pytest.mark.parametrize(("leaves", "said"), [(b"", "made no app.xe"), (b"STUB", "that is no program")])
+def test_what_is_no_program_of_the_chip_never_becomes_a_result(built, tmp_path, monkeypatch, leaves, said):
+    """The stub's xcc makes nothing, or a file that is no .xe."""
+    stubs = stub_tools(tmp_path / "bin", leaves=leaves)
     monkeypatch.setenv("PATH", environment(stubs)["PATH"])
+    copy = tmp_path / "out"
+    shutil.copytree(built[1], copy, ignore=shutil.ignore_patterns("build"))
+    told = []
+    with pytest.raises(ToolError, match=said):
+        compile_project(NET, copy, told.append)
+    assert [line.partition(" ")[0] for line in told] == ["cmake", "xmake"]
+    assert [words for tool, _, *words in recorded(stubs) if tool == "xmake"] == [["-C", "build"]]
+
+
+def test_half_an_installation_of_xtc_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", environment(stub_tools(tmp_path / "bin", names=("xcc",)))["PATH"])
     with pytest.raises(ToolError, match="'xmake' is not: nothing is compiled"):
+        compile_project(NET, tmp_path, print)
+
+
+@pytest.mark.slow
+def test_with_xtc_in_path_the_same_request_goes_on_to_compile(tmp_path, monkeypatch):
+    stubs = stub_tools(tmp_path / "bin")
+    monkeypatch.setenv("PATH", environment(stubs)["PATH"])
+    with pytest.raises(ToolError, match=r"made no app.xe"):
         handle(REQUEST)
+    assert recorded(stubs)

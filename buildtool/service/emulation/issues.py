@@ -12,6 +12,7 @@ from buildtool.target.types import Issues, VectorUnit
 
 if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
+    from buildtool.schema.boards import Estimate
     from buildtool.schema.runs import (
         IssueCount,
         IssueSummary,
@@ -89,32 +90,36 @@ def summary(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:
     }
 
 
-def beside_published(made: Planned, rows: Sequence[LayerProfile], loading: float) -> PublishedProfile | None:
-    """The published profile of this very network, if there is one; `loading`: seconds of loading weights."""
+def beside_published(
+    made: Planned, rows: Sequence[LayerProfile], estimate: Estimate | None
+) -> PublishedProfile | None:
+    """The published profile of this very network, if there is one."""
     board, plan = made.target.board, made.plan
     known = board.published
     if known is None or known.macs != plan.macs_layerwise:
         return None
-    lines = [_line(part, rows, board, loading) for part in known.parts]
+    lines = [_line(part, rows, estimate) for part in known.parts]
     return {
         "network": known.network,
         "source": known.source,
         "seconds": known.milliseconds / 1e3,
+        "estimated_seconds": estimate["total_seconds"] if estimate else None,
         "lines": lines,
     }
 
 
-def _line(part: PublishedPart, rows: Sequence[LayerProfile], board: Board, loading: float) -> ProfileLine:
+def _line(part: PublishedPart, rows: Sequence[LayerProfile], estimate: Estimate | None) -> ProfileLine:
     own = [row for row in rows if row["operator"] in part.operators]
-    macs, rate = sum(row["macs"] for row in own), board.estimate.macs_per_second if board.estimate else 0
-    estimated: float | None = 0.0 if not own else macs / rate if macs and rate else None
+    macs = sum(row["macs"] for row in own)
     counts = [row["issues"] for row in own]
     known = [one["seconds"] for one in counts if one is not None]
-    counted_: float | None = sum(known) if len(known) == len(counts) else None
+    counted_ = sum(known) if own and len(known) == len(counts) else None
+    estimated = macs / estimate["macs_per_second"] if macs and estimate else None
     if LOADS in part.operators:
-        estimated, counted_ = loading, None
+        estimated = estimate["load_seconds"] if estimate else None
     return {
         "name": part.name,
+        "operators": len(own) + (LOADS in part.operators),
         "published": part.milliseconds / 1e3,
         "estimated": estimated,
         "counted": counted_,

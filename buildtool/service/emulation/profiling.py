@@ -54,7 +54,6 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         made.plan, made.graph, made.target.named(made.plan.kernels), made.target.costs, made.session
     )
     rows, known = _rows(made, run, summary, counting), facts(made)
-    estimate = known["estimate"]
     return {
         "model": made.model.name,
         "board": made.target.board.name,
@@ -63,7 +62,7 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         "strategy": made.plan.strategy,
         "instructions": run.total_instructions,
         "issues": issue_summary(rows, made.target.board) if counting else None,
-        "published": beside_published(made, rows, estimate["load_seconds"] if estimate else 0.0),
+        "published": beside_published(made, rows, known["estimate"]),
         "macs": made.plan.macs,
         "macs_layerwise": made.plan.macs_layerwise,
         "f": made.plan.f,

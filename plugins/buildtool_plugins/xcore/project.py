@@ -40,8 +40,6 @@ def project(exported: Exported) -> dict[str, bytes]:
         "sources": "\n".join(f"  ${{FILES}}/kernels/{path}" for path in exported.kernels),
         "includes": " ".join(f"${{FILES}}/kernels/{path}" for path in exported.includes),
         "defines": " ".join(exported.board.core.defines),
-        "threads_include": "",
-        "threads_start": "",
     }
     words |= {"net": net, "NET": net.upper()}
     files = {f"{folder(net)}/{path.name}": _filled(path, words) for path in sorted(ROOT.iterdir())}

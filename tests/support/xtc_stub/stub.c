@@ -90,10 +90,14 @@ void thread_group_start(threadgroup_t group) {
     }
 }
 
-void thread_group_wait_and_free(threadgroup_t group) {
+void thread_group_wait(threadgroup_t group) {
     (void)group;
     for (int i = first_of_group; i < used; i++) {
         pthread_join(threads[i], NULL);
     }
+}
+
+void thread_group_free(threadgroup_t group) {
+    (void)group;
     used = first_of_group;
 }

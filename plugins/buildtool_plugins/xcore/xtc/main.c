@@ -3,7 +3,7 @@
  * It runs the network once on an input of zeros and prints the largest output, the time, and what the
  * weights' loader says. The network's weights lie in the data partition of the kit's flash, where
  * `xflash --data` has put them; a thread of its own reads them with the vendor's quadflash functions
- * while others compute.
+ * while others compute: NN_THREADS of them, by lib_xcore (kernels/runtime/nn_parallel.c).
  *
  * Written after XMOS's documentation, and NOT TRIED: nothing here has been near the tools or a board. With
  * the vendor's functions played by a machine's own threads and memory it gives the reference's output.
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <xcore/hwtimer.h>
 #include <xcore/thread.h>
-@threads_include@
+
 /* ---- weights ----------------------------------------------------------------------------- */
 
 #define FLASH_STACK_WORDS 512
@@ -98,7 +98,7 @@ int main(void) {
         printf("the flash does not answer: libquadflash says %d\n", flash_error);
         return 1;
     }
-@threads_start@    @net@_set_loader(loader);
+    @net@_set_loader(loader);
     const nn_status status = @net@_init(arena, sizeof arena, NULL);
     if (status != NN_OK || flash_error != 0) {
         printf("init gives status %d, libquadflash says %d: are these weights in the flash?\n", (int)status,

@@ -16,6 +16,7 @@ xthread_t xthread_alloc_and_start(thread_function_t function, void *argument, vo
 threadgroup_t thread_group_alloc(void);
 void thread_group_add(threadgroup_t group, thread_function_t function, void *argument, void *stack);
 void thread_group_start(threadgroup_t group);
-void thread_group_wait_and_free(threadgroup_t group);
+void thread_group_wait(threadgroup_t group);
+void thread_group_free(threadgroup_t group);
 
 #endif
