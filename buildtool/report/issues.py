@@ -47,21 +47,21 @@ def lines(answer: ProfileAnswer) -> list[str]:
     found = answer["issues"]
     if found is None:
         return []
+    if not found["operators"]:
+        return [f"issues are {found['source']}: no kernel of this plan counts them, all are plain C"]
     share = 100 * found["macs"] / found["all_macs"] if found["all_macs"] else 0.0
-    text = [
+    return [
         f"issues are {found['source']}: {found['operators']} of {count(found['all_operators'], 'operator')}, "
-        f"{share:.1f} % of the MACs (limit: {round(1 / found['limit_per_mac'])} MACs an issue)"
-    ]
-    if found["operators"]:
-        text += wrap(
+        f"{share:.1f} % of the MACs (limit: {round(1 / found['limit_per_mac'])} MACs an issue)",
+        *wrap(
             f"from the counts: {1e3 * found['seconds']:.1f} ms without waiting for weights, if each of "
             f"{count(found['threads'], 'thread')} issues every {found['cycles_per_issue']} cycles of "
             f"{found['clock_hz'] / 1e6:.0f} MHz and a call is as long as its slowest thread; not measured",
             WIDTH,
             subsequent_indent="  ",
-        )
-        text += _uncounted(answer["per_operator"])
-    return text
+        ),
+        *_uncounted(answer["per_operator"]),
+    ]
 
 
 def _uncounted(rows: Sequence[LayerProfile]) -> list[str]:

@@ -85,8 +85,9 @@ def _table(answer: ProfileAnswer, counted: bool) -> str:
 def _counts(answer: ProfileAnswer, counted: bool) -> tuple[list[str], list[list[Cell]], list[Cell]]:
     """The columns of what was counted: titles, a line an operator, totals."""
     rows = answer["per_operator"]
-    if answer["issues"] is not None:
-        return issues.columns(rows, answer["issues"])
+    found = answer["issues"]
+    if found is not None and found["operators"]:
+        return issues.columns(rows, found)
     if not counted:
         return [], [[] for _ in rows], []
     return (
