@@ -94,6 +94,13 @@ def test_the_answer_says_what_was_estimated_and_what_runs_here(capsys):
 
 
 @slow
+def test_vx4_is_scalar_risc_v_code_in_an_emulator():
+    answer = ask("validate", model="ds_cnn", board="vx4", options={"strategy": "layerwise"})
+    assert answer["exact"] and answer["level"] == "emulator"
+    assert "xm.* instructions are not used" in answer["note"] and "nominal" in answer["note"]
+
+
+@slow
 def test_more_memory_is_faster():
     times = [
         ask("plan", options={"strategy": "layerwise", "ram": least() + slack})["estimate"]["total_seconds"]

@@ -4,15 +4,19 @@ a profile says of them."""
 from __future__ import annotations
 
 import random
+import re
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 from buildtool_plugins.xcore.issues import FLAGS, SOURCE, parse
 from needs import needs_tool
 
 from buildtool.errors import ToolError
+from buildtool.report import issues as issue_report
 from buildtool.report import profile as report
 from buildtool.service import handle
+from buildtool.service.emulation.issues import beside_published
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board
 from buildtool.target.types import Issues
@@ -141,3 +145,29 @@ def test_other_boards_count_no_issues():
     )
     assert answer["issues"] is None and answer["published"] is None
     assert {(row["issues"], row["uncounted"]) for row in answer["per_operator"]} == {(None, "")}
+
+
+def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
+    known = load_board("xcore").published
+    assert known.milliseconds == 169.86
+    # The note's lines do not add up to its total: the rest is not said.
+    assert 0 < known.milliseconds - sum(part.milliseconds for part in known.parts) < 0.5
+    rows = [
+        {"operator": "CONV_2D", "macs": 2_150_000, "issues": {"seconds": 0.25}},
+        {"operator": "CONV_2D", "macs": 2_150_000, "issues": {"seconds": 0.5}},
+        {"operator": "MEAN", "macs": 0, "issues": None},
+    ]
+    made = SimpleNamespace(
+        target=SimpleNamespace(board=load_board("xcore")), plan=SimpleNamespace(macs_layerwise=known.macs)
+    )
+    estimate = {"macs_per_second": 2_150_000_000, "load_seconds": 0.125, "total_seconds": 1.0}
+    found = beside_published(made, rows, estimate)
+    lines = {line["name"]: line for line in found["lines"]}
+    assert lines["convolutions"]["counted"] == 0.75 and lines["convolutions"]["estimated"] == 0.002
+    assert lines["loading weights"]["estimated"] == 0.125 and lines["mean"]["counted"] is None
+    text = "\n".join(issue_report.published(found))
+    assert "there is none in this plan: padding, padding of 3 channels to 4, add" in text
+    assert re.search(r"convolutions +91\.34 +2\.00 +750\.00\n", text)
+    assert re.search(r"all +169\.86 +1000\.00", text)
+    made.plan.macs_layerwise += 1
+    assert beside_published(made, rows, estimate) is None

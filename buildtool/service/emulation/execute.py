@@ -9,7 +9,7 @@ import struct
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,10 +52,10 @@ class Outcome:
     arena_high_water: int
     stack_high_water: int | None
     counts: dict[int, int]
-    issues: dict[int, Issues]
     total_instructions: int | None
     compiler: str
     reality: Reality
+    issues: dict[int, Issues] = field(default_factory=dict)
 
 
 @contextmanager
@@ -159,10 +159,10 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs
         report["arena_high_water"],
         report.get("stack_high_water") or None,
         result.counts,
-        result.issues,
         result.total_instructions,
         compiler,
         runs_on,
+        result.issues,
     )
 
 
