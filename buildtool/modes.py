@@ -1,4 +1,4 @@
-"""The modes of planning: what an option that names one may say, and limits. A leaf: the standard library only."""
+"""The modes of planning: what an option that names one may say. A leaf: the standard library only."""
 
 from __future__ import annotations
 

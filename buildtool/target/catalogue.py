@@ -43,13 +43,11 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
     named = re.compile(rf"\b({'|'.join(known)})\b")
 
     def written(variant: KernelVariant) -> KernelVariant:
-        said = {name: getattr(variant, name) for name in ("when", "scratch", "cost")}
-        new = {
-            name: named.sub(lambda found: known[found[0]], text)
-            for name, text in said.items()
-            if VECTOR_BITS in text or THREADS in text
-        }
-        return dataclasses.replace(variant, **new) if new else variant
+        said = (variant.when, variant.scratch, variant.cost)
+        if not any(name in text for name in known for text in said):
+            return variant
+        when, scratch, cost = (named.sub(lambda found: known[found[0]], text) for text in said)
+        return dataclasses.replace(variant, when=when, scratch=scratch, cost=cost)
 
     return tuple(map(written, variants))
 

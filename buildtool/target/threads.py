@@ -23,7 +23,7 @@ def threaded(core: Core, threads: int) -> Core:
 
 
 def with_threads(board: Board, threads: int | None) -> Board:
-    """The board with `threads` of its threads at work (None: all); UsageError if it has fewer, or one alone."""
+    """The board with `threads` of its threads at work (None: all); UsageError if it has fewer or just one."""
     most = board.core.threads
     if threads is None:
         return board
@@ -39,4 +39,9 @@ def with_threads(board: Board, threads: int | None) -> Board:
             option="threads",
             hint=suggest(threads=most),
         )
-    return dataclasses.replace(board, core=threaded(board.core, threads))
+    estimate = board.estimate
+    if estimate is not None and threads < most:
+        rate = estimate.macs_per_second * threads // most
+        source = f"{estimate.source}, {threads} of {most} threads"
+        estimate = dataclasses.replace(estimate, macs_per_second=rate, source=source)
+    return dataclasses.replace(board, core=threaded(board.core, threads), estimate=estimate)

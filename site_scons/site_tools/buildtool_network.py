@@ -128,8 +128,8 @@ def use_board(env, board, toolchain="", work=None, verbose=False, cmsis_nn="", d
     request |= {"debug": True} if debug else {}
     request |= {"toolchain": toolchain} if toolchain else {}
     request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
-    named = table.BY_NAME["threads"]
-    request |= {"threads": table.from_text(named, threads)} if threads not in (None, "") else {}
+    option = table.BY_NAME["threads"]
+    request |= {"threads": table.from_text(option, threads)} if threads not in (None, "") else {}
     answer = _described(env, request)
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     work = _folder(env, work or ("#build/debug/" if debug else "#build/") + _plain(answer["board"]))
