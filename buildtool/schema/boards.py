@@ -49,6 +49,19 @@ class BoardFacts(TypedDict):
     loading: Loading | None
 
 
+class LevelAnswer(TypedDict):
+    """How real a result is. `level_text` says it in a few words, as headlines have it.
+
+    `level`: "host" (the same C, compiled for the machine at hand), "model" (the chip's own operations in a
+    model of them, there), "compiled" (by the chip's own compiler, and not run), "emulator" (the chip's own
+    code in an emulator of the instruction set), "simulator" (that in the maker's simulator of the chip) or
+    "board" (on the board itself).
+    """
+
+    level: str
+    level_text: str
+
+
 class BoardMemory(TypedDict):
     """A memory of a board: its address and its size."""
 
