@@ -292,6 +292,7 @@ def profile_answer(macs, once):
         "strategy": "best",
     }
     figures = {"arena_bytes": 1, "flash_bytes": 1, "stack_high_water": None, "instructions": None}
+    figures |= {"issues": None, "published": None}
     facts = {"note": "", "estimate": None, "loading": None}
     rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
     return {**words, **figures, **total, **facts, **rest}

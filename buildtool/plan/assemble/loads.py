@@ -1,56 +1,40 @@
 """Weights in slow memory: which constants are brought into the arena, when, and how many at a time.
 
-Constants of a region are there before it begins. Those of an operator that runs alone may come in
-slices of its output channels, each of which it computes over its whole output, straight to where the
-channels belong. Where there is room, they come while the region before computes, and a slice while the
-one before it is used.
+Constants of a region are there before it begins, where there is room for all of them. Those of an operator
+that runs alone may come in slices of its output channels, each of which it computes over its whole output,
+straight to where the channels belong. Those of a streamed region's groups may take turns in the same
+memory, or lie on dead rows of the region's input (see `behind`). Where there is room, they come while the
+region before computes, and a slice while the one before it is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from buildtool.errors import TargetError
 from buildtool.graph.types import Graph
+from buildtool.plan.assemble import behind
+from buildtool.plan.assemble.arrivals import Arrivals
 from buildtool.plan.assemble.assemble import assemble, region_bounds
-from buildtool.plan.assemble.regionfacts import Regions
+from buildtool.plan.assemble.behind import Room
+from buildtool.plan.assemble.constants import HEAD, Constants, Way
+from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
+from buildtool.plan.assemble.workspace import with_turns
 from buildtool.plan.place.arena import round_up
-from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.schedule.turns import turns
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Region
 from buildtool.session import Session
-from buildtool.target.catalogue import channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant, Target
 
+MOST_BEHIND = 8  # operators of a group whose constants are tried on dead rows
 ATTEMPTS = 8  # at keeping a limit, by asking for less than what came out too large
-HEAD = 16  # bytes in front of the channels' constants; both parts are rounded up to this
-
-
-@dataclass(frozen=True)
-class Constants:
-    """What an operator's kernel reads besides its inputs, in bytes.
-
-    `channels` output channels of `factors` and `weights` bytes each, in this order behind a head;
-    0 channels: the block cannot be cut.
-    """
-
-    size: int
-    channels: int = 0
-    factors: int = 0
-    weights: int = 0
-
-    def least_bytes(self) -> int:
-        """The least that an operator needs of the arena for its constants while it runs alone."""
-        whole = round_up(self.size, HEAD)
-        return whole if self.channels < 2 else min(whole, self.slice_bytes(1))
-
-    def slice_bytes(self, channels: int) -> int:
-        """Bytes of the block for so many of the channels."""
-        return round_up(HEAD + self.factors * channels, HEAD) + round_up(self.weights * channels, HEAD)
 
 
 class RegionNeed(NamedTuple):
@@ -63,23 +47,9 @@ class RegionNeed(NamedTuple):
     apart: int
 
 
-@dataclass(frozen=True)
-class _Way:
-    """How one operator's constants come: see Load."""
-
-    channels: int
-    slots: int
-    bytes: int  # of the buffer
-
-
-def _rounded(way: _Way) -> int:
-    return round_up(way.bytes, HEAD)
-
-
-def _total(need: RegionNeed, ways: Mapping[int, _Way]) -> int:
-    """Bytes of the arena that a region needs at the least, with its constants."""
-    sliced = any(way.channels for way in ways.values())
-    return (need.apart if sliced else need.whole) + sum(map(_rounded, ways.values()))
+def _lasting(ways: Mapping[int, Way]) -> int:
+    """Bytes of the buffers that are there throughout a region."""
+    return sum(round_up(way.bytes, HEAD) for way in ways.values() if way.lasting)
 
 
 def with_loads(
@@ -134,17 +104,40 @@ class Loading:
         return tuple(RegionNeed(*both) for both in zip(*bounds, strict=True))
 
     def _bounds(self, apart: frozenset[int]) -> list[int]:
-        timeline = self.timeline
-        regions = Regions.of(
-            timeline.graph, self.kernels, self.target, timeline.image, self.in_place, self.session
-        )
-        return region_bounds(timeline, regions, apart)
+        return region_bounds(self.timeline, self._regions, apart)
+
+    @cached_property
+    def _regions(self) -> Regions:
+        graph, image = self.timeline.graph, self.timeline.image
+        return Regions.of(graph, self.kernels, self.target, image, self.in_place, self.session)
+
+    @cached_property
+    def _facts(self) -> tuple[RegionFacts, ...]:
+        return tuple(map(self._regions.facts, self.timeline.runs))
+
+    @cached_property
+    def _in_place(self) -> frozenset[int]:
+        """Operators that may write over their input though they compute slices of their channels."""
+        graph, alignment = self.timeline.graph, self.target.board.alignment
+        found = {op for op in self.constants if slices_in_place(graph, graph.ops[op])}
+        for overlap in self._regions.permitted:
+            if round_up(overlap.distance, alignment) % _pixel(graph, overlap.op):
+                found.discard(overlap.op)
+        return frozenset(found)
+
+    def _total(self, index: int, ways: Mapping[int, Way]) -> int:
+        """Bytes of the arena that a region needs at the least, with its constants."""
+        need, space = self.needs[index], self._facts[index].workspace
+        sliced = any(way.channels and op not in self._in_place for op, way in ways.items())
+        turns = {op: way.bytes for op, way in ways.items() if way.by_turns}
+        region, alignment = self.timeline.regions[index], self.target.board.alignment
+        turned = with_turns(space, region, turns, alignment).size - space.size if turns else 0
+        return (need.apart if sliced else need.whole) + turned + _lasting(ways)
 
     @cached_property
     def least(self) -> int:
         """No arena is lower, however constants come: of each region, what it needs and the least of them."""
-        pairs = zip(self.timeline.regions, self.needs, strict=True)
-        found = (_total(need, self._ways(region, need, 0)) for region, need in pairs)
+        found = (self._total(i, self._ways(i, 0)) for i in range(len(self.timeline.regions)))
         return max(found, default=0)
 
     def plan(self, limit: float, enough: float) -> Plan:
@@ -169,11 +162,50 @@ class Loading:
         """The plan whose regions need no more than `limit` bytes each, where they can."""
         regions = self.timeline.regions
         spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
-        pairs = zip(regions, self.needs, strict=True)
-        ways = [self._ways(region, need, limit) for region, need in pairs]
+        ways = [self._ways(index, limit) for index in range(len(regions))]
         early = self._early(ways, limit)
-        extra, loads, apart = self._buffers(regions, spans, ways, early)
-        placed = assemble(
+        extra, loads, sliced = self._buffers(regions, spans, ways, early)
+        turned = {op: way.bytes for own in ways for op, way in own.items() if way.by_turns}
+        placed = self._assembled(extra, sliced - self._in_place, turned, enough)
+        mixed = self._mixed(placed, sliced)
+        if mixed:
+            placed = self._assembled(extra, sliced - self._in_place | mixed, turned, enough)
+        base = len(placed.buffers) - len(extra)
+        loads = [replace(load, buffer=base + load.buffer) for load in loads]
+        made = self._while_running(replace(placed, loads=tuple(loads)), ways)
+        if made is None:
+            return self.placed(limit, enough)
+        return replace(
+            made,
+            cost=placed.cost + sum(map(self._regions.model.loading, self._arrivals.brought(made))),
+            accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
+        )
+
+    @cached_property
+    def _arrivals(self) -> Arrivals:
+        return Arrivals(self.timeline, self.constants, self._regions.model)
+
+    def _while_running(self, placed: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan | None:
+        """The plan with constants that come while regions run; None where dead rows were not where they were
+        counted on: these have no room from now on.
+        """
+        plan = self._arrivals.by_turns(placed, ways)
+        for index, own in enumerate(ways):
+            needs = any(way.behind for way in own.values())
+            if not needs and not any(way.by_turns for way in own.values()):
+                continue
+            room = self._room(index)
+            made = self._arrivals.on_dead_rows(plan, index, own, room) if room is not None else None
+            if made is None and needs:
+                self._rooms[index] = None
+                return None
+            plan = made or plan
+        return plan
+
+    def _assembled(
+        self, extra: Sequence[Buffer], apart: Set[int], turned: Mapping[int, int], enough: float
+    ) -> Plan:
+        return assemble(
             self.timeline,
             self.target,
             self.kernels,
@@ -181,55 +213,108 @@ class Loading:
             in_place=self.in_place,
             extra=extra,
             apart=apart,
+            turns=turned,
             enough=enough,
             session=self.session,
         )
-        base = len(placed.buffers) - len(extra)
-        costs = CostModel(self.timeline.graph, self.kernels, self.target.costs)
-        return replace(
-            placed,
-            loads=tuple(replace(load, buffer=base + load.buffer) for load in loads),
-            cost=placed.cost + sum(map(costs.loading, loads)),
-            accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
-        )
 
-    def _ways(self, region: Region, need: RegionNeed, limit: float) -> dict[int, _Way]:
+    def _mixed(self, placed: Plan, sliced: Set[int]) -> set[int]:
+        """Operators in slices whose output lies over their input, but not whole pixels below it."""
+        graph, found = self.timeline.graph, set[int]()
+        for overlap in placed.overlaps:
+            source, output = placed.buffers[overlap.input], placed.buffers[overlap.output]
+            if overlap.op in sliced and (source.offset - output.offset) % _pixel(graph, overlap.op):
+                found.add(overlap.op)
+        return found
+
+    def _room(self, index: int) -> Room | None:
+        if index not in self._rooms:
+            self._rooms[index] = behind.room(self.timeline, index, self._facts[index].overlaps)
+        return self._rooms[index]
+
+    @cached_property
+    def _rooms(self) -> dict[int, Room | None]:
+        return {}
+
+    def _ways(self, index: int, limit: float) -> dict[int, Way]:
         """Per operator of a region, how its constants come; where nothing fits, as they need least."""
-        found = {op: _Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
-        if len(region.ops) > 1 or region.is_streamed or not found or _total(need, found) <= limit:
+        region = self.timeline.regions[index]
+        found = {op: Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
+        if not found or self._total(index, found) <= limit:
             return found
+        if region.is_streamed:
+            return self._in_turns(index, found, limit) if len(region.groups) > 1 else found
         op = region.ops[0]
-        if self.constants[op].channels > 1:
-            sliced = {op: self._sliced(op, need.apart, limit)}
-            if _total(need, sliced) < _total(need, found):
+        if self.constants[op].channels > self.constants[op].step:
+            need = self.needs[index]
+            sliced = {op: self._sliced(op, need.whole if op in self._in_place else need.apart, limit)}
+            if self._total(index, sliced) < self._total(index, found):
                 return sliced
         return found
 
-    def _sliced(self, op: int, base: int, limit: float) -> _Way:
-        """The widest slices that fit, two of them if possible; single channels if nothing does."""
+    def _in_turns(self, index: int, whole: Mapping[int, Way], limit: float) -> dict[int, Way]:
+        """Of a streamed region: as few by turns, and on dead rows, as the limit asks for; else all."""
+        turned = {op: replace(way, by_turns=True) for op, way in whole.items()}
+        if self._total(index, turned) > limit:
+            turned = self._least(index, turned)
+        seldom = self._times(index)
+        for op in sorted(whole, key=lambda op: (-seldom[op], whole[op].bytes, op)):
+            tried = turned | {op: whole[op]}
+            if self._total(index, tried) <= limit:
+                turned = tried
+        return turned
+
+    def _least(self, index: int, turned: dict[int, Way]) -> dict[int, Way]:
+        """The same with those of the last group on dead rows that make it least; as few as that needs."""
+        room, last = self._room(index), self.timeline.regions[index].groups[-1]
+        ops = [op for op in last.ops if op in turned and not self.constants[op].scattered]
+        best, merit = turned, (self._total(index, turned), 0)
+        for count in range(1, len(ops) + 1) if room is not None else ():
+            for chosen in combinations(ops[:MOST_BEHIND], count):
+                size = sum(round_up(turned[op].bytes, HEAD) for op in chosen)
+                assert room is not None
+                if size > room.spare:
+                    continue
+                tried = turned | {op: replace(turned[op], by_turns=False, behind=True) for op in chosen}
+                if (self._total(index, tried), size) < merit:
+                    best, merit = tried, (self._total(index, tried), size)
+        return best
+
+    def _times(self, index: int) -> dict[int, int]:
+        """Operator of a streamed region -> how often its constants come, if all take turns."""
+        region = self.timeline.regions[index]
+        taking = {i for i, group in enumerate(region.groups) if any(op in self.constants for op in group.ops)}
+        found = turns(self.timeline.runs[index], len(self.timeline.graph.ops), taking)
+        counted = Counter(turn.group for turn in found)
+        return {op: counted[i] for i, group in enumerate(region.groups) for op in group.ops}
+
+    def _sliced(self, op: int, base: int, limit: float) -> Way:
+        """The widest slices that fit, two of them if possible; the narrowest if nothing does."""
         block = self.constants[op]
+        step = block.step
         for slots in (2, 1):
-            low, high = 0, block.channels - 1
-            while low < high:  # the most channels that fit
+            low, high = 0, (block.channels - 1) // step
+            while low < high:  # the most steps of channels that fit
                 middle = (low + high + 1) // 2
-                if base + self._slice(op, middle, slots).bytes <= limit:
+                if base + self._slice(op, middle * step, slots).bytes <= limit:
                     low = middle
                 else:
                     high = middle - 1
             if low:
-                return self._slice(op, -(-block.channels // -(-block.channels // low)), slots)
-        return self._slice(op, 1, 1)
+                even = -(-block.channels // -(-block.channels // (low * step)))
+                return self._slice(op, round_up(even, step), slots)
+        return self._slice(op, step, 1)
 
-    def _slice(self, op: int, channels: int, slots: int) -> _Way:
-        return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
+    def _slice(self, op: int, channels: int, slots: int) -> Way:
+        return Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
-    def _early(self, ways: Sequence[Mapping[int, _Way]], limit: float) -> set[int]:
+    def _early(self, ways: Sequence[Mapping[int, Way]], limit: float) -> set[int]:
         """Regions whose constants come while the region before computes: all for which there is room."""
         found: set[int] = set()
         for before, index in pairwise(range(len(ways))):
             # a slice comes early as well: the buffer is there then
-            more = sum(_rounded(way) for way in ways[index].values())
-            if ways[index] and _total(self.needs[before], ways[before]) + more <= limit:
+            more = _lasting(ways[index])
+            if more and self._total(before, ways[before]) + more <= limit:
                 found.add(index)
         return found
 
@@ -237,7 +322,7 @@ class Loading:
         self,
         regions: Sequence[Region],
         spans: Sequence[tuple[int, int]],
-        ways: Sequence[Mapping[int, _Way]],
+        ways: Sequence[Mapping[int, Way]],
         early: set[int],
     ) -> tuple[list[Buffer], list[Load], set[int]]:
         """Buffers with their lives, the loads into them, and the operators that run in slices."""
@@ -247,6 +332,8 @@ class Loading:
         for index, span in enumerate(spans):
             first = spans[index - 1][0] if index in early else span[0]
             for op, way in ways[index].items():
+                if not way.lasting:
+                    continue
                 loads.append(Load(op, len(extra), self.constants[op].size, way.channels, way.slots))
                 name = f"operator {op} constants"
                 extra.append(Buffer(BufferKind.WEIGHTS, name, (), way.bytes, first, span[1], op=op))
@@ -255,23 +342,10 @@ class Loading:
         return extra, loads, sliced
 
 
+def _pixel(graph: Graph, op: int) -> int:
+    """Channels of an operator's output."""
+    return graph.tensors[graph.ops[op].outputs[0]].nhwc[3]
+
+
 _COUNTED = "weights are in the arena while their operator runs, and while they come"
 _NOT_COUNTED = "stack and the application's memory are not in the arena"
-
-
-def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Constants]:
-    """By operator: what its kernel reads besides its inputs, by the catalogue's formulas."""
-    found = {}
-    for position, kernel in enumerate(kernels):
-        if kernel is None:
-            continue
-        op = graph.ops[position]
-        block = constants_bytes(kernel, graph, op)
-        read = [graph.tensors[t] for t in operands(kernel, op) if graph.tensors[t].is_constant]
-        size = block + sum(round_up(tensor.size, HEAD) for tensor in read)
-        if size:
-            channel = channel_bytes(kernel, graph, op)
-            one_image = graph.tensors[op.outputs[0]].nhwc[0] == 1
-            cut = (features(graph, op)["cout"], *channel) if channel and one_image and not read else ()
-            found[position] = Constants(size, *cut)
-    return found

@@ -58,7 +58,7 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
 def _sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
     if not request.sanitize:
         return ()
-    if reality(board).level is not Level.HOST:
+    if reality(board).level not in (Level.HOST, Level.MODEL):
         text = f"sanitizers run on the host, not on '{board.name}'"
         raise UsageError(text, option="sanitize", hint=suggest(board="host"))
     return SANITIZERS

@@ -73,7 +73,11 @@ def _of_one_order(graph: Graph, prepared: Prepared, below: float) -> Iterator[Po
         indices = found.cheaper(math.inf, Search(found.cost_cuts), lambda: below - loads)
     for index in indices:
         prepared.session.tell(f"placing plan {index + 1} of {len(found.points)}")
-        yield placed(found.plan(index), found.points[index].live_bytes)
+        made = placed(found.plan(index), found.points[index].live_bytes)
+        yield made
+        if any(load.by_turns for load in made.plan.loads):
+            # Constants on dead rows need less than the search counts: the leanest forms may pay.
+            yield placed(found.lean(found.points[index].way))
     if options.max_cost is not None:
         # Plans of little memory that cost less than the points do: they repeat more work.
         from buildtool.plan.search.choose import smallest
