@@ -32,9 +32,9 @@ from buildtool.target.types import (
     MemoryKind,
     Probe,
     ProbeTool,
-    Uart,
     Published,
     PublishedPart,
+    Uart,
     VectorUnit,
 )
 
