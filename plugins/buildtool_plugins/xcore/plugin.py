@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from buildtool.target.kernels import kernels_root
-from buildtool.target.plugin import Harness, KernelFolder
+from buildtool.target.plugin import INTERFACE, Harness, KernelFolder
 from buildtool.target.types import Board, DebugServer, RunRequest, RunResult, Toolchain
 from buildtool_plugins.host import plugin as host
 
@@ -45,6 +45,7 @@ class XcorePlugin:
     """See buildtool.target.plugin.TargetPlugin."""
 
     name = "xcore"
+    interface = INTERFACE
 
     def board_files(self) -> tuple[Path, ...]:
         """The .toml files of the boards it knows."""
