@@ -446,8 +446,8 @@ class Issues:
 class RunResult:
     """What a run gave, by an operator's position: `counts` are executed instructions, `issues` of a model.
 
-    `cycles` are of the first input's invoke; `no_cycles`: why there are none, where somebody tried. `reality`:
-    where the run was otherwise than the plugin's own.
+    `cycles` are of the first input's invoke; `no_cycles`: why there are none, where somebody tried.
+    `reality`: where the run was otherwise than the plugin's own.
     """
 
     files: dict[str, bytes]
