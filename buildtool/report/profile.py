@@ -21,7 +21,7 @@ def text(answer: ProfileAnswer) -> str:
     lines = [
         headline(answer),
         "",
-        _table(answer, instructions is not None),
+        _table(answer, instructions is not None, answer["cycles"] is not None),
         "",
         f"arena {count(answer['arena_bytes'], 'byte')}, weights {count(answer['flash_bytes'], 'byte')}"
         + (
@@ -38,6 +38,10 @@ def text(answer: ProfileAnswer) -> str:
     if instructions is not None:
         outside = instructions - sum(row["instructions"] or 0 for row in rows)
         lines.append(f"instructions are executed ones, not cycles; {outside:,} of them between layers")
+    elif answer["cycles"] is not None:
+        lines.append(_cycles(answer, answer["cycles"]))
+    elif answer["no_cycles"]:
+        lines.append(f"no cycles: {answer['no_cycles']}")
     else:
         lines.append("instructions are counted in emulators only, not on the host")
     lines += estimate.lines(answer)
@@ -49,9 +53,19 @@ def text(answer: ProfileAnswer) -> str:
     return "\n".join(lines)
 
 
-def _table(answer: ProfileAnswer, counted: bool) -> str:
+def _cycles(answer: ProfileAnswer, cycles: int) -> str:
+    """What the core's own counter says of the whole."""
+    outside = cycles - sum(row["cycles"] or 0 for row in answer["per_operator"])
+    text = f"cycles are of the core's own counter; {outside:,} of them between layers"
+    if answer["seconds"] is None:
+        return text
+    return f"{text}; {answer['seconds'] * 1000:,.2f} ms at the board's clock"
+
+
+def _table(answer: ProfileAnswer, counted: bool, timed: bool) -> str:
     """Of a plan that repeats work (or leaves some out) with the F of every layer."""
-    titles = ["#", "layer", "operator", "output", "MACs", "F", "RAM alive", "instructions", "per MAC"]
+    titles = ["#", "layer", "operator", "output", "MACs", "F", "RAM alive"]
+    titles += ["instructions", "per MAC", "cycles", "per MAC"]
     repeats = answer["macs"] != answer["macs_layerwise"] or any(
         row["f"] != 1 for row in answer["per_operator"]
     )
@@ -66,13 +80,17 @@ def _table(answer: ProfileAnswer, counted: bool) -> str:
             row["ram_alive"],
             row["instructions"],
             _per_mac(row["instructions"], row["macs"]),
+            row["cycles"],
+            _per_mac(row["cycles"], row["macs"]),
         ]
         for number, row in enumerate(answer["per_operator"])
     ]
     peak = max((row["ram_alive"] for row in answer["per_operator"]), default=0)
     total: list[Cell] = [None, "total", None, None, answer["macs"], f"{answer['f']:.3f}", peak]
     total += [answer["instructions"], _per_mac(answer["instructions"], answer["macs"])]
-    kept = [i for i, title in enumerate(titles) if (repeats or title != "F") and (counted or i < 7)]
+    total += [answer["cycles"], _per_mac(answer["cycles"], answer["macs"])]
+    shown = [*range(7), *((7, 8) if counted else ()), *((9, 10) if timed else ())]
+    kept = [i for i in shown if repeats or titles[i] != "F"]
 
     def chosen(row: Sequence[Cell]) -> list[Cell]:
         return [row[i] for i in kept]
