@@ -24,6 +24,7 @@ COMPILED = ("describe", "build", "validate", "profile", "flash")
 DESK = ("describe", "build", "validate", "profile")  # kinds that may be about a board on the desk
 RUN = ("validate", "profile")
 TRIED = (*RUN, "debug")  # kinds for which the test firmware gets inputs
+LINKED = (*TRIED, "flash")  # kinds that may be about the image of a build
 
 KEYS: tuple[Option, ...] = (
     Option(
@@ -241,7 +242,7 @@ KEYS: tuple[Option, ...] = (
         "BOARD",
         "A board of `buildtool boards`, or a .toml file that extends one.",
         location,
-        ("plan", "front", "emit", "describe", "build", "bundle", "sizes", "flash", *TRIED),
+        ("plan", "front", "emit", "describe", "build", "bundle", "sizes", *LINKED),
         Group.TARGET,
         suffixes=BOARD_SUFFIXES,
     ),
@@ -271,7 +272,7 @@ KEYS: tuple[Option, ...] = (
         "ELF",
         "A linked image: the one to look at, or to run in place of one that is built for it.",
         location,
-        ("sizes", "flash", *TRIED),
+        ("sizes", *LINKED),
         Group.BUILT,
         suffixes=("",),
     ),
@@ -280,7 +281,7 @@ KEYS: tuple[Option, ...] = (
         "FILE",
         "The plan to run by, which `buildtool plan --out` wrote; with an image, the emitted NAME.plan.",
         location,
-        ("plan", "emit", "build", "bundle", "flash", *TRIED),
+        ("plan", "emit", "build", "bundle", *LINKED),
         Group.BUILT,
         default="a plan is made",
         suffixes=("",),
