@@ -74,9 +74,10 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
 def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
     """The answer for a board, and for the network `net` ("": without one)."""
     from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
+    from buildtool.service.firmware.tools import harness as harness_of
 
     board, tools = subject.target.board, subject.tools
-    harness, roots = subject.origins.plugin.harness(board), _Roots(subject)
+    harness, roots = harness_of(subject.origins.plugin, board, tools), _Roots(subject)
     emitted = _emitted("")
     kernels = list(map(roots.place, kernel_includes(subject.target)))
     own = [roots.place(Path(folder)) for folder in tools.includes]
@@ -230,4 +231,5 @@ def _commands(library: bool, threads: int | None) -> dict[str, list[str | Slot]]
         "profile": ["profile", *run],
         "validate": ["validate", *run],
         "debug": ["debug", *run, "--out", slot("session")],
+        "flash": ["flash", *run, "--out", slot("out")],
     }
