@@ -39,11 +39,11 @@ def commands() -> list[list[str]]:
 
 
 def compile_project(net: str, place: Path, tell: Callable[[str], None]) -> VendorBuild | None:
-    """The .xe of the project below `place`; None without XTC. Raises ToolError with what a tool said."""
-    if not is_there():
+    """The .xe of the project below `place`; None without XTC or project. ToolError with what a tool said."""
+    where = place / project.folder(net)
+    if not is_there() or not where.is_dir():
         return None
     lines = commands()
-    where = place / project.folder(net)
     for line in lines:
         tell(f"{line[0]} in {where.name}, with XMOS's XTC tools")
         _run(line, where)
