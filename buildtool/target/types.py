@@ -446,13 +446,8 @@ class Issues:
 class RunResult:
     """What a run gave, by an operator's position: `counts` are executed instructions, `issues` of a model.
 
-<<<<<<< HEAD
-    `cycles` are of the first input's invoke; `no_cycles`: why there are none, where somebody tried.
-    `reality`: where the run was otherwise than the plugin's own.
-=======
     `cycles` are of the first input's invoke; `no_cycles`: why there are none, if somebody tried. `reality`:
     where the run was otherwise than the plugin's own.
->>>>>>> xboard
     """
 
     files: dict[str, bytes]

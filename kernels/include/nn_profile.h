@@ -12,17 +12,11 @@
  *   invoke begins      hint #0xc1     addi x0, x0, 0x181
  *   invoke ends        hint #0xc2     addi x0, x0, 0x182
  *
-<<<<<<< HEAD
  * On Xtensa the code of one byte that the table shows behind Arm's 0x40 is in the registers of a
  * conditional move to itself: moveqz a[code >> 4], a[code >> 4], a[code & 15].
  *
  * Elsewhere, and where the compiler has no GNU assembly, there are none. With -DNN_CYCLES the test
- * firmware of a board has calls in their place, which read the core's own counter. With NN_MARK_CALLS
- * defined a marker calls nn_mark, with the code less 0x40 or 0x100.
-=======
- * Elsewhere, and where the compiler has no GNU assembly, there are none. With -DNN_CYCLES the test
  * firmware of a board has calls in their place, which read the core's own counter.
->>>>>>> xboard
  */
 #ifndef NN_PROFILE_H
 #define NN_PROFILE_H
@@ -41,14 +35,7 @@ void nn_cycles_invoke_end(void);
 #define NN_MARK_INVOKE_END() nn_cycles_invoke_end()
 #else
 
-<<<<<<< HEAD
-#if defined(NN_MARK_CALLS)
-void nn_mark(int code);
-#define NN_MARK_(code) nn_mark(code)
-#elif defined(__GNUC__) && defined(__thumb2__)
-=======
 #if defined(__GNUC__) && defined(__thumb2__)
->>>>>>> xboard
 /* hint.w, by its encoding: GNU as does not know the mnemonic. */
 #define NN_MARK_(code) __asm volatile(".inst.w 0xf3af8040 + %c0" : : "i"(code) : "memory")
 #elif defined(__GNUC__) && defined(__riscv)
