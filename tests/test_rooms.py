@@ -60,6 +60,7 @@ ORDER = (
     "service.ahead",
     "service",
     "service.daemon",
+    "changes",
     "report",
     "outfiles",
     "depfile",
