@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+MOST_THREADS = 16  # of a core
+
 
 class Strategy(enum.StrEnum):
     """Who decides how the network runs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.modes import Reference
+from buildtool.modes import MOST_THREADS, Reference
 from buildtool.options.nested import PLANNED
 from buildtool.options.parsers import (
     MOST_CAPACITY,
@@ -51,6 +51,16 @@ KEYS: tuple[Option, ...] = (
         Group.TARGET,
         default="none",
         folder=True,
+    ),
+    Option(
+        "threads",
+        "N",
+        "The threads that share the work of each kernel's call, at most as many as the board has.",
+        whole(1, MOST_THREADS),
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="all that the board has",
+        number=True,
     ),
     Option(
         "input",

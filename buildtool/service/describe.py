@@ -38,12 +38,13 @@ EXACT = ("-ffp-contract=off",)
 class _Subject:
     """What is described: a board with its tools and sources.
 
-    `library`: a folder of somebody else's kernels, "" for none.
+    `library`: a folder of somebody else's kernels, "" for none; `threads`: as asked for.
     """
 
     origins: Origins
     tools: Toolchain
     library: str
+    threads: int | None
 
     @property
     def target(self) -> Target:
@@ -67,7 +68,7 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
     from buildtool.service.pipeline.targets import load_target
 
     target = load_target(choice, session)
-    return _Subject(Origins.of(choice, target), toolchain(choice, target), choice.cmsis_nn)
+    return _Subject(Origins.of(choice, target), toolchain(choice, target), choice.cmsis_nn, choice.threads)
 
 
 def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
@@ -96,7 +97,7 @@ def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
         "library": ["network", "kernels"],
         "image": ["harness", "startup"],
         "network": _files(net, board) if net else None,
-        "commands": _commands(bool(subject.library)),
+        "commands": _commands(bool(subject.library), subject.threads),
         "depends": list(map(roots.place, subject.origins.files())),
         "digest": digest,
     }
@@ -205,18 +206,20 @@ def _files(net: str, board: Board) -> NetworkFiles:
     }
 
 
-def _commands(library: bool) -> dict[str, list[str | Slot]]:
+def _commands(library: bool, threads: int | None) -> dict[str, list[str | Slot]]:
     """Command lines of buildtool; `sizes` writes the binaries and the report to the folder `out`."""
 
     def slot(name: str) -> Slot:
         return {"slot": name}
 
     kernels: list[str | Slot] = ["--cmsis-nn", slot("cmsis_nn")] if library else []
+    shared = ["--threads", str(threads)] if threads is not None else []
     run: list[str | Slot] = [
         slot("model"),
         "--board",
         slot("board"),
         *kernels,
+        *shared,
         "--elf",
         slot("image"),
         "--plan",

@@ -172,6 +172,7 @@ class Analyze:
     model: Named
     boards: tuple[Named, ...]
     cmsis_nn: str
+    threads: int | None
     options: PlanOptions
 
 
@@ -310,7 +311,13 @@ class _Values:
         """The board, and what goes with it."""
         board = to_file(self.need("board"), table.BOARD_SUFFIXES)
         library = _folder("cmsis_nn", self.get("cmsis_nn", ""))
-        return TargetChoice(board, self.get("toolchain", ""), library, self.get("debug", False))
+        return TargetChoice(
+            board,
+            self.get("toolchain", ""),
+            library,
+            self.get("debug", False),
+            self.get("threads", None),
+        )
 
     def planning(self) -> tuple[Named, TargetChoice, PlanOptions, Lock | None]:
         """The fields of `Planning`."""
@@ -402,15 +409,16 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         assert isinstance(model, File)
         if boards:
             raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
-        if "cmsis_nn" in values.given:
-            raise table.without_board("cmsis_nn")
+        for named in ("cmsis_nn", "threads"):
+            if named in values.given:
+                raise table.without_board(named)
         return AnalyzeNetwork(model, network_options(values.options))
     cmsis_nn = _folder("cmsis_nn", values.get("cmsis_nn", ""))
     for option in table.of("analyze", Group.COUNTING):
         if option.name in values.options:
             text = "it is for ONNX and Darknet files that are counted without a board"
             raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
-    return Analyze(model, boards, cmsis_nn, plan_options(values.options))
+    return Analyze(model, boards, cmsis_nn, values.get("threads", None), plan_options(values.options))
 
 
 def _debug(values: _Values) -> Debug:

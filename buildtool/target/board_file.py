@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from buildtool.errors import Hint, TargetError, did_you_mean
+from buildtool.modes import MOST_THREADS
 from buildtool.target import board_keys
 from buildtool.target.keys import names
+from buildtool.target.threads import MACRO, threaded
 from buildtool.target.types import Board, Core, Emulator, Estimate, Memory, MemoryKind, Probe
 
 Table = dict[str, object]
@@ -241,14 +243,18 @@ class _Reader:
         families = self.texts(self.need(table, "families", "core."), "core.families")
         for family in families:
             self.name(family, "core.families")
-        return Core(
+        defines = self.texts(table.get("defines", []), "core.defines")
+        if any(define.partition("=")[0] == MACRO for define in defines):
+            self.fail("core.defines", f"{MACRO} is buildtool's own macro", "write threads under [core]")
+        core = Core(
             name=self.text(self.need(table, "name", "core."), "core.name"),
             isa=self.text(self.need(table, "isa", "core."), "core.isa"),
             families=families,
             cflags=self.flags(table.get("cflags", []), "core.cflags"),
-            defines=self.texts(table.get("defines", []), "core.defines"),
+            defines=defines,
             vector_bits=self.vector_bits(table),
         )
+        return threaded(core, self.threads(table))
 
     def note(self, value: object) -> str:
         """Text of one or more lines, as one line."""
@@ -260,6 +266,14 @@ class _Reader:
             limits = f"{_LEAST_VECTOR_BITS} to {_MOST_VECTOR_BITS}"
             self.fail("core.vector_bits", f"must be 0 or a power of two from {limits}, not {bits}")
         return bits
+
+    def threads(self, table: Table) -> int:
+        threads = table.get("threads", 1)
+        if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= MOST_THREADS:
+            self.fail(
+                "core.threads", f"must be a whole number from 1 to {MOST_THREADS}, not {_shown(threads)}"
+            )
+        return threads
 
     def name(self, name: str, key: str) -> None:
         """Names end up in file names and linker scripts."""

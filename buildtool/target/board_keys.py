@@ -48,6 +48,12 @@ CORE = (
         "0",
         "The bits of a vector register, where cores that run the same code differ in it.",
     ),
+    Key(
+        "threads",
+        "1 to 16",
+        "1",
+        "The threads of the core that share the work of a kernel's call. The option `threads` takes fewer.",
+    ),
 )
 MEMORY = (
     Key("kind", "`ram` or `rom`", NEEDED, "Whether programs write it, or only execute and read it in place."),

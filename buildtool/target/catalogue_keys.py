@@ -146,6 +146,7 @@ VARIABLES = {
     "columns_inside": "output columns whose whole window lies in the input, in memory one after the other",
 }
 VECTOR_BITS = "vector_bits"  # a variable of costs alone
+THREADS = "threads"  # of the core, for kernels
 
 ARGUMENTS = {
     Argument.GEOMETRY: "the struct of the operator kind, see nn.h",

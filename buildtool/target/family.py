@@ -40,6 +40,11 @@ from buildtool.target.types import Argument, Contract, KernelFamily, KernelVaria
 
 CATALOGUE, PACKER = "catalogue.toml", "packing.py"
 _VARIABLES = frozenset(keys.VARIABLES)
+_SEEN = {  # what is of the core; the layout of constants must not depend on it
+    "when": _VARIABLES | {keys.THREADS},
+    "scratch": _VARIABLES | {keys.THREADS},
+    "cost": _VARIABLES | {keys.THREADS, keys.VECTOR_BITS},
+}
 # Keys whose values are formulas, with what holds without them.
 _EXPRESSIONS = {"when": "True", "scratch": "0", "slices": "False", "cost": "macs"}
 
@@ -276,7 +281,7 @@ def _choice(entry: dict[str, object], key: str, known: Sequence[str], default: s
 def _expression(entry: dict[str, object], key: str) -> str:
     text = _string(entry, key)
     try:
-        check(text, _VARIABLES | {keys.VECTOR_BITS} if key == "cost" else _VARIABLES)
+        check(text, _SEEN.get(key, _VARIABLES))
     except TargetError as error:
         raise TargetError(f"'{key}': {error.text}", hint=error.hints) from None
     return text

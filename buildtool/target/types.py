@@ -171,6 +171,7 @@ class Core:
     """A processor core; `families` are the kernel folders it can run, best first.
 
     `vector_bits`: of a vector register, where cores that run the same code differ in it; 0: they do not.
+    `threads`: how many of the core's threads share a kernel's call (see `threads.threaded`).
     """
 
     name: str
@@ -179,6 +180,7 @@ class Core:
     cflags: tuple[str, ...] = ()  # that select the core, clang and gcc alike
     defines: tuple[str, ...] = ()
     vector_bits: int = 0
+    threads: int = 1
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,14 @@ class TargetChoice:
     """What a network is for: a board, the compiler and a library.
 
     `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN, "" for none; `debug`: whether
-    what is compiled is for a debugger.
+    what is compiled is for a debugger; `threads`: how many share a call, None: all that the board has.
     """
 
     board: Named
     toolchain: str = ""
     cmsis_nn: str = ""
     debug: bool = False
+    threads: int | None = None
 
 
 def choice(target: TargetChoice | Named) -> TargetChoice:
@@ -51,12 +52,18 @@ def load_target(target: TargetChoice, session: Session | None = None) -> Target:
     """
     if session is None or target.cmsis_nn:
         return _made(target)
-    board = load_board(target.board)
+    board = _board(target)
     return session.remember("targets", board, lambda: _made(target, board))
+
+
+def _board(target: TargetChoice) -> Board:
+    from buildtool.target.threads import with_threads
+
+    return with_threads(load_board(target.board), target.threads)
 
 
 def _made(target: TargetChoice, board: Board | None = None) -> Target:
     from buildtool.target.registry import make_target
 
-    board = board or load_board(target.board)
+    board = board or _board(target)
     return make_target(board, {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {})
