@@ -64,7 +64,9 @@ def linear_form(
     inside = (outputs > low) & (outputs < high)
     if not inside.any():  # a constant, or two steps: nothing to fit a slope to
         inside = np.ones(outputs.shape, bool)
-    real = sum((s * x for s, x in zip(slopes, operands, strict=True)), np.zeros(outputs.shape))
+    real = np.zeros(outputs.shape)
+    for slope, operand in zip(slopes, operands, strict=True):
+        real = real + slope * operand
     middle = float(np.median((outputs + 0.5 - real)[inside]))
     largest = [max(int(abs(x.min())), int(abs(x.max()))) for x in operands]
     bits = _bits(slopes, middle, largest, most_factor, most_sum)

@@ -80,11 +80,11 @@ static inline void add_block(nn_vpu *v, const addition *s, const int8_t *a, cons
     widen(v, s, a, &first);
     widen(v, s, b, &second);
     sum(v, s, &first, &second, ODD_128, ODD_1);
-    nn_vpu_vstrpv(v, out, NN_VPU_ODD);
+    nn_vpu_vstrpv(v, out, NN_VPU_ODD_BYTES);
     sum(v, s, &first, &second, EVEN_256, EVEN_1);
     nn_vpu_vstr(v, &lanes);
     nn_vpu_vlashr(v, &lanes, 8);
-    nn_vpu_vstrpv(v, out, NN_VPU_EVEN);
+    nn_vpu_vstrpv(v, out, NN_VPU_EVEN_BYTES);
 }
 
 /* A run of elements; their number is a multiple of 4. */
@@ -101,10 +101,10 @@ static void add_run(const void *plan, const int8_t *a, const int8_t *b, int8_t *
     if (count > 0) { /* nothing outside is read or written */
         nn_vpu_row ends[3] = {{{0}}, {{0}}, {{0}}};
         int8_t *const end = (int8_t *)&ends[2];
-        nn_vpu_copy((int8_t *)&ends[0], a, count);
-        nn_vpu_copy((int8_t *)&ends[1], b, count);
+        nn_vpu_copy_words((int8_t *)&ends[0], a, count);
+        nn_vpu_copy_words((int8_t *)&ends[1], b, count);
         add_block(&v, s, (int8_t *)&ends[0], (int8_t *)&ends[1], end);
-        nn_vpu_copy(out, end, count);
+        nn_vpu_copy_words(out, end, count);
     }
 }
 

@@ -49,10 +49,10 @@ static void compute_group(nn_vpu *v, void *plan, const nn_area *area, int32_t fi
     }
     close_lanes(v, p, &odd);
     nn_vpu_vlashr(v, &odd, -1);
-    nn_vpu_vstrpv(v, out, NN_VPU_ODD & mask);
+    nn_vpu_vstrpv(v, out, NN_VPU_ODD_BYTES & mask);
     close_lanes(v, p, &even);
     nn_vpu_vlashr(v, &even, 7);
-    nn_vpu_vstrpv(v, out, NN_VPU_EVEN & mask);
+    nn_vpu_vstrpv(v, out, NN_VPU_EVEN_BYTES & mask);
 }
 
 static void piece(const nn_call *call, const nn_piece *own) {

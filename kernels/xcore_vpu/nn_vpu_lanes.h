@@ -12,8 +12,8 @@
 #include "nn_pixelwise.h"
 #include "nn_vpu.h"
 
-#define NN_VPU_ODD 0xAAAAAAAAU
-#define NN_VPU_EVEN 0x55555555U
+#define NN_VPU_ODD_BYTES 0xAAAAAAAAU
+#define NN_VPU_EVEN_BYTES 0x55555555U
 
 /* 32 bytes of memory that the unit reads or writes. */
 typedef struct {
@@ -86,7 +86,8 @@ static inline void nn_vpu_open_narrow(nn_vpu_narrow *narrow) {
 
 /* Sixteen lanes in 256ths, rounded with halves up, as the bytes at `out` that `mask` has. VDEPTH8
  * saturates to -127: lanes below that are found by their sign and stored once more. */
-static inline void nn_vpu_put_bytes(nn_vpu *v, const nn_vpu_narrow *narrow, int8_t *out, uint32_t mask) {
+static inline void nn_vpu_put_bytes(nn_vpu *v, const nn_vpu_narrow *narrow, int8_t *out,
+                                    uint32_t mask) {
     nn_vpu_row lanes;
     uint32_t lowest[8] NN_VPU_ALIGNED;
     nn_vpu_vstr(v, &lanes);
@@ -130,7 +131,7 @@ nn_vpu_for_runs(nn_run_of_two *compute, const void *plan, const nn_view *in1, co
 }
 
 /* `count` bytes, a multiple of 4, by words. */
-static inline void nn_vpu_copy(int8_t *to, const int8_t *from, int32_t count) {
+static inline void nn_vpu_copy_words(int8_t *to, const int8_t *from, int32_t count) {
     for (int32_t i = 0; i < count; i += 4) {
         *(uint32_t *)(void *)(to + i) = *(const uint32_t *)(const void *)(from + i);
         NN_VPU_SCALAR(3);
