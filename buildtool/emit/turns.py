@@ -1,7 +1,7 @@
 """Emitted C for constants that come while a streamed region runs: by turns, or to one place after the other.
 
-A group asks before it makes rows: where another group's constants came last to the memory that they share,
-its own are brought again. Constants on dead rows of the region's input are brought where the rows say so.
+A group asks before it makes rows: where another group ran since its own constants came to the memory that
+all groups share, they are brought again. Constants on dead rows of the region's input come with certain rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Turns:
         """What says whose turn it is, and where constants are."""
         lines = []
         if self._by_turns:
-            lines += ["/* The group whose constants came last. */", "int32_t turn = -1;"]
+            lines += ["/* The group that ran last. */", "int32_t turn = -1;"]
         for op, loads in self._wandering.items():
             offsets = ", ".join(str(self.network.plan.buffers[load.buffer].offset) for load in loads)
             rows = ", ".join(str(row) for row in self._rows[op])
@@ -55,7 +55,7 @@ class Turns:
         """Before a group makes rows from `row` on."""
         place = self.region.groups.index(group)
         brought = [load for load in self._by_turns if load.op in group.ops]
-        lines = []
+        lines = [f"turn = {place};"] if self._by_turns and not brought else []
         if brought:
             lines += [f"if (turn != {place}) {{", f"    turn = {place};"]
             for load in brought:

@@ -3,8 +3,8 @@
 Constants of a region are there before it begins, where there is room for all of them. Those of an operator
 that runs alone may come in slices of its output channels, each of which it computes over its whole output,
 straight to where the channels belong. Those of a streamed region's groups may take turns in the same
-memory, or lie on dead rows of the region's input (see `behind`). Where there is room, they come while the
-region before computes, and a slice while the one before it is used.
+memory, or lie on dead rows of the region's input (see `behind`). Where there is room, they come while regions
+before compute (see `ahead`), and a slice while the one before it is used.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import NamedTuple
 from buildtool.errors import TargetError
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble import behind
+from buildtool.plan.assemble.ahead import FARTHEST, Demand, begins
 from buildtool.plan.assemble.arrivals import Arrivals
 from buildtool.plan.assemble.assemble import assemble, region_bounds
 from buildtool.plan.assemble.behind import Room
@@ -29,12 +30,28 @@ from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.schedule.turns import turns
-from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Region
+from buildtool.plan.types import Buffer, BufferKind, Load, Plan
 from buildtool.session import Session
 from buildtool.target.types import KernelVariant, Target
 
 MOST_BEHIND = 8  # operators of a group whose constants are tried on dead rows
+PRICED = 1 << 16  # bytes by which the price of one is known
+PARTS = (2, 4, 8, 16)  # in which constants come that an operator would have to wait for
 ATTEMPTS = 8  # at keeping a limit, by asking for less than what came out too large
+
+
+class Haste(NamedTuple):
+    """How early constants come: so many regions at most, and what is waited for in two slices at a time."""
+
+    farthest: int
+    in_two: bool
+
+
+HASTE = (
+    Haste(FARTHEST, True),
+    Haste(1, True),
+    Haste(1, False),
+)  # what is there for longer is harder to place
 
 
 class RegionNeed(NamedTuple):
@@ -149,22 +166,24 @@ class Loading:
         asked = goal = max(limit, self.least)
         best: Plan | None = None
         for _ in range(ATTEMPTS):
-            made = self.placed(asked, enough)
-            if best is None or made.arena_bytes < best.arena_bytes:
-                best = made
-            if made.arena_bytes <= goal or asked <= 0:
+            for haste in HASTE:
+                made = self.placed(asked, enough, haste)
+                if best is None or made.arena_bytes < best.arena_bytes:
+                    best = made
+                if made.arena_bytes <= goal:
+                    return made
+            if asked <= 0:
                 break
             asked -= max(self.target.board.alignment, made.arena_bytes - goal)
         assert best is not None
         return best
 
-    def placed(self, limit: float, enough: float) -> Plan:
+    def placed(self, limit: float, enough: float, haste: Haste) -> Plan:
         """The plan whose regions need no more than `limit` bytes each, where they can."""
-        regions = self.timeline.regions
         spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
-        ways = [self._ways(index, limit) for index in range(len(regions))]
-        early = self._early(ways, limit)
-        extra, loads, sliced = self._buffers(regions, spans, ways, early)
+        ways = [self._ways(index, limit) for index in range(len(self.timeline.regions))]
+        ways = self._beside(ways, limit) if haste.in_two else ways
+        extra, loads, sliced = self._buffers(spans, ways, self._begins(ways, limit, haste.farthest))
         turned = {op: way.bytes for own in ways for op, way in own.items() if way.by_turns}
         placed = self._assembled(extra, sliced - self._in_place, turned, enough)
         mixed = self._mixed(placed, sliced)
@@ -174,7 +193,7 @@ class Loading:
         loads = [replace(load, buffer=base + load.buffer) for load in loads]
         made = self._while_running(replace(placed, loads=tuple(loads)), ways)
         if made is None:
-            return self.placed(limit, enough)
+            return self.placed(limit, enough, haste)
         return replace(
             made,
             cost=placed.cost + sum(map(self._regions.model.loading, self._arrivals.brought(made))),
@@ -236,7 +255,36 @@ class Loading:
     def _rooms(self) -> dict[int, Room | None]:
         return {}
 
-    def _ways(self, index: int, limit: float) -> dict[int, Way]:
+    def _beside(self, found: Sequence[Mapping[int, Way]], limit: float) -> list[Mapping[int, Way]]:
+        """The same; but what an operator that runs alone would have to wait for comes in slices, of which two
+        have room: one comes while the other is used.
+        """
+        ways: list[Mapping[int, Way]] = []
+        for index, region in enumerate(self.timeline.regions):
+            own, op = found[index], region.ops[0]
+            alone = not region.is_streamed and op in own and not own[op].channels
+            block = self.constants[op] if alone else None
+            if block is not None and block.channels >= 2 * block.step:
+                before = self._total(index - 1, ways[-1]) if index else limit
+                if before + _lasting(own) > limit:
+                    own = self._in_two(index, op, own, limit, limit - before)
+            ways.append(own)
+        return ways
+
+    def _in_two(
+        self, index: int, op: int, whole: Mapping[int, Way], limit: float, room: float
+    ) -> Mapping[int, Way]:
+        """Slices of an operator's constants, two at a time; as wide as there is `room` for early, if any."""
+        block = self.constants[op]
+        for parts in PARTS:
+            channels = round_up(-(-block.channels // parts), block.step)
+            way = self._slice(op, channels, 2)
+            fits = self._total(index, {op: way}) <= limit and channels < block.channels
+            if fits and (way.bytes <= room or parts == PARTS[-1]):
+                return {op: way}
+        return whole
+
+    def _ways(self, index: int, limit: float) -> Mapping[int, Way]:
         """Per operator of a region, how its constants come; where nothing fits, as they need least."""
         region = self.timeline.regions[index]
         found = {op: Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
@@ -283,8 +331,7 @@ class Loading:
     def _times(self, index: int) -> dict[int, int]:
         """Operator of a streamed region -> how often its constants come, if all take turns."""
         region = self.timeline.regions[index]
-        taking = {i for i, group in enumerate(region.groups) if any(op in self.constants for op in group.ops)}
-        found = turns(self.timeline.runs[index], len(self.timeline.graph.ops), taking)
+        found = turns(self.timeline.runs[index], len(self.timeline.graph.ops))
         counted = Counter(turn.group for turn in found)
         return {op: counted[i] for i, group in enumerate(region.groups) for op in group.ops}
 
@@ -308,29 +355,41 @@ class Loading:
     def _slice(self, op: int, channels: int, slots: int) -> Way:
         return Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
-    def _early(self, ways: Sequence[Mapping[int, Way]], limit: float) -> set[int]:
-        """Regions whose constants come while the region before computes: all for which there is room."""
-        found: set[int] = set()
-        for before, index in pairwise(range(len(ways))):
-            # a slice comes early as well: the buffer is there then
-            more = _lasting(ways[index])
-            if more and self._total(before, ways[before]) + more <= limit:
-                found.add(index)
-        return found
+    def _begins(self, ways: Sequence[Mapping[int, Way]], limit: float, farthest: int) -> list[int]:
+        """Region -> the one with which its constants begin to come."""
+        regions = range(len(ways))
+        return begins([self._demand(index, ways[index], limit) for index in regions], farthest)
+
+    def _demand(self, index: int, ways: Mapping[int, Way], limit: float) -> Demand:
+        cut = [(self.constants[op].channels, way.channels) for op, way in ways.items() if way.channels]
+        parts = max((-(-channels // some) for channels, some in cut), default=1)
+        waits = any(not way.lasting for way in ways.values())  # for each of its turns, and all that comes
+        hides = 0.0 if waits else self._hidden(index) / parts
+        # a slice comes early as well: the buffer is there then
+        load = sum(way.bytes // way.slots for way in ways.values() if way.lasting)
+        return Demand(_lasting(ways), load, limit - self._total(index, ways), hides)
+
+    def _hidden(self, index: int) -> float:
+        """Bytes of constants that come while a region computes, by the board's estimate or the costs."""
+        board, known = self.target.board, self._facts[index]
+        bandwidth = board.memory(board.weights).bandwidth
+        if board.estimate is not None and bandwidth:
+            return known.macs / board.estimate.macs_per_second * bandwidth
+        price = self._regions.model.pricer.load
+        return known.cost * PRICED / max(1.0, price(PRICED) - price(0))
 
     def _buffers(
         self,
-        regions: Sequence[Region],
         spans: Sequence[tuple[int, int]],
         ways: Sequence[Mapping[int, Way]],
-        early: set[int],
+        begin: Sequence[int],
     ) -> tuple[list[Buffer], list[Load], set[int]]:
         """Buffers with their lives, the loads into them, and the operators that run in slices."""
         extra: list[Buffer] = []
         loads: list[Load] = []
         sliced: set[int] = set()
         for index, span in enumerate(spans):
-            first = spans[index - 1][0] if index in early else span[0]
+            first = spans[begin[index]][0]
             for op, way in ways[index].items():
                 if not way.lasting:
                     continue

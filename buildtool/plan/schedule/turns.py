@@ -1,12 +1,12 @@
-"""Turns: in a streamed region the constants of some groups come anew whenever another group had their place.
+"""Turns: in a streamed region constants of some groups come anew whenever another group ran meanwhile.
 
-Of a region's groups some take turns. A turn begins with the first step of such a group after a step of
-another one of them, and lasts until the next turn begins; groups that take no turns do not end it.
+The groups of a region take turns: a turn begins with the first step of a group after a step of another one,
+and lasts until the next turn begins. What is in a group's share of the workspace lasts as long as its turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,10 +32,10 @@ class Part(NamedTuple):
     y1: int
 
 
-def turns(run: Run, graph_ops: int, taking: Collection[int]) -> list[Turn]:
-    """The turns of the groups `taking` them (places in the region), in order; `graph_ops`: all operators."""
+def turns(run: Run, graph_ops: int) -> list[Turn]:
+    """The turns of a region's groups, in order; `graph_ops`: operators of the whole graph."""
     places = _places(run, graph_ops)
-    at = np.flatnonzero(np.isin(places, list(taking)))
+    at = np.flatnonzero(places >= 0)
     groups = places[at]
     begins = np.flatnonzero(np.diff(groups, prepend=-1))
     return [Turn(*pair) for pair in zip(at[begins].tolist(), groups[begins].tolist(), strict=True)]
@@ -84,7 +84,7 @@ def brought(timeline: Timeline, loads: Iterable[Load], buffers: Sequence[Buffer]
     for index, own in taking.items():
         run, start = timeline.runs[index], timeline.starts[index]
         groups = {number: group_of(run.region, load.op) for number, load in own}
-        for turn in turns(run, len(timeline.graph.ops), set(groups.values())):
+        for turn in turns(run, len(timeline.graph.ops)):
             step = start + turn.step
             found += [
                 (step, number, load)

@@ -88,8 +88,12 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
             if load in here:
                 clock.begin(load, graph)
         clock.wait(here)
+        if number in inside:  # it waits at its first turn for all that comes
+            for load in later:
+                clock.begin(load, graph)
+            clock.stop(inside[number])
+            later = []
         clock.run(sum(executed_macs(graph, run.steps).values()), here, later, graph)
-        clock.stop(inside.get(number, []))
     loaded = sum(load.size for _, load in brings)
     return {
         "compute_seconds": plan.macs / rate,
@@ -118,8 +122,9 @@ class _Clock:
         self.there[op] = self.flash
 
     def wait(self, loads: Sequence[Load]) -> None:
-        """Waits until these constants are loaded."""
-        self.now = max([self.now, *(self.there[load.op] for load in loads)])
+        """Waits until all that was begun is loaded, if any of it is needed."""
+        if loads:
+            self.now = max(self.now, self.flash)
 
     def stop(self, loads: Sequence[Load]) -> None:
         """Constants that come inside of a region, which waits for each of them."""
