@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from buildtool.target.plugin import Harness
+from buildtool.target.plugin import INTERFACE, Harness
 from buildtool.target.types import Board, DebugServer, RunRequest, RunResult, Toolchain
 from buildtool_plugins.host import plugin as host
 
@@ -44,6 +44,7 @@ class XcorePlugin:
     """See buildtool.target.plugin.TargetPlugin."""
 
     name = "xcore"
+    interface = INTERFACE
 
     def board_files(self) -> tuple[Path, ...]:
         """The .toml files of the boards it knows."""
