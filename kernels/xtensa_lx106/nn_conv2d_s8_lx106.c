@@ -89,7 +89,7 @@ NN_OUTLINE void take_tile(const nn_runs *runs, uint32_t *quads, int32_t sums[PIX
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
-/* Of `pixels` and two channels, over the quads up to `end`. */
+/* sums[2 * pixel + channel] of `pixels` and two channels, over the quads up to `end`. */
 static inline __attribute__((always_inline)) void sum_quads(int32_t *sums, const uint8_t *x,
                                                             const uint32_t *weights,
                                                             const uint8_t *end, int32_t pixels) {
@@ -112,10 +112,6 @@ static inline __attribute__((always_inline)) void sum_quads(int32_t *sums, const
     }
 }
 
-/* sums[2 * pixel + channel]. */
-typedef void sum_block(int32_t *sums, const uint8_t *x, const uint32_t *weights,
-                       const uint8_t *end);
-
 NN_OUTLINE void sum1(int32_t *sums, const uint8_t *x, const uint32_t *weights, const uint8_t *end) {
     sum_quads(sums, x, weights, end, 1);
 }
@@ -127,7 +123,8 @@ NN_OUTLINE void sum2(int32_t *sums, const uint8_t *x, const uint32_t *weights, c
 #if defined(__XTENSA_CALL0_ABI__)
 /* The compiler runs out of registers where all 15 suffice. a2: sums, later scratch; a3: x; a4:
  * weights; a5, on the stack: end. Sums: a8 to a15; a6, a7: a tap's weights; a0: a word of them. */
-sum_block nn_lx106_sum4 __attribute__((visibility("hidden")));
+void nn_lx106_sum4(int32_t *sums, const uint8_t *x, const uint32_t *weights, const uint8_t *end)
+    __attribute__((visibility("hidden")));
 /* Macros of the assembler's, because C limits the length of strings. */
 __asm(".macro nn_mac at, s0, s1\n"
       "l8ui a5, a3, \\at\n"
@@ -220,10 +217,6 @@ put(const nn_lx106_head *head, const nn_lx106_channel *channel, const int32_t *s
     }
 }
 
-typedef void put_channel(const nn_lx106_head *head, const nn_lx106_channel *channel,
-                         const int32_t *sums, const int32_t *inputs, int8_t *out, int32_t step,
-                         int32_t pixels);
-
 #define PUT(name, odd, wide)                                                                       \
     NN_OUTLINE void name(const nn_lx106_head *head, const nn_lx106_channel *channel,               \
                          const int32_t *sums, const int32_t *inputs, int8_t *out, int32_t step,    \
@@ -244,28 +237,50 @@ NN_OUTLINE void put_general(const nn_lx106_head *head, const nn_lx106_channel *c
     }
 }
 
+/* Calls by name, not by address: the stack that they take can be told from the code. */
+static inline __attribute__((always_inline)) void
+put_any(const nn_lx106_head *head, const nn_lx106_channel *channel, const int32_t *sums,
+        const int32_t *inputs, int8_t *out, int32_t step, int32_t pixels) {
+    const int32_t mode = head->mode;
+    if (mode == NN_LX106_GENERAL) {
+        put_general(head, channel, sums, inputs, out, step, pixels);
+    } else if (mode == NN_LX106_PLAIN) {
+        if (head->wide) {
+            put_plain_wide(head, channel, sums, inputs, out, step, pixels);
+        } else {
+            put_plain(head, channel, sums, inputs, out, step, pixels);
+        }
+    } else if (head->wide) {
+        put_odd_wide(head, channel, sums, inputs, out, step, pixels);
+    } else {
+        put_odd(head, channel, sums, inputs, out, step, pixels);
+    }
+}
+
 /* ---- tiles --------------------------------------------------------------------------------- */
 
-static void tile(const void *constants, const nn_runs *runs, int8_t *out, int32_t channels,
-                 int32_t pixels) {
-    static sum_block *const blocks[PIXELS] = {sum1, sum2, nn_lx106_sum4, nn_lx106_sum4};
-    static put_channel *const puts[] = {put_plain,      put_odd,      put_general,
-                                        put_plain_wide, put_odd_wide, put_general};
+static inline __attribute__((always_inline)) void tile(const void *constants, const nn_runs *runs,
+                                                       int8_t *out, int32_t channels,
+                                                       const int32_t pixels) {
     const job *j = (const job *)constants;
     const nn_lx106_head *head = j->head;
     const nn_lx106_channel *channel = nn_lx106_channels(head);
     const uint32_t *weights = nn_lx106_weights(head, (channels + 1) & ~1);
-    const int32_t words = (runs->count * runs->bytes + 3) >> 2;
+    const int32_t words = (runs->count * runs->bytes + 3) >> 2, step = runs->out_step;
     const uint8_t *first = (const uint8_t *)j->quads, *end = first + 4 * PIXELS * words;
-    sum_block *const sum = blocks[pixels - 1];
-    put_channel *const put_one = puts[head->mode + 3 * head->wide];
     int32_t inputs[PIXELS], sums[PIXELS * CHANNELS];
     take_tile(runs, j->quads, inputs, pixels);
     for (int32_t c = 0; c < channels; c += CHANNELS, weights += 2 * words) {
-        sum(sums, first, weights, end);
-        put_one(head, channel++, sums, inputs, out + c, runs->out_step, pixels);
+        if (pixels == 1) {
+            sum1(sums, first, weights, end);
+        } else if (pixels == 2) {
+            sum2(sums, first, weights, end);
+        } else {
+            nn_lx106_sum4(sums, first, weights, end);
+        }
+        put_any(head, channel++, sums, inputs, out + c, step, pixels);
         if (c + 1 < channels) {
-            put_one(head, channel++, sums + 1, inputs, out + c + 1, runs->out_step, pixels);
+            put_any(head, channel++, sums + 1, inputs, out + c + 1, step, pixels);
         }
     }
 }

@@ -56,9 +56,6 @@ nn_lx106_put(const nn_lx106_head *head, const nn_lx106_channel *channel, const i
     }
 }
 
-typedef void nn_lx106_put_tile(const nn_lx106_head *head, const nn_lx106_channel *channel,
-                               const int32_t *sums, int8_t *out, int32_t step, int32_t count);
-
 NN_OUTLINE void nn_lx106_put_plain(const nn_lx106_head *head, const nn_lx106_channel *channel,
                                    const int32_t *sums, int8_t *out, int32_t step, int32_t count) {
     nn_lx106_put(head, channel, sums, out, step, count, 0, 0);
@@ -79,11 +76,18 @@ NN_OUTLINE void nn_lx106_put_general(const nn_lx106_head *head, const nn_lx106_c
     }
 }
 
-static inline nn_lx106_put_tile *nn_lx106_choose(const nn_lx106_head *head) {
+/* Calls by name, not by address: the stack that they take can be told from the code. */
+static inline __attribute__((always_inline)) void nn_lx106_put_any(const nn_lx106_head *head,
+                                                                   const nn_lx106_channel *channel,
+                                                                   const int32_t *sums, int8_t *out,
+                                                                   int32_t step, int32_t count) {
     if (head->mode == NN_LX106_GENERAL) {
-        return nn_lx106_put_general;
+        nn_lx106_put_general(head, channel, sums, out, step, count);
+    } else if (head->mode == NN_LX106_PLAIN && !head->wide) {
+        nn_lx106_put_plain(head, channel, sums, out, step, count);
+    } else {
+        nn_lx106_put_odd(head, channel, sums, out, step, count);
     }
-    return head->mode == NN_LX106_PLAIN && !head->wide ? nn_lx106_put_plain : nn_lx106_put_odd;
 }
 
 /* All channels of a tile of `pixels` (template), `count` of which are wanted, from `column` of the
@@ -100,7 +104,6 @@ nn_lx106_compute_tile(const nn_lx106_row *r, int32_t column, int8_t *out, int32_
     const int8_t *first = r->data + column * step, *ring_end = r->ring_end;
     const uint32_t *w = r->weights;
     const nn_lx106_channel *channel = r->channels, *last = channel + r->in->channels;
-    nn_lx106_put_tile *const put = nn_lx106_choose(r->head);
     for (; channel != last; channel++, first++, out++) {
         int32_t sums[NN_LX106_TILE], kept[NN_LX106_TILE], bias = channel->bias;
         const int8_t *row = first;
@@ -147,7 +150,7 @@ nn_lx106_compute_tile(const nn_lx106_row *r, int32_t column, int8_t *out, int32_
         for (int32_t p = 0; p < pixels; p++) {
             kept[p] = sums[p];
         }
-        put(r->head, channel, kept, out, out_step, count);
+        nn_lx106_put_any(r->head, channel, kept, out, out_step, count);
     }
 }
 

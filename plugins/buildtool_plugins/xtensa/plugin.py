@@ -24,7 +24,7 @@ class XtensaPlugin(BaremetalPlugin):
     name = "xtensa"
     root = Path(__file__).resolve().parent
     toolchains = ("gcc",)
-    cflags = ()
+    cflags = ("-fno-jump-tables",)  # jumps to computed addresses are calls alone: the stack can be told
     startup = (
         *("start.S", "startup.c", "semihosting_call.c", "products.c"),
         *(str(SHARED / file) for file in ("integers.c", "floats.c")),
