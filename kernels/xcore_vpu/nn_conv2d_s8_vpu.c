@@ -4,6 +4,7 @@
  * each, or single taps that do, at addresses that are multiples of 4. Otherwise the taps of a pixel
  * are collected in scratch first.
  */
+#include "nn_split.h"
 #include "nn_vpu_matrix.h"
 #include "nn_xcore_vpu.h"
 
@@ -129,7 +130,28 @@ static void compute(const nn_conv_geometry *g, const void *constants, const nn_v
     }
 }
 
+/* Groups of 16 channels that lie in [c0, c1); cuts are between pairs of them. */
+static void piece(const nn_call *call, const nn_piece *own) {
+    compute((const nn_conv_geometry *)call->geometry, call->constants, call->in, call->out,
+            &own->window, own->c0 / NN_VPU_ACC, nn_vpu_groups(own->c1), own->scratch);
+}
+
 void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch) {
-    compute(geometry, constants, in, out, window, 0, nn_vpu_groups(out->channels), scratch);
+    const nn_conv_geometry *g = geometry;
+    const int32_t blocks =
+        nn_vpu_group_bytes(g->kernel_h * g->kernel_w * in->channels) / NN_VPU_ROWS;
+    const nn_call call = {.body = piece,
+                          .geometry = geometry,
+                          .constants = constants,
+                          .in = in,
+                          .out = out,
+                          .scratch = scratch,
+                          .scratch_bytes = blocks * NN_VPU_BYTES,
+                          .kernel_h = (g->kernel_h - 1) * g->dilation_h + 1,
+                          .stride_h = g->stride_h,
+                          .pad_top = g->pad_top,
+                          .channel_step = 2 * NN_VPU_ACC,
+                          .issues = nn_vpu_groups(out->channels) * (18 * blocks + 40)};
+    nn_split(&call, window);
 }

@@ -1,4 +1,5 @@
 /* FULLY_CONNECTED: 16 outputs at a time, one dense layer a pixel. */
+#include "nn_split.h"
 #include "nn_vpu_matrix.h"
 #include "nn_xcore_vpu.h"
 
@@ -24,8 +25,23 @@ static void compute(const void *constants, const nn_view *in, const nn_view *out
     }
 }
 
+/* Groups of 16 channels that lie in [c0, c1); cuts are between pairs of them. */
+static void piece(const nn_call *call, const nn_piece *own) {
+    compute(call->constants, call->in, call->out, &own->window, own->c0 / NN_VPU_ACC,
+            nn_vpu_groups(own->c1));
+}
+
 void nn_fully_connected_s8_vpu(const void *constants, const nn_view *in, const nn_view *out,
                                const nn_window *window, void *scratch) {
+    const int32_t blocks = nn_vpu_group_bytes(in->channels) / NN_VPU_ROWS;
+    const nn_call call = {.body = piece,
+                          .constants = constants,
+                          .in = in,
+                          .out = out,
+                          .kernel_h = 1,
+                          .stride_h = 1,
+                          .channel_step = 2 * NN_VPU_ACC,
+                          .issues = nn_vpu_groups(out->channels) * (18 * blocks + 40)};
     (void)scratch;
-    compute(constants, in, out, window, 0, nn_vpu_groups(out->channels));
+    nn_split(&call, window);
 }
