@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
 
 WIDTH = 110  # columns
-TITLES = ["VPU issues", "other issues", "VPU per MAC", "x limit"]
+TITLES = ["VPU issues", "others", "per MAC", "x limit"]
 
 
 def columns(
