@@ -82,7 +82,10 @@ def _table(answer: ProfileAnswer, counted: bool, timed: bool) -> str:
     ]
     peak = max((row["ram_alive"] for row in answer["per_operator"]), default=0)
     total: list[Cell] = [None, "total", None, None, answer["macs"], f"{answer['f']:.3f}", peak]
-    kept = [i for i, title in enumerate(columns) if repeats or title != "F"]
+    left_out = {"F"} if not repeats else set()
+    if answer["issues"] is not None and answer["issues"]["operators"]:
+        left_out.add("RAM alive")  # issues take four columns
+    kept = [i for i, title in enumerate(columns) if title not in left_out]
     titles, cells, sums = _counts(answer, counted, timed)
 
     def chosen(row: Sequence[Cell]) -> list[Cell]:

@@ -9,7 +9,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from buildtool_plugins.xcore.xtc import compile_project
+from buildtool_plugins.xcore.xtc import LINES, compile_project
 from needs import needs_tool
 from xtcstub import HEADERS, environment, recorded, replayed, stub_tools
 
@@ -155,3 +155,14 @@ def test_weights_that_are_read_in_place_have_no_project_and_a_streamed_image_has
     command = [needs_tool("gcc"), "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-std=gnu99"]
     folders = [f"-I{tmp_path}", f"-I{tmp_path}/kernels/include", f"-I{HEADERS}"]
     subprocess.run([*command, *folders, str(tmp_path / "mobilenetv1_025_96_xtc/main.c")], check=True)
+
+
+def test_what_is_asked_of_the_kit_itself_is_answered_with_the_lines_to_run(built):
+    for request in ({"kind": "flash"}, {"kind": "validate", "on": "board"}):
+        with pytest.raises(ToolError, match="XTC tools make the chip's program") as raised:
+            handle({**REQUEST, **request})
+        said = str(raised.value)
+        assert "xflash --target XK-EVK-XU316 --data ../" in said and "xrun --xscope build/app.xe" in said
+    # The project's own comment has the same lines.
+    comment = (built[1] / f"{NET}_xtc/CMakeLists.txt").read_text()
+    assert all(f"#     {line.format(net=NET)}\n" in comment for line in LINES)

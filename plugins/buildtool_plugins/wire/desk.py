@@ -40,7 +40,11 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
 
 
 def _run(
-    board: Board, request: RunRequest, port: str, expected: talk.Identity, socket: bool = False
+    board: Board,
+    request: RunRequest,
+    port: str,
+    expected: talk.Identity,
+    socket: bool = False,
 ) -> RunResult:
     what = f"board '{board.name}'"
     transport: Transport = Socket(port) if socket else SerialPort(port, _baud(board))

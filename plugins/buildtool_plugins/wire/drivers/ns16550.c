@@ -20,6 +20,7 @@ void wire_start(void) {
     INTERRUPTS = (uint8_t)(divisor >> 8);
     LINE = LINE_8N1;
     FIFO = 7; /* on, and both emptied */
+    (void)DATA;
 }
 
 int wire_get(void) {

@@ -1,7 +1,7 @@
 /* The clocks and pins of a USART of STM32F4 and F7: their registers are at the same places.
  *
  * Settings of a board: WIRE_BUS (1 or 2: APB1 or APB2) and WIRE_ENABLE (the bit in that bus' enable
- * register); of each pin its port's letter, its number and the alternate function: WIRE_TX_PORT,
+ * register); of each pin its port (0: A), its number and the alternate function: WIRE_TX_PORT,
  * WIRE_TX_PIN, WIRE_RX_PORT, WIRE_RX_PIN, WIRE_FUNCTION.
  */
 #ifndef STM32_PINS_H
@@ -11,12 +11,12 @@
 
 #define STM32_REGISTER(address) (*(volatile uint32_t *)(address))
 #define STM32_RCC 0x40023800U
-#define STM32_GPIO(letter) (0x40020000U + 0x400U * ((letter) - 'A'))
+#define STM32_GPIO(port) (0x40020000U + 0x400U * (port))
 #define STM32_AHB1ENR STM32_REGISTER(STM32_RCC + 0x30)
 #define STM32_APBENR STM32_REGISTER(STM32_RCC + (WIRE_BUS == 1 ? 0x40 : 0x44))
 
-static inline void stm32_pin(char port, uint32_t pin) {
-    STM32_AHB1ENR |= 1U << (port - 'A');
+static inline void stm32_pin(uint32_t port, uint32_t pin) {
+    STM32_AHB1ENR |= 1U << port;
     (void)STM32_AHB1ENR; /* the clock is there two cycles later */
     const uint32_t base = STM32_GPIO(port), nibble = 4 * (pin & 7);
     volatile uint32_t *const function = (volatile uint32_t *)(base + 0x20 + 4 * (pin >> 3));

@@ -18,6 +18,7 @@ void wire_start(void) {
     CONTROL = 0;
     DIVIDER = stm32_divider(chip_bus_hz(WIRE_BUS, WIRE_CLOCK_HZ));
     CONTROL = CONTROL_ENABLE | CONTROL_SEND | CONTROL_RECEIVE;
+    (void)DATA;
 }
 
 int wire_get(void) {
