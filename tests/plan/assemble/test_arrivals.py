@@ -66,9 +66,8 @@ def test_the_trained_network_in_few_bytes_with_its_weight_buffers(image, most):
 
 
 @slow
-@pytest.mark.parametrize("image", ["overwritable", "resident"])
-def test_the_trained_network_equals_the_reference_in_every_tensor(image):
-    options = {"objective": "ram", "max_f": 1.0, "image": image}
+def test_the_trained_network_equals_the_reference_in_every_tensor():
+    options = {"objective": "ram", "max_f": 1.0}
     request = {"kind": "validate", "model": str(needs_shared(TRAINED)), "board": "xcore", "options": options}
     answer = handle(request | {"inputs": 2, "tensors": True, "reference": "litert"}, SESSION)
     assert answer["exact"], answer["first_difference"]
@@ -76,7 +75,7 @@ def test_the_trained_network_equals_the_reference_in_every_tensor(image):
 
 
 @slow
-@pytest.mark.parametrize("model", [SMALL, "ds_cnn", "resnet8"])
+@pytest.mark.parametrize("model", [SMALL, "resnet8"])
 def test_the_emitted_c_brings_the_same_bytes_early_or_late(model):
     """The harness copies when asked in one set and when waited for in the next."""
     options = {"objective": "ram", "max_f": 1.0}
@@ -85,15 +84,15 @@ def test_the_emitted_c_brings_the_same_bytes_early_or_late(model):
     assert answer["exact"], answer["first_difference"]
 
 
+@slow
 def test_the_plan_has_all_that_is_tested_here():
     plan = made().plan
     assert by_turns(plan) and wandering(plan)
     sliced = {load.op for load in plan.loads if load.channels}
-    assert any(o.op in sliced for o in plan.overlaps), (
-        "no depthwise convolution in slices lies over its input"
-    )
+    assert any(o.op in sliced for o in plan.overlaps)  # depthwise convolutions over their inputs
 
 
+@slow
 @pytest.mark.parametrize("compiled", [True, False])
 def test_faults_in_what_comes_while_a_region_runs_are_found(compiled, monkeypatch):
     """By the replay in C and by its twin."""
@@ -127,9 +126,6 @@ def test_faults_in_what_comes_while_a_region_runs_are_found(compiled, monkeypatc
     for broken, says in faults:
         with pytest.raises(PlanError, match=says):
             check(broken, graph, target)
-            pytest.fail(
-                f"not found: {[x for x in broken.loads if x not in plan.loads]} {[b for b in broken.buffers if b not in plan.buffers]}"
-            )
 
 
 def replaced(plan, load, **fields):
@@ -145,6 +141,7 @@ def without(plan, *gone):
     return replace(plan, loads=tuple(load for load in plan.loads if load not in gone))
 
 
+@slow
 @pytest.mark.parametrize("compiled", [True, False])
 def test_slices_that_lie_between_pixels_are_refused(compiled, monkeypatch):
     if not compiled:
@@ -160,6 +157,7 @@ def test_slices_that_lie_between_pixels_are_refused(compiled, monkeypatch):
         check(changed(plan, overlap.output, offset=output.offset - 16), found.graph, found.target)
 
 
+@slow
 def test_every_time_that_constants_come_is_in_the_estimate():
     found = made()
     plan = found.plan
@@ -174,7 +172,7 @@ def test_every_time_that_constants_come_is_in_the_estimate():
     assert answer["estimate"]["load_seconds"] == pytest.approx(answer["loading"]["bytes"] / 50e6)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(
     st.lists(
         st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 40), st.integers(0, 12)),
@@ -197,7 +195,7 @@ def test_constants_begin_early_where_there_is_room_and_never_make_the_core_wait_
     assert sum(waits) <= sum(region.load for region in regions)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.data())
 def test_stacks_lie_on_dead_rows_that_the_output_has_not_reached(data):
     row_in, row_out = data.draw(st.integers(16, 200)), data.draw(st.integers(1, 100))
@@ -211,11 +209,9 @@ def test_stacks_lie_on_dead_rows_that_the_output_has_not_reached(data):
     full = small + 16 * data.draw(st.integers(0, 40))
     found = stacks(room, small, full, Site(1600, 1600, True))
     assert found or not small
-    for stack, following in zip(found, [*found[1:], None], strict=True):
+    for stack, end in zip(found, [*(s.step for s in found[1:]), 1000][: len(found)], strict=True):
         size = full if stack.full else small
-        lasting = [
-            t for t in trail if t.part.step >= stack.step and (not following or t.part.step < following.step)
-        ]
+        lasting = [t for t in trail if stack.step <= t.part.step < end]
         assert stack.offset % 16 == 0 and stack.offset + size <= 1600 + lasting[0].dead
         assert all(1600 + t.made <= stack.offset for t in lasting)
     own = [Part(10 * i, i, i + 1) for i in range(21)]
@@ -233,7 +229,7 @@ def test_weights_in_another_memory_of_the_board_come_at_its_bandwidth():
     assert tile["target"] != flash["target"]
 
 
-def test_a_memory_that_cannot_hold_the_weights_is_refused(tmp_path):
+def test_a_memory_that_cannot_hold_the_weights_is_refused():
     request = {"kind": "plan", "model": "ds_cnn", "board": "xcore", "options": {}}
     with pytest.raises(UsageError, match="memory 'ram' cannot hold them"):
         handle(request | {"weights_in": "ram"}, SESSION)
@@ -241,4 +237,5 @@ def test_a_memory_that_cannot_hold_the_weights_is_refused(tmp_path):
         handle(request | {"weights_in": "lpddr"}, SESSION)
     assert "tile1" in str(error.value.hint)
     with pytest.raises(PlanError, match="memory 'tile1' of xcore has 458,752"):
-        handle(request | {"model": "mobilenetv1_025_96", "weights_in": "tile1"}, SESSION)
+        large = {"model": "mcunet_vww5", "options": {"strategy": "layerwise"}}
+        handle(request | large | {"weights_in": "tile1"}, SESSION)
