@@ -41,11 +41,11 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
     flags = _sanitizer_flags(request, made.target.board)
     inputs = inputs_of(request.inputs, made)
     with firmware(request, made, sources, flags) as image:
-        plain = execute(made, image, inputs)
+        plain = execute(made, image, inputs, desk=request.desk)
     runs = [plain]
     if request.tensors:  # the image that hands them out is one of its own
         with built(made, sources, flags, trace=True) as image:
-            runs.append(execute(made, image, inputs, trace=True))
+            runs.append(execute(made, image, inputs, trace=True, desk=request.desk))
     file = tflite_file(made.model, made.source) if which == Reference.LITERT else b""
     expected = []
     for number, one in enumerate(inputs, 1):
