@@ -23,14 +23,17 @@ class Estimate(TypedDict):
 class Loading(TypedDict):
     """How constants come from slow flash into the arena.
 
-    `bytes`: all that is loaded, of so many `operators`; `in_slices`: operators whose constants come in
-    slices of their output channels; `ahead`: operators whose loading begins before their region does.
-    `fullest_without`: bytes live in the fullest step without these buffers; `bind`: whether they make the
-    arena larger; `largest`: bytes of the largest of them.
+    `bytes`: all that is loaded, of so many `operators`; `again`: operators of streamed regions whose
+    constants are loaded more than once, `again_bytes`: what that adds; `in_slices`: operators whose
+    constants come in slices of their output channels; `ahead`: operators whose loading begins before their
+    region does. `fullest_without`: bytes live in the fullest step without these buffers; `bind`: whether
+    they make the arena larger; `largest`: bytes of the largest of them.
     """
 
     bytes: int
     operators: int
+    again: int
+    again_bytes: int
     in_slices: int
     ahead: int
     fullest_without: int

@@ -201,6 +201,7 @@ class Analyze:
     boards: tuple[Named, ...]
     cmsis_nn: str
     threads: int | None
+    weights_in: str | None
     options: PlanOptions
 
 
@@ -348,6 +349,7 @@ class _Values:
             self.get("debug", False),
             wire,
             self.get("threads", None),
+            self.get("weights_in", None),
         )
 
     def wire(self) -> str:
@@ -464,7 +466,7 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         assert isinstance(model, File)
         if boards:
             raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
-        for named in ("cmsis_nn", "threads"):
+        for named in ("cmsis_nn", "threads", "weights_in"):
             if named in values.given:
                 raise table.without_board(named)
         return AnalyzeNetwork(model, network_options(values.options))
@@ -473,7 +475,8 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         if option.name in values.options:
             text = "it is for ONNX and Darknet files that are counted without a board"
             raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
-    return Analyze(model, boards, cmsis_nn, values.get("threads", None), plan_options(values.options))
+    threads, memory = values.get("threads", None), values.get("weights_in", None)
+    return Analyze(model, boards, cmsis_nn, threads, memory, plan_options(values.options))
 
 
 def _debug(values: _Values) -> Debug:

@@ -141,7 +141,8 @@ class KernelVariant:
     `packing` is the layout of the constants and `packer` the packing.py that has it; `constants` is the
     length of the packed block in bytes. `slices` says whether the kernel can compute some of the output
     channels from a block of theirs: a head of 16 bytes, then `channel_factors` bytes of each channel,
-    then `channel_weights` bytes of each, both parts rounded up to 16.
+    then `channel_weights` bytes of each, both parts rounded up to 16; all but the last channels are cut at
+    multiples of `channel_step`.
     `asks` names the question about scratch that the kernel's library answers, instead of a formula
     ("": none), and `ask` is who answers it.
     """
@@ -162,6 +163,7 @@ class KernelVariant:
     slices: str = "False"
     channel_factors: str = "0"
     channel_weights: str = "0"
+    channel_step: str = "1"
     packer: Path | None = field(default=None, compare=False)
     asks: str = ""
     ask: Asked | None = field(default=None, compare=False)
