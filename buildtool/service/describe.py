@@ -176,7 +176,7 @@ def _tools(tools: Toolchain, target: Target) -> Tools:
         "cflags": [*tools.cflags, *tools.renames],
         "exact": [*EXACT, *libraries],
         "core": list(target.board.core.cflags),
-        "defines": list(target.board.core.defines),
+        "defines": [*target.board.core.defines, *(wiring.defines if (wiring := tools.wiring) else ())],
         "arflags": ["rcsD"],  # D: no times, no owners
         "ldflags": list(tools.ldflags),
         "incbin": "-I",

@@ -324,12 +324,14 @@ class LinkerScript:
 class Wiring:
     """What makes a test firmware one that answers over a wire.
 
-    `cflags`: of all that is compiled; `sources` and `includes` take the place of the test firmware's own.
+    `cflags`: of all that is compiled; of them a network and its kernels need `defines`. `sources` and
+    `includes` take the place of the test firmware's own.
     """
 
     cflags: tuple[str, ...]
     sources: tuple[str, ...]
     includes: tuple[str, ...]
+    defines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

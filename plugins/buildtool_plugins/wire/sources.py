@@ -10,6 +10,7 @@ from buildtool_plugins import baremetal, harness
 from buildtool_plugins.wire import ROOT
 
 KINDS = ("serial", "rtt")
+CYCLES = "NN_CYCLES"  # the markers in a network's code read the core's counter
 _UART = """[uart]
     driver = "cmsdk_uart"
     base = 0x40004000
@@ -21,7 +22,7 @@ def wiring(board: Board, wire: str) -> Wiring:
     if wire not in KINDS:
         raise UsageError(f"there is no wire '{wire}'", option="wire", hint=did_you_mean(wire, KINDS))
     own = ("board.c", "frames.c", "cycles.c")
-    cflags: tuple[str, ...] = ("-DNN_CYCLES", "-DNN_WIRE")
+    cflags: tuple[str, ...] = (f"-D{CYCLES}", "-DNN_WIRE")
     if wire == "serial":
         driver, more = _serial(board)
         cflags = (*cflags, *more)
@@ -30,7 +31,7 @@ def wiring(board: Board, wire: str) -> Wiring:
     # Of harness_io.c the measurement of the stack is used, and nothing else is linked.
     files = (*(ROOT / name for name in own), driver, baremetal.ROOT / "harness_io.c")
     includes = (harness.ROOT, baremetal.ROOT, ROOT, ROOT / "drivers")
-    return Wiring(cflags, tuple(map(str, files)), tuple(map(str, includes)))
+    return Wiring(cflags, tuple(map(str, files)), tuple(map(str, includes)), (CYCLES,))
 
 
 def _serial(board: Board) -> tuple[Path, tuple[str, ...]]:
