@@ -63,6 +63,15 @@ KEYS: tuple[Option, ...] = (
         number=True,
     ),
     Option(
+        "weights_in",
+        "MEMORY",
+        "The board's memory that the weights are in; from one with a bandwidth they come into the arena.",
+        text,
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="as the board's file says",
+    ),
+    Option(
         "input",
         "FILE.npy",
         "One input to run on: quantised values, or floats.",

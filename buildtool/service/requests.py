@@ -173,6 +173,7 @@ class Analyze:
     boards: tuple[Named, ...]
     cmsis_nn: str
     threads: int | None
+    weights_in: str | None
     options: PlanOptions
 
 
@@ -317,6 +318,7 @@ class _Values:
             library,
             self.get("debug", False),
             self.get("threads", None),
+            self.get("weights_in", None),
         )
 
     def planning(self) -> tuple[Named, TargetChoice, PlanOptions, Lock | None]:
@@ -409,7 +411,7 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         assert isinstance(model, File)
         if boards:
             raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
-        for named in ("cmsis_nn", "threads"):
+        for named in ("cmsis_nn", "threads", "weights_in"):
             if named in values.given:
                 raise table.without_board(named)
         return AnalyzeNetwork(model, network_options(values.options))
@@ -418,7 +420,8 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         if option.name in values.options:
             text = "it is for ONNX and Darknet files that are counted without a board"
             raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
-    return Analyze(model, boards, cmsis_nn, values.get("threads", None), plan_options(values.options))
+    threads, memory = values.get("threads", None), values.get("weights_in", None)
+    return Analyze(model, boards, cmsis_nn, threads, memory, plan_options(values.options))
 
 
 def _debug(values: _Values) -> Debug:

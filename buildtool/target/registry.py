@@ -113,6 +113,7 @@ def make_target(board: Board, libraries: Mapping[str, str] | None = None) -> Tar
     from buildtool.target.catalogue import for_core
     from buildtool.target.costs import merged
     from buildtool.target.family import resolved
+    from buildtool.target.weights_in import loading
 
     used = tuple(_library(board, name, path) for name, path in (libraries or {}).items())
     offered = _offered(board)
@@ -134,7 +135,7 @@ def make_target(board: Board, libraries: Mapping[str, str] | None = None) -> Tar
     return Target(
         board,
         tuple(kernels),
-        merged([found[name].costs for name in wanted]),
+        loading(merged([found[name].costs for name in wanted]), board),
         tuple(routines),
         tuple(families.values()),
         used,

@@ -18,7 +18,8 @@ class TargetChoice:
     """What a network is for: a board, the compiler and a library.
 
     `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN, "" for none; `debug`: whether
-    what is compiled is for a debugger; `threads`: how many share a call, None: all that the board has.
+    what is compiled is for a debugger; `threads`: how many share a call, None: all that the board has;
+    `weights_in`: the memory that the weights are in, None: as the board's file says.
     """
 
     board: Named
@@ -26,6 +27,7 @@ class TargetChoice:
     cmsis_nn: str = ""
     debug: bool = False
     threads: int | None = None
+    weights_in: str | None = None
 
 
 def choice(target: TargetChoice | Named) -> TargetChoice:
@@ -58,8 +60,9 @@ def load_target(target: TargetChoice, session: Session | None = None) -> Target:
 
 def _board(target: TargetChoice) -> Board:
     from buildtool.target.threads import with_threads
+    from buildtool.target.weights_in import with_weights_in
 
-    return with_threads(load_board(target.board), target.threads)
+    return with_weights_in(with_threads(load_board(target.board), target.threads), target.weights_in)
 
 
 def _made(target: TargetChoice, board: Board | None = None) -> Target:
