@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from buildtool.modes import Requantise
 from buildtool.schema.builds import (
     DescribeAnswer,
     NetworkFiles,
@@ -44,6 +45,7 @@ class _Subject:
     origins: Origins
     tools: Toolchain
     library: str
+    requantise: Requantise
 
     @property
     def target(self) -> Target:
@@ -67,7 +69,7 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
     from buildtool.service.pipeline.targets import load_target
 
     target = load_target(choice, session)
-    return _Subject(Origins.of(choice, target), toolchain(choice, target), choice.cmsis_nn)
+    return _Subject(Origins.of(choice, target), toolchain(choice, target), choice.cmsis_nn, choice.requantise)
 
 
 def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
@@ -96,7 +98,7 @@ def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
         "library": ["network", "kernels"],
         "image": ["harness", "startup"],
         "network": _files(net, board) if net else None,
-        "commands": _commands(bool(subject.library)),
+        "commands": _commands(bool(subject.library), subject.requantise),
         "depends": list(map(roots.place, subject.origins.files())),
         "digest": digest,
     }
@@ -205,13 +207,15 @@ def _files(net: str, board: Board) -> NetworkFiles:
     }
 
 
-def _commands(library: bool) -> dict[str, list[str | Slot]]:
+def _commands(library: bool, requantise: Requantise) -> dict[str, list[str | Slot]]:
     """Command lines of buildtool; `sizes` writes the binaries and the report to the folder `out`."""
 
     def slot(name: str) -> Slot:
         return {"slot": name}
 
     kernels: list[str | Slot] = ["--cmsis-nn", slot("cmsis_nn")] if library else []
+    if requantise is not Requantise.EXACT:
+        kernels += ["--requantise", str(requantise)]
     run: list[str | Slot] = [
         slot("model"),
         "--board",

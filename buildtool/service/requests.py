@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from buildtool import options as table
 from buildtool.errors import UsageError, did_you_mean, suggest
-from buildtool.modes import Reference
+from buildtool.modes import Reference, Requantise
 from buildtool.options import NESTED, Group
 from buildtool.service.files import File, to_file
 from buildtool.service.pipeline.options import (
@@ -157,6 +157,7 @@ class Analyze:
     model: Named
     boards: tuple[Named, ...]
     cmsis_nn: str
+    requantise: Requantise
     options: PlanOptions
 
 
@@ -294,7 +295,10 @@ class _Values:
         """The board, and what goes with it."""
         board = to_file(self.need("board"), table.BOARD_SUFFIXES)
         library = _folder("cmsis_nn", self.get("cmsis_nn", ""))
-        return TargetChoice(board, self.get("toolchain", ""), library, self.get("debug", False))
+        requantise = self.get("requantise", Requantise.EXACT)
+        return TargetChoice(
+            board, self.get("toolchain", ""), library, self.get("debug", False), requantise
+        )
 
     def planning(self) -> tuple[Named, TargetChoice, PlanOptions, Lock | None]:
         """The fields of `Planning`."""
@@ -380,15 +384,17 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         assert isinstance(model, File)
         if boards:
             raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
-        if "cmsis_nn" in values.given:
-            raise table.without_board("cmsis_nn")
+        for option in ("cmsis_nn", "requantise"):
+            if option in values.given:
+                raise table.without_board(option)
         return AnalyzeNetwork(model, network_options(values.options))
     cmsis_nn = _folder("cmsis_nn", values.get("cmsis_nn", ""))
     for option in table.of("analyze", Group.COUNTING):
         if option.name in values.options:
             text = "it is for ONNX and Darknet files that are counted without a board"
             raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
-    return Analyze(model, boards, cmsis_nn, plan_options(values.options))
+    requantise = values.get("requantise", Requantise.EXACT)
+    return Analyze(model, boards, cmsis_nn, requantise, plan_options(values.options))
 
 
 def _debug(values: _Values) -> Debug:

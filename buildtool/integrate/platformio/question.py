@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from buildtool.client.answers import DescribeAnswer, Place
 
 INI = "platformio.ini"
-_OF_DESCRIBE = ("board", "cmsis_nn", "name")  # options that decide what is compiled
+_OF_DESCRIBE = ("board", "cmsis_nn", "requantise", "name")  # options that decide what is compiled
+_OF_BOARD = ("board", "cmsis_nn", "requantise")
 Given = Mapping[str, Any]
 
 
@@ -49,7 +50,7 @@ def answered(given: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
     """What is to be compiled, and the words of the commands that emit."""
     networks = [{**given, "name": name, **section} for name, section in sections.items()] or [dict(given)]
     asked = [_checked(network) for network in networks]
-    boards = {(network["board"], network.get("cmsis_nn")) for network in asked}
+    boards = {tuple(network.get(name) for name in _OF_BOARD) for network in asked}
     if len(boards) > 1:
         raise UsageError("all networks of an environment are for one board", path=INI, option="board")
     seen = Seen(f"files of the project in {Path.cwd()}")
