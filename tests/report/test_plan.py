@@ -287,6 +287,7 @@ def profile_answer(macs, once):
     figures = {"arena_bytes": 1, "flash_bytes": 1, "stack_high_water": None, "instructions": None}
     facts = {"note": "", "estimate": None, "loading": None}
     rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
+    rest |= {"requantise": "exact", "within_bounds": True, "bounds": []}
     return {**words, **figures, **total, **facts, **rest}
 
 

@@ -43,6 +43,7 @@ VALUES: dict[str, object] = {
     "debug": True,
     "port": 4000,
     "cmsis_nn": LIBRARY,
+    "requantise": "vpu16",
     "input": "/data/input.npy",
     "inputs": 2,
     "seed": 3,

@@ -8,13 +8,14 @@ from buildtool.emit.names import shape
 from buildtool.modes import Reference
 from buildtool.plan.summary.summary import Summary, summarize
 from buildtool.service.answers.estimate import facts
+from buildtool.service.emulation.bounded import operator_bounds
 from buildtool.service.emulation.compare import difference, reference
-from buildtool.service.emulation.execute import Outcome, execute
+from buildtool.service.emulation.execute import Outcome, built, execute
 from buildtool.service.emulation.subject import firmware, subject
-from buildtool.service.emulation.validation import inputs_of, level
+from buildtool.service.emulation.validation import inputs_of, is_rounded, level, within
 
 if TYPE_CHECKING:
-    from buildtool.schema.runs import LayerProfile, OutputTop, ProfileAnswer
+    from buildtool.schema.runs import LayerProfile, OperatorBound, OutputTop, ProfileAnswer
     from buildtool.service.pipeline.pipeline import Planned
     from buildtool.service.requests import Profile
     from buildtool.session import Session
@@ -38,6 +39,10 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         )
         for n, got in [*enumerate(plain.outputs), (0, run.outputs[0])]
     )
+    bounds: list[OperatorBound] = []
+    if is_rounded(made):
+        with built(made, sources, trace=True) as image:
+            bounds = operator_bounds(made, execute(made, image, inputs, trace=True), inputs)
     summary = summarize(
         made.plan, made.graph, made.target.named(made.plan.kernels), made.target.costs, made.session
     )
@@ -57,6 +62,9 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         "flash_bytes": len(sources.image.data),
         "inputs": len(inputs),
         "exact": exact,
+        "requantise": str(made.target.requantise),
+        "within_bounds": within(bounds) if is_rounded(made) else exact,
+        "bounds": bounds,
         "per_operator": _rows(made, run, summary),
         "outputs": _top(made, plain),
         **facts(made),
