@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from buildtool.target.plugin import Harness
+from buildtool.target.kernels import kernels_root
+from buildtool.target.plugin import Harness, KernelFolder
 from buildtool.target.types import Board, DebugServer, RunRequest, RunResult, Toolchain
 from buildtool_plugins.host import plugin as host
 
@@ -48,6 +49,10 @@ class XcorePlugin:
     def board_files(self) -> tuple[Path, ...]:
         """The .toml files of the boards it knows."""
         return tuple(sorted((ROOT / "boards").glob("*.toml")))
+
+    def kernel_families(self) -> tuple[KernelFolder, ...]:
+        """The kernels for its vector unit, which run on the host through a model of the unit."""
+        return (KernelFolder(kernels_root() / "xcore_vpu"),)
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """The host's compiler."""
