@@ -296,9 +296,7 @@ class _Values:
         board = to_file(self.need("board"), table.BOARD_SUFFIXES)
         library = _folder("cmsis_nn", self.get("cmsis_nn", ""))
         requantise = self.get("requantise", Requantise.EXACT)
-        return TargetChoice(
-            board, self.get("toolchain", ""), library, self.get("debug", False), requantise
-        )
+        return TargetChoice(board, self.get("toolchain", ""), library, self.get("debug", False), requantise)
 
     def planning(self) -> tuple[Named, TargetChoice, PlanOptions, Lock | None]:
         """The fields of `Planning`."""
@@ -384,9 +382,9 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         assert isinstance(model, File)
         if boards:
             raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
-        for option in ("cmsis_nn", "requantise"):
-            if option in values.given:
-                raise table.without_board(option)
+        for idle in ("cmsis_nn", "requantise"):
+            if idle in values.given:
+                raise table.without_board(idle)
         return AnalyzeNetwork(model, network_options(values.options))
     cmsis_nn = _folder("cmsis_nn", values.get("cmsis_nn", ""))
     for option in table.of("analyze", Group.COUNTING):

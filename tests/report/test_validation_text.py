@@ -31,9 +31,7 @@ def answered(monkeypatch):
         plan = SimpleNamespace(strategy="layerwise", arena_bytes=8)
         board = SimpleNamespace(name="host", emulator=None)
         target = SimpleNamespace(board=board, requantise=Requantise.EXACT)
-        made = SimpleNamespace(
-            graph=graph, model=SimpleNamespace(name="m"), target=target, plan=plan
-        )
+        made = SimpleNamespace(graph=graph, model=SimpleNamespace(name="m"), target=target, plan=plan)
         return validation._answer(made, Reference.NUMPY, [[]] * len(rows), [run], found, [])
 
     return answer

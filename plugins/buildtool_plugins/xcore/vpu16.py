@@ -11,7 +11,7 @@ in the place of 0. On 16 bits, each operation saturated symmetrically, 16 channe
     VDEPTH8(z)                      z >> 8, halves up
 
 `start` is chosen so that the sums which matter lie around 0 in the accumulator: those whose v is in the range
-of the output, or up to one step beside it. So 15 bits are spent on them alone.
+of the output. So the bits of x are spent on them alone.
 
 The proof of `error`, with scale = up - down and exact = (start + sum) * 2^scale. Nothing that matters
 saturates in VLSAT and VLASHR, which is asked for. |exact - x| <= lost, which is 2^up / 2 where bits are
@@ -20,14 +20,15 @@ shifted out, else 0; |x * factor * 2^-14 - y| <= 1/2. So z * 2^-8 is off v by at
     m * lost * 2^-scale + |m - factor * 2^(scale - 22)| * (|start + sum| + lost * 2^-scale) + 2^-9
     + |offset - m * start - bias * 2^-8|
 
-and the rounding of VDEPTH8 is the one of an exact v. Where VLMUL or VLADD saturates, z is at least 127.5 - 2^-7
-steps, or at most -127.5 + 2^-7, or as far as the output's own limits: that is asked for, too. All operations
-never decrease, so for sums that do not matter the output stays at its limit, as the reference's does.
+and VDEPTH8 rounds as one would round v. Where y saturates for a sum that matters, z is where it rounds to the
+output's limit, which is asked for, too; z itself saturates at 127.996, which does. No operation ever
+decreases: so for sums that do not matter, whose v is beyond a limit, the output stays at that limit, where it
+was for the last sum that matters, and where the reference's is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TypeAlias
 
 import numpy as np
@@ -50,15 +51,16 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Sums:
-    """Of each channel: least <= sum <= most, and v = sum * m + offset.
+    """Of each channel: least <= sum <= most, and v = (sum + bias) * m + zero_point.
 
     `low`, `high`: the limits of the output, the same for all channels.
     """
 
     least: Int
     most: Int
+    bias: Int
     m: Floats
-    offset: Floats
+    zero_point: int
     low: int
     high: int
 
@@ -87,23 +89,49 @@ def chosen(sums: Sums, most_error: float = MOST_ERROR) -> Factors:
     up = np.repeat(lanes.up.reshape(-1, LANES).max(axis=1), LANES)
     found = _best([_tried(padded, lanes, up, less) for less in range(_TRIES)])
     good = found.error.reshape(-1, LANES).max(axis=1) <= most_error
+    good &= _sane(sums).reshape(-1, LANES).all(axis=1)
     rounded = np.repeat(good, LANES)
     rounded[count:] = False
-    names = ("start", "down", "up", "factor", "bias")
-    kept = (np.where(np.repeat(good, LANES), getattr(found, name), 0) for name in names)
-    return Factors(rounded, *kept, np.where(rounded, found.error, 0.0))
+    kept = {
+        field.name: np.where(np.repeat(good, LANES), getattr(found, field.name), 0)
+        for field in fields(Factors)
+        if field.name not in ("rounded", "error")
+    }
+    return Factors(rounded=rounded, error=np.where(rounded, found.error, 0.0), **kept)
 
 
-def _padded(sums: Sums) -> Sums:
-    """With channels up to a multiple of 16, all of whose sums are 0; constant ones have m = 0."""
+def _sane(sums: Sums) -> Flags:
+    """Channels, up to a multiple of 16, of which neither the unit nor the reference leaves 32 bits."""
+    swing = np.abs(sums.bias) + (sums.most - sums.least)
+    _, exponent = np.frexp(sums.m)
+    left = np.clip(exponent, 0, 31)  # the reference shifts so far to the left first
+    sane = (sums.m >= 0) & (np.ldexp(swing.astype(np.float64), left) < _ROOM)
+    return np.pad(sane, (0, -len(sane) % LANES), constant_values=True)
+
+
+@dataclass(frozen=True)
+class _Channels:
+    """Of each channel, up to a multiple of 16, least <= sum <= most, and v = sum * m + offset."""
+
+    least: Int
+    most: Int
+    m: Floats
+    offset: Floats
+    low: int
+    high: int
+
+
+def _padded(sums: Sums) -> _Channels:
+    """Channels whose output never changes have m = 0, and so have those that fill up the last group."""
     extra = -len(sums.m) % LANES
-    above = sums.offset + sums.m * sums.least >= sums.high
-    below = sums.offset + sums.m * sums.most <= sums.low
-    constant = (above | below) & (sums.m >= 0)
-    m, offset = np.where(constant, 0.0, sums.m), np.where(above, sums.high, sums.offset)
-    offset = np.where(below, sums.low, offset)
-    padded = (np.pad(a, (0, extra)) for a in (sums.least, sums.most, m, offset))
-    return Sums(*padded, sums.low, sums.high)
+    offset = sums.bias * sums.m + sums.zero_point
+    above = offset + sums.m * sums.least >= sums.high
+    below = offset + sums.m * sums.most <= sums.low
+    offset = np.where(below, sums.low, np.where(above, sums.high, offset))
+    m = np.where(above | below, 0.0, np.maximum(sums.m, 0.0))
+    least, most = (np.pad(a, (0, extra)) for a in (sums.least, sums.most))
+    m, offset = (np.pad(a, (0, extra)) for a in (m, offset))
+    return _Channels(least, most, m, offset, sums.low, sums.high)
 
 
 class _Lanes:
@@ -113,7 +141,7 @@ class _Lanes:
     `scale`: the largest that 15 bits allow; `up`: the least that a factor of 15 bits asks for.
     """
 
-    def __init__(self, sums: Sums) -> None:
+    def __init__(self, sums: _Channels) -> None:
         first, last = _reach(sums)
         middle = np.clip(np.rint((first + last) / 2), *_where_a_bias_fits(sums, first, last))
         self.start = -middle
@@ -124,7 +152,7 @@ class _Lanes:
         self.up = np.clip(_POINT - _most_exponent(sums.m), 0, MOST_SHIFT)
 
 
-def _reach(sums: Sums) -> tuple[Floats, Floats]:
+def _reach(sums: _Channels) -> tuple[Floats, Floats]:
     """The first and the last sum that matters, whole numbers."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         first = np.floor((sums.low - sums.offset) / sums.m)
@@ -135,7 +163,7 @@ def _reach(sums: Sums) -> tuple[Floats, Floats]:
     return next(clipped), next(clipped)
 
 
-def _where_a_bias_fits(sums: Sums, first: Floats, last: Floats) -> tuple[Floats, Floats]:
+def _where_a_bias_fits(sums: _Channels, first: Floats, last: Floats) -> tuple[Floats, Floats]:
     """The part of first..last whose v is within 127.9, or the sum that is nearest to it."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ends = [np.rint((v - sums.offset) / sums.m) for v in (-127.9, 127.9)]
@@ -152,7 +180,7 @@ def _most_exponent(values: Floats) -> Int:
     return found
 
 
-def _tried(sums: Sums, lanes: _Lanes, up: Int, less: int) -> Factors:
+def _tried(sums: _Channels, lanes: _Lanes, up: Int, less: int) -> Factors:
     """The factors for a group's `up` and a scale that is `less` below the largest."""
     scale = np.minimum(lanes.scale - less, up)
     down = up - scale
@@ -165,18 +193,22 @@ def _tried(sums: Sums, lanes: _Lanes, up: Int, less: int) -> Factors:
         + 0.5**FRACTION / 2
         + np.abs(lanes.centre - np.ldexp(bias, -FRACTION))
     )
-    fits = (sums.m >= 0) & (factor <= MOST) & (down <= 31)
+    fits = (factor <= MOST) & (down <= 31)
     fits &= np.abs(lanes.start) + (sums.most - sums.least) < _ROOM
-    fits &= np.ldexp(np.rint(np.ldexp(lanes.largest, -down)), up) <= MOST
-    fits &= _ends_at_limits(sums, lanes, bias)
-    kept = (np.where(fits, a, 0).astype(np.int64) for a in (lanes.start, down, up, factor, bias))
-    return Factors(fits, *kept, np.where(fits, error, np.inf))
+    fits &= np.ldexp(np.floor(np.ldexp(lanes.largest, -down) + 0.5), up) <= MOST
+    fits &= _ends_at_limits(sums, lanes, bias, error)
+
+    def kept(values: Floats | Int) -> Int:
+        return np.where(fits, values, 0).astype(np.int64)
+
+    whole = (kept(lanes.start), kept(down), kept(up), kept(factor), kept(bias))
+    return Factors(fits, *whole, np.where(fits, error, np.inf))
 
 
-def _ends_at_limits(sums: Sums, lanes: _Lanes, bias: Floats) -> Flags:
+def _ends_at_limits(sums: _Channels, lanes: _Lanes, bias: Floats, error: Floats) -> Flags:
     """Whether the output is at its limit wherever y saturates, if a y that matters can."""
     above, below = lanes.most * sums.m, -lanes.least * sums.m  # of y * 2^-8
-    room = (MOST - 4) * 0.5**FRACTION
+    room = (MOST - 1) * 0.5**FRACTION - error
     highest, lowest = (bias + MOST) * 0.5**FRACTION, (bias - MOST) * 0.5**FRACTION
     good = (above <= room) | (highest >= sums.high - 0.5)
     result: Flags = good & ((below <= room) | (lowest < sums.low + 0.5))
@@ -186,9 +218,11 @@ def _ends_at_limits(sums: Sums, lanes: _Lanes, bias: Floats) -> Flags:
 def _best(tries: list[Factors]) -> Factors:
     """Of each channel the try with the least error, the first one of equals."""
     which = np.stack([found.error for found in tries]).argmin(axis=0)[None]
-    names = ("rounded", "start", "down", "up", "factor", "bias", "error")
-    picked = (np.take_along_axis(np.stack([getattr(t, name) for t in tries]), which, 0)[0] for name in names)
-    return Factors(*picked)
+    picked = {
+        field.name: np.take_along_axis(np.stack([getattr(t, field.name) for t in tries]), which, 0)[0]
+        for field in fields(Factors)
+    }
+    return Factors(**picked)
 
 
 # ---- the unit's arithmetic, on whole arrays ------------------------------------------------------------
@@ -206,7 +240,7 @@ def requantised(factors: Factors, sums: Int, low: int, high: int) -> Int:
 
 
 def _half_up(value: Int, shift: Int | np.int64) -> Int:
-    """value / 2^shift, halves up."""
+    """The quotient value / 2^shift, halves up."""
     return np.asarray((value + ((np.int64(1) << shift) >> 1)) >> shift)
 
 
