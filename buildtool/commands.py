@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         SizesAnswer,
         TflmAnswer,
     )
+    from buildtool.schema.checks import CheckAnswer
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
     from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
@@ -206,6 +207,16 @@ def boards(args: argparse.Namespace) -> Result:
     return answer, lists.boards(answer), 0
 
 
+def target(args: argparse.Namespace) -> Result:
+    """The kernels of a plugin, checked; the exit status is 1 where one failed."""
+    from buildtool.report import check as report
+
+    answer: CheckAnswer = ask(args)
+    failed = {row["failed"]["name"]: row["failed"]["model"] for row in answer["kernels"] if row["failed"]}
+    written = write_files(failed, Path(args.out)) if args.out and failed else []
+    return {**answer, "files": written}, report.text(answer, args.out or ""), 0 if answer["exact"] else 1
+
+
 def zoo(args: argparse.Namespace) -> Result:
     """The networks by name, or one of them as a file."""
     from buildtool.report import lists
@@ -327,6 +338,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
         debug,
         ops,
         boards,
+        target,
         zoo,
         arena,
         watch,

@@ -55,6 +55,7 @@ ORDER = (
     "service.answers",
     "service.emulation",
     "service.describe",
+    "service.checking",
     "service.bundling",
     "service.handlers",
     "service.ahead",

@@ -178,6 +178,17 @@ COMMANDS = (
     ),
     Command("boards", "boards", "Lists the boards."),
     Command(
+        "target",
+        "target",
+        "Checks the kernels of a target plugin: random operators, compiled, run, compared with the "
+        "reference.",
+        ("plugin",),
+        own=(
+            Own(("action",), "What to do.", choices=("check",)),
+            _out("DIR", "The folder for the networks on which a kernel fails."),
+        ),
+    ),
+    Command(
         "zoo",
         "zoo",
         "Lists the networks that can be made, or writes one as .tflite.",
@@ -328,6 +339,9 @@ def parser() -> _Parser:
 def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
     """Gives a command's parser its arguments."""
     groups: dict[Group, Any] = {}
+    own_words = [own for own in command.own if not own.names[0].startswith("-")]
+    for own in own_words:
+        _add_own(sub, own)
     for option in of(command.kind):
         if option.name in command.positional:
             _add_positional(sub, option, option.name in command.optional)
@@ -337,7 +351,8 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
         _add(groups[option.group], option, required=_is_required(command, option))
     keeping = (_DAEMON, _NO_CACHE, _RECACHE) if command.name in _KEEPING else ()
     for own in (*command.own, *keeping, _JSON, _SARIF):
-        _add_own(sub, own)
+        if own not in own_words:
+            _add_own(sub, own)
 
 
 def _is_required(command: Command, option: Option) -> bool:

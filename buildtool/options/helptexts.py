@@ -56,6 +56,13 @@ EXAMPLES: dict[str, tuple[Pair, ...]] = {
     ),
     "ops": (("buildtool ops wake.tflite", "Which kernels run its operators."),),
     "boards": (("buildtool boards", "Names, cores and memories."),),
+    "target": (
+        (
+            "buildtool target check acme",
+            "The kernels of the plugin acme, on every board of it that runs here.",
+        ),
+        ("buildtool target check acme -b acme-demo --cases 50 -o failed", "Closer, and keeps what fails."),
+    ),
     "zoo": (("buildtool zoo ds_cnn -o models", "Writes models/ds_cnn.tflite."),),
     "watch": (("buildtool watch wake.tflite -b cortex-m4", "Until Ctrl-C."),),
     "ide": (

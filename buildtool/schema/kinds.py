@@ -13,6 +13,7 @@ from buildtool.schema.builds import (
     SizesAnswer,
     TflmAnswer,
 )
+from buildtool.schema.checks import CheckAnswer
 from buildtool.schema.fronts import FrontAnswer
 from buildtool.schema.plans import PlanAnswer
 from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
@@ -33,6 +34,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "debug": (DebugAnswer,),
     "ops": (OpsAnswer,),
     "boards": (BoardsAnswer,),
+    "target": (CheckAnswer,),
     "zoo": (ZooAnswer, ZooFile),
     "arena": (ArenaAnswer,),
     "tflm": (TflmAnswer,),

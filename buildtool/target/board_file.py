@@ -1,48 +1,10 @@
 """Board files: .toml tables into Board, every field checked.
 
-extends = "cortex-m4"        # optional: a known board or a path; the rest overrides its keys
-title = "My board"
-family = "cortex_m"          # the plugin that serves it
-stack_bytes = "8K"           # sizes: bytes, or a string with K, M or G (1024)
-reserved_bytes = 0           # of the arena's memory, for the application
-alignment = 16               # of buffers in the arena
-clock_hz = 25000000          # optional
-note = "..."                 # optional: what a user has to know of results for this board
-toolchains = ["clang", "gcc"]
+    extends = "cortex-m4"
+    reserved_bytes = "16K"
 
-[core]
-name = "cortex-m4"
-isa = "armv7e-m"
-families = ["reference"]     # kernel folders, best first
-cflags = ["-mcpu=cortex-m4"]
-defines = []
-vector_bits = 0              # of a vector register, where that is not in the instruction set's name
-
-[memory.ram]                 # any number of memories
-kind = "ram"                 # ram | rom
-base = 0x20000000
-size = "256K"
-bandwidth = 0                # bytes a second; 0: not a limit. Weights in a memory with one are loaded
-                             # into the arena before they are read
-
-[roles]                      # which memory holds what
-code = "flash"
-data = "ram"
-arena = "ram"
-weights = "flash"
-
-[emulator]                   # optional
-kind = "qemu-system-arm"
-machine = "mps2-an386"
-options = []
-
-[probe]                      # optional: how a debugger reaches the board
-server = "openocd"           # openocd | pyocd
-options = ["-f", "board/st_nucleo_f4.cfg"]
-
-[estimate]                   # optional: of a board whose speed cannot be measured here
-macs_per_second = 2150000000
-source = "fitted to one published profile"
+`board_keys` lists every key with its meaning, and docs/target-reference.md is made from that list. Sizes are
+bytes, or strings with K, M or G (1024).
 """
 
 from __future__ import annotations
@@ -56,6 +18,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from buildtool.errors import Hint, TargetError, did_you_mean
+from buildtool.target import board_keys
+from buildtool.target.keys import names
 from buildtool.target.types import Board, Core, Emulator, Estimate, Memory, MemoryKind, Probe
 
 Table = dict[str, object]
@@ -85,16 +49,7 @@ _NO_OBJECT = frozenset(
     )
 )
 _PRINTS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs", "--analyze", "-cc1")
-_ROLES = ("code", "data", "arena", "weights")
-_TOP = (
-    *("extends", "title", "family", "stack_bytes", "reserved_bytes", "alignment", "clock_hz"),
-    *("toolchains", "core", "memory", "roles", "emulator", "note", "estimate", "probe"),
-)
-_CORE = ("name", "isa", "families", "cflags", "defines", "vector_bits")
-_MEMORY = ("kind", "base", "size", "bandwidth")
-_EMULATOR = ("kind", "machine", "options")
-_ESTIMATE = ("macs_per_second", "source")
-_PROBE = ("server", "options")
+_ROLES = names(board_keys.ROLES)
 _SERVERS = ("openocd", "pyocd")
 # How the standard library says where a file is no TOML.
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -244,7 +199,7 @@ class _Reader:
         return self.size(table[key], key) if key in table else default
 
     def board(self, table: Mapping[str, object], name: str) -> Board:
-        self.known(table, _TOP, "")
+        self.known(table, names(board_keys.TOP), "")
         text = {key: self.text(self.need(table, key, ""), key) for key in ("title", "family")}
         memories = self.memories(self.table(self.need(table, "memory", ""), "memory"))
         roles = self.roles(self.table(self.need(table, "roles", ""), "roles"), memories)
@@ -282,7 +237,7 @@ class _Reader:
         )
 
     def core(self, table: Table) -> Core:
-        self.known(table, _CORE, "core.")
+        self.known(table, names(board_keys.CORE), "core.")
         families = self.texts(self.need(table, "families", "core."), "core.families")
         for family in families:
             self.name(family, "core.families")
@@ -330,7 +285,7 @@ class _Reader:
     def memory(self, table: Table, name: str) -> Memory:
         where = f"memory.{name}"
         self.name(name, where)
-        self.known(table, _MEMORY, where + ".")
+        self.known(table, names(board_keys.MEMORY), where + ".")
 
         def need(key: str) -> object:
             return self.need(table, key, where + ".")
@@ -359,7 +314,7 @@ class _Reader:
 
     def emulator(self, value: object) -> Emulator:
         table = self.table(value, "emulator")
-        self.known(table, _EMULATOR, "emulator.")
+        self.known(table, names(board_keys.EMULATOR), "emulator.")
         machine = table.get("machine", "")
         return Emulator(
             kind=self.text(self.need(table, "kind", "emulator."), "emulator.kind"),
@@ -369,7 +324,7 @@ class _Reader:
 
     def probe(self, value: object) -> Probe:
         table = self.table(value, "probe")
-        self.known(table, _PROBE, "probe.")
+        self.known(table, names(board_keys.PROBE), "probe.")
         server = self.text(self.need(table, "server", "probe."), "probe.server")
         if server not in _SERVERS:
             self.fail("probe.server", f"{_shown(server)} is unknown", "known: " + ", ".join(_SERVERS))
@@ -377,7 +332,7 @@ class _Reader:
 
     def estimate(self, value: object) -> Estimate:
         table = self.table(value, "estimate")
-        self.known(table, _ESTIMATE, "estimate.")
+        self.known(table, names(board_keys.ESTIMATE), "estimate.")
         rate = self.size(self.need(table, "macs_per_second", "estimate."), "estimate.macs_per_second")
         if rate == 0:
             self.fail("estimate.macs_per_second", "must be above 0")

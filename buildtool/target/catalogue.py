@@ -1,7 +1,8 @@
 """What a kernel costs and needs for an operator: its catalogue's expressions, evaluated on the geometry.
 
-The expressions see `VARIABLES` (see `features`); costs also `vector_bits` of the core (128 if it has none),
-which `for_core` writes into them. Of a target's kernels the first whose `when` holds serves an operator.
+The expressions see `catalogue_keys.VARIABLES` (see `features`); costs also `vector_bits` of the core (128 if
+it has none), which `for_core` writes into them. Of a target's kernels the first whose `when` holds serves an
+operator.
 """
 
 from __future__ import annotations
@@ -24,16 +25,12 @@ from buildtool.graph.types import (
     PoolAttrs,
     Tensor,
 )
+from buildtool.target.catalogue_keys import VECTOR_BITS
 from buildtool.target.expression import evaluate
 from buildtool.target.taps import taps_met
 from buildtool.target.types import Argument, Core, KernelVariant, Target
 
-_GEOMETRY = ("kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "ih", "iw", "cin", "oh", "ow", "cout")
 _MET = ("rows_met", "rows_inside", "columns_met", "columns_inside")
-VARIABLES = frozenset(
-    {*_GEOMETRY, *_MET, "batch", "groups", "multiplier", "inputs", "operands", "macs", "outputs"}
-)
-VECTOR_BITS = "vector_bits"  # a variable of costs alone
 LEAST_VECTOR_BITS = 128
 NO_PACKING = "none"  # of kernels without constants
 ALIGNMENT = 16  # bytes, of blocks of constants
@@ -52,7 +49,7 @@ def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVaria
 
 
 def features(graph: Graph, op: Op) -> dict[str, int]:
-    """The geometry that catalogue expressions see (`VARIABLES`); 0 or 1 where meaningless.
+    """The geometry that catalogue expressions see (`catalogue_keys.VARIABLES`); 0 or 1 where meaningless.
 
     ih iw cin, oh ow cout, batch: of the first input and first output (Tensor.nhwc); kernel (kh kw),
     stride (sh sw), dilation (dh dw), pad above and left (pt pl); groups of input channels, depth

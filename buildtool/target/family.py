@@ -1,38 +1,23 @@
 """Kernel families as files: a folder with a catalogue.toml, and what stands in it.
 
-    headers = ["nn_fast.h"]            # of the folder, or of kernels/include: they declare the symbols
-    uses = ["riscv"]                   # other families whose sources and packings it needs
+    headers = ["nn_fast.h"]
 
-    [packing.conv_pairs]               # a layout of constants that the folder's packing.py makes
-    bytes = "32 + 2 * cout * cin"      # of the block; expressions over `VARIABLES`
-    channel_factors = "12"             # where a block can be cut: bytes of one output channel,
-    channel_weights = "kh * kw * cin"  # behind a head of 16
+    [packing.conv_pairs]
+    bytes = "32 + 2 * cout * cin"
 
     [[kernel]]
-    op = "CONV_2D"                     # or several: ["ADD", "SUB"]
+    op = "CONV_2D"
     name = "conv2d_fast"
     symbol = "nn_conv2d_s8_fast"
-    call = "geometry, constants, in, out, window, scratch"   # its arguments, see `Argument`
-    sources = ["nn_conv2d_s8_fast.c"]  # of the folder, or "family/file"
-    packing = "conv_pairs"             # its own one's, of a family it uses, or of a portable one
+    call = "geometry, constants, in, out, window, scratch"
+    sources = ["nn_conv2d_s8_fast.c"]
+    packing = "conv_pairs"
     when = "groups == 1 and kh == 1"
-    windows = "any"                    # any | whole: it computes whole tensors only
-    scratch = "2 * kh * kw * cin"      # bytes, for a call of `ow` columns; or of a library's kernel:
-    asks = "conv"                      # the question which the library answers in the place of a formula
-    slices = "groups == 1"             # whether it computes some output channels from a block of theirs
-    overlap = "row"                    # none | row | pixel | parts
-    cost = "20 * outputs + 8 * macs"   # the target's unit
+    scratch = "2 * kh * kw * cin"
+    cost = "20 * outputs + 8 * macs"
 
-    [[routine]]                        # what emitted code calls besides, see `Role`
-    role = "fill"
-    op = "PAD"                         # or several; every kind without it
-    symbol = "nn_fill_s8"
-    call = "constants, out_data, bytes"
-    packing = "pad"                    # of the constants, if it reads any: they are the kernel's
-    sources = ["nn_fill_s8.c"]
-
-Earlier kernels are preferred to later ones. What calls cost beside their kernels stands in [costs], see
-`costs`.
+`catalogue_keys` lists every key and every word of their values with its meaning, and
+docs/target-reference.md is made from these lists.
 """
 
 from __future__ import annotations
@@ -46,29 +31,17 @@ from pathlib import Path, PurePosixPath
 
 from buildtool.errors import TargetError, did_you_mean
 from buildtool.graph.types import OpKind
-from buildtool.target.catalogue import NO_PACKING, VARIABLES, VECTOR_BITS
+from buildtool.target import catalogue_keys as keys
+from buildtool.target.catalogue import NO_PACKING
 from buildtool.target.costs import load_costs
 from buildtool.target.expression import check
+from buildtool.target.keys import Key, names, needed
 from buildtool.target.types import Argument, Contract, KernelFamily, KernelVariant, Role, Routine, Windows
 
 CATALOGUE, PACKER = "catalogue.toml", "packing.py"
-_TOP = ("headers", "uses", "costs", "packing", "kernel", "routine")
+_VARIABLES = frozenset(keys.VARIABLES)
+# Keys whose values are formulas, with what holds without them.
 _EXPRESSIONS = {"when": "True", "scratch": "0", "slices": "False", "cost": "macs"}
-_KERNEL = (
-    "op",
-    "name",
-    "symbol",
-    "call",
-    "sources",
-    "headers",
-    "packing",
-    "windows",
-    "overlap",
-    "asks",
-    *_EXPRESSIONS,
-)
-_ROUTINE = ("role", "op", "symbol", "call", "sources", "headers", "packing")
-_PACKING = ("bytes", "channel_factors", "channel_weights")
 
 
 @dataclass(frozen=True)
@@ -153,7 +126,7 @@ class _Reader:
         self.headers: tuple[str, ...] = ()
 
     def catalogue(self, table: dict[str, object]) -> Catalogue:
-        _known(table, _TOP)
+        _known(table, keys.TOP)
         self.headers = _optional(table, "headers")
         kernels: list[KernelVariant] = []
         for i, entry in enumerate(_tables(table, "kernel")):
@@ -178,7 +151,7 @@ class _Reader:
 
     def variants(self, entry: dict[str, object]) -> list[KernelVariant]:
         """One [[kernel]] table; one variant each operator kind it serves."""
-        _known(entry, _KERNEL, needed=("op", "name", "symbol", "call", "sources"))
+        _known(entry, keys.KERNEL)
         when, scratch, slices, cost = (
             _expression(entry, key) if key in entry else default for key, default in _EXPRESSIONS.items()
         )
@@ -209,7 +182,7 @@ class _Reader:
 
     def routines(self, entry: dict[str, object]) -> list[Routine]:
         """One [[routine]] table; one routine each operator kind it is for."""
-        _known(entry, _ROUTINE, needed=("role", "symbol", "call", "sources"))
+        _known(entry, keys.ROUTINE)
         role = Role(_choice(entry, "role", list(Role), ""))
         sources, call, headers = self.sources(entry), _call(entry), self.declared(entry)
         symbol, packing = _string(entry, "symbol"), _packing(entry)
@@ -239,7 +212,7 @@ class _Reader:
         found = {}
         for name, entry in tables.items():
             with self.place(f"packing.{name}"):
-                _known(entry, _PACKING, needed=("bytes",))
+                _known(entry, keys.PACKING)
                 if ("channel_factors" in entry) != ("channel_weights" in entry):
                     raise TargetError("'channel_factors' and 'channel_weights' come together")
                 packer = self.family.folder / PACKER
@@ -255,13 +228,13 @@ def _refuse_twins(kernels: Sequence[KernelVariant]) -> None:
         seen.add((variant.op, variant.name))
 
 
-def _known(entry: dict[str, object], keys: Sequence[str], needed: Sequence[str] = ()) -> None:
-    for key in entry:
-        if key not in keys:
-            raise TargetError(f"unknown key '{key}'", hint=did_you_mean(key, keys))
-    for key in needed:
-        if key not in entry:
-            raise TargetError(f"key '{key}' is missing")
+def _known(entry: dict[str, object], known: tuple[Key, ...]) -> None:
+    for name in entry:
+        if name not in names(known):
+            raise TargetError(f"unknown key '{name}'", hint=did_you_mean(name, names(known)))
+    for name in needed(known):
+        if name not in entry:
+            raise TargetError(f"key '{name}' is missing")
 
 
 def _tables(table: dict[str, object], key: str) -> list[dict[str, object]]:
@@ -303,7 +276,7 @@ def _choice(entry: dict[str, object], key: str, known: Sequence[str], default: s
 def _expression(entry: dict[str, object], key: str) -> str:
     text = _string(entry, key)
     try:
-        check(text, VARIABLES | {VECTOR_BITS} if key == "cost" else VARIABLES)
+        check(text, _VARIABLES | {keys.VECTOR_BITS} if key == "cost" else _VARIABLES)
     except TargetError as error:
         raise TargetError(f"'{key}': {error.text}", hint=error.hints) from None
     return text

@@ -9,6 +9,11 @@ from typing import Protocol
 from buildtool.errors import ToolError
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 
+# The version of what a target family and buildtool agree on: the methods below, the keys of board files and
+# catalogues, what packings are handed, and the C interface of kernels. It grows when one of them changes
+# so that a plugin that was written for it would no longer do, and a plugin of another one is refused.
+INTERFACE = 1
+
 
 class ProgramError(ToolError):
     """A program that was run ended with an error: a fault, an exit status other than 0.
@@ -41,7 +46,7 @@ class KernelFolder:
 class TargetPlugin(Protocol):
     """A target family: boards as data, and the tools to build and run for them.
 
-    It may also have:
+    Its Python runs in the planner's process, with the rights of whoever plans. It may also have:
 
     - `kernel_families()`: the KernelFolders it offers, to its own boards and to those of others;
     - `libraries`, names of libraries whose kernels its boards can use, and `library(board, name, path)`: the
@@ -55,6 +60,10 @@ class TargetPlugin(Protocol):
     @property
     def name(self) -> str:
         """The family's name, as in Board.family."""
+
+    @property
+    def interface(self) -> int:
+        """The INTERFACE that it was written for, as a number of its own."""
 
     def board_files(self) -> tuple[Path, ...]:
         """The .toml files of the boards it knows."""

@@ -22,7 +22,7 @@ from buildtool.identity import ENTRY_POINTS
 from buildtool.modes import Requantise
 from buildtool.target.board_file import chain, parse_board, resolve
 from buildtool.target.kernels import HOME
-from buildtool.target.plugin import KernelFolder, TargetPlugin
+from buildtool.target.plugin import INTERFACE, KernelFolder, TargetPlugin
 from buildtool.target.types import (
     Argument,
     Board,
@@ -87,6 +87,15 @@ def plugin(board: Board) -> TargetPlugin:
     found = _own_plugins().get(board.family) or _other_plugins().get(board.family)
     if found is None:
         raise TargetError(f"no plugin is called '{board.family}'", hint="install the package that has it")
+    return found
+
+
+def plugin_named(name: str) -> TargetPlugin:
+    """The plugin of that name; UsageError if there is none."""
+    found = _own_plugins().get(name) or _other_plugins().get(name)
+    if found is None:
+        known = sorted((*_own_plugins(), *_other_plugins()))
+        raise UsageError(f"no target plugin is called '{name}'", hint=did_you_mean(name, known))
     return found
 
 
@@ -354,4 +363,11 @@ def _checked(candidate: object, where: str) -> TargetPlugin:
         if not hasattr(candidate, attribute):
             raise TargetError(f"the target plugin {where} has no '{attribute}'")
     plugin: TargetPlugin = candidate  # type: ignore[assignment]
+    version = getattr(plugin, "interface", None)
+    if version != INTERFACE:
+        said = "does not say its interface" if version is None else f"is written for interface {version}"
+        raise TargetError(
+            f"the target plugin {where} {said}, and this is buildtool with interface {INTERFACE}",
+            hint=f"update buildtool or the plugin; docs/new-boards.md has what interface {INTERFACE} is",
+        )
     return plugin

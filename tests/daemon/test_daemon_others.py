@@ -13,6 +13,7 @@ from pathlib import Path
 
 class Plugin:
     name = "theirs"
+    interface = 1
     toolchain = harness = run = None
     def board_files(self):
         return [Path(__file__).with_name("{board}.toml")]

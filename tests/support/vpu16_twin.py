@@ -42,7 +42,7 @@ def vdepth8(value: int) -> int:
 
 
 def output(acc: int, down: int, up: int, factor: int, bias: int) -> int:
-    """What is stored for an accumulator: VDEPTH8 never makes -128, so lanes below -127.5 are written apart."""
+    """What is stored for an accumulator: lanes below -127.5 are written apart, VDEPTH8 makes no -128."""
     x = vlsat(acc, down)
     if up:
         x = vlashr(x, -up)

@@ -33,6 +33,7 @@ PLUGIN = """
     from pathlib import Path
     class Plugin:
         name = "strange"
+        interface = 1
         def board_files(self):
             return (Path(__file__).parent / "strange-board.toml",)
         def toolchain(self, board, name): ...
@@ -197,6 +198,12 @@ def test_another_distribution_s_plugin_is_found_by_its_entry_point(tmp_path, fre
             "two target plugins are called 'cortex_m'",
         ),
         ("strange_board", PLUGIN.replace("strange-board", "host"), "two plugins have a board 'host'"),
+        (
+            "later_plugin",
+            PLUGIN.replace("interface = 1", "interface = 2"),
+            "is written for interface 2, and this is buildtool with interface 1",
+        ),
+        ("old_plugin", PLUGIN.replace("interface = 1", "pass"), "does not say its interface.* interface 1"),
     ],
 )
 def test_a_broken_plugin_is_named_and_own_boards_still_load(tmp_path, fresh, module, source, says):

@@ -19,6 +19,7 @@ class AcmePlugin:
     """The acme-demo board: compiled with the host's compiler, run by a runner of its own."""
 
     name = "acme"
+    interface = 1  # the version of buildtool's plugin interface that this was written for
 
     def board_files(self) -> tuple[Path, ...]:
         """The .toml files of its boards."""

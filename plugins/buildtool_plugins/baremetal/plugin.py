@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.errors import ToolError, did_you_mean
 from buildtool.target.kernels import kernels_root
-from buildtool.target.plugin import Harness, KernelFolder
+from buildtool.target.plugin import INTERFACE, Harness, KernelFolder
 from buildtool.target.types import Board, DebugServer, LinkerScript, RunRequest, RunResult, Toolchain
 from buildtool_plugins import baremetal, harness
 from buildtool_plugins.baremetal.linker import STACK_GUARD_BYTES, linker_script
@@ -61,6 +61,8 @@ class BaremetalPlugin(ABC):
     archiver's name begins with; `cflags`: of the family, for every compiler; `startup`: its sources in
     `root` that every firmware has; `kernels`: its kernel families; `debuggers`: that know its cores.
     """
+
+    interface = INTERFACE
 
     name: str
     root: Path

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.errors import ToolError, did_you_mean
 from buildtool.target.kernels import kernels_root
-from buildtool.target.plugin import Harness, KernelFolder
+from buildtool.target.plugin import INTERFACE, Harness, KernelFolder
 from buildtool.target.types import Board, DebugServer, RunRequest, RunResult, Toolchain
 from buildtool_plugins import harness
 
@@ -24,6 +24,7 @@ class HostPlugin:
     """See buildtool.target.plugin.TargetPlugin."""
 
     name = "host"
+    interface = INTERFACE
 
     def board_files(self) -> tuple[Path, ...]:
         """The .toml files of the boards it knows."""

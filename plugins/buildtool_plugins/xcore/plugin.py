@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from buildtool.modes import Requantise
 from buildtool.target.kernels import kernels_root
-from buildtool.target.plugin import Harness, KernelFolder
+from buildtool.target.plugin import INTERFACE, Harness, KernelFolder
 from buildtool.target.types import Board, DebugServer, RunRequest, RunResult, Toolchain
 from buildtool_plugins.host import plugin as host
 
@@ -45,6 +46,7 @@ class XcorePlugin:
     """See buildtool.target.plugin.TargetPlugin."""
 
     name = "xcore"
+    interface = INTERFACE
 
     def board_files(self) -> tuple[Path, ...]:
         """The .toml files of the boards it knows."""
@@ -52,7 +54,11 @@ class XcorePlugin:
 
     def kernel_families(self) -> tuple[KernelFolder, ...]:
         """The kernels for its vector unit, which run on the host through a model of the unit."""
-        return (KernelFolder(kernels_root() / "xcore_vpu"),)
+        return tuple(KernelFolder(kernels_root() / name) for name in ("xcore_vpu", "xcore_vpu16"))
+
+    def requantisations(self, board: Board) -> dict[Requantise, tuple[str, ...]]:
+        """By the multipliers of 16 bits: those of XS3, which VX4's are not."""
+        return {Requantise.VPU16: ("xcore_vpu16",)} if board.core.isa == "xs3" else {}
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """The host's compiler."""

@@ -1,0 +1,93 @@
+"""The keys of a board file, table by table: what `board_file` accepts, with their meaning."""
+
+from __future__ import annotations
+
+from buildtool.target.keys import NEEDED, Key
+
+TOP = (
+    Key(
+        "extends",
+        "a known board, or the path of a board file",
+        "none",
+        "Its keys hold where this file has none.",
+    ),
+    Key("title", "text", NEEDED, "What the board is."),
+    Key("note", "text", "none", "What a user has to know of results for this board."),
+    Key("family", "the name of a plugin", NEEDED, "The plugin that serves the board."),
+    Key("stack_bytes", "size, a multiple of 8", NEEDED, "The stack, which lies in the memory of the data."),
+    Key("reserved_bytes", "size", "0", "What the application needs of the arena's memory."),
+    Key("alignment", "a power of two from 4 to 4096", "16", "Of buffers in the arena, in bytes."),
+    Key("clock_hz", "number", "0: not known", "The core's clock."),
+    Key("toolchains", "list of names", "none", "The compilers that build for the board, the default first."),
+    Key("core", "table", NEEDED, "The processor core."),
+    Key(
+        "memory",
+        "tables by name",
+        NEEDED,
+        "The memories. Their names are those of the linker script's regions.",
+    ),
+    Key("roles", "table", NEEDED, "Which memory holds what. A memory may have several roles."),
+    Key("emulator", "table", "none", "What runs an image without the board."),
+    Key("probe", "table", "none", "How a debugger reaches the board."),
+    Key("estimate", "table", "none", "How fast a board is whose speed cannot be measured here."),
+)
+CORE = (
+    Key("name", "text", NEEDED, "The core, as reports call it."),
+    Key("isa", "text", NEEDED, "Its instruction set."),
+    Key("families", "list of names", NEEDED, "The kernel families that it can run, best first."),
+    Key("cflags", "list of flags", "none", "Flags that select the core, for clang and gcc alike."),
+    Key(
+        "defines",
+        "list of macros",
+        "none",
+        "Macros for every file that is compiled, as `NAME` or `NAME=VALUE`.",
+    ),
+    Key(
+        "vector_bits",
+        "0, or a power of two from 32",
+        "0",
+        "The bits of a vector register, where cores that run the same code differ in it.",
+    ),
+)
+MEMORY = (
+    Key("kind", "`ram` or `rom`", NEEDED, "Whether programs write it, or only execute and read it in place."),
+    Key("base", "number", NEEDED, "Its first address."),
+    Key("size", "size", NEEDED, "Its bytes."),
+    Key(
+        "bandwidth",
+        "bytes a second",
+        "0: not a limit",
+        "Weights in a memory that has one are loaded into the arena before they are read.",
+    ),
+)
+ROLES = (
+    Key("code", "name of a memory", NEEDED, "Code and constants of the program."),
+    Key("data", "name of a RAM", NEEDED, "Globals and the stack."),
+    Key("arena", "name of a RAM", NEEDED, "The arena."),
+    Key("weights", "name of a memory", NEEDED, "The weight image."),
+)
+EMULATOR = (
+    Key(
+        "kind", "text", NEEDED, "Who runs images, as the plugin understands it: `native`, `qemu-system-arm`."
+    ),
+    Key("machine", "text", "none", "The emulated machine."),
+    Key("options", "list of texts", "none", "Further words of the emulator's command line."),
+)
+ESTIMATE = (
+    Key("macs_per_second", "number above 0", NEEDED, "Multiply-accumulates a second."),
+    Key("source", "text", NEEDED, "Where the figure is from. It stands beside every estimate."),
+)
+PROBE = (
+    Key("server", "`openocd` or `pyocd`", NEEDED, "The program that reaches the board."),
+    Key("options", "list of texts", NEEDED, "The words that it needs for this board."),
+)
+# In the order of the reference page: how the table is written in a file, what it is about, its keys.
+TABLES = (
+    ("", "The file's own keys", TOP),
+    ("[core]", "The processor core", CORE),
+    ("[memory.NAME]", "One memory; any number of them", MEMORY),
+    ("[roles]", "Which memory holds what", ROLES),
+    ("[emulator]", "What runs images", EMULATOR),
+    ("[probe]", "How a debugger reaches the board", PROBE),
+    ("[estimate]", "A board that cannot be measured", ESTIMATE),
+)
