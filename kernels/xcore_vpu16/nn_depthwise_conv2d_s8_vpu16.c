@@ -7,7 +7,7 @@ static void accumulate(nn_vpu *v, const nn_conv_geometry *g, const nn_view *in, 
                        int32_t left, int32_t first, const nn_vpu16_group *group,
                        const int8_t *padding) {
     const int8_t *weights = group->weights;
-    int8_t moved[NN_VPU_ACC] NN_VPU_ALIGNED;
+    int8_t moved[NN_VPU_BYTES] NN_VPU_ALIGNED;
     for (int32_t i = 0, y = top; i < g->kernel_h; i++, y += g->dilation_h) {
         for (int32_t k = 0, x = left; k < g->kernel_w; k++, x += g->dilation_w) {
             const int8_t *tap = padding;

@@ -23,6 +23,8 @@ from loaded import load_target
 
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import scratch_bytes, select
+from buildtool.target.family import load_family
+from buildtool.target.types import Target
 
 TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 ALIGNMENT = 16
@@ -31,16 +33,17 @@ _scratch_bytes = of_an_operator(scratch_bytes)
 
 @functools.cache
 def library(family: str) -> CDLL:
-    """The family's kernels, with the plain ones that they call."""
+    """The family's kernels, with the plain ones that they call; they may include what others have."""
     files = [*sorted((KERNELS / family).glob("*.c")), *ckernels.sources()]
-    return ckernels.compile_library(files)
+    used = load_family(KERNELS / family).uses
+    return ckernels.compile_library(files, [KERNELS / name for name in used])
 
 
 class Family:
     """A family's kernels as a board's catalogue chooses them; `used` counts calls by kernel."""
 
-    def __init__(self, board: str, family: str) -> None:
-        self.target, self.family = load_target(board), family
+    def __init__(self, board: str, family: str, target: Target | None = None) -> None:
+        self.target, self.family = target or load_target(board), family
         self.select = of_an_operator(functools.partial(select, self.target))
         self.used: Counter[str] = Counter()
 
@@ -73,9 +76,9 @@ class Family:
 
 
 @contextlib.contextmanager
-def on_host(board: str, family: str) -> Iterator[Family]:
-    """While it lasts, placements run `board`'s kernels of `family`."""
-    chosen = Family(board, family)
+def on_host(board: str, family: str, target: Target | None = None) -> Iterator[Family]:
+    """While it lasts, placements run `board`'s kernels of `family`; `target`: a variant of the board's."""
+    chosen = Family(board, family, target)
     plain = placement.compute
     placement.compute = chosen.compute
     try:
