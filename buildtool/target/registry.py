@@ -151,7 +151,7 @@ def _requantising(board: Board, requantise: Requantise) -> tuple[str, ...]:
     if requantise is Requantise.EXACT:
         return ()
     family = plugin(board)
-    found: Mapping[Requantise, tuple[str, ...]] = (
+    found: Mapping[str, tuple[str, ...]] = (
         family.requantisations(board) if hasattr(family, "requantisations") else {}
     )
     if requantise not in found:

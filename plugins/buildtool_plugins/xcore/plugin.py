@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from buildtool.modes import Requantise
 from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import INTERFACE, Harness, KernelFolder
 from buildtool.target.types import Board, DebugServer, RunRequest, RunResult, Toolchain
@@ -56,9 +55,9 @@ class XcorePlugin:
         """The kernels for its vector unit, which run on the host through a model of the unit."""
         return tuple(KernelFolder(kernels_root() / name) for name in ("xcore_vpu", "xcore_vpu16"))
 
-    def requantisations(self, board: Board) -> dict[Requantise, tuple[str, ...]]:
+    def requantisations(self, board: Board) -> dict[str, tuple[str, ...]]:
         """By the multipliers of 16 bits: those of XS3, which VX4's are not."""
-        return {Requantise.VPU16: ("xcore_vpu16",)} if board.core.isa == "xs3" else {}
+        return {"vpu16": ("xcore_vpu16",)} if board.core.isa == "xs3" else {}
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """The host's compiler."""
