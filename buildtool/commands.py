@@ -242,6 +242,23 @@ def arena(args: argparse.Namespace) -> Result:
     return {**answer, "files": written}, report.text(answer), 0 if solved else 1
 
 
+def diff(args: argparse.Namespace) -> Result:
+    """What changed between two files; the exit status is 1 where a limit is exceeded."""
+    import dataclasses
+
+    from buildtool.changes import compare, figures, limits
+    from buildtool.report import changes as report
+
+    if args.json and args.markdown:
+        raise UsageError("--json and --markdown exclude each other", hint="leave one of them out")
+    allowed = [limits.parse(limit) for limit in (args.fail_if or "").split(",") if limit]
+    found = compare.changes(figures.read(args.before), figures.read(args.after))
+    beyond = limits.exceeded(allowed, found.totals)
+    text = report.markdown(found, beyond) if args.markdown else report.text(found, beyond)
+    said = {name: [dataclasses.asdict(row) for row in getattr(found, name)] for name in report.PARTS}
+    return {**said, "equal": found.is_equal, "exceeded": beyond}, text, 1 if beyond else 0
+
+
 def watch(args: argparse.Namespace) -> Result:
     """Plans on every save; what it shows is printed as it comes."""
     from buildtool import watch as watching
@@ -341,6 +358,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
         target,
         zoo,
         arena,
+        diff,
         watch,
         ide,
         daemon,

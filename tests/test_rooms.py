@@ -61,6 +61,7 @@ ORDER = (
     "service.ahead",
     "service",
     "service.daemon",
+    "changes",
     "report",
     "outfiles",
     "depfile",

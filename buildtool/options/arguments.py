@@ -233,6 +233,22 @@ COMMANDS = (
         ),
     ),
     Command(
+        "diff",
+        "",
+        "Tells what changed between two answers that were kept as JSON, or two locked plans.",
+        own=(
+            Own(("before",), "An answer (--json) of plan, profile, validate, build or sizes, or a plan."),
+            Own(("after",), "A later one."),
+            Own(("--markdown",), "Prints tables of Markdown, as pull requests show them."),
+            Own(
+                ("--fail-if",),
+                "Ends with status 1 where a figure grew by more: ram+2%%, weights+4K, memory.flash+0; commas "
+                "between several.",
+                "LIMITS",
+            ),
+        ),
+    ),
+    Command(
         "arena",
         "arena",
         "Places the buffers of an arena problem (.csv) as low as possible, or within a capacity.",

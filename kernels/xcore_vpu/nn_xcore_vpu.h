@@ -8,4 +8,17 @@
 
 #include "nn.h"
 
+/* One group, any kernel size. Scratch: the taps of a pixel, in blocks of 32 bytes; none for 1 x 1
+ * without padding. */
+void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                      const nn_view *out, const nn_window *window, void *scratch);
+
+/* Any kernel size; depth multiplier 1. */
+void nn_depthwise_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+
+void nn_fully_connected_s8_vpu(const void *constants, const nn_view *in, const nn_view *out,
+                               const nn_window *window, void *scratch);
+
 #endif

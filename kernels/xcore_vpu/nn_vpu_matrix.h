@@ -1,0 +1,142 @@
+/* Sums of products with rows of weights, 16 output channels at a time: what convolutions and dense
+ * layers are made of.
+ *
+ * Weights: for each group of 16 channels and 32 inputs 16 rows of 32 bytes, those of the last lane
+ * first, zeros behind the last input. Groups 2i and 2i + 1 are the even and the odd of 32 channels;
+ * a last group without a partner has its channels side by side.
+ */
+#ifndef NN_VPU_MATRIX_H
+#define NN_VPU_MATRIX_H
+
+#include "nn_vpu_requantise.h"
+
+#define NN_VPU_ROWS (NN_VPU_ACC * NN_VPU_BYTES) /* bytes of weights that 32 inputs meet */
+
+/* The inputs of one pixel: `count` runs of `bytes`, a multiple of 32 if there are several. */
+typedef struct {
+    const int8_t *first;
+    int32_t count, bytes;
+    int32_t row_step; /* from run to run, in a ring */
+    const int8_t *ring_end;
+    int32_t ring;
+    const int8_t *end; /* of what may be read; past a run's end it does not matter what is there */
+} nn_vpu_runs;
+
+/* The last byte's successor of a view. */
+static inline const int8_t *nn_vpu_end(const nn_view *view) {
+    return view->data + (view->ring_rows - 1) * view->row_stride +
+           (view->ring_cols - 1) * view->pixel_stride + view->channels;
+}
+
+/* Copies bytes, by the unit where both addresses let it; changes vR. */
+static inline void nn_vpu_copy(nn_vpu *v, int8_t *to, const int8_t *from, int32_t bytes) {
+    NN_VPU_SCALAR(3);
+    if ((((uintptr_t)to | (uintptr_t)from) & 3) == 0) {
+        for (; bytes >= NN_VPU_BYTES; bytes -= NN_VPU_BYTES) {
+            nn_vpu_vldr(v, from);
+            nn_vpu_vstr(v, to);
+            from += NN_VPU_BYTES;
+            to += NN_VPU_BYTES;
+            NN_VPU_SCALAR(1);
+        }
+        for (; bytes >= 4; bytes -= 4) {
+            memcpy(to, from, 4);
+            from += 4;
+            to += 4;
+            NN_VPU_SCALAR(3);
+        }
+    }
+    for (; bytes >= 4; bytes -= 4) {
+        const int8_t a = from[0], b = from[1], c = from[2], d = from[3];
+        to[0] = a;
+        to[1] = b;
+        to[2] = c;
+        to[3] = d;
+        from += 4;
+        to += 4;
+        NN_VPU_SCALAR(9);
+    }
+    for (; bytes > 0; bytes--) {
+        *to++ = *from++;
+        NN_VPU_SCALAR(3);
+    }
+}
+
+/* 32 inputs times 16 rows of weights: 17 issues, and a branch. */
+static inline void nn_vpu_rows(nn_vpu *v, const int8_t *x, const int8_t *weights) {
+    nn_vpu_vldc(v, x);
+    for (int32_t i = 0; i < NN_VPU_ACC; i++) {
+        nn_vpu_vlmaccr(v, weights + i * NN_VPU_BYTES);
+    }
+    NN_VPU_MAC(1 + NN_VPU_ACC);
+    NN_VPU_SCALAR(1);
+}
+
+/* Inputs that the unit cannot load where they are: the first `bytes` of 32. */
+NN_OUTLINE void nn_vpu_rows_apart(nn_vpu *v, const int8_t *x, int32_t bytes,
+                                  const int8_t *weights) {
+    NN_VPU_ALIGNED int8_t copy[NN_VPU_BYTES] = {0};
+    memcpy(copy, x, (size_t)bytes);
+    NN_VPU_SCALAR(9 + 9 * bytes / 4);
+    nn_vpu_rows(v, copy, weights);
+}
+
+/* One run; returns the weights behind its own. */
+static inline const int8_t *nn_vpu_run(nn_vpu *v, const int8_t *x, int32_t bytes,
+                                       const int8_t *weights, const int8_t *end) {
+    const int aligned = ((uintptr_t)x & 3) == 0;
+    NN_VPU_SCALAR(3);
+    if (aligned) {
+        for (; bytes >= NN_VPU_BYTES; bytes -= NN_VPU_BYTES) {
+            nn_vpu_rows(v, x, weights);
+            x += NN_VPU_BYTES;
+            weights += NN_VPU_ROWS;
+        }
+        if (bytes > 0 && end - x >= NN_VPU_BYTES) {
+            nn_vpu_rows(v, x, weights);
+            return weights + NN_VPU_ROWS;
+        }
+    }
+    for (; bytes > 0; bytes -= NN_VPU_BYTES) {
+        nn_vpu_rows_apart(v, x, nn_min(bytes, NN_VPU_BYTES), weights);
+        x += NN_VPU_BYTES;
+        weights += NN_VPU_ROWS;
+    }
+    return weights;
+}
+
+/* Output channels of one pixel: those of groups [first, end) of the block's `groups`. */
+static inline void nn_vpu_pixel(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_runs *runs,
+                                int32_t groups, int32_t first, int32_t end, int32_t group_bytes,
+                                int dense, int32_t channels, int8_t *out) {
+    for (int32_t group = first; group < end; group++) {
+        const nn_vpu_record *record = b->records + group;
+        const int8_t *weights = b->weights + group * group_bytes, *x = runs->first;
+        const int32_t place = group / 2 * 2 * NN_VPU_ACC;
+        const nn_vpu_order order = (group & 1)          ? NN_VPU_ODD
+                                   : group + 1 < groups ? NN_VPU_EVEN
+                                                        : NN_VPU_ALONE;
+        nn_vpu_biases(v, record);
+        for (int32_t i = runs->count;;) {
+            weights = nn_vpu_run(v, x, runs->bytes, weights, runs->end);
+            if (--i == 0) {
+                break;
+            }
+            x += runs->row_step;
+            x = x >= runs->ring_end ? x - runs->ring : x;
+            NN_VPU_SCALAR(2);
+        }
+        nn_vpu_finish(v, b, record, order, dense, channels - place, out + place);
+        NN_VPU_SCALAR(6);
+    }
+}
+
+static inline int32_t nn_vpu_groups(int32_t channels) {
+    return (channels + NN_VPU_ACC - 1) / NN_VPU_ACC;
+}
+
+static inline int32_t nn_vpu_group_bytes(int32_t inputs) {
+    return (inputs + NN_VPU_BYTES - 1) / NN_VPU_BYTES * NN_VPU_ROWS;
+}
+
+#endif
