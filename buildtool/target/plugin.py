@@ -51,7 +51,7 @@ class TargetPlugin(Protocol):
     - `kernel_families()`: the KernelFolders it offers, to its own boards and to those of others;
     - `libraries`, names of libraries whose kernels its boards can use, and `library(board, name, path)`: the
       Library that the user has at `path`; raises UsageError where the board cannot use it, or it is none;
-    - `requantisations(board)`: by the names of `Requantise` beside exact, the kernel families that come first;
+    - `requantisations(board)`: the kernel families that come first, by the name of `Requantise`;
     - `debug_server(board, port)`: the DebugServer of the board; raises ToolError naming the missing program;
     - `build_files(net, kernels)`, where the family's compiler is not run here: files by name (bytes) that
       build the network `net` with it, from NET.c and the `kernels` (paths below kernels/).

@@ -2,7 +2,7 @@
 
 Nothing here is shared with what buildtool computes: Python integers of any size, and fractions of them.
 
-    made = expected(case.graph, case.op, case.inputs[0], factors)   # an operator's output
+    made = expected(case.graph, case.op, case.inputs[0], factors, *lanes_of(...))   # an operator's output
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from buildtool.emit.blocks import clamp
 from buildtool.graph.reference import execute_op
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind
 
@@ -53,13 +54,31 @@ def vdepth8(value: int) -> int:
     return saturated(half_up(Fraction(value, 256)), 8)
 
 
-def output(acc: int, down: int, up: int, factor: int, bias: int) -> int:
-    """What is stored for an accumulator: lanes below -127.5 are written apart, VDEPTH8 makes no -128."""
+def output(acc: int, down: int, up: int, factor: int, bias: int, whole: bool) -> int:
+    """What is stored for an accumulator.
+
+    `whole`: outputs of a group lie side by side, made by VDEPTH8, which makes no -128: lanes below -127.5
+    are found by their sign and written apart. Otherwise half a step is added, and the upper byte is stored.
+    """
     x = vlsat(acc, down)
     if up:
         x = vlashr(x, -up)
-    z = vladd(vlmul(x, factor), bias)
-    return -128 if vladd(z, 0x7F80) < 0 else vdepth8(z)
+    y = vlmul(x, factor)
+    if not whole:
+        return floor(Fraction(vladd(y, bias + 128), 256))
+    z = vladd(y, bias)
+    is_above = saturated(-32641 - z, 16) < 0
+    return vdepth8(z) if is_above else -128
+
+
+def rounded_sums(factors: Any, found: np.ndarray, lanes: slice) -> np.ndarray:
+    """The same z for arrays of sums, lanes last, in steps of the output: before it is rounded."""
+    start, down, up, factor, bias = (
+        getattr(factors, name)[lanes] for name in ("start", "down", "up", "factor", "bias")
+    )
+    x = np.clip(np.floor((found + start) / 2.0**down + 0.5), -32767, 32767) * 2.0**up
+    y = np.clip(np.floor(np.clip(x, -32767, 32767) * factor / 2.0**14 + 0.5), -32767, 32767)
+    return np.clip(y + bias, -32767, 32767) / 256
 
 
 def sums(graph: Graph, op: Op, x: np.ndarray) -> np.ndarray:
@@ -83,15 +102,22 @@ def sums(graph: Graph, op: Op, x: np.ndarray) -> np.ndarray:
     return total
 
 
-def expected(graph: Graph, op: Op, x: np.ndarray, factors: Any, limits: tuple[int, int]) -> np.ndarray:
-    """The operator's output by the unit; channels that it does not requantise are the reference's."""
-    (made,) = execute_op(graph, op, {op.inputs[0]: x})
-    made = made.copy()
-    found = sums(graph, op, x).reshape(made.shape)
-    for channel in np.flatnonzero(factors.rounded):
-        names = ("down", "up", "factor", "bias")
-        numbers = [int(getattr(factors, name)[channel]) for name in names]
-        start, values = int(factors.start[channel]), found[..., channel]
-        known = {acc: output(int(acc) + start, *numbers) for acc in np.unique(values)}
-        made[..., channel] = np.clip(np.vectorize(known.get)(values), *limits)
+def expected(graph: Graph, op: Op, x: np.ndarray, factors: Any, lanes: np.ndarray, whole: np.ndarray) -> Any:
+    """The operator's output by the unit; channels of groups that stay exact are the reference's.
+
+    `lanes`: the channels of each group, of `whole` ones side by side. A channel of two groups is the last's.
+    """
+    (exact,) = execute_op(graph, op, {op.inputs[0]: x})
+    made, found = exact.copy(), sums(graph, op, x).reshape(exact.shape)
+    limits = clamp(graph, op, op.attrs.activation)
+    for lane, channel in enumerate(lanes.reshape(-1)):
+        if channel < 0:
+            continue
+        made[..., channel] = exact[..., channel]
+        if factors.rounded[lane]:
+            numbers = [int(getattr(factors, name)[lane]) for name in ("down", "up", "factor", "bias")]
+            start, values = int(factors.start[lane]), found[..., channel]
+            is_whole = bool(whole[lane // 16])
+            known = {acc: output(int(acc) + start, *numbers, is_whole) for acc in np.unique(values)}
+            made[..., channel] = np.clip(np.vectorize(known.get)(values), *limits)
     return made

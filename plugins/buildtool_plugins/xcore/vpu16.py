@@ -39,6 +39,7 @@ MOST_ERROR = 0.125  # output steps, before the last rounding
 MOST = 32767  # of 16 bits: the unit never makes -32768
 FRACTION = 8  # bits of z behind the point
 FACTOR_BITS = 14  # of a factor
+MOST_CENTRE = 127  # output steps: half a step more is added where a byte is cut out of z
 MOST_SHIFT = 15  # up; and bits of a magnitude
 _POINT = FRACTION + FACTOR_BITS
 _TRIES = 4  # values of scale
@@ -164,9 +165,9 @@ def _reach(sums: _Channels) -> tuple[Floats, Floats]:
 
 
 def _where_a_bias_fits(sums: _Channels, first: Floats, last: Floats) -> tuple[Floats, Floats]:
-    """The part of first..last whose v is within 127.9, or the sum that is nearest to it."""
+    """The part of first..last whose v is within MOST_CENTRE, or the sum that is nearest to it."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ends = [np.rint((v - sums.offset) / sums.m) for v in (-127.9, 127.9)]
+        ends = [np.rint((v - sums.offset) / sums.m) for v in (-MOST_CENTRE, MOST_CENTRE)]
     low, high = (np.where(sums.m > 0, np.clip(end, first, last), 0.0) for end in ends)
     return low, high
 
@@ -223,26 +224,3 @@ def _best(tries: list[Factors]) -> Factors:
         for field in fields(Factors)
     }
     return Factors(**picked)
-
-
-# ---- the unit's arithmetic, on whole arrays ------------------------------------------------------------
-
-
-def requantised(factors: Factors, sums: Int, low: int, high: int) -> Int:
-    """What the unit makes of sums of products, channels last; of channels that it requantises."""
-    names = ("start", "down", "up", "factor", "bias")
-    start, down, up, factor, bias = (getattr(factors, name)[: sums.shape[-1]] for name in names)
-    x = _saturated(_half_up(sums + start, down))
-    x = _saturated(x << up)
-    y = _saturated(_half_up(x * factor, np.int64(FACTOR_BITS)))
-    z = _saturated(y + bias)
-    return np.asarray(np.clip(_half_up(z, np.int64(FRACTION)), low, high))
-
-
-def _half_up(value: Int, shift: Int | np.int64) -> Int:
-    """The quotient value / 2^shift, halves up."""
-    return np.asarray((value + ((np.int64(1) << shift) >> 1)) >> shift)
-
-
-def _saturated(value: Int) -> Int:
-    return np.asarray(np.clip(value, -MOST, MOST))
