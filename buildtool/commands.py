@@ -155,7 +155,9 @@ def sizes(args: argparse.Namespace) -> Result:
     from buildtool.report import sizes as report
 
     answer: SizesAnswer = ask(args)
-    text = "\n".join([report.text(answer["sizes"], answer["stacks"]), *estimate.note_lines(answer["note"])])
+    level = f"level: {answer['level_text']}"
+    table = report.text(answer["sizes"], answer["stacks"])
+    text = "\n".join([table, level, *estimate.note_lines(answer["note"])])
     files = {**answer["files"], "sizes.txt": (text + "\n").encode()}
     written = write_files(files, Path(args.out)) if args.out else []
     return {**answer, "files": written}, text, 0

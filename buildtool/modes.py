@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+MOST_THREADS = 16  # of a core
+
 
 class Strategy(enum.StrEnum):
     """Who decides how the network runs."""
@@ -70,3 +72,14 @@ class Reference(enum.StrEnum):
 
     NUMPY = "numpy"  # buildtool's own executor
     LITERT = "litert"  # LiteRT's reference kernels
+
+
+class Level(enum.StrEnum):
+    """How real a result is: what computed it, the least real first."""
+
+    HOST = "host"  # the same C, compiled for this machine
+    MODEL = "model"  # the chip's own operations in a model of them, on this machine
+    COMPILED = "compiled"  # made by the chip's own compiler, and not run
+    EMULATOR = "emulator"  # the chip's own code in an emulator of the instruction set: no cycles
+    SIMULATOR = "simulator"  # the chip's own code in the maker's simulator of the chip
+    BOARD = "board"  # on the board itself

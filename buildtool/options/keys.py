@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.modes import Reference, Requantise
+from buildtool.modes import MOST_THREADS, Reference, Requantise
 from buildtool.options.nested import PLANNED
 from buildtool.options.parsers import (
     MOST_CAPACITY,
@@ -62,6 +62,25 @@ KEYS: tuple[Option, ...] = (
         Group.TARGET,
         default="exact",
         values=tuple(map(str, Requantise)),
+    ),
+    Option(
+        "threads",
+        "N",
+        "The threads that share the work of each kernel's call, at most as many as the board has.",
+        whole(1, MOST_THREADS),
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="all that the board has",
+        number=True,
+    ),
+    Option(
+        "weights_in",
+        "MEMORY",
+        "The board's memory that the weights are in; from one with a bandwidth they come into the arena.",
+        text,
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="as the board's file says",
     ),
     Option(
         "input",

@@ -16,6 +16,7 @@ def text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
     """The files below `folder`, the arena, and the size report."""
     lines = [
         f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}",
+        f"level: {answer['level_text']}",
         f"arena: {count(answer['arena_bytes'], 'byte')}",
         "",
         sizes.text(answer["sizes"], answer["stacks"]),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.modes import Requantise
-from buildtool.report import bounds, estimate
+from buildtool.report import bounds, estimate, issues
 from buildtool.report.table import Cell, count, headline, layer, table
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ def text(answer: ProfileAnswer) -> str:
     if instructions is not None:
         outside = instructions - sum(row["instructions"] or 0 for row in rows)
         lines.append(f"instructions are executed ones, not cycles; {outside:,} of them between layers")
-    else:
+    elif answer["issues"] is None:
         lines.append("instructions are counted in emulators only, not on the host")
-    lines += estimate.lines(answer)
+    lines += [*issues.lines(answer), *estimate.lines(answer), *issues.published(answer["published"])]
     lines += [_top(output) for output in answer["outputs"]]
     lines += bounds.lines(answer["bounds"])
     lines.append(f"output of {count(answer['inputs'], 'input')}: {_verdict(answer)}")
@@ -56,7 +56,7 @@ def _verdict(answer: ProfileAnswer) -> str:
 
 def _table(answer: ProfileAnswer, counted: bool) -> str:
     """Of a plan that repeats work (or leaves some out) with the F of every layer."""
-    titles = ["#", "layer", "operator", "output", "MACs", "F", "RAM alive", "instructions", "per MAC"]
+    columns = ["#", "layer", "operator", "output", "MACs", "F", "RAM alive"]
     repeats = answer["macs"] != answer["macs_layerwise"] or any(
         row["f"] != 1 for row in answer["per_operator"]
     )
@@ -69,20 +69,37 @@ def _table(answer: ProfileAnswer, counted: bool) -> str:
             row["macs"],
             f"{row['f']:.3f}" if row["macs"] else "",
             row["ram_alive"],
-            row["instructions"],
-            _per_mac(row["instructions"], row["macs"]),
         ]
         for number, row in enumerate(answer["per_operator"])
     ]
     peak = max((row["ram_alive"] for row in answer["per_operator"]), default=0)
     total: list[Cell] = [None, "total", None, None, answer["macs"], f"{answer['f']:.3f}", peak]
-    total += [answer["instructions"], _per_mac(answer["instructions"], answer["macs"])]
-    kept = [i for i, title in enumerate(titles) if (repeats or title != "F") and (counted or i < 7)]
+    kept = [i for i, title in enumerate(columns) if repeats or title != "F"]
+    titles, cells, sums = _counts(answer, counted)
 
     def chosen(row: Sequence[Cell]) -> list[Cell]:
         return [row[i] for i in kept]
 
-    return table([titles[i] for i in kept], list(map(chosen, rows)), chosen(total))
+    return table(
+        [*(columns[i] for i in kept), *titles],
+        [[*chosen(row), *more] for row, more in zip(rows, cells, strict=True)],
+        [*chosen(total), *sums],
+    )
+
+
+def _counts(answer: ProfileAnswer, counted: bool) -> tuple[list[str], list[list[Cell]], list[Cell]]:
+    """The columns of what was counted: titles, a line an operator, totals."""
+    rows = answer["per_operator"]
+    found = answer["issues"]
+    if found is not None and found["operators"]:
+        return issues.columns(rows, found)
+    if not counted:
+        return [], [[] for _ in rows], []
+    return (
+        ["instructions", "per MAC"],
+        [[row["instructions"], _per_mac(row["instructions"], row["macs"])] for row in rows],
+        [answer["instructions"], _per_mac(answer["instructions"], answer["macs"])],
+    )
 
 
 def _per_mac(instructions: int | None, macs: int) -> float | None:

@@ -172,6 +172,8 @@ class Analyze:
     model: Named
     boards: tuple[Named, ...]
     cmsis_nn: str
+    threads: int | None
+    weights_in: str | None
     requantise: Requantise
     options: PlanOptions
 
@@ -311,8 +313,15 @@ class _Values:
         """The board, and what goes with it."""
         board = to_file(self.need("board"), table.BOARD_SUFFIXES)
         library = _folder("cmsis_nn", self.get("cmsis_nn", ""))
-        requantise = self.get("requantise", Requantise.EXACT)
-        return TargetChoice(board, self.get("toolchain", ""), library, self.get("debug", False), requantise)
+        return TargetChoice(
+            board,
+            self.get("toolchain", ""),
+            library,
+            self.get("debug", False),
+            self.get("threads", None),
+            self.get("weights_in", None),
+            self.get("requantise", Requantise.EXACT),
+        )
 
     def planning(self) -> tuple[Named, TargetChoice, PlanOptions, Lock | None]:
         """The fields of `Planning`."""
@@ -404,17 +413,18 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         assert isinstance(model, File)
         if boards:
             raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
-        for idle in ("cmsis_nn", "requantise"):
-            if idle in values.given:
-                raise table.without_board(idle)
+        for named in ("cmsis_nn", "requantise", "threads", "weights_in"):
+            if named in values.given:
+                raise table.without_board(named)
         return AnalyzeNetwork(model, network_options(values.options))
     cmsis_nn = _folder("cmsis_nn", values.get("cmsis_nn", ""))
     for option in table.of("analyze", Group.COUNTING):
         if option.name in values.options:
             text = "it is for ONNX and Darknet files that are counted without a board"
             raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
+    threads, memory = values.get("threads", None), values.get("weights_in", None)
     requantise = values.get("requantise", Requantise.EXACT)
-    return Analyze(model, boards, cmsis_nn, requantise, plan_options(values.options))
+    return Analyze(model, boards, cmsis_nn, threads, memory, requantise, plan_options(values.options))
 
 
 def _debug(values: _Values) -> Debug:

@@ -116,6 +116,7 @@ def make_target(
     from buildtool.target.catalogue import for_core
     from buildtool.target.costs import merged
     from buildtool.target.family import resolved
+    from buildtool.target.weights_in import loading
 
     used = tuple(_library(board, name, path) for name, path in (libraries or {}).items())
     offered = _offered(board)
@@ -138,7 +139,7 @@ def make_target(
     return Target(
         board,
         tuple(kernels),
-        merged([found[name].costs for name in wanted]),
+        loading(merged([found[name].costs for name in wanted]), board),
         tuple(routines),
         tuple(families.values()),
         used,

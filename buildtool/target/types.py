@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from buildtool.errors import TargetError
-from buildtool.modes import Requantise
+from buildtool.modes import Level, Requantise
 
 
 class MemoryKind(enum.StrEnum):
@@ -141,7 +141,8 @@ class KernelVariant:
     `packing` is the layout of the constants and `packer` the packing.py that has it; `constants` is the
     length of the packed block in bytes. `slices` says whether the kernel can compute some of the output
     channels from a block of theirs: a head of 16 bytes, then `channel_factors` bytes of each channel,
-    then `channel_weights` bytes of each, both parts rounded up to 16.
+    then `channel_weights` bytes of each, both parts rounded up to 16; all but the last channels are cut at
+    multiples of `channel_step`.
     `asks` names the question about scratch that the kernel's library answers, instead of a formula
     ("": none), and `ask` is who answers it.
     """
@@ -162,6 +163,7 @@ class KernelVariant:
     slices: str = "False"
     channel_factors: str = "0"
     channel_weights: str = "0"
+    channel_step: str = "1"
     packer: Path | None = field(default=None, compare=False)
     asks: str = ""
     ask: Asked | None = field(default=None, compare=False)
@@ -172,6 +174,7 @@ class Core:
     """A processor core; `families` are the kernel folders it can run, best first.
 
     `vector_bits`: of a vector register, where cores that run the same code differ in it; 0: they do not.
+    `threads`: how many of the core's threads share a kernel's call (see `threads.threaded`).
     """
 
     name: str
@@ -180,6 +183,7 @@ class Core:
     cflags: tuple[str, ...] = ()  # that select the core, clang and gcc alike
     defines: tuple[str, ...] = ()
     vector_bits: int = 0
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -208,6 +212,34 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class VectorUnit:
+    """How fast a vector unit can be: `macs` an issue at most, `cycles` of the core from issue to issue."""
+
+    macs: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class PublishedPart:
+    """A line of a published profile: milliseconds of these operator kinds ("LOAD": loading weights)."""
+
+    name: str
+    operators: tuple[str, ...]
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Published:
+    """A profile that somebody published of the board; `macs` of the network, by which it is known again."""
+
+    network: str
+    source: str
+    macs: int
+    milliseconds: float
+    parts: tuple[PublishedPart, ...]
+
+
+@dataclass(frozen=True)
 class Board:
     """A board: its core, its memories, and which of them holds what."""
 
@@ -229,6 +261,8 @@ class Board:
     note: str = ""  # what a user has to know of results "for" it
     estimate: Estimate | None = None
     probe: Probe | None = None
+    vector_unit: VectorUnit | None = None
+    published: Published | None = None
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`; KeyError if there is none."""
@@ -312,13 +346,36 @@ class DebugServer:
 
 
 @dataclass(frozen=True)
+class Reality:
+    """How real a run is: its level, and in a few words what runs it ("emulated", "model on the host")."""
+
+    level: Level
+    text: str
+
+
+@dataclass(frozen=True)
+class Issues:
+    """What an operator would issue on the chip, counted in a model of its vector unit.
+
+    `vpu`: instructions of the vector unit, of which `mac` multiply and accumulate; `scalar`: those that take
+    an issue of their own beside it. `slowest`: issues of both kinds of the slowest thread, call by call.
+    """
+
+    vpu: int
+    mac: int
+    scalar: int
+    slowest: int
+
+
+@dataclass(frozen=True)
 class RunResult:
-    """What a run gave. `counts` maps an operator's position to executed instructions."""
+    """What a run gave, by an operator's position: `counts` are executed instructions, `issues` of a model."""
 
     files: dict[str, bytes]
     text: str
     counts: dict[int, int] = field(default_factory=dict)
     total_instructions: int | None = None
+    issues: dict[int, Issues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

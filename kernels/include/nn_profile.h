@@ -12,12 +12,16 @@
  *   invoke begins      hint #0xc1     addi x0, x0, 0x181
  *   invoke ends        hint #0xc2     addi x0, x0, 0x182
  *
- * Elsewhere, and where the compiler has no GNU assembly, there are none.
+ * Elsewhere, and where the compiler has no GNU assembly, there are none. With NN_MARK_CALLS defined
+ * a marker calls nn_mark, with the code less 0x40 or 0x100.
  */
 #ifndef NN_PROFILE_H
 #define NN_PROFILE_H
 
-#if defined(__GNUC__) && defined(__thumb2__)
+#if defined(NN_MARK_CALLS)
+void nn_mark(int code);
+#define NN_MARK_(code) nn_mark(code)
+#elif defined(__GNUC__) && defined(__thumb2__)
 /* hint.w, by its encoding: GNU as does not know the mnemonic. */
 #define NN_MARK_(code) __asm volatile(".inst.w 0xf3af8040 + %c0" : : "i"(code) : "memory")
 #elif defined(__GNUC__) && defined(__riscv)

@@ -4,8 +4,8 @@
  * halves up, every saturation is symmetric, and VLSUB takes vR from memory. Intermediate values
  * are of 64 bits. In VLMACCR the sum is saturated once, not after every product.
  *
- * NN_VPU_CHECK, the default where nothing is optimised, stops at an address that the unit would
- * refuse and at a type that an operation does not know.
+ * Unless NDEBUG is defined, it stops at an address that the unit would refuse, and at a type that
+ * an operation does not know.
  */
 #ifndef NN_VPU_MODEL_H
 #define NN_VPU_MODEL_H
@@ -13,14 +13,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#if !defined(NN_VPU_CHECK) && !defined(__OPTIMIZE__)
-#define NN_VPU_CHECK
-#endif
-
-#ifdef NN_VPU_CHECK
-#define NN_VPU_REQUIRE(condition) ((condition) ? (void)0 : __builtin_trap())
-#else
+#ifdef NDEBUG
 #define NN_VPU_REQUIRE(condition) ((void)(condition))
+#else
+#define NN_VPU_REQUIRE(condition) ((condition) ? (void)0 : __builtin_trap())
 #endif
 
 #define NN_VPU_OP static inline __attribute__((unused))
@@ -91,7 +87,7 @@ NN_VPU_OP void nn_vpu_put(nn_vpu *v, int32_t i, int64_t value) {
 
 NN_VPU_OP int64_t nn_vpu_acc(const nn_vpu *v, int32_t i) {
     if (v->type == NN_VPU_S32) {
-        return (int64_t)v->d.w[i] * ((int64_t)1 << 32) + (uint32_t)v->r.w[i];
+        return (int8_t)v->d.w[i] * ((int64_t)1 << 32) + (uint32_t)v->r.w[i]; /* 40 bits */
     }
     return (int32_t)v->d.h[i] * 65536 + (uint16_t)v->r.h[i];
 }
@@ -210,17 +206,12 @@ NN_VPU_OP void nn_vpu_vlmaccr(nn_vpu *v, const void *address) {
 NN_VPU_OP void nn_vpu_vlsat(nn_vpu *v, const void *address) {
     const nn_vpu_register m = nn_vpu_read(address);
     const int32_t count = v->type == NN_VPU_S32 ? 8 : NN_VPU_ACC;
-    nn_vpu_register sums[2];
-    sums[0] = v->r;
-    sums[1] = v->d;
+    const nn_vpu sums = *v;
     memset(&v->r, 0, sizeof(v->r));
     memset(&v->d, 0, sizeof(v->d));
     for (int32_t i = 0; i < count; i++) {
         const uint32_t shift = v->type == NN_VPU_S32 ? (uint32_t)m.w[i] : (uint16_t)m.h[i];
-        const int64_t low = v->type == NN_VPU_S32 ? (int64_t)(uint32_t)sums[0].w[i]
-                                                  : (int64_t)(uint16_t)sums[0].h[i];
-        int64_t acc = v->type == NN_VPU_S32 ? (int64_t)sums[1].w[i] * ((int64_t)1 << 32) + low
-                                            : (int64_t)sums[1].h[i] * 65536 + low;
+        int64_t acc = nn_vpu_acc(&sums, i);
         if (shift >= 32) {
             acc = acc < 0 ? -1 : 0;
         } else if (shift > 0) {

@@ -116,19 +116,34 @@ class Network:
         return self._reserve()
 
 
-def use_board(env, board, toolchain="", work=None, verbose=False, cmsis_nn="", debug=False, requantise=""):
+def use_board(
+    env,
+    board,
+    toolchain="",
+    work=None,
+    verbose=False,
+    cmsis_nn="",
+    debug=False,
+    threads=None,
+    weights_in=None,
+    requantise="",
+):
     """Sets the environment up to build for `board`; what is made for all networks goes to `work`.
 
     `verbose`: whole command lines, or what they do in a few words. `cmsis_nn`: a checkout of CMSIS-NN
     whose kernels the networks are to use (Cortex-M). `debug`: everything is compiled for a debugger.
-    `requantise`: how sums become outputs (XS3). Gives what the answer says of the compiler, and the folders
-    of the board's headers as `includes`.
+    `threads`: how many share the work of a kernel's call (default: all that the board has). `weights_in`: the
+    memory that the weights are in (default: as the board's file says). `requantise`: how sums become outputs
+    (XS3). Gives what the answer says of the compiler, and the folders of the board's headers as `includes`.
     """
     request = {"board": board}
     request |= {"debug": True} if debug else {}
     request |= {"toolchain": toolchain} if toolchain else {}
     request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
     request |= {"requantise": requantise} if requantise else {}
+    option = table.BY_NAME["threads"]
+    request |= {"threads": table.from_text(option, threads)} if threads not in (None, "") else {}
+    request |= {"weights_in": weights_in} if weights_in else {}
     answer = _described(env, request)
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     work = _folder(env, work or ("#build/debug/" if debug else "#build/") + _plain(answer["board"]))

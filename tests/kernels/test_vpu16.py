@@ -140,7 +140,7 @@ def check(case, how, seed):
         return 0, 0
     factors, lanes = PACKING.factors_of(graph, op), PACKING.lanes_of(op, proven.channels)
     want = expected(graph, op, case.inputs[0], factors, *lanes)
-    with on_host("xcore", KERNELS, target()):
+    with on_host("xcore", KERNELS, target=target()):
         made = run_placed(case, how, seed, variant.overlap)
     np.testing.assert_array_equal(made, want)
     (exact,) = execute_op(graph, op, {op.inputs[0]: case.inputs[0]})

@@ -283,8 +283,16 @@ def profile_answer(macs, once):
         for name, m, n in zip(names, macs, once, strict=True)
     ]
     total = {"macs": sum(macs), "macs_layerwise": sum(once), "f": sum(macs) / sum(once)}
-    words = {"model": "net", "board": "b", "level": "host", "compiler": "cc", "strategy": "best"}
+    words = {
+        "model": "net",
+        "board": "b",
+        "level": "host",
+        "level_text": "host",
+        "compiler": "cc",
+        "strategy": "best",
+    }
     figures = {"arena_bytes": 1, "flash_bytes": 1, "stack_high_water": None, "instructions": None}
+    figures |= {"issues": None, "published": None}
     facts = {"note": "", "estimate": None, "loading": None}
     rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
     rest |= {"requantise": "exact", "within_bounds": True, "bounds": []}

@@ -10,11 +10,12 @@ from buildtool.report import validation as report
 from buildtool.service.emulation import validation
 from buildtool.service.emulation.compare import difference
 from buildtool.service.emulation.execute import Outcome
+from buildtool.service.emulation.levels import HOST
 from buildtool.service.pipeline.models import load_model, read_graph
 
 
 def outcome(outputs):
-    return Outcome(outputs, [], {}, {}, 8, None, {}, None, "cc 1")
+    return Outcome(outputs, [], {}, {}, 8, None, {}, None, "cc 1", HOST)
 
 
 @pytest.fixture

@@ -44,6 +44,8 @@ VALUES: dict[str, object] = {
     "port": 4000,
     "cmsis_nn": LIBRARY,
     "requantise": "vpu16",
+    "threads": 3,
+    "weights_in": "tile1",
     "input": "/data/input.npy",
     "inputs": 2,
     "seed": 3,

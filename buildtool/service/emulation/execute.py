@@ -9,7 +9,7 @@ import struct
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +17,12 @@ import numpy as np
 
 from buildtool.errors import ToolError
 from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
+from buildtool.service.emulation.levels import reality
 from buildtool.service.firmware.firmware import Firmware, build_firmware
 from buildtool.service.firmware.tools import toolchain
-from buildtool.target.plugin import ProgramError
+from buildtool.target.plugin import Harness, ProgramError
 from buildtool.target.registry import plugin as find_plugin
-from buildtool.target.types import RunRequest, RunResult
+from buildtool.target.types import Issues, Reality, RunRequest, RunResult
 
 if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
@@ -40,7 +41,8 @@ class Outcome:
     `outputs` and `traces`: one entry an input set, tensor index -> raw bytes. `computed`: tensor
     index -> bytes computed in one invoke, repetitions included (of a trace build). `partial`: of
     the tensors that no one needs as a whole, 1 for every byte that was computed, 0 for the others.
-    `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured).
+    `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured). `reality`:
+    what the image ran on.
     """
 
     outputs: list[dict[int, bytes]]
@@ -52,6 +54,8 @@ class Outcome:
     counts: dict[int, int]
     total_instructions: int | None
     compiler: str
+    reality: Reality
+    issues: dict[int, Issues] = field(default_factory=dict)
 
 
 @contextmanager
@@ -71,11 +75,17 @@ def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
 
 @contextmanager
 def built(
-    planned: Planned, sources: Sources, flags: Sequence[str] = (), *, trace: bool = False
+    planned: Planned,
+    sources: Sources,
+    flags: Sequence[str] = (),
+    *,
+    trace: bool = False,
+    harness: Harness | None = None,
 ) -> Iterator[Firmware]:
     """A test firmware made here, there until the context ends.
 
-    `trace`: one that hands out every tensor as soon as it is computed.
+    `trace`: one that hands out every tensor as soon as it is computed; `harness`: its own C, where that is
+    not the plugin's.
     """
     board = planned.target.board
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
@@ -83,7 +93,9 @@ def built(
         tools = toolchain(planned.choice, planned.target)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
         family, tell = find_plugin(board), planned.session.tell
-        yield build_firmware(sources, planned.plan, planned.target, family, tools, folder, extra, tell)
+        yield build_firmware(
+            sources, planned.plan, planned.target, family, tools, folder, extra, tell, harness
+        )
 
 
 def execute(
@@ -110,7 +122,7 @@ def execute(
         result = find_plugin(board).run(board, firmware.elf, request)
     except ProgramError as error:
         raise _placed(error, planned) from None
-    return read_outcome(planned.graph, result, len(inputs), firmware.compiler)
+    return read_outcome(planned.graph, result, len(inputs), firmware.compiler, reality(board))
 
 
 def input_file(inputs: Sequence[Sequence[Array]]) -> bytes:
@@ -129,7 +141,7 @@ def _placed(error: ProgramError, planned: Planned) -> ToolError:
     return ToolError(text, path=error.path, operator=op.place, hint=hint or error.hints)
 
 
-def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> Outcome:
+def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs_on: Reality) -> Outcome:
     """Reads the files that the test firmware wrote."""
     report = _report(result.files["report.txt"].decode("ascii", "replace"))
     if report.get("sets") != sets:
@@ -149,6 +161,8 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> O
         result.counts,
         result.total_instructions,
         compiler,
+        runs_on,
+        result.issues,
     )
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from buildtool.errors import UsageError, suggest
-from buildtool.modes import Reference, Requantise
+from buildtool.modes import Level, Reference, Requantise
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.bounded import operator_bounds
 from buildtool.service.emulation.compare import Array, Difference, difference, reference
 from buildtool.service.emulation.execute import Outcome, built, execute
 from buildtool.service.emulation.inputs import from_file, seeded
+from buildtool.service.emulation.levels import named, reality
 from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.pipeline.models import tflite_file
 
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
 
 _REFERENCES = {Reference.NUMPY: "buildtool.graph.reference", Reference.LITERT: "LiteRT BUILTIN_REF"}
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
-
-
-def level(board: Board) -> str:
-    """How real a run on the board is: host, or emulated."""
-    native = board.emulator is not None and board.emulator.kind == "native"
-    return "host" if native else "emulated"
 
 
 def inputs_of(wanted: Inputs, made: Planned) -> list[list[Array]]:
@@ -79,7 +74,7 @@ def within(bounds: Sequence[OperatorBound]) -> bool:
 def _sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
     if not request.sanitize:
         return ()
-    if level(board) != "host":
+    if reality(board).level not in (Level.HOST, Level.MODEL):
         text = f"sanitizers run on the host, not on '{board.name}'"
         raise UsageError(text, option="sanitize", hint=suggest(board="host"))
     return SANITIZERS
@@ -109,7 +104,7 @@ def _answer(
     return {
         "model": made.model.name,
         "board": made.target.board.name,
-        "level": level(made.target.board),
+        **named(plain.reality),
         "compiler": plain.compiler,
         "reference": _REFERENCES[which],
         "strategy": made.plan.strategy,

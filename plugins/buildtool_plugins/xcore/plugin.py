@@ -1,44 +1,25 @@
-"""The xcore family's plugin: no compiler for the chip is to be had, so networks run on the host.
+"""The xcore family's plugin: networks run on the host, through a model of the chip's vector unit.
 
 Everything up to the compiler is made for the chip: plan, sources, weight image, the arena's map, and
-a build file for XMOS's tools. What runs is the same C, compiled natively with the plain kernels.
+a project for XMOS's XTC tools, which is compiled where they are in PATH.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
+from buildtool.modes import Level
 from buildtool.target.kernels import kernels_root
-from buildtool.target.plugin import INTERFACE, Harness, KernelFolder
-from buildtool.target.types import Board, DebugServer, RunRequest, RunResult, Toolchain
+from buildtool.target.plugin import INTERFACE, Exported, Harness, KernelFolder, VendorBuild
+from buildtool.target.types import Board, DebugServer, Reality, RunRequest, RunResult, Toolchain
 from buildtool_plugins.host import plugin as host
+from buildtool_plugins.xcore.issues import OUTPUT, counting_harness, parse
+from buildtool_plugins.xcore.project import project
+from buildtool_plugins.xcore.xtc import compile_project
 
 ROOT = Path(__file__).resolve().parent
-
-
-MAKEFILE = """\
-# Compiles {net} for XK-EVK-XU316 with XMOS's XTC tools, and writes its weights to the board's flash:
-#     make -f {net}_xtc.mk && make -f {net}_xtc.mk flash
-# It is written after their documentation, and was not tried: buildtool has no access to them.
-# Link the library with an application that calls {net}_set_loader with a reader of the flash's data
-# partition, then {net}_init with NULL for the weights.
-TARGET = XK-EVK-XU316
-CFLAGS = -target=$(TARGET) -O3 -std=gnu99 -ffp-contract=off -I. -Ikernels/include
-
-OBJECTS = {objects}
-
-lib{net}.a: $(OBJECTS)
-\txmosar rcs $@ $^
-
-%.o: %.c
-\txcc $(CFLAGS) -c $< -o $@
-
-flash: {net}_weights.bin
-\txflash --target $(TARGET) --data $<
-
-.PHONY: flash
-"""
 
 
 class XcorePlugin:
@@ -71,15 +52,29 @@ class XcorePlugin:
         """The host's: there the network runs."""
         return host.debug_server(board, port)
 
-    def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
-        """Runs the program on the host; instructions are not counted."""
-        return host.run(board, image, request)
+    def reality(self, board: Board) -> Reality:
+        """The network's C on this machine, the chip's vector unit by a model of it."""
+        return Reality(Level.MODEL, "model on the host")
 
-    def build_files(self, net: str, kernels: Sequence[str]) -> dict[str, bytes]:
-        """A makefile for XMOS's XTC tools."""
-        objects = [f"{net}.o", *(f"kernels/{name}".removesuffix(".c") + ".o" for name in kernels)]
-        text = MAKEFILE.format(net=net, objects=" \\\n    ".join(objects))
-        return {f"{net}_xtc.mk": text.encode()}
+    def counting_harness(self, board: Board) -> Harness:
+        """The host's, with the counters of the vector unit's model."""
+        return counting_harness(board)
+
+    def run(self, board: Board, image: Path, request: RunRequest) -> RunResult:
+        """Runs the program on the host; `count` is for one that was built to count issues."""
+        if not request.count:
+            return host.run(board, image, request)
+        outputs = (*request.outputs, OUTPUT)
+        result = host.run(board, image, dataclasses.replace(request, outputs=outputs, count=False))
+        return dataclasses.replace(result, issues=parse(result.files.pop(OUTPUT)))
+
+    def build_files(self, exported: Exported) -> dict[str, bytes]:
+        """A CMake project for XMOS's XTC tools, and the weights in their flash container."""
+        return project(exported)
+
+    def vendor_build(self, net: str, folder: Path, tell: Callable[[str], None]) -> VendorBuild | None:
+        """The project's .xe by XTC, where it is in PATH; raises ToolError with what its tools said."""
+        return compile_project(net, folder, tell)
 
 
 plugin = XcorePlugin()

@@ -45,6 +45,8 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
         "hand_off": "4",
         "cmsis_nn": "cmsis",
         "requantise": "exact",
+        "threads": "2",
+        "weights_in": "flash",
         "plan": "a.plan",
         "model": "a.tflite",
         "board": "cortex-m4",
