@@ -41,7 +41,7 @@ struct nn_call {
     const nn_view *in, *in2; /* in2: NULL for kernels of one operand */
     const nn_view *out;
     void *scratch;
-    int32_t scratch_bytes;               /* of the call; each piece gets a NN_THREADS-th */
+    int32_t scratch_bytes;               /* of each piece: the call has NN_THREADS times as many */
     int32_t kernel_h, stride_h, pad_top; /* rows that an output row reads, dilation included; */
     int32_t pixelwise;                   /* or whether an element reads its own place alone */
     int32_t channel_step;                /* where channels may be cut: multiples; 0: nowhere */
@@ -163,8 +163,7 @@ static inline void nn_split_batch(const nn_call *call, const nn_window *window) 
     const int32_t groups = step > 0 ? nn_ceil(channels, step) : 1;
     const int64_t worth = (int64_t)rows * columns * call->issues / NN_FORK_ISSUES;
     const int32_t most = worth < NN_THREADS ? (int32_t)worth : NN_THREADS;
-    nn_share share = {call, *window, NN_BY_ROWS, nn_min(most, rows),
-                      call->scratch_bytes / NN_THREADS & ~15};
+    nn_share share = {call, *window, NN_BY_ROWS, nn_min(most, rows), call->scratch_bytes};
     if (most > 1) {
         /* the most that one piece has, in pixels of one group of channels */
         int64_t least = (int64_t)nn_ceil(rows, most) * columns * groups;

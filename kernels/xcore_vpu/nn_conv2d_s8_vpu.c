@@ -4,6 +4,7 @@
  * each, or single taps that do, at addresses that are multiples of 4. Otherwise the taps of a pixel
  * are collected in scratch first.
  */
+#include "nn_split.h"
 #include "nn_vpu_matrix.h"
 #include "nn_xcore_vpu.h"
 
@@ -42,7 +43,7 @@ static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *
     w.runs.row_step = g->dilation_h % in->ring_rows * in->row_stride;
     w.runs.ring = in->ring_rows * in->row_stride;
     w.runs.ring_end = in->data + w.runs.ring;
-    w.runs.end = nn_vpu_end(in);
+    w.runs.end = NULL; /* of a row, see compute */
     w.apart.count = 1;
     w.apart.bytes = all;
     w.apart.row_step = w.apart.ring = 0;
@@ -140,12 +141,15 @@ static void compute_apart(nn_vpu *v, const walk *w, int32_t top, int32_t left, n
 }
 
 /* The pixels of a window. */
-static void compute(nn_vpu *v, const walk *w, const nn_window *window) {
+static void compute(nn_vpu *v, walk *w, const nn_window *window) {
     const nn_conv_geometry *g = w->g;
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * g->stride_h - g->pad_top;
         const nn_taps rows = nn_valid_taps(top, w->in->height, g->kernel_h, g->dilation_h);
         const int direct = w->direct && rows.end - rows.first == g->kernel_h;
+        if (direct && g->kernel_h == 1) { /* otherwise runs have no rest */
+            w->runs.end = nn_vpu_row_end(w->in, top);
+        }
         NN_VPU_SCALAR(24);
         for (int32_t x = window->x0; x < window->x1;) {
             const int32_t left = x * g->stride_w - g->pad_left;
@@ -162,14 +166,34 @@ static void compute(nn_vpu *v, const walk *w, const nn_window *window) {
     }
 }
 
-void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
-                      const nn_view *out, const nn_window *window, void *scratch) {
-    const nn_vpu_block block = nn_vpu_open(constants, nn_vpu_groups(out->channels));
-    walk w = opened(geometry, in, out, scratch);
+/* Groups of 16 channels that lie in [c0, c1); cuts are between pairs of them. */
+static void piece(const nn_call *call, const nn_piece *own) {
+    const nn_vpu_block block = nn_vpu_open(call->constants, nn_vpu_groups(call->out->channels));
+    walk w = opened((const nn_conv_geometry *)call->geometry, call->in, call->out, own->scratch);
     nn_vpu v;
     w.block = &block;
-    w.first = 0;
-    w.end = nn_vpu_groups(out->channels);
+    w.first = own->c0 / NN_VPU_ACC;
+    w.end = nn_vpu_groups(own->c1);
     nn_vpu_vsetc(&v, NN_VPU_S8);
-    compute(&v, &w, window);
+    compute(&v, &w, &own->window);
+}
+
+void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                      const nn_view *out, const nn_window *window, void *scratch) {
+    const nn_conv_geometry *g = geometry;
+    const int32_t blocks =
+        nn_vpu_group_bytes(g->kernel_h * g->kernel_w * in->channels) / NN_VPU_ROWS;
+    const nn_call call = {.body = piece,
+                          .geometry = geometry,
+                          .constants = constants,
+                          .in = in,
+                          .out = out,
+                          .scratch = scratch,
+                          .scratch_bytes = blocks * NN_VPU_BYTES,
+                          .kernel_h = (g->kernel_h - 1) * g->dilation_h + 1,
+                          .stride_h = g->stride_h,
+                          .pad_top = g->pad_top,
+                          .channel_step = 2 * NN_VPU_ACC,
+                          .issues = nn_vpu_groups(out->channels) * (18 * blocks + 40)};
+    nn_split(&call, window);
 }

@@ -3,6 +3,7 @@
  * Weights: of each group of 16 channels, tap by tap, 16 bytes. From 16 channels on the last group
  * is made of the last 16, so that nothing behind a pixel is read.
  */
+#include "nn_split.h"
 #include "nn_vpu_requantise.h"
 #include "nn_xcore_vpu.h"
 
@@ -195,12 +196,29 @@ static void compute(nn_vpu *v, const walk *w, const nn_window *window) {
     }
 }
 
+/* Rows or columns with all their channels. */
+static void piece(const nn_call *call, const nn_piece *own) {
+    const nn_vpu_block block =
+        nn_vpu_open(call->constants, (call->in->channels + NN_VPU_ACC - 1) / NN_VPU_ACC);
+    const walk w = opened((const nn_conv_geometry *)call->geometry, &block, call->in, call->out);
+    nn_vpu v;
+    compute(&v, &w, &own->window);
+}
+
 void nn_depthwise_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
                                 const nn_view *in, const nn_view *out, const nn_window *window,
                                 void *scratch) {
-    const nn_vpu_block block = nn_vpu_open(constants, (in->channels + NN_VPU_ACC - 1) / NN_VPU_ACC);
-    const walk w = opened(geometry, &block, in, out);
-    nn_vpu v;
+    const nn_conv_geometry *g = geometry;
+    const int32_t groups = (out->channels + NN_VPU_ACC - 1) / NN_VPU_ACC;
+    const nn_call call = {.body = piece,
+                          .geometry = geometry,
+                          .constants = constants,
+                          .in = in,
+                          .out = out,
+                          .kernel_h = (g->kernel_h - 1) * g->dilation_h + 1,
+                          .stride_h = g->stride_h,
+                          .pad_top = g->pad_top,
+                          .issues = groups * (3 * g->kernel_h * g->kernel_w + 60)};
     (void)scratch;
-    compute(&v, &w, window);
+    nn_split(&call, window);
 }

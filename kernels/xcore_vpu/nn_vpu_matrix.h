@@ -22,10 +22,9 @@ typedef struct {
         *end; /* and the end of what may be read; past a run it does not matter what is there */
 } nn_vpu_runs;
 
-/* The last byte's successor of a view. */
-static inline const int8_t *nn_vpu_end(const nn_view *view) {
-    return view->data + (view->ring_rows - 1) * view->row_stride +
-           (view->ring_cols - 1) * view->pixel_stride + view->channels;
+/* Behind the last pixel of row y. */
+static inline const int8_t *nn_vpu_row_end(const nn_view *view, int32_t y) {
+    return nn_row(view, y) + (view->ring_cols - 1) * view->pixel_stride + view->channels;
 }
 
 /* Copies bytes, by the unit where both addresses let it; changes vR. */

@@ -20,5 +20,16 @@ void nn_depthwise_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *co
 
 void nn_fully_connected_s8_vpu(const void *constants, const nn_view *in, const nn_view *out,
                                const nn_window *window, void *scratch);
+void nn_add_s8_vpu(const void *constants, const nn_view *in1, const nn_view *in2,
+                   const nn_view *out, const nn_window *window);
+
+void nn_avg_pool_s8_vpu(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                        const nn_view *out, const nn_window *window);
+void nn_max_pool_s8_vpu(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                        const nn_view *out, const nn_window *window);
+void nn_mean_s8_vpu(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
+                    int8_t *out);
+void nn_lut_s8_vpu(const void *constants, const nn_view *in, const nn_view *out,
+                   const nn_window *window);
 
 #endif
