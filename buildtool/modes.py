@@ -83,3 +83,10 @@ class Level(enum.StrEnum):
     EMULATOR = "emulator"  # the chip's own code in an emulator of the instruction set: no cycles
     SIMULATOR = "simulator"  # the chip's own code in the maker's simulator of the chip
     BOARD = "board"  # on the board itself
+
+
+class On(enum.StrEnum):
+    """Where test firmware runs."""
+
+    EMULATOR = "emulator"  # or this machine, as the board's file says
+    BOARD = "board"  # on the desk

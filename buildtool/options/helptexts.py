@@ -51,6 +51,12 @@ EXAMPLES: dict[str, tuple[Pair, ...]] = {
             "Of an image.",
         ),
     ),
+    "flash": (
+        (
+            "buildtool flash wake.tflite -b nucleo-f767zi -o out",
+            "Then: buildtool profile wake.tflite -b nucleo-f767zi --on board --flashed",
+        ),
+    ),
     "debug": (
         ("buildtool debug wake.tflite -b cortex-m4 -o session", "Then, elsewhere, the line that it prints."),
     ),

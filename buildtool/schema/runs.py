@@ -120,6 +120,7 @@ class IssueSummary(TypedDict):
 class LayerProfile(TypedDict):
     """An operator in a run; `instructions` is None on the host, where they are not counted.
 
+    `cycles`: of the core's own counter on a board, None elsewhere.
     `ram_alive`: bytes live while it runs; `macs` and `f` count what is repeated, `macs_once` does not.
     `issues` is None where no model counts them; `uncounted` says why, on a board that has such a model.
     """
@@ -134,6 +135,7 @@ class LayerProfile(TypedDict):
     calls: int
     ram_alive: int
     instructions: int | None
+    cycles: int | None
     issues: IssueCount | None
     uncounted: str
 
@@ -185,11 +187,16 @@ class PublishedProfile(TypedDict):
 class ProfileAnswer(Run):
     """A run with the executed instructions and the work of every operator, in order of execution.
 
+    `cycles` are of the core's own counter, over a wire; `no_cycles` says why there are none, where that was
+    tried ("": it was not, or there are). `seconds`: these cycles at the board's clock.
     `issues`: of boards whose core has a model that counts them; `published`: of networks of which somebody
     published a profile.
     """
 
     instructions: int | None
+    cycles: int | None
+    no_cycles: str
+    seconds: float | None
     issues: IssueSummary | None
     published: PublishedProfile | None
     macs: int
@@ -198,6 +205,25 @@ class ProfileAnswer(Run):
     flash_bytes: int
     per_operator: list[LayerProfile]
     outputs: list[OutputTop]
+
+
+class FlashAnswer(TypedDict):
+    """An image for a board's flash, and how it comes there.
+
+    `files` go into a folder of the caller's; `image` is the image's name there, or the path that was given.
+    `tool` is the program that flashes it, and `is_there` whether it is installed (`install` says how to get
+    it); `command` is the whole command, to be run in the folder.
+    """
+
+    net: str
+    board: str
+    compiler: str
+    image: str
+    files: dict[str, bytes]
+    tool: str
+    is_there: bool
+    install: str
+    command: list[str]
 
 
 class DebugAnswer(LevelAnswer):

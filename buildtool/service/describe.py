@@ -79,9 +79,10 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
 def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
     """The answer for a board, and for the network `net` ("": without one)."""
     from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
+    from buildtool.service.firmware.tools import harness as harness_of
 
     board, tools = subject.target.board, subject.tools
-    harness, roots = subject.origins.plugin.harness(board), _Roots(subject)
+    harness, roots = harness_of(subject.origins.plugin, board, tools), _Roots(subject)
     emitted = _emitted("")
     kernels = list(map(roots.place, kernel_includes(subject.target)))
     own = [roots.place(Path(folder)) for folder in tools.includes]
@@ -177,7 +178,7 @@ def _tools(tools: Toolchain, target: Target) -> Tools:
         "cflags": [*tools.cflags, *tools.renames],
         "exact": [*EXACT, *libraries],
         "core": list(target.board.core.cflags),
-        "defines": list(target.board.core.defines),
+        "defines": [*target.board.core.defines, *(wiring.defines if (wiring := tools.wiring) else ())],
         "arflags": ["rcsD"],  # D: no times, no owners
         "ldflags": list(tools.ldflags),
         "incbin": "-I",
@@ -238,4 +239,5 @@ def _commands(subject: _Subject) -> dict[str, list[str | Slot]]:
         "profile": ["profile", *run],
         "validate": ["validate", *run],
         "debug": ["debug", *run, "--out", slot("session")],
+        "flash": ["flash", *run, "--out", slot("out")],
     }

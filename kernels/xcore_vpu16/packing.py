@@ -90,6 +90,7 @@ def _record(factors: Factors, lanes: slice, half: int) -> bytes:
 
 
 PACKINGS: dict[str, Packing] = {
-    f"{name}16": _with_records(exact) for name, exact in EXACT.PACKINGS.items() if name.endswith("_vpu")
+    f"{name}16": _with_records(EXACT.PACKINGS[name])
+    for name in ("conv_vpu", "depthwise_vpu", "fully_connected_vpu")
 }
 BOUNDS = dict.fromkeys(PACKINGS, bound)

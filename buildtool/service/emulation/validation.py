@@ -20,9 +20,10 @@ from buildtool.service.pipeline.models import tflite_file
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from buildtool.emit.sources import Sources
     from buildtool.schema.runs import OperatorBound, ValidationAnswer
     from buildtool.service.pipeline.pipeline import Planned
-    from buildtool.service.requests import Inputs, Validate
+    from buildtool.service.requests import Inputs, OnDesk, Validate
     from buildtool.session import Session
     from buildtool.target.types import Board
 
@@ -44,12 +45,11 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
     flags = _sanitizer_flags(request, made.target.board)
     inputs = inputs_of(request.inputs, made)
     with firmware(request, made, sources, flags) as image:
-        plain = execute(made, image, inputs)
+        plain = execute(made, image, inputs, desk=request.desk)
     runs = [plain]
     bounds: list[OperatorBound] = []
-    if request.tensors or is_rounded(made):  # the image that hands them out is one of its own
-        with built(made, sources, flags, trace=True) as image:
-            traced = execute(made, image, inputs, trace=True)
+    if request.tensors or is_rounded(made):
+        traced = every_tensor(made, sources, inputs, request.desk, flags)
         bounds = operator_bounds(made, traced, inputs) if is_rounded(made) else []
         runs += [traced] if request.tensors else []
     file = tflite_file(made.model, made.source) if which == Reference.LITERT else b""
@@ -59,6 +59,21 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
         expected.append(reference(which, file, made.source, made.graph, one))
     found = [d for run in runs for d in _differences(made, run, expected)]
     return _answer(made, which, inputs, runs, found, bounds)
+
+
+def every_tensor(
+    made: Planned,
+    sources: Sources,
+    inputs: list[list[Array]],
+    desk: OnDesk | None,
+    flags: tuple[str, ...] = (),
+) -> Outcome:
+    """A run of the image that hands out every tensor, which is one of its own."""
+    if desk is not None and desk.flashed:
+        text = "of every tensor an image of its own is built, which has to be flashed"
+        raise UsageError(text, option="flashed", hint=suggest(flashed=None))
+    with built(made, sources, flags, trace=True) as image:
+        return execute(made, image, inputs, trace=True, desk=desk)
 
 
 def is_rounded(made: Planned) -> bool:

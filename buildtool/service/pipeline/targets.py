@@ -11,6 +11,7 @@ from buildtool.session import Session
 from buildtool.target.types import Board, Target
 
 MOST_BOARD_BYTES = 1 << 20
+ANY_WIRE = "any"  # the one that suits the board
 Named = str | File  # a known board by its name, or a .toml file
 
 
@@ -19,14 +20,16 @@ class TargetChoice:
     """What a network is for: a board, the compiler, a library, and how it is requantised.
 
     `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN, "" for none; `debug`: whether
-    what is compiled is for a debugger; `threads`: how many share a call, None: all that the board has;
-    `weights_in`: the memory that the weights are in, None: as the board's file says.
+    what is compiled is for a debugger; `wire`: how its test firmware answers ("": by files); `threads`: how
+    many share a call, None: all that the board has; `weights_in`: the memory that the weights are in, None:
+    as the board's file says.
     """
 
     board: Named
     toolchain: str = ""
     cmsis_nn: str = ""
     debug: bool = False
+    wire: str = ""
     threads: int | None = None
     weights_in: str | None = None
     requantise: Requantise = Requantise.EXACT
@@ -47,6 +50,13 @@ def load_board(board: Named) -> Board:
     if found.data is None and not found.exists():
         return registry.load_board(found.path)  # says that there is no such file
     return registry.load_board(found.path, found.read("the board's file", MOST_BOARD_BYTES))
+
+
+def wire_of(choice: TargetChoice, board: Board) -> str:
+    """How the test firmware of a choice answers: "serial", "rtt", or "" for by files."""
+    if choice.wire != ANY_WIRE:
+        return choice.wire
+    return "serial" if board.uart is not None else "rtt"
 
 
 def load_target(target: TargetChoice, session: Session | None = None) -> Target:

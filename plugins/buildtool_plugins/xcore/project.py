@@ -30,9 +30,14 @@ def folder(net: str) -> str:
 
 
 def project(exported: Exported) -> dict[str, bytes]:
-    """The project's files, and the weights in the vendor's flash container."""
+    """The project's files, and the weights in the vendor's flash container.
+
+    Nothing for a network that loads no weights: the application's loader is for weights in flash.
+    """
     net = exported.net
     header = exported.files[f"{net}.h"].decode()
+    if f"{net}_set_loader(" not in header:
+        return {}
     streamed = f"{net.upper()}_ROW_BYTES" in header
     words = {
         "rows": _ROWS if streamed else "",
