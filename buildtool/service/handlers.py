@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from buildtool.schema.checks import CheckAnswer
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
-    from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
+    from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
     from buildtool.service.flashing.signing import Signing
     from buildtool.session import Session
 
@@ -216,7 +216,14 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, files for flash, size report."""
     from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
-    from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools, map_of
+    from buildtool.service.emulation.levels import built, named
+    from buildtool.service.firmware.firmware import (
+        arena_map,
+        build_firmware,
+        compiled_by_maker,
+        for_other_tools,
+        map_of,
+    )
     from buildtool.service.firmware.linkmap import portable
     from buildtool.service.firmware.sizes import size_report
     from buildtool.service.firmware.stack.report import stack_report
@@ -250,14 +257,16 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
         **flashed(elf, board, sources.net, request.flashing.formats, signing),
         **for_other_tools(family, sources, made.plan, made.target),
     }
+    own = compiled_by_maker(family, sources.net, files, tell)
     return {
         "net": sources.net,
         "board": board.name,
-        "compiler": firmware.compiler,
+        **named(built(board, own)),
+        "compiler": own.compiler if own else firmware.compiler,
         "arena_bytes": made.plan.arena_bytes,
         "sizes": report,
         "stacks": stack_report(elf, board, [sources.net]),
-        "files": files,
+        "files": {**files, **(own.files if own else {})},
         **facts(made),
     }
 
@@ -281,6 +290,7 @@ def bundle(request: r.Bundle, session: Session) -> BundleAnswer:
 def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
     """What a linked image takes of each of the board's memories, and its files for flash."""
     from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, networks
+    from buildtool.service.emulation.levels import built, named
     from buildtool.service.firmware.sizes import size_report
     from buildtool.service.firmware.stack.report import stack_report
     from buildtool.service.flashing.files import check
@@ -294,6 +304,7 @@ def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
     try:
         return {
             "board": board.name,
+            **named(built(board, None)),
             "sizes": size_report(elf, board),
             "stacks": stack_report(elf, board, [found.net for found in networks(elf)]),
             "files": flashed(elf, board, request.elf.stem, request.flashing.formats, signing),
@@ -322,6 +333,13 @@ def debug(request: r.Debug, session: Session) -> DebugAnswer:
     from buildtool.service.emulation.debugging import debugging
 
     return debugging(request, session)
+
+
+def flash(request: r.Flash, session: Session) -> FlashAnswer:
+    """Test firmware for a board's flash, and how it comes there."""
+    from buildtool.service.emulation.flashed import flashed
+
+    return flashed(request, session)
 
 
 def tflm(request: r.Tflm, session: Session) -> TflmAnswer:
@@ -365,6 +383,7 @@ _HANDLERS: dict[type, Callable[[Any, Session], Mapping[str, Any]]] = {
     r.Validate: validate,
     r.Profile: profile,
     r.Debug: debug,
+    r.Flash: flash,
     r.Arena: arena,
     r.Tflm: tflm,
 }

@@ -35,6 +35,7 @@ WITH = {
     "imgtool": "mcuboot",
     "selenium": "browser",
     "tensorflow": "tensorflow",
+    "xtensa-lx106-elf-gcc": "xtensa",
 }
 
 

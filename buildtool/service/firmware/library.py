@@ -12,6 +12,7 @@ from buildtool.target.kernels import kernels_root
 from buildtool.target.types import KernelVariant, Routine, Target
 
 RUNTIME = ("nn_image.c", "nn_crc32.c")  # below kernels/runtime: what every network calls
+PARALLEL = "nn_parallel.c"  # where calls are shared by threads
 APART = ("nn_slots.c",)  # what an application may call besides
 
 
@@ -43,5 +44,6 @@ def apart() -> list[Path]:
 def source_files(target: Target, callees: Iterable[KernelVariant | Routine]) -> list[Path]:
     """The C files of these kernels and routines, the runtime's first, sorted by name."""
     names = {source for callee in callees for source in callee.sources}
-    runtime = kernels_root() / "runtime"
-    return [*(runtime / name for name in RUNTIME), *(target.source(name) for name in sorted(names))]
+    runtime = [*RUNTIME, *([PARALLEL] if target.board.core.threads > 1 else [])]
+    own = (kernels_root() / "runtime" / name for name in runtime)
+    return [*own, *(target.source(name) for name in sorted(names))]

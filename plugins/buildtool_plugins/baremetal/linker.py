@@ -31,9 +31,9 @@ def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     `guard_bytes`: aligned bytes below the stack, a power of two, or 0 where an overflow leaves the
     memory anyway.
 
-    Sections: .vectors .text .rodata in `code`, .nn_weights in `weights` (there at the boundary of an
-    erase block), .stack .data .bss in `data`, .nn_arena in `arena`. What needs no contents is in no
-    segment, so that a loader leaves it alone.
+    Sections: .vectors .text .rodata in `code` (.literal is of Xtensa code, and lies before it),
+    .nn_weights in `weights` (there at the boundary of an erase block), .stack .data .bss in `data`,
+    .nn_arena in `arena`. What needs no contents is in no segment, so that a loader leaves it alone.
     Symbols: __stack_bottom, __stack_top (at the low end of `data`, so that an overflow leaves the
     memory instead of overwriting globals), __stack_guard (aligned bytes below it, for cores that can
     forbid access), __data_start, __data_end, __data_load, __bss_start, __bss_end, __nn_arena_start,
@@ -66,7 +66,7 @@ SECTIONS
     .text :
     {{
         KEEP(*(.vectors))
-        *(.text .text.*)
+        *(.literal .literal.* .text .text.*)
     }} > {board.code} :code
     .rodata :
     {{
