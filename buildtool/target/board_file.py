@@ -21,7 +21,7 @@ from buildtool.errors import Hint, TargetError, did_you_mean
 from buildtool.modes import MOST_THREADS
 from buildtool.target import board_keys
 from buildtool.target.keys import names
-from buildtool.target.partitions import boundary
+from buildtool.target.partitions import boundary, partition_start
 from buildtool.target.threads import MACRO, threaded
 from buildtool.target.types import (
     Board,
@@ -306,20 +306,32 @@ class _Reader:
                     f"{show_size(start)} is inside an erase block",
                     f"the next begins at {near}",
                 )
-        if image.slot_bytes % 16 or (weights.erase and image.slot_bytes % weights.erase[-1][1]):
-            block = weights.erase[-1][1] if weights.erase else 16
-            what = f"{show_size(image.slot_bytes)} are no whole number of erase blocks of {show_size(block)}"
-            self.fail("image.slot_bytes", what)
-        end = (image.weights_start or 0) + image.slots * image.slot_bytes
-        if end > weights.size:
-            what = (
-                f"{image.slots} slots of {show_size(image.slot_bytes)} do not fit in memory '{weights.name}'"
-            )
-            self.fail("image.slots", what)
         boot = image.mcuboot
         if boot and image.code_start + boot.slot_bytes > code.size:
             what = f"{show_size(boot.slot_bytes)} from {show_size(image.code_start)} on"
             self.fail("image.mcuboot", f"{what} do not fit in memory '{code.name}'")
+        if image.slot_bytes:
+            self.slots(image, code, weights)
+        if image.weights_start is not None and code == weights:
+            end = image.code_start + (boot.slot_bytes if boot else 1)
+            if image.code_start <= image.weights_start < end:
+                self.fail("image.weights_start", "the firmware lies there", "give a place behind it")
+
+    def slots(self, image: FlashImage, code: Memory, weights: Memory) -> None:
+        """Each slot begins and ends with an erase block, and all of them lie in the memory."""
+        start = partition_start(image, code, weights)
+        if start is None:
+            hint = "write weights_start below [image]"
+            self.fail("image.slot_bytes", "slots behind the firmware have no place of their own", hint)
+        end = image.code_start if code == weights and start < image.code_start else weights.size
+        if start + image.slots * image.slot_bytes > end:
+            what = f"{image.slots} slots of {show_size(image.slot_bytes)} from {show_size(start)} on"
+            self.fail("image.slots", f"{what} do not fit in memory '{weights.name}'")
+        for slot in range(image.slots + 1):
+            at = start + slot * image.slot_bytes
+            if at % 16 or at != boundary(weights, at):
+                what = f"{show_size(image.slot_bytes)} are no whole number of erase blocks"
+                self.fail("image.slot_bytes", what, f"the block at {show_size(at)} would be in two slots")
 
     def mcuboot(self, value: object) -> Mcuboot:
         table = self.table(value, "image.mcuboot")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from buildtool.target.types import Board, Memory
+from buildtool.target.types import Board, FlashImage, Memory
 
 PARTITION = "_partition"  # behind the memory's name: the region of weights that share it with the code
 
@@ -36,13 +36,17 @@ def boundary(memory: Memory, at: int) -> int:
 
 def weights_start(board: Board) -> int | None:
     """The first byte of the weights' partition in their memory; None: it follows the firmware."""
-    image, memory = board.image, board.memory(board.weights)
+    return partition_start(board.image, board.memory(board.code), board.memory(board.weights))
+
+
+def partition_start(image: FlashImage, code: Memory, weights: Memory) -> int | None:
+    """See `weights_start`."""
     if image.weights_start is not None:
         return image.weights_start
-    if board.weights != board.code:
+    if weights != code:
         return 0
     if image.mcuboot is not None:
-        return boundary(memory, image.code_start + image.mcuboot.slot_bytes)
+        return boundary(weights, image.code_start + image.mcuboot.slot_bytes)
     return None
 
 
@@ -55,7 +59,8 @@ def regions(board: Board) -> tuple[Region, ...]:
     start = weights_start(board)
     if board.weights == board.code and start is not None:
         memory = board.memory(board.weights)
-        found.append(Region(memory.name + PARTITION, memory, start, memory.size - start))
+        end = memory.size if start >= board.image.code_start else board.image.code_start
+        found.append(Region(memory.name + PARTITION, memory, start, end - start))
     return tuple(found)
 
 

@@ -122,6 +122,7 @@ def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> No
             f"the weights' {'slot' if board.image.slot_bytes else 'partition'} on {board.name} has {most:,}"
         )
     help_ = Hint("take a board with more flash or a narrower network")
+        help_ = Hint("take a narrower network, or larger places below [image] in the board's file")
     if most < room:
         limit = f"{most:,} are allowed"
         help_ = suggest(max_flash=image_bytes) if image_bytes <= room else help_
