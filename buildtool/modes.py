@@ -60,6 +60,13 @@ class Counted(enum.StrEnum):
     FUSED = "fused"  # batch normalisation and activation are part of what is before them
 
 
+class Requantise(enum.StrEnum):
+    """How sums become outputs of eight bits."""
+
+    EXACT = "exact"  # as the reference does, to the bit
+    VPU16 = "vpu16"  # with a vector unit's multipliers of 16 bits, within a bound that is told
+
+
 class Reference(enum.StrEnum):
     """What a run is compared with."""
 
@@ -76,3 +83,10 @@ class Level(enum.StrEnum):
     EMULATOR = "emulator"  # the chip's own code in an emulator of the instruction set: no cycles
     SIMULATOR = "simulator"  # the chip's own code in the maker's simulator of the chip
     BOARD = "board"  # on the board itself
+
+
+class On(enum.StrEnum):
+    """Where test firmware runs."""
+
+    EMULATOR = "emulator"  # or this machine, as the board's file says
+    BOARD = "board"  # on the desk

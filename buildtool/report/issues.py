@@ -18,28 +18,26 @@ if TYPE_CHECKING:
     )
 
 WIDTH = 110  # columns
-TITLES = ["VPU issues", "other issues", "VPU per MAC", "x limit"]
+TITLES = ["VPU issues", "others", "per MAC", "x limit"]
 
 
 def columns(
     rows: Sequence[LayerProfile], found: IssueSummary
 ) -> tuple[list[str], list[list[Cell]], list[Cell]]:
-    """The titles, a line an operator, and the totals; nothing where an operator was not counted."""
+    """The titles, a line an operator (empty where it was not counted), and the sums of what was counted."""
     lines: list[list[Cell]] = []
     for row in rows:
         own = row["issues"]
         if own is None:
             lines.append([None, None, None, None])
             continue
-        per_mac = own["vpu_per_mac"]
-        lines.append([own["vpu"], own["scalar"], per_mac, _times(per_mac, found["limit_per_mac"])])
-    all_of_them = found["operators"] == found["all_operators"]
-    total: list[Cell] = [found["vpu"], found["scalar"]] if all_of_them else ["", ""]
-    return TITLES, lines, [*total, None, None]
+        lines.append([own["vpu"], own["scalar"], *_rate(own["vpu_per_mac"], found["limit_per_mac"])])
+    return TITLES, lines, [found["vpu"], found["scalar"], None, None]
 
 
-def _times(per_mac: float | None, limit: float) -> str | None:
-    return f"{per_mac / limit:.2f}" if per_mac is not None and limit else None
+def _rate(per_mac: float | None, limit: float) -> list[Cell]:
+    """Issues of the unit a multiply-accumulate, and how many times the least that is."""
+    return [None, None] if per_mac is None else [f"{per_mac:.4f}", f"{per_mac / limit:.2f}"]
 
 
 def lines(answer: ProfileAnswer) -> list[str]:

@@ -8,10 +8,32 @@ from buildtool.schema.boards import BoardFacts, LevelAnswer
 from buildtool.schema.builds import StackSize
 
 
+class OperatorBound(TypedDict):
+    """An operator that does not equal the reference to the bit, on the inputs that it had in the run.
+
+    `bound`: the largest difference that is possible, proven, in steps of the output; `bound_before_rounding`:
+    how far the value is off before its last rounding, at most; `channels_rounded` of the `channels` are not
+    requantised exactly. `max_abs_diff`, `elements_different` of the `elements`: what was seen.
+    """
+
+    tensor: str
+    operator: str
+    kernel: str
+    channels: int
+    channels_rounded: int
+    bound_before_rounding: float
+    bound: int
+    max_abs_diff: int
+    elements: int
+    elements_different: int
+
+
 class Run(BoardFacts, LevelAnswer):
     """What was run; `compiler` is what the image was made by.
 
-    `arena_high_water`, `stack_high_water`: bytes that were really written.
+    `arena_high_water`, `stack_high_water`: bytes that were really written. `exact`: no output differs;
+    `requantise`: how sums became outputs, exact or otherwise; `within_bounds`: where otherwise, whether every
+    operator was as near to the reference as is proven (`bounds`), else whether the run was exact.
     """
 
     model: str
@@ -20,6 +42,9 @@ class Run(BoardFacts, LevelAnswer):
     strategy: str
     inputs: int
     exact: bool
+    requantise: str
+    within_bounds: bool
+    bounds: list[OperatorBound]
     arena_bytes: int
     arena_high_water: int
     stack_high_water: int | None
@@ -95,6 +120,7 @@ class IssueSummary(TypedDict):
 class LayerProfile(TypedDict):
     """An operator in a run; `instructions` is None on the host, where they are not counted.
 
+    `cycles`: of the core's own counter on a board, None elsewhere.
     `ram_alive`: bytes live while it runs; `macs` and `f` count what is repeated, `macs_once` does not.
     `issues` is None where no model counts them; `uncounted` says why, on a board that has such a model.
     """
@@ -109,6 +135,7 @@ class LayerProfile(TypedDict):
     calls: int
     ram_alive: int
     instructions: int | None
+    cycles: int | None
     issues: IssueCount | None
     uncounted: str
 
@@ -160,11 +187,16 @@ class PublishedProfile(TypedDict):
 class ProfileAnswer(Run):
     """A run with the executed instructions and the work of every operator, in order of execution.
 
+    `cycles` are of the core's own counter, over a wire; `no_cycles` says why there are none, where that was
+    tried ("": it was not, or there are). `seconds`: these cycles at the board's clock.
     `issues`: of boards whose core has a model that counts them; `published`: of networks of which somebody
     published a profile.
     """
 
     instructions: int | None
+    cycles: int | None
+    no_cycles: str
+    seconds: float | None
     issues: IssueSummary | None
     published: PublishedProfile | None
     macs: int
@@ -173,6 +205,25 @@ class ProfileAnswer(Run):
     flash_bytes: int
     per_operator: list[LayerProfile]
     outputs: list[OutputTop]
+
+
+class FlashAnswer(TypedDict):
+    """An image for a board's flash, and how it comes there.
+
+    `files` go into a folder of the caller's; `image` is the image's name there, or the path that was given.
+    `tool` is the program that flashes it, and `is_there` whether it is installed (`install` says how to get
+    it); `command` is the whole command, to be run in the folder.
+    """
+
+    net: str
+    board: str
+    compiler: str
+    image: str
+    files: dict[str, bytes]
+    tool: str
+    is_there: bool
+    install: str
+    command: list[str]
 
 
 class DebugAnswer(LevelAnswer):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from buildtool.schema.checks import CheckAnswer
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
-    from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
+    from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
     from buildtool.session import Session
 
 
@@ -315,6 +315,13 @@ def debug(request: r.Debug, session: Session) -> DebugAnswer:
     return debugging(request, session)
 
 
+def flash(request: r.Flash, session: Session) -> FlashAnswer:
+    """Test firmware for a board's flash, and how it comes there."""
+    from buildtool.service.emulation.flashed import flashed
+
+    return flashed(request, session)
+
+
 def tflm(request: r.Tflm, session: Session) -> TflmAnswer:
     """The model's file with arena offsets for TensorFlow Lite Micro in its metadata."""
     from buildtool.plan.others.tflm import planned_file
@@ -356,6 +363,7 @@ _HANDLERS: dict[type, Callable[[Any, Session], Mapping[str, Any]]] = {
     r.Validate: validate,
     r.Profile: profile,
     r.Debug: debug,
+    r.Flash: flash,
     r.Arena: arena,
     r.Tflm: tflm,
 }

@@ -277,6 +277,7 @@ def profile_answer(macs, once):
                 "output_shape": "1x1",
                 "ram_alive": 7,
                 "instructions": None,
+                "cycles": None,
             },
             **{"macs": m, "macs_once": n, "f": m / n},
         }
@@ -291,10 +292,18 @@ def profile_answer(macs, once):
         "compiler": "cc",
         "strategy": "best",
     }
-    figures = {"arena_bytes": 1, "flash_bytes": 1, "stack_high_water": None, "instructions": None}
-    figures |= {"issues": None, "published": None}
-    facts = {"note": "", "estimate": None, "loading": None}
+    figures = {
+        "arena_bytes": 1,
+        "flash_bytes": 1,
+        "stack_high_water": None,
+        "instructions": None,
+        "cycles": None,
+        "issues": None,
+        "published": None,
+    }
+    facts = {"note": "", "estimate": None, "loading": None, "no_cycles": "", "seconds": None}
     rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
+    rest |= {"requantise": "exact", "within_bounds": True, "bounds": []}
     return {**words, **figures, **total, **facts, **rest}
 
 

@@ -9,9 +9,9 @@ import subprocess
 
 import numpy as np
 import pytest
-from buildtool_plugins.xcore.xtc import compile_project
+from buildtool_plugins.xcore.xtc import LINES, compile_project
 from needs import needs_tool
-from xtcstub import environment, recorded, replayed, stub_tools
+from xtcstub import HEADERS, environment, recorded, replayed, stub_tools
 
 from buildtool.errors import ToolError
 from buildtool.graph.reference import execute
@@ -25,7 +25,7 @@ REQUEST = {"kind": "build", "model": NET, "board": "xcore", "options": {"strateg
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A build without XTC, written to a folder."""
-    folder = tmp_path_factory.mktemp("xcore") / "out"
+    folder = tmp_path_factory.mktemp("xcore") / "out put"  # whoever has spaces in paths builds as well
     answer = handle(REQUEST)
     write_files(answer["files"], folder)
     return answer, folder
@@ -67,7 +67,7 @@ def test_xtc_gets_every_source_once_with_folders_that_are_there(built, calls):
     resolved = [str((folder / f"{NET}_xtc" / source).resolve()) for source in sources]
     assert sorted(resolved) == sorted(wanted) and len(used) >= 4
     for words in compiled:
-        assert "-target=XK-EVK-XU316" in words and "-O3" in words
+        assert {"-target=XK-EVK-XU316", "-O3", "-DNN_THREADS=5"} <= set(words)
     (link,) = [words for name, _, *words in calls if name == "xcc" and "-c" not in words]
     assert link[link.index("-o") + 1] == "app.xe"
     assert "-lquadflash" in link and any(word.endswith("config.xscope") for word in link)
@@ -124,6 +124,7 @@ def test_what_is_no_program_of_the_chip_never_becomes_a_result(built, tmp_path, 
 
 def test_half_an_installation_of_xtc_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", environment(stub_tools(tmp_path / "bin", names=("xcc",)))["PATH"])
+    (tmp_path / f"{NET}_xtc").mkdir()
     with pytest.raises(ToolError, match="'xmake' is not: nothing is compiled"):
         compile_project(NET, tmp_path, print)
 
@@ -135,3 +136,33 @@ def test_with_xtc_in_path_the_same_request_goes_on_to_compile(tmp_path, monkeypa
     with pytest.raises(ToolError, match=r"made no app.xe"):
         handle(REQUEST)
     assert recorded(stubs)
+
+
+@pytest.mark.slow
+def test_weights_that_are_read_in_place_have_no_project_and_a_streamed_image_has_one(tmp_path):
+    board = tmp_path / "lpddr.toml"
+    board.write_text(
+        'extends = "xcore"\n[memory.lpddr]\nkind = "ram"\nbase = 0x40000000\nsize = "128M"\n'
+        '[roles]\nweights = "lpddr"\n'
+    )
+    names = handle({**REQUEST, "board": str(board)})["files"]
+    assert f"{NET}_arena.json" in names and not [name for name in names if "xtc" in name or "xmos" in name]
+    options = {"image": "stream", "objective": "ram", "max_f": 1.5}
+    streamed = handle({**REQUEST, "model": "mobilenetv1_025_96", "options": options})["files"]
+    main = streamed["mobilenetv1_025_96_xtc/main.c"].decode()
+    assert "mobilenetv1_025_96_set_row_source(deliver_row, NULL);" in main and "_input(" not in main
+    write_files(streamed, tmp_path)
+    command = [needs_tool("gcc"), "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-std=gnu99"]
+    folders = [f"-I{tmp_path}", f"-I{tmp_path}/kernels/include", f"-I{HEADERS}"]
+    subprocess.run([*command, *folders, str(tmp_path / "mobilenetv1_025_96_xtc/main.c")], check=True)
+
+
+def test_what_is_asked_of_the_kit_itself_is_answered_with_the_lines_to_run(built):
+    for request in ({"kind": "flash"}, {"kind": "validate", "on": "board"}):
+        with pytest.raises(ToolError, match="XTC tools make the chip's program") as raised:
+            handle({**REQUEST, **request})
+        said = str(raised.value)
+        assert "xflash --target XK-EVK-XU316 --data ../" in said and "xrun --xscope build/app.xe" in said
+    # The project's own comment has the same lines.
+    comment = (built[1] / f"{NET}_xtc/CMakeLists.txt").read_text()
+    assert all(f"#     {line.format(net=NET)}\n" in comment for line in LINES)

@@ -8,6 +8,7 @@ from buildtool.emit.names import shape
 from buildtool.modes import Level, Reference
 from buildtool.plan.summary.summary import Summary, summarize
 from buildtool.service.answers.estimate import facts
+from buildtool.service.emulation.bounded import operator_bounds
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.execute import Outcome, execute
 from buildtool.service.emulation.issues import (
@@ -20,28 +21,32 @@ from buildtool.service.emulation.issues import (
 from buildtool.service.emulation.issues import summary as issue_summary
 from buildtool.service.emulation.levels import named, reality
 from buildtool.service.emulation.subject import firmware, subject
-from buildtool.service.emulation.validation import inputs_of
+from buildtool.service.emulation.validation import every_tensor, inputs_of, is_rounded, within
 
 if TYPE_CHECKING:
-    from buildtool.schema.runs import LayerProfile, OutputTop, ProfileAnswer
+    from buildtool.schema.runs import LayerProfile, OperatorBound, OutputTop, ProfileAnswer
     from buildtool.service.pipeline.pipeline import Planned
     from buildtool.service.requests import Profile
     from buildtool.session import Session
+    from buildtool.target.types import Board
 
 
 def profiling(request: Profile, session: Session) -> ProfileAnswer:
     """The answer to a `profile` request; the output is compared with the reference as well.
 
     Counted is the first input, on the same image that gives the outputs of all. On the host nothing is
-    counted: `instructions` is null there.
+    counted: `instructions` is null there. Over a wire `cycles` are counted by the core itself, where it can.
     """
     made, sources = subject(request, session)
     inputs = inputs_of(request.inputs, made)
     emulated = reality(made.target.board).level is Level.EMULATOR
     with firmware(request, made, sources) as image:
-        run = execute(made, image, inputs[:1], count=emulated)
-        plain = execute(made, image, inputs) if len(inputs) > 1 else run
-    counting = counted(made, sources, inputs[0])
+        if request.desk is not None:
+            run = plain = execute(made, image, inputs, desk=request.desk)
+        else:
+            run = execute(made, image, inputs[:1], count=emulated)
+            plain = execute(made, image, inputs) if len(inputs) > 1 else run
+    counting = counted(made, sources, inputs[0]) if request.desk is None else None
     if counting is not None:
         refuse_unless_same(counting, run)
     exact = all(
@@ -50,6 +55,9 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         )
         for n, got in [*enumerate(plain.outputs), (0, run.outputs[0])]
     )
+    bounds: list[OperatorBound] = []
+    if is_rounded(made):
+        bounds = operator_bounds(made, every_tensor(made, sources, inputs, request.desk), inputs)
     summary = summarize(
         made.plan, made.graph, made.target.named(made.plan.kernels), made.target.costs, made.session
     )
@@ -61,6 +69,9 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         "compiler": run.compiler,
         "strategy": made.plan.strategy,
         "instructions": run.total_instructions,
+        "cycles": run.total_cycles,
+        "no_cycles": run.no_cycles,
+        "seconds": _seconds(run, made.target.board),
         "issues": issue_summary(rows, made.target.board) if counting else None,
         "published": beside_published(made, rows, known["estimate"]),
         "macs": made.plan.macs,
@@ -72,10 +83,18 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         "flash_bytes": len(sources.image.data),
         "inputs": len(inputs),
         "exact": exact,
+        "requantise": str(made.target.requantise),
+        "within_bounds": within(bounds) if is_rounded(made) else exact,
+        "bounds": bounds,
         "per_operator": rows,
         "outputs": _top(made, plain),
         **known,
     }
+
+
+def _seconds(run: Outcome, board: Board) -> float | None:
+    """What the cycles take at the board's clock; None where either is not known."""
+    return run.total_cycles / board.clock_hz if run.total_cycles is not None and board.clock_hz else None
 
 
 def _rows(made: Planned, run: Outcome, summary: Summary, counting: Outcome | None) -> list[LayerProfile]:
@@ -97,6 +116,7 @@ def _rows(made: Planned, run: Outcome, summary: Summary, counting: Outcome | Non
                 "calls": work.calls,
                 "ram_alive": alive,
                 "instructions": run.counts.get(position) if run.total_instructions is not None else None,
+                "cycles": run.cycles.get(position) if run.total_cycles is not None else None,
                 "issues": issues,
                 "uncounted": why_uncounted(counts, position) if counting and not issues else "",
             }

@@ -18,6 +18,7 @@ from buildtool.plan.types import Plan
 from buildtool.service.firmware.library import kernel_includes, source_files
 from buildtool.service.firmware.linkmap import MAP_FLAG
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
+from buildtool.service.firmware.tools import harness
 from buildtool.session import Session
 from buildtool.target.debugging import RENAMES
 from buildtool.target.link_errors import explain_link_failure
@@ -73,14 +74,14 @@ def build_firmware(
     folder: Path,
     flags: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
-    harness: Harness | None = None,
+    own_harness: Harness | None = None,
 ) -> Firmware:
     """Compiles and links the test firmware of a network below `folder`.
 
     `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers); `tell` hears of progress.
-    `harness`: its own C, where that is not the plugin's.
+    `own_harness`: its own C, where that is not the plugin's.
     """
-    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags, tell, harness)
+    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags, tell, own_harness)
     elf = folder / f"{sources.net}.elf"
     tell(f"linking {elf.name}")
     link(toolchain, objects.all, elf, target, flags)
@@ -96,7 +97,7 @@ def compile_firmware(
     folder: Path,
     flags: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
-    harness: Harness | None = None,
+    own_harness: Harness | None = None,
 ) -> Objects:
     """Compiles the test firmware of a network below `folder`, as `build_firmware` links it."""
     emitted = folder / "src"
@@ -105,15 +106,15 @@ def compile_firmware(
     renames = toolchain.renames
     if renames:  # debuggers look for what is emitted in the folder that they are started in
         renames = (*renames, f"{RENAMES}{emitted.resolve()}=.")
-    harness = harness or plugin.harness(target.board)
-    all_flags = (*toolchain.cflags, *harness.flags, *flags)
+    own_sources = own_harness or harness(plugin, target.board, toolchain)
+    all_flags = (*toolchain.cflags, *own_sources.flags, *flags)
     compiler = Compiler(toolchain.cc, toolchain.identity, all_flags, renames)
     own = (emitted, *map(Path, toolchain.includes), *includes)
     network = [Unit(emitted / name, (emitted, *includes)) for name in sources.c_files]
     weights = [Unit(emitted / f"{sources.net}_weights.S")]
     kernels = [Unit(source, includes) for source in kernel_sources(plan, target)]
     others = [
-        *(Unit(source, (*own, *harness.includes)) for source in harness.sources),
+        *(Unit(source, (*own, *own_sources.includes)) for source in own_sources.sources),
         *(Unit(Path(source), own) for source in toolchain.objects),
     ]
     objects_folder = folder / "obj"

@@ -1,22 +1,21 @@
 /* Counts what a network's operators issue in the model of the vector unit, on the host.
  *
- * Part of a test firmware of its own, compiled with NN_VPU_COUNT and NN_MARK_CALLS: the operations of
- * nn_vpu.h count themselves, kernels declare their other issues, and the markers of emitted code call
- * nn_mark. The threads of a call run one after the other, each for itself, so that the slowest is known.
+ * Part of a test firmware of its own, compiled with NN_VPU_COUNT and NN_CYCLES: the operations of nn_vpu.h
+ * count themselves, kernels declare their other issues, and the markers of emitted code are calls to here.
+ * The threads of a call run one after the other, each for itself, so that the slowest is known.
  *
  * When the program ends, issues.txt gets a line "<operator> <vpu> <mac> <scalar> <slowest>" for each operator
  * that ran: issues of all threads, and of the calling thread with the slowest of each call. All are summed
  * over the run. Then "invokes <n>".
  */
 #include "nn_parallel.h"
+#include "nn_profile.h"
 #include "nn_vpu_count.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #define MAX_OPERATORS 4096
-#define OPERATOR_ENDS 0x80 /* the markers' codes: see nn_profile.h */
-#define INVOKE_ENDS 0x82
 
 /* Of nn_vpu_count.c, where a kernel needs that. */
 __attribute__((weak)) nn_vpu_counts nn_vpu_counter;
@@ -57,20 +56,23 @@ static void end_operator(void) {
     running = -1;
 }
 
-void nn_mark(int code);
+void nn_cycles_begin(uint32_t id) {
+    running = (int)(id % MAX_OPERATORS);
+    at_begin = nn_vpu_counter;
+    idle = 0;
+}
 
-void nn_mark(int code) {
-    if (code < 64) {
-        running = code;
-        at_begin = nn_vpu_counter;
-        idle = 0;
-    } else if (code < OPERATOR_ENDS && running >= 0) {
-        running |= (code - 64) << 6;
-    } else if (code == OPERATOR_ENDS && running >= 0) {
+void nn_cycles_end(void) {
+    if (running >= 0) {
         end_operator();
-    } else if (code == INVOKE_ENDS) {
-        invokes++;
     }
+}
+
+void nn_cycles_invoke_begin(void) {
+}
+
+void nn_cycles_invoke_end(void) {
+    invokes++;
 }
 
 __attribute__((destructor)) static void write_counts(void) {

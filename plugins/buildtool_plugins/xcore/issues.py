@@ -13,7 +13,7 @@ from buildtool_plugins.host import plugin as host
 
 SOURCE = Path(__file__).resolve().parent / "issues.c"
 OUTPUT = "issues.txt"
-FLAGS = ("-DNN_VPU_COUNT", "-DNN_MARK_CALLS")
+FLAGS = ("-DNN_VPU_COUNT", "-DNN_CYCLES")
 _LINE = re.compile(r"(\d+) (\d+) (\d+) (\d+) (\d+)")
 
 

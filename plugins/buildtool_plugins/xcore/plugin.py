@@ -13,11 +13,20 @@ from pathlib import Path
 from buildtool.modes import Level
 from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import INTERFACE, Exported, Harness, KernelFolder, VendorBuild
-from buildtool.target.types import Board, DebugServer, Reality, RunRequest, RunResult, Toolchain
+from buildtool.target.types import (
+    Board,
+    DebugServer,
+    Flashing,
+    Reality,
+    RunRequest,
+    RunResult,
+    Toolchain,
+    Wiring,
+)
 from buildtool_plugins.host import plugin as host
+from buildtool_plugins.xcore import xtc
 from buildtool_plugins.xcore.issues import OUTPUT, counting_harness, parse
 from buildtool_plugins.xcore.project import project
-from buildtool_plugins.xcore.xtc import compile_project
 
 ROOT = Path(__file__).resolve().parent
 
@@ -34,7 +43,11 @@ class XcorePlugin:
 
     def kernel_families(self) -> tuple[KernelFolder, ...]:
         """The kernels for its vector unit, which run on the host through a model of the unit."""
-        return (KernelFolder(kernels_root() / "xcore_vpu"),)
+        return tuple(KernelFolder(kernels_root() / name) for name in ("xcore_vpu", "xcore_vpu16"))
+
+    def requantisations(self, board: Board) -> dict[str, tuple[str, ...]]:
+        """By the multipliers of 16 bits: those of XS3, which VX4's are not."""
+        return {"vpu16": ("xcore_vpu16",)} if board.core.isa == "xs3" else {}
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """The host's compiler."""
@@ -64,13 +77,21 @@ class XcorePlugin:
         result = host.run(board, image, dataclasses.replace(request, outputs=outputs, count=False))
         return dataclasses.replace(result, issues=parse(result.files.pop(OUTPUT)))
 
+    def flashing(self, board: Board, image: Path, tool: str) -> Flashing:
+        """Raises ToolError with the lines to run: the images made here are programs of this machine."""
+        raise xtc.by_hand(image.stem)
+
+    def wiring(self, board: Board, wire: str) -> Wiring:
+        """Raises ToolError as `flashing` does: no test firmware for the chip is made here."""
+        raise xtc.by_hand("NAME")
+
     def build_files(self, exported: Exported) -> dict[str, bytes]:
         """A CMake project for XMOS's XTC tools, and the weights in their flash container."""
         return project(exported)
 
     def vendor_build(self, net: str, folder: Path, tell: Callable[[str], None]) -> VendorBuild | None:
         """The project's .xe by XTC, where it is in PATH; raises ToolError with what its tools said."""
-        return compile_project(net, folder, tell)
+        return xtc.compile_project(net, folder, tell)
 
 
 plugin = XcorePlugin()

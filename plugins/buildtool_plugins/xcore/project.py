@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from buildtool.target.plugin import Exported
+from buildtool.target.types import MemoryKind
 from buildtool_plugins.xcore.container import Entry, pack
 
 ROOT = Path(__file__).resolve().parent / "xtc"
@@ -30,9 +31,14 @@ def folder(net: str) -> str:
 
 
 def project(exported: Exported) -> dict[str, bytes]:
-    """The project's files, and the weights in the vendor's flash container."""
-    net = exported.net
+    """The project's files, and the weights in the vendor's flash container.
+
+    Nothing for weights that are not loaded, or not from flash, which the application's loader reads.
+    """
+    net, board = exported.net, exported.board
     header = exported.files[f"{net}.h"].decode()
+    if f"{net}_set_loader(" not in header or board.memory(board.weights).kind is not MemoryKind.ROM:
+        return {}
     streamed = f"{net.upper()}_ROW_BYTES" in header
     words = {
         "rows": _ROWS if streamed else "",

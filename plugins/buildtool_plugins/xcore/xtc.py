@@ -6,15 +6,23 @@ does not begin as an .xe file does is refused.
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from buildtool.errors import ToolError
+from buildtool.errors import Hint, ToolError
 from buildtool.target.plugin import VendorBuild
 from buildtool_plugins.xcore import project
 
+# What builds, flashes and runs a project by hand, in its folder.
+LINES = (
+    'cmake -G "Unix Makefiles" -B build',
+    "xmake -C build",
+    "xflash --target XK-EVK-XU316 --data ../{net}_weights.bin build/app.xe",
+    "xrun --xscope build/app.xe",
+)
 COMPILER = "xcc"
 BUILD = ("xmake", "cmake")  # besides; the first comes with the compiler
 TOOLS = (COMPILER, *BUILD)
@@ -29,21 +37,35 @@ def is_there() -> bool:
     return shutil.which(COMPILER) is not None
 
 
+def by_hand(net: str) -> ToolError:
+    """The error of a request for the kit: what to run in its place, line by line."""
+    return ToolError(
+        "XMOS's XTC tools make the chip's program, flash it and run it; nothing here does that",
+        hint=[
+            Hint("buildtool build MODEL --board xcore --out DIR"),
+            Hint(f"cd DIR/{project.folder(net)}"),
+            *(Hint(line) for line in LINES[:2]),
+            Hint(LINES[2].format(net=net)),
+            Hint(LINES[3]),
+        ],
+    )
+
+
 def commands() -> list[list[str]]:
     """What compiles a project, in its folder; raises ToolError where one of the programs is missing."""
     for name in TOOLS:
         if shutil.which(name) is None:
             hint = "apt-get install cmake" if name == "cmake" else HINT
             raise ToolError(f"'{COMPILER}' is in PATH and '{name}' is not: nothing is compiled", hint=hint)
-    return [["cmake", "-G", "Unix Makefiles", "-B", "build"], ["xmake", "-C", "build"]]
+    return [shlex.split(line) for line in LINES[:2]]
 
 
 def compile_project(net: str, place: Path, tell: Callable[[str], None]) -> VendorBuild | None:
-    """The .xe of the project below `place`; None without XTC. Raises ToolError with what a tool said."""
-    if not is_there():
+    """The .xe of the project below `place`; None without XTC or project. ToolError with what a tool said."""
+    where = place / project.folder(net)
+    if not is_there() or not where.is_dir():
         return None
     lines = commands()
-    where = place / project.folder(net)
     for line in lines:
         tell(f"{line[0]} in {where.name}, with XMOS's XTC tools")
         _run(line, where)
