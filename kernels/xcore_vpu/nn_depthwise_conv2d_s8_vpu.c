@@ -14,7 +14,7 @@ typedef struct {
     int32_t top, left;
     nn_taps rows, columns;
     int direct; /* 16 channels of a pixel can be read in place */
-    NN_VPU_ALIGNED int8_t padding[NN_VPU_ACC];
+    NN_VPU_ALIGNED int8_t padding[NN_VPU_BYTES];
 } window_taps;
 
 /* The products of `taps` taps with what lies at `x`; each is `step` further. */
