@@ -57,6 +57,8 @@ class Layout:
     bytes: str
     channel_factors: str = "0"
     channel_weights: str = "0"
+    channel_step: str = "1"
+    channel_unit: str = "1"
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,8 @@ def _with_layout(variant: KernelVariant, known: Mapping[str, Layout], path: str)
         constants=layout.bytes,
         channel_factors=layout.channel_factors,
         channel_weights=layout.channel_weights,
+        channel_step=layout.channel_step,
+        channel_unit=layout.channel_unit,
     )
 
 
@@ -163,8 +167,8 @@ class _Reader:
         call, asks = _call(entry), _string(entry, "asks") if "asks" in entry else ""
         if asks and "scratch" in entry:
             raise TargetError("a kernel has 'scratch' or 'asks', never both")
-        if slices != "False" and (Argument.WINDOW not in call or scratch != "0" or asks):
-            raise TargetError("'slices' needs a kernel that computes windows, and has no scratch")
+        if slices != "False" and (Argument.WINDOW not in call or asks):
+            raise TargetError("'slices' needs a kernel that computes windows, with a formula of scratch")
         return [
             KernelVariant(
                 op=kind,

@@ -18,7 +18,7 @@
 
 /* Of a group of 16 output channels. */
 typedef struct {
-    int32_t mode, unused[3];
+    int32_t mode, up, unused[2]; /* up: of a group on 16 bits */
     int16_t bias_high[16], bias_low[16];
     union {
         struct {
@@ -28,6 +28,9 @@ typedef struct {
             int16_t high[16], low[16];
             int16_t down[16];
         } unit;
+        struct {
+            int16_t down[16], factor[16], offset[16];
+        } on16;
         nn_channel conv[16]; /* of a scalar group, by lane; its bias is not in bias_high */
         nn_dense_channel dense[16];
     } as;
@@ -39,6 +42,7 @@ typedef char nn_vpu_record_size[sizeof(nn_vpu_record) == 400 ? 1 : -1];
 #define NN_VPU_MODE_WIDE 1   /* some channel has lower bits */
 #define NN_VPU_MODE_SIGNED 2 /* some channel has a jump */
 #define NN_VPU_MODE_SCALAR 4
+#define NN_VPU_MODE_ON16 8 /* not exact, see nn_vpu_scale_on16 */
 
 /* Where a group's outputs lie. */
 typedef enum {
@@ -152,6 +156,21 @@ static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_record *record) {
     nn_vpu_vlsat(v, record->as.unit.down);
 }
 
+/* The same with factors of 16 bits, as nearly as these allow (docs/vpu16.md): 5 issues, 7 where
+ * sums have fewer than 15 bits. y = offset + ((acc >> down) << up) * factor >> 14, halves up. */
+static inline void nn_vpu_scale_on16(nn_vpu *v, const nn_vpu_record *record) {
+    nn_vpu_vsetc(v, NN_VPU_S16);
+    nn_vpu_vlsat(v, record->as.on16.down);
+    NN_VPU_SCALAR(2); /* whether sums move up */
+    if (record->up != 0) {
+        NN_VPU_ALIGNED int16_t x[16];
+        nn_vpu_vstr(v, x);
+        nn_vpu_vlashr(v, x, -record->up);
+    }
+    nn_vpu_vlmul(v, record->as.on16.factor);
+    nn_vpu_vladd(v, record->as.on16.offset);
+}
+
 /* Bounds y by moving it to where it saturates and back, each in two steps. */
 static inline void nn_vpu_bound(nn_vpu *v, const nn_vpu_block *b) {
     nn_vpu_vladd(v, b->to_most[0]);
@@ -207,32 +226,51 @@ NN_OUTLINE void nn_vpu_scalar_outputs(nn_vpu *v, const nn_vpu_record *record,
     NN_VPU_SCALAR(lanes * (dense ? 26 : 20) + 4);
 }
 
-/* The outputs of a group, whose sums are in the accumulators, into 32 bytes (16 for a group alone)
- * at `to`, which need not be aligned; of these bytes the first `channels` are the group's to write.
+/* A group as all pixels of a call see it. */
+typedef struct {
+    const nn_vpu_record *record;
+    const int8_t *weights;
+    nn_vpu_order order;
+    int32_t place; /* of its outputs, in a pixel */
+    int32_t bytes; /* among which they lie: 32 or less, 16 or less if alone */
+    uint32_t mask; /* of these bytes */
+} nn_vpu_group;
+
+static inline void nn_vpu_place(nn_vpu_group *group, nn_vpu_order order, int32_t place,
+                                int32_t bytes) {
+    group->order = order;
+    group->place = place;
+    group->bytes = bytes;
+    group->mask = bytes >= 32 ? 0xFFFFFFFFU : ((uint32_t)1 << bytes) - 1;
+}
+
+/* The outputs of a group, whose sums are in the accumulators, at `to`, which need not be aligned.
  */
-static inline void nn_vpu_finish(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_record *record,
-                                 nn_vpu_order order, int dense, int32_t channels, int8_t *to) {
+static inline void nn_vpu_finish(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *group,
+                                 int dense, int8_t *to) {
     NN_VPU_ALIGNED int8_t apart[NN_VPU_BYTES];
-    const int32_t first = order == NN_VPU_ODD, step = order == NN_VPU_ALONE ? 1 : 2;
-    const uint32_t mask = channels >= 32 ? 0xFFFFFFFFU : ((uint32_t)1 << channels) - 1;
+    const int32_t first = group->order == NN_VPU_ODD, step = group->order == NN_VPU_ALONE ? 1 : 2;
     const int aligned = ((uintptr_t)to & 3) == 0;
-    channels = nn_min(channels, NN_VPU_BYTES);
-    NN_VPU_SCALAR(4);
-    if (record->mode & NN_VPU_MODE_SCALAR) {
-        const int32_t lanes = nn_min((channels - first + step - 1) / step, NN_VPU_ACC);
-        nn_vpu_scalar_outputs(v, record, &b->common, dense, lanes, step, to + first);
+    NN_VPU_SCALAR(4); /* two tests, two branches */
+    if (group->record->mode & NN_VPU_MODE_SCALAR) {
+        const int32_t lanes = (group->bytes - first + step - 1) / step;
+        nn_vpu_scalar_outputs(v, group->record, &b->common, dense, lanes, step, to + first);
         return;
     }
-    nn_vpu_scale(v, record);
+    if (group->record->mode & NN_VPU_MODE_ON16) {
+        nn_vpu_scale_on16(v, group->record);
+    } else {
+        nn_vpu_scale(v, group->record);
+    }
     if (b->bounded) {
         nn_vpu_bound(v, b);
     }
-    nn_vpu_put_outputs(v, order, mask, aligned ? to : apart);
+    nn_vpu_put_outputs(v, group->order, group->mask, aligned ? to : apart);
     if (!aligned) {
-        for (int32_t i = first; i < channels; i += step) {
+        for (int32_t i = first; i < group->bytes; i += step) {
             to[i] = apart[i];
         }
-        NN_VPU_SCALAR(3 * ((channels - first + step - 1) / step));
+        NN_VPU_SCALAR(3 * ((group->bytes - first + step - 1) / step));
     }
 }
 

@@ -13,7 +13,9 @@ from buildtool.integrate.cmake import quoting
 from buildtool.integrate.cmake.context import Context
 
 _MORE = "DEPENDS"  # files and targets that the rule waits for, as add_custom_command has it
+DESK = ("on", "wire")  # how test firmware answers: of its compilation, and of its runs
 _OPTIONS = {option.name.upper(): option for option in table.of("emit") if option.name != "name"}
+_OPTIONS |= {name.upper(): table.BY_NAME[name] for name in DESK}
 
 
 @dataclass
@@ -39,7 +41,7 @@ class Wanted:
     @property
     def words(self) -> list[str]:
         """The command line of `buildtool emit`, without the files that it writes."""
-        options = [table.BY_NAME[name] for name in self.given if name != "model"]
+        options = [table.BY_NAME[name] for name in self.given if name not in ("model", *DESK)]
         named = [f"{option.flagged}={self.given[option.name]}" for option in options]
         return ["emit", self.given["model"], *named, f"--name={self.name}"]
 
@@ -58,6 +60,9 @@ def wanted(context: Context) -> Wanted:
     for keyword, value in values.items():
         option = _OPTIONS[keyword]
         found.given[option.name] = file_or_name(context, option, value, found.files)
+    for name in DESK:
+        if name in found.given:
+            table.parse(name, found.given[name])
     nested = {o.name: found.given[o.name] for o in _OPTIONS.values() if o.name in found.given and _plans(o)}
     table.planning({name: table.from_text(table.BY_NAME[name], text) for name, text in nested.items()})
     if "plan" in found.given:
