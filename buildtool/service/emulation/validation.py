@@ -69,7 +69,7 @@ def every_tensor(
     flags: tuple[str, ...] = (),
 ) -> Outcome:
     """A run of the image that hands out every tensor, which is one of its own."""
-    if desk is not None and desk.flashed:
+    if desk is not None and desk.is_flashed:
         text = "of every tensor an image of its own is built, which has to be flashed"
         raise UsageError(text, option="flashed", hint=suggest(flashed=None))
     with built(made, sources, flags, trace=True) as image:
