@@ -60,6 +60,13 @@ class Counted(enum.StrEnum):
     FUSED = "fused"  # batch normalisation and activation are part of what is before them
 
 
+class Requantise(enum.StrEnum):
+    """How sums become outputs of eight bits."""
+
+    EXACT = "exact"  # as the reference does, to the bit
+    VPU16 = "vpu16"  # with a vector unit's multipliers of 16 bits, within a bound that is told
+
+
 class Reference(enum.StrEnum):
     """What a run is compared with."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.modes import MOST_THREADS, On, Reference
+from buildtool.modes import MOST_THREADS, On, Reference, Requantise
 from buildtool.options.nested import PLANNED
 from buildtool.options.parsers import (
     MOST_CAPACITY,
@@ -54,6 +54,17 @@ KEYS: tuple[Option, ...] = (
         Group.TARGET,
         default="none",
         folder=True,
+    ),
+    Option(
+        "requantise",
+        "NAME",
+        "XS3: how sums become outputs of eight bits: exact (equal to the reference) or vpu16 (by 16-bit "
+        "multipliers, within a bound that is told).",
+        mode(Requantise),
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="exact",
+        values=tuple(map(str, Requantise)),
     ),
     Option(
         "threads",

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from buildtool.modes import Requantise
 from buildtool.schema.builds import (
     DescribeAnswer,
     NetworkFiles,
@@ -47,6 +48,7 @@ class _Subject:
     library: str
     threads: int | None
     weights_in: str | None
+    requantise: Requantise
 
     @property
     def target(self) -> Target:
@@ -71,7 +73,7 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
 
     target = load_target(choice, session)
     origins, tools = Origins.of(choice, target), toolchain(choice, target)
-    return _Subject(origins, tools, choice.cmsis_nn, choice.threads, choice.weights_in)
+    return _Subject(origins, tools, choice.cmsis_nn, choice.threads, choice.weights_in, choice.requantise)
 
 
 def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
@@ -217,6 +219,8 @@ def _commands(subject: _Subject) -> dict[str, list[str | Slot]]:
         return {"slot": name}
 
     kernels: list[str | Slot] = ["--cmsis-nn", slot("cmsis_nn")] if subject.library else []
+    if subject.requantise is not Requantise.EXACT:
+        kernels += ["--requantise", str(subject.requantise)]
     shared = ["--threads", str(subject.threads)] if subject.threads is not None else []
     shared += ["--weights-in", subject.weights_in] if subject.weights_in is not None else []
     run: list[str | Slot] = [

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from buildtool import options as table
 from buildtool.errors import UsageError, did_you_mean, suggest
-from buildtool.modes import On, Reference
+from buildtool.modes import On, Reference, Requantise
 from buildtool.options import NESTED, Group
 from buildtool.service.files import File, to_file
 from buildtool.service.pipeline.options import (
@@ -202,6 +202,7 @@ class Analyze:
     cmsis_nn: str
     threads: int | None
     weights_in: str | None
+    requantise: Requantise
     options: PlanOptions
 
 
@@ -350,6 +351,7 @@ class _Values:
             wire,
             self.get("threads", None),
             self.get("weights_in", None),
+            self.get("requantise", Requantise.EXACT),
         )
 
     def wire(self) -> str:
@@ -466,7 +468,7 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         assert isinstance(model, File)
         if boards:
             raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
-        for named in ("cmsis_nn", "threads", "weights_in"):
+        for named in ("cmsis_nn", "requantise", "threads", "weights_in"):
             if named in values.given:
                 raise table.without_board(named)
         return AnalyzeNetwork(model, network_options(values.options))
@@ -476,7 +478,8 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
             text = "it is for ONNX and Darknet files that are counted without a board"
             raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
     threads, memory = values.get("threads", None), values.get("weights_in", None)
-    return Analyze(model, boards, cmsis_nn, threads, memory, plan_options(values.options))
+    requantise = values.get("requantise", Requantise.EXACT)
+    return Analyze(model, boards, cmsis_nn, threads, memory, requantise, plan_options(values.options))
 
 
 def _debug(values: _Values) -> Debug:

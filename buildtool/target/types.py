@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from buildtool.errors import TargetError
-from buildtool.modes import Level
+from buildtool.modes import Level, Requantise
 
 
 class MemoryKind(enum.StrEnum):
@@ -500,7 +500,7 @@ class Target:
     """A board with the kernels that its core can run, best first for each operator kind, and its costs.
 
     `routines` are what emitted code calls besides; the first one that serves is taken. `families` have the
-    files of both. `libraries` are in use.
+    files of both. `libraries` are in use. `requantise`: whether outputs are the reference's to the bit.
     """
 
     board: Board
@@ -509,6 +509,7 @@ class Target:
     routines: tuple[Routine, ...] = ()
     families: tuple[KernelFamily, ...] = ()
     libraries: tuple[Library, ...] = ()
+    requantise: Requantise = Requantise.EXACT
 
     @cached_property
     def digests(self) -> dict[str, str]:

@@ -47,6 +47,7 @@ VALUES: dict[str, object] = {
     "tool": "pyocd",
     "port": 4000,
     "cmsis_nn": LIBRARY,
+    "requantise": "vpu16",
     "threads": 3,
     "weights_in": "tile1",
     "input": "/data/input.npy",

@@ -44,6 +44,7 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
         "order": "best",
         "hand_off": "4",
         "cmsis_nn": "cmsis",
+        "requantise": "exact",
         "threads": "2",
         "weights_in": "flash",
         "plan": "a.plan",
