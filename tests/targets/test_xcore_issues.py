@@ -93,7 +93,7 @@ def expected(calls):
     )
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_firmware_counts_what_the_threads_of_every_operator_issue(tmp_path, seed):
     wanted = operators(seed)
     source = tmp_path / "program.c"
@@ -139,6 +139,7 @@ def test_a_profile_counts_operators_of_the_vector_unit_and_says_why_others_are_n
     assert ("not counted: #" in text) == some and ("x limit" in text) == (found["operators"] > 0)
 
 
+@pytest.mark.slow
 def test_other_boards_count_no_issues():
     answer = handle(
         {"kind": "profile", "model": "ds_cnn", "board": "host", "options": {"strategy": "layerwise"}}
