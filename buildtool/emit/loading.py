@@ -13,6 +13,7 @@ from buildtool.emit.network import Network
 from buildtool.errors import PlanError
 from buildtool.graph.types import OpKind
 from buildtool.plan.assemble.constants import constants
+from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.types import Load
 from buildtool.target.catalogue import features
@@ -139,7 +140,8 @@ class Loading:
         for load in sliced:
             position = load.op
             block, start = self.blocks[position], self.network.image.constants[position]
-            fields = f"{start}, {block.channels}, {block.factors}, {block.weights}"
+            channels = round_up(block.channels, block.unit)
+            fields = f"{start}, {channels}, {block.factors}, {block.weights}, {block.unit}"
             blocks.append(f"static const constants_block block_{position} = {{{fields}}};")
         return _STATE + (_SLICES + "\n".join(blocks) + "\n" if sliced else "")
 
@@ -235,9 +237,10 @@ static void loaded(void) {
 """
 
 _SLICES = """
-/* An operator's constants in the weight image: `channels` of so many bytes each, behind a head. */
+/* An operator's constants in the weight image: `channels` of so many bytes each, behind a head; there
+ * are bytes for a multiple of `unit` channels. */
 typedef struct {
-    uint32_t from, channels, factors, weights;
+    uint32_t from, channels, factors, weights, unit;
 } constants_block;
 
 static uint32_t whole_lines(uint32_t bytes) {
@@ -248,7 +251,9 @@ static uint32_t whole_lines(uint32_t bytes) {
 static void load_channels(const constants_block *block, int8_t *to, uint32_t first,
                           uint32_t count) {
     const uint32_t there = whole_lines(16U + block->factors * block->channels);
-    const uint32_t here = whole_lines(16U + block->factors * count);
+    uint32_t here;
+    count = (count + block->unit - 1U) / block->unit * block->unit;
+    here = whole_lines(16U + block->factors * count);
     load(to, block->from, 16U);
     load(to + 16, block->from + 16U + block->factors * first, block->factors * count);
     load(to + here, block->from + there + block->weights * first, block->weights * count);

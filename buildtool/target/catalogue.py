@@ -170,15 +170,17 @@ def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
     return _whole_bytes(variant, "constants", graph, op, ALIGNMENT)
 
 
-def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, int, int] | None:
-    """(factors, weights) in bytes of an output channel's constants, and the channels of which the first one
-    of a slice is a multiple; None if the kernel computes no slices.
+def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, int, int, int] | None:
+    """(factors, weights, step, unit), or None if the kernel computes no slices.
+
+    Bytes of an output channel's constants; slices begin at multiples of `step` channels, and a block has
+    the bytes of a multiple of `unit`.
     """
     if variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
         return None
-    names = ("channel_factors", "channel_weights", "channel_step")
-    factors, weights, step = (_whole_bytes(variant, name, graph, op, 1) for name in names)
-    return factors, weights, max(step, 1)
+    names = ("channel_factors", "channel_weights", "channel_step", "channel_unit")
+    factors, weights, step, unit = (_whole_bytes(variant, name, graph, op, 1) for name in names)
+    return factors, weights, max(step, 1), max(unit, 1)
 
 
 def _whole_bytes(variant: KernelVariant, name: str, graph: Graph, op: Op, alignment: int) -> int:

@@ -43,6 +43,12 @@ PACKING = (
         "1",
         "Where a block can be cut: before channels whose number is a multiple of this.",
     ),
+    Key(
+        "channel_unit",
+        "formula",
+        "1",
+        "Of how many channels a block has the bytes of a multiple; the last ones are filled up.",
+    ),
 )
 KERNEL = (
     Key("op", "operator kind, or a list", NEEDED, "What it computes, as `buildtool ops` names it."),

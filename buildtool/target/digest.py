@@ -20,7 +20,7 @@ SCHEMA = 2
 # What is read of a kernel, by step.
 _PLANNED = (
     *("op", "name", "call", "windows", "when", "scratch", "asks", "overlap", "cost"),
-    *("constants", "slices", "channel_factors", "channel_weights", "channel_step"),
+    *("constants", "slices", "channel_factors", "channel_weights", "channel_step", "channel_unit"),
 )
 _EMITTED = ("op", "name", "symbol", "call", "headers")
 _PACKED = ("op", "name", "call", "packing", "constants")

@@ -58,6 +58,7 @@ class Layout:
     channel_factors: str = "0"
     channel_weights: str = "0"
     channel_step: str = "1"
+    channel_unit: str = "1"
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def _with_layout(variant: KernelVariant, known: Mapping[str, Layout], path: str)
         channel_factors=layout.channel_factors,
         channel_weights=layout.channel_weights,
         channel_step=layout.channel_step,
+        channel_unit=layout.channel_unit,
     )
 
 

@@ -12,15 +12,21 @@
 typedef struct {
     const nn_conv_geometry *g;
     const nn_view *in, *out;
-    int32_t row_bytes; /* of a row of taps */
-    int joined;        /* a row of taps lies side by side, where the ring does not cut it */
-    int direct;        /* rows of taps can be read in place */
-    int8_t *patch;     /* where taps are collected */
+    const nn_vpu_block *block;
+    int32_t first, end;  /* groups of output channels */
+    int32_t group_bytes; /* of weights */
+    int32_t row_bytes;   /* of a row of taps */
+    int joined;          /* a row of taps lies side by side, where the ring does not cut it */
+    int direct;          /* rows of taps can be read in place */
+    nn_vpu_runs runs;    /* there, and */
+    nn_vpu_runs apart;   /* in the patch */
+    int8_t *patch;       /* where taps are collected */
 } walk;
 
 static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *out,
                    void *scratch) {
     walk w;
+    const int32_t all = g->kernel_h * g->kernel_w * in->channels;
     w.g = g;
     w.in = in;
     w.out = out;
@@ -31,7 +37,21 @@ static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *
         (((uintptr_t)in->data | (uintptr_t)in->row_stride | (uintptr_t)in->pixel_stride) & 3) == 0;
     w.direct |= g->kernel_h == 1 && g->kernel_w == 1; /* needs no scratch, wherever it lies */
     w.patch = (int8_t *)scratch;
-    NN_VPU_SCALAR(20);
+    w.group_bytes = nn_vpu_group_bytes(all);
+    w.runs.count = g->kernel_h;
+    w.runs.bytes = w.row_bytes;
+    w.runs.row_step = g->dilation_h % in->ring_rows * in->row_stride;
+    w.runs.ring = in->ring_rows * in->row_stride;
+    w.runs.ring_end = in->data + w.runs.ring;
+    w.runs.end = NULL; /* of a row, see compute */
+    w.apart.count = 1;
+    w.apart.bytes = all;
+    w.apart.row_step = w.apart.ring = 0;
+    w.apart.ring_end = w.apart.end = NULL;
+    if (w.patch != NULL) {
+        w.apart.end = w.patch + w.group_bytes / NN_VPU_ROWS * NN_VPU_BYTES;
+    }
+    NN_VPU_SCALAR(44);
     return w;
 }
 
@@ -75,65 +95,87 @@ static void collect(nn_vpu *v, const walk *w, int32_t top, int32_t left, nn_taps
     fill(to, padding, (w->g->kernel_h - rows.end) * w->row_bytes);
 }
 
-/* Where the taps of the pixel whose window begins at (top, left) can be read. */
-static nn_vpu_runs runs_of(nn_vpu *v, const walk *w, int32_t top, int32_t left, nn_taps rows,
-                           int32_t padding) {
-    const nn_view *in = w->in;
+/* How many of `pixels` pixels from column x on can be read and written one step after the other. */
+static int32_t in_place(const walk *w, int32_t x, int32_t left, int32_t pixels) {
     const nn_conv_geometry *g = w->g;
-    const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, g->dilation_w);
-    nn_vpu_runs runs;
-    NN_VPU_SCALAR(16);
-    if (w->direct && rows.end - rows.first == g->kernel_h &&
-        columns.end - columns.first == g->kernel_w &&
-        nn_run(in, left, g->kernel_w) == g->kernel_w) {
-        runs.first = nn_pixel(in, top, left);
-        runs.count = g->kernel_h;
-        runs.bytes = w->row_bytes;
-        runs.row_step = g->dilation_h % in->ring_rows * in->row_stride;
-        runs.ring = in->ring_rows * in->row_stride;
-        runs.ring_end = in->data + runs.ring;
-        runs.end = nn_vpu_end(in);
-        NN_VPU_SCALAR(14);
-        return runs;
+    const int32_t stride = g->stride_w, last = w->in->width - g->kernel_w;
+    NN_VPU_SCALAR(20);
+    if (left < 0 || left > last) {
+        return 0;
     }
-    collect(v, w, top, left, rows, columns, padding);
-    runs.first = w->patch;
-    runs.count = 1;
-    runs.bytes = g->kernel_h * w->row_bytes;
-    runs.row_step = runs.ring = 0;
-    runs.end = runs.ring_end =
-        w->patch + (runs.bytes + NN_VPU_BYTES - 1) / NN_VPU_BYTES * NN_VPU_BYTES;
-    return runs;
+    const int32_t held =
+        nn_run(w->in, left, w->in->width) - g->kernel_w; /* past the first one's taps */
+    pixels = nn_min(pixels, nn_min(last - left, held) / stride + 1);
+    return held < 0 ? 0 : nn_run(w->out, x, pixels);
 }
 
-/* Output channels of groups [first, end) of the pixels of a window. `scratch`: 16-byte aligned. */
-static void compute(const nn_conv_geometry *g, const void *constants, const nn_view *in,
-                    const nn_view *out, const nn_window *window, int32_t first, int32_t end,
-                    void *scratch) {
-    const int32_t groups = nn_vpu_groups(out->channels);
-    const int32_t group_bytes = nn_vpu_group_bytes(g->kernel_h * g->kernel_w * in->channels);
-    const nn_vpu_block b = nn_vpu_open(constants, groups);
-    const walk w = opened(g, in, out, scratch);
-    nn_vpu v;
+/* Pixels whose taps are read in place, one group after the other. */
+static void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
+                             int32_t pixels) {
+    const int32_t step = w->g->stride_w * w->in->pixel_stride;
+    for (int32_t index = w->first; index < w->end; index++) {
+        const nn_vpu_group group = nn_vpu_member(w->block, w->out->channels, w->group_bytes, index);
+        const int8_t *x = from;
+        int8_t *place = to + group.place;
+        for (int32_t i = pixels; i > 0; i--) {
+            nn_vpu_pixel(v, w->block, &group, &w->runs, x, 0, place);
+            x += step;
+            place += w->out->pixel_stride;
+            NN_VPU_SCALAR(2);
+        }
+    }
+}
+
+/* One pixel, whose taps are collected. */
+static void compute_apart(nn_vpu *v, const walk *w, int32_t top, int32_t left, nn_taps rows,
+                          int8_t *to) {
+    const nn_conv_geometry *g = w->g;
+    collect(v, w, top, left, rows, nn_valid_taps(left, w->in->width, g->kernel_w, g->dilation_w),
+            w->block->common.input_zero_point);
+    for (int32_t index = w->first; index < w->end; index++) {
+        const nn_vpu_group group = nn_vpu_member(w->block, w->out->channels, w->group_bytes, index);
+        nn_vpu_pixel(v, w->block, &group, &w->apart, w->patch, 0, to + group.place);
+        NN_VPU_SCALAR(2);
+    }
+    NN_VPU_SCALAR(16);
+}
+
+/* The pixels of a window. */
+static void compute(nn_vpu *v, walk *w, const nn_window *window) {
+    const nn_conv_geometry *g = w->g;
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * g->stride_h - g->pad_top;
-        const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
-        nn_vpu_vsetc(&v, NN_VPU_S8);
-        NN_VPU_SCALAR(16);
-        for (int32_t x = window->x0; x < window->x1; x++) {
-            const nn_vpu_runs runs = runs_of(&v, &w, top, x * g->stride_w - g->pad_left, rows,
-                                             b.common.input_zero_point);
-            nn_vpu_pixel(&v, &b, &runs, groups, first, end, group_bytes, 0, out->channels,
-                         nn_pixel(out, y, x));
-            NN_VPU_SCALAR(10);
+        const nn_taps rows = nn_valid_taps(top, w->in->height, g->kernel_h, g->dilation_h);
+        const int direct = w->direct && rows.end - rows.first == g->kernel_h;
+        if (direct && g->kernel_h == 1) { /* otherwise runs have no rest */
+            w->runs.end = nn_vpu_row_end(w->in, top);
+        }
+        NN_VPU_SCALAR(24);
+        for (int32_t x = window->x0; x < window->x1;) {
+            const int32_t left = x * g->stride_w - g->pad_left;
+            const int32_t pixels = direct ? in_place(w, x, left, window->x1 - x) : 0;
+            int8_t *to = nn_pixel(w->out, y, x);
+            if (pixels > 0) {
+                compute_in_place(v, w, nn_pixel(w->in, top, left), to, pixels);
+            } else {
+                compute_apart(v, w, top, left, rows, to);
+            }
+            x += nn_max(pixels, 1);
+            NN_VPU_SCALAR(12);
         }
     }
 }
 
 /* Groups of 16 channels that lie in [c0, c1); cuts are between pairs of them. */
 static void piece(const nn_call *call, const nn_piece *own) {
-    compute((const nn_conv_geometry *)call->geometry, call->constants, call->in, call->out,
-            &own->window, own->c0 / NN_VPU_ACC, nn_vpu_groups(own->c1), own->scratch);
+    const nn_vpu_block block = nn_vpu_open(call->constants, nn_vpu_groups(call->out->channels));
+    walk w = opened((const nn_conv_geometry *)call->geometry, call->in, call->out, own->scratch);
+    nn_vpu v;
+    w.block = &block;
+    w.first = own->c0 / NN_VPU_ACC;
+    w.end = nn_vpu_groups(own->c1);
+    nn_vpu_vsetc(&v, NN_VPU_S8);
+    compute(&v, &w, &own->window);
 }
 
 void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,

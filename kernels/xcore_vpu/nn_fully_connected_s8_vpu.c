@@ -6,21 +6,19 @@
 /* Output channels of groups [first, end) of the pixels of a window. */
 static void compute(const void *constants, const nn_view *in, const nn_view *out,
                     const nn_window *window, int32_t first, int32_t end) {
-    const int32_t groups = nn_vpu_groups(out->channels);
-    const nn_vpu_block b = nn_vpu_open(constants, groups);
+    const nn_vpu_block b = nn_vpu_open(constants, nn_vpu_groups(out->channels));
     const int32_t group_bytes = nn_vpu_group_bytes(in->channels);
+    nn_vpu_runs runs = {1, in->channels, 0, 0, NULL, NULL};
     nn_vpu v;
-    nn_vpu_runs runs;
-    runs.count = 1;
-    runs.bytes = in->channels;
-    runs.row_step = runs.ring = 0;
-    runs.end = runs.ring_end = nn_vpu_end(in);
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        for (int32_t x = window->x0; x < window->x1; x++) {
-            runs.first = nn_pixel(in, y, x);
-            nn_vpu_pixel(&v, &b, &runs, groups, first, end, group_bytes, 1, out->channels,
-                         nn_pixel(out, y, x));
-            NN_VPU_SCALAR(16);
+    for (int32_t index = first; index < end; index++) {
+        const nn_vpu_group group = nn_vpu_member(&b, out->channels, group_bytes, index);
+        for (int32_t y = window->y0; y < window->y1; y++) {
+            runs.end = nn_vpu_row_end(in, y);
+            for (int32_t x = window->x0; x < window->x1; x++) {
+                nn_vpu_pixel(&v, &b, &group, &runs, nn_pixel(in, y, x), 1,
+                             nn_pixel(out, y, x) + group.place);
+                NN_VPU_SCALAR(12);
+            }
         }
     }
 }

@@ -12,20 +12,19 @@
 
 #define NN_VPU_ROWS (NN_VPU_ACC * NN_VPU_BYTES) /* bytes of weights that 32 inputs meet */
 
-/* The inputs of one pixel: `count` runs of `bytes`, a multiple of 32 if there are several. */
+/* The inputs of pixels: `count` runs of `bytes` each, a multiple of 32 if there are several. */
 typedef struct {
-    const int8_t *first;
     int32_t count, bytes;
     int32_t row_step; /* from run to run, in a ring */
+    int32_t ring;     /* its bytes, */
     const int8_t *ring_end;
-    int32_t ring;
-    const int8_t *end; /* of what may be read; past a run's end it does not matter what is there */
+    const int8_t
+        *end; /* and the end of what may be read; past a run it does not matter what is there */
 } nn_vpu_runs;
 
-/* The last byte's successor of a view. */
-static inline const int8_t *nn_vpu_end(const nn_view *view) {
-    return view->data + (view->ring_rows - 1) * view->row_stride +
-           (view->ring_cols - 1) * view->pixel_stride + view->channels;
+/* Behind the last pixel of row y. */
+static inline const int8_t *nn_vpu_row_end(const nn_view *view, int32_t y) {
+    return nn_row(view, y) + (view->ring_cols - 1) * view->pixel_stride + view->channels;
 }
 
 /* Copies bytes, by the unit where both addresses let it; changes vR. */
@@ -84,9 +83,8 @@ NN_OUTLINE void nn_vpu_rows_apart(nn_vpu *v, const int8_t *x, int32_t bytes,
 /* One run; returns the weights behind its own. */
 static inline const int8_t *nn_vpu_run(nn_vpu *v, const int8_t *x, int32_t bytes,
                                        const int8_t *weights, const int8_t *end) {
-    const int aligned = ((uintptr_t)x & 3) == 0;
-    NN_VPU_SCALAR(3);
-    if (aligned) {
+    NN_VPU_SCALAR(3); /* the address's test, and that of a rest */
+    if (((uintptr_t)x & 3) == 0) {
         for (; bytes >= NN_VPU_BYTES; bytes -= NN_VPU_BYTES) {
             nn_vpu_rows(v, x, weights);
             x += NN_VPU_BYTES;
@@ -105,30 +103,19 @@ static inline const int8_t *nn_vpu_run(nn_vpu *v, const int8_t *x, int32_t bytes
     return weights;
 }
 
-/* Output channels of one pixel: those of groups [first, end) of the block's `groups`. */
-static inline void nn_vpu_pixel(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_runs *runs,
-                                int32_t groups, int32_t first, int32_t end, int32_t group_bytes,
-                                int dense, int32_t channels, int8_t *out) {
-    for (int32_t group = first; group < end; group++) {
-        const nn_vpu_record *record = b->records + group;
-        const int8_t *weights = b->weights + group * group_bytes, *x = runs->first;
-        const int32_t place = group / 2 * 2 * NN_VPU_ACC;
-        const nn_vpu_order order = (group & 1)          ? NN_VPU_ODD
-                                   : group + 1 < groups ? NN_VPU_EVEN
-                                                        : NN_VPU_ALONE;
-        nn_vpu_biases(v, record);
-        for (int32_t i = runs->count;;) {
-            weights = nn_vpu_run(v, x, runs->bytes, weights, runs->end);
-            if (--i == 0) {
-                break;
-            }
-            x += runs->row_step;
-            x = x >= runs->ring_end ? x - runs->ring : x;
-            NN_VPU_SCALAR(2);
-        }
-        nn_vpu_finish(v, b, record, order, dense, channels - place, out + place);
-        NN_VPU_SCALAR(6);
+/* A group's outputs of the pixel whose first input is at `x`. */
+static inline void nn_vpu_pixel(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *group,
+                                const nn_vpu_runs *runs, const int8_t *x, int dense, int8_t *to) {
+    const int8_t *weights = group->weights;
+    nn_vpu_biases(v, group->record);
+    weights = nn_vpu_run(v, x, runs->bytes, weights, runs->end);
+    for (int32_t i = runs->count - 1; i > 0; i--) {
+        x += runs->row_step;
+        x = x >= runs->ring_end ? x - runs->ring : x;
+        weights = nn_vpu_run(v, x, runs->bytes, weights, runs->end);
+        NN_VPU_SCALAR(3);
     }
+    nn_vpu_finish(v, b, group, dense, to);
 }
 
 static inline int32_t nn_vpu_groups(int32_t channels) {
@@ -137,6 +124,22 @@ static inline int32_t nn_vpu_groups(int32_t channels) {
 
 static inline int32_t nn_vpu_group_bytes(int32_t inputs) {
     return (inputs + NN_VPU_BYTES - 1) / NN_VPU_BYTES * NN_VPU_ROWS;
+}
+
+/* Group number `index` of those of `channels` output channels. */
+static inline nn_vpu_group nn_vpu_member(const nn_vpu_block *b, int32_t channels,
+                                         int32_t group_bytes, int32_t index) {
+    const int32_t place = index / 2 * NN_VPU_BYTES;
+    nn_vpu_group group;
+    group.record = b->records + index;
+    group.weights = b->weights + index * group_bytes;
+    nn_vpu_place(&group,
+                 (index & 1)                           ? NN_VPU_ODD
+                 : index + 1 < nn_vpu_groups(channels) ? NN_VPU_EVEN
+                                                       : NN_VPU_ALONE,
+                 place, nn_min(channels - place, NN_VPU_BYTES));
+    NN_VPU_SCALAR(16);
+    return group;
 }
 
 #endif

@@ -207,32 +207,47 @@ NN_OUTLINE void nn_vpu_scalar_outputs(nn_vpu *v, const nn_vpu_record *record,
     NN_VPU_SCALAR(lanes * (dense ? 26 : 20) + 4);
 }
 
-/* The outputs of a group, whose sums are in the accumulators, into 32 bytes (16 for a group alone)
- * at `to`, which need not be aligned; of these bytes the first `channels` are the group's to write.
+/* A group as all pixels of a call see it. */
+typedef struct {
+    const nn_vpu_record *record;
+    const int8_t *weights;
+    nn_vpu_order order;
+    int32_t place; /* of its outputs, in a pixel */
+    int32_t bytes; /* among which they lie: 32 or less, 16 or less if alone */
+    uint32_t mask; /* of these bytes */
+} nn_vpu_group;
+
+static inline void nn_vpu_place(nn_vpu_group *group, nn_vpu_order order, int32_t place,
+                                int32_t bytes) {
+    group->order = order;
+    group->place = place;
+    group->bytes = bytes;
+    group->mask = bytes >= 32 ? 0xFFFFFFFFU : ((uint32_t)1 << bytes) - 1;
+}
+
+/* The outputs of a group, whose sums are in the accumulators, at `to`, which need not be aligned.
  */
-static inline void nn_vpu_finish(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_record *record,
-                                 nn_vpu_order order, int dense, int32_t channels, int8_t *to) {
+static inline void nn_vpu_finish(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *group,
+                                 int dense, int8_t *to) {
     NN_VPU_ALIGNED int8_t apart[NN_VPU_BYTES];
-    const int32_t first = order == NN_VPU_ODD, step = order == NN_VPU_ALONE ? 1 : 2;
-    const uint32_t mask = channels >= 32 ? 0xFFFFFFFFU : ((uint32_t)1 << channels) - 1;
+    const int32_t first = group->order == NN_VPU_ODD, step = group->order == NN_VPU_ALONE ? 1 : 2;
     const int aligned = ((uintptr_t)to & 3) == 0;
-    channels = nn_min(channels, NN_VPU_BYTES);
-    NN_VPU_SCALAR(4);
-    if (record->mode & NN_VPU_MODE_SCALAR) {
-        const int32_t lanes = nn_min((channels - first + step - 1) / step, NN_VPU_ACC);
-        nn_vpu_scalar_outputs(v, record, &b->common, dense, lanes, step, to + first);
+    NN_VPU_SCALAR(4); /* two tests, two branches */
+    if (group->record->mode & NN_VPU_MODE_SCALAR) {
+        const int32_t lanes = (group->bytes - first + step - 1) / step;
+        nn_vpu_scalar_outputs(v, group->record, &b->common, dense, lanes, step, to + first);
         return;
     }
-    nn_vpu_scale(v, record);
+    nn_vpu_scale(v, group->record);
     if (b->bounded) {
         nn_vpu_bound(v, b);
     }
-    nn_vpu_put_outputs(v, order, mask, aligned ? to : apart);
+    nn_vpu_put_outputs(v, group->order, group->mask, aligned ? to : apart);
     if (!aligned) {
-        for (int32_t i = first; i < channels; i += step) {
+        for (int32_t i = first; i < group->bytes; i += step) {
             to[i] = apart[i];
         }
-        NN_VPU_SCALAR(3 * ((channels - first + step - 1) / step));
+        NN_VPU_SCALAR(3 * ((group->bytes - first + step - 1) / step));
     }
 }
 

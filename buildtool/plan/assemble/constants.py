@@ -18,8 +18,8 @@ class Constants:
     """What an operator's kernel reads besides its inputs, in bytes.
 
     `channels` output channels of `factors` and `weights` bytes each, in this order behind a head;
-    0 channels: the block cannot be cut, and where it can, then at multiples of `step`. `scattered`: they
-    are several blocks of the weight image.
+    0 channels: the block cannot be cut, and where it can, then at multiples of `step`. There are bytes for
+    a multiple of `unit` channels. `scattered`: they are several blocks of the weight image.
     """
 
     size: int
@@ -27,6 +27,7 @@ class Constants:
     factors: int = 0
     weights: int = 0
     step: int = 1
+    unit: int = 1
     scattered: bool = False
 
     def least_bytes(self) -> int:
@@ -36,7 +37,8 @@ class Constants:
 
     def slice_bytes(self, channels: int) -> int:
         """Bytes of the block for so many of the channels."""
-        return round_up(HEAD + self.factors * channels, HEAD) + round_up(self.weights * channels, HEAD)
+        whole = round_up(channels, self.unit)
+        return round_up(HEAD + self.factors * whole, HEAD) + round_up(self.weights * whole, HEAD)
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int
             cut = (
                 (features(graph, op)["cout"], *channel)
                 if channel and one_image and not read
-                else (0, 0, 0, 1)
+                else (0, 0, 0, 1, 1)
             )
             found[position] = Constants(size, *cut, len(read) + bool(block) > 1)
     return found
