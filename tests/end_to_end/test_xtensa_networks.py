@@ -32,7 +32,12 @@ def test_the_kernels_take_seven_tenths_of_the_plain_ones_instructions_at_most(tm
     plain.write_text(PLAIN)
     counted = {}
     for board in ("esp8266", str(plain)):
-        request = {"kind": "profile", "model": "resnet8", "board": board, "options": {"strategy": "layerwise"}}
+        request = {
+            "kind": "profile",
+            "model": "resnet8",
+            "board": board,
+            "options": {"strategy": "layerwise"},
+        }
         for one in handle(request)["per_operator"]:
             key = (board, one["operator"])
             counted[key] = counted.get(key, 0) + one["instructions"]
