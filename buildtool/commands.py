@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from buildtool.schema.checks import CheckAnswer
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
-    from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
+    from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
 
 Result = tuple[Mapping[str, object], str, int]  # the answer, its text, the exit status
 
@@ -155,18 +155,20 @@ def sizes(args: argparse.Namespace) -> Result:
     from buildtool.report import sizes as report
 
     answer: SizesAnswer = ask(args)
-    text = "\n".join([report.text(answer["sizes"], answer["stacks"]), *estimate.note_lines(answer["note"])])
+    level = f"level: {answer['level_text']}"
+    table = report.text(answer["sizes"], answer["stacks"])
+    text = "\n".join([table, level, *estimate.note_lines(answer["note"])])
     files = {**answer["files"], "sizes.txt": (text + "\n").encode()}
     written = write_files(files, Path(args.out)) if args.out else []
     return {**answer, "files": written}, text, 0
 
 
 def validate(args: argparse.Namespace) -> Result:
-    """The verdict; the exit status is 1 where the output differs."""
+    """The verdict; the exit status is 1 where the output differs, or by more than its bound."""
     from buildtool.report import validation
 
     answer: ValidationAnswer = ask(args)
-    return answer, validation.text(answer), 0 if answer["exact"] else 1
+    return answer, validation.text(answer), 0 if answer["within_bounds"] else 1
 
 
 def profile(args: argparse.Namespace) -> Result:
@@ -174,7 +176,7 @@ def profile(args: argparse.Namespace) -> Result:
     from buildtool.report import profile as report
 
     answer: ProfileAnswer = ask(args)
-    return answer, report.text(answer), 0 if answer["exact"] else 1
+    return answer, report.text(answer), 0 if answer["within_bounds"] else 1
 
 
 def debug(args: argparse.Namespace) -> Result:
@@ -189,6 +191,19 @@ def debug(args: argparse.Namespace) -> Result:
         return {**answer, "files": sorted(answer["files"])}, "", 0
     console.write(debugger.text(answer, Path(args.out)))
     return {}, "", debugger.serve(answer, Path(args.out))
+
+
+def flash(args: argparse.Namespace) -> Result:
+    """An image for a board's flash, written to a folder, and flashed from there; with --json only written."""
+    from buildtool import flasher
+
+    answer: FlashAnswer = ask(args)
+    keep_inputs(_below(args.out, answer["files"]), inputs(args))
+    written = write_files(answer["files"], Path(args.out))
+    if args.json:
+        return {**answer, "files": written}, "", 0
+    console.write(flasher.text(answer, Path(args.out)))
+    return {}, "", flasher.flash(answer, Path(args.out))
 
 
 def ops(args: argparse.Namespace) -> Result:
@@ -353,6 +368,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
         validate,
         profile,
         debug,
+        flash,
         ops,
         boards,
         target,

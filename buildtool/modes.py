@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+MOST_THREADS = 16  # of a core
+
 
 class Strategy(enum.StrEnum):
     """Who decides how the network runs."""
@@ -58,8 +60,33 @@ class Counted(enum.StrEnum):
     FUSED = "fused"  # batch normalisation and activation are part of what is before them
 
 
+class Requantise(enum.StrEnum):
+    """How sums become outputs of eight bits."""
+
+    EXACT = "exact"  # as the reference does, to the bit
+    VPU16 = "vpu16"  # with a vector unit's multipliers of 16 bits, within a bound that is told
+
+
 class Reference(enum.StrEnum):
     """What a run is compared with."""
 
     NUMPY = "numpy"  # buildtool's own executor
     LITERT = "litert"  # LiteRT's reference kernels
+
+
+class Level(enum.StrEnum):
+    """How real a result is: what computed it, the least real first."""
+
+    HOST = "host"  # the same C, compiled for this machine
+    MODEL = "model"  # the chip's own operations in a model of them, on this machine
+    COMPILED = "compiled"  # made by the chip's own compiler, and not run
+    EMULATOR = "emulator"  # the chip's own code in an emulator of the instruction set: no cycles
+    SIMULATOR = "simulator"  # the chip's own code in the maker's simulator of the chip
+    BOARD = "board"  # on the board itself
+
+
+class On(enum.StrEnum):
+    """Where test firmware runs."""
+
+    EMULATOR = "emulator"  # or this machine, as the board's file says
+    BOARD = "board"  # on the desk

@@ -71,6 +71,7 @@ ORDER = (
     "watch",
     "upkeep",
     "debugger",
+    "flasher",
     "completion",
     "asking",
     "commands",
@@ -238,5 +239,5 @@ def test_plugins_see_the_errors_and_the_plugin_interface_only() -> None:
     for module, path in modules("buildtool_plugins", ROOT / "plugins").items():
         for base, _ in mentions(module, path):
             if base.partition(".")[0] == "buildtool":
-                assert base.split(".")[1] in ("errors", "target"), f"{module} imports {base}"
+                assert base.split(".")[1] in ("errors", "modes", "target"), f"{module} imports {base}"
     assert circle(imported(modules("buildtool_plugins", ROOT / "plugins"))) == []

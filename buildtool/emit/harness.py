@@ -27,6 +27,8 @@ def harness(network: Network) -> str:
 {_harness_input(network)}#define HARNESS_OUTPUTS {macro}_OUTPUTS
 #define HARNESS_OUTPUT(i) {net}_output(i)
 #define HARNESS_ARENA_BYTES {macro}_ARENA_BYTES
+#define HARNESS_OPERATORS {len(graph.ops)}
+#define HARNESS_PLAN "{network.plan_digest}"
 #define HARNESS_WEIGHTS {net}_weights
 {_harness_rows(network)}{loading.harness_macro(network)}
 static inline uint32_t harness_input_bytes(int i) {{

@@ -6,7 +6,7 @@ keys.py are the table, parsers.py are its values, table.py is what a request may
 the command line (arguments.py, spelling.py) and the reference page (page.py).
 """
 
-from buildtool.options.keys import RUN, TRIED
+from buildtool.options.keys import LINKED, RUN, TRIED
 from buildtool.options.table import (
     BY_NAME,
     OPTIONS,
@@ -24,6 +24,7 @@ from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, NESTED, Grou
 __all__ = [
     "BOARD_SUFFIXES",
     "BY_NAME",
+    "LINKED",
     "MODEL_SUFFIXES",
     "NESTED",
     "OPTIONS",

@@ -19,6 +19,7 @@ _TITLES = {
     Group.TARGET: "target",
     Group.INPUT: "input",
     Group.BUILT: "made earlier",
+    Group.DESK: "a board on the desk",
     Group.REPORT: "report",
     Group.OTHER: "problem",
 }
@@ -71,6 +72,7 @@ _KEEPING = (
     "validate",
     "profile",
     "debug",
+    "flash",
     "watch",
 )  # commands that plan
 
@@ -168,6 +170,13 @@ COMMANDS = (
                 required=True,
             ),
         ),
+    ),
+    Command(
+        "flash",
+        "flash",
+        "Builds test firmware that answers over a wire, and brings it into a board's flash.",
+        ("model",),
+        own=(_out("DIR", "The folder for the image, which another tool may want.", required=True),),
     ),
     Command(
         "ops",

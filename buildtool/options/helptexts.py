@@ -51,6 +51,12 @@ EXAMPLES: dict[str, tuple[Pair, ...]] = {
             "Of an image.",
         ),
     ),
+    "flash": (
+        (
+            "buildtool flash wake.tflite -b nucleo-f767zi -o out",
+            "Then: buildtool profile wake.tflite -b nucleo-f767zi --on board --flashed",
+        ),
+    ),
     "debug": (
         ("buildtool debug wake.tflite -b cortex-m4 -o session", "Then, elsewhere, the line that it prints."),
     ),
@@ -78,7 +84,7 @@ EXAMPLES: dict[str, tuple[Pair, ...]] = {
     "arena": (("buildtool arena buffers.csv --capacity 4096 -o solved.csv", "Offsets within 4 KiB."),),
 }
 STATUS: tuple[Pair, ...] = (
-    ("0", "It worked; with validate and profile, the output is exact."),
+    ("0", "It worked; with validate and profile, the output is exact, or within its bounds."),
     ("1", "An error, or an output that differs."),
     ("2", "A mistake in the command line or in what it names."),
     ("70", "A fault of buildtool's own: please report it."),

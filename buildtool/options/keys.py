@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.modes import Reference
+from buildtool.modes import MOST_THREADS, On, Reference, Requantise
 from buildtool.options.nested import PLANNED
 from buildtool.options.parsers import (
     MOST_CAPACITY,
@@ -16,12 +16,15 @@ from buildtool.options.parsers import (
     mode,
     text,
     whole,
+    wire,
 )
 from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, Group, Option
 
-COMPILED = ("describe", "build", "validate", "profile")
+COMPILED = ("describe", "build", "validate", "profile", "flash")
+DESK = ("describe", "build", "validate", "profile")  # kinds that may be about a board on the desk
 RUN = ("validate", "profile")
 TRIED = (*RUN, "debug")  # kinds for which the test firmware gets inputs
+LINKED = (*TRIED, "flash")  # kinds that may be about the image of a build
 
 KEYS: tuple[Option, ...] = (
     Option(
@@ -51,6 +54,36 @@ KEYS: tuple[Option, ...] = (
         Group.TARGET,
         default="none",
         folder=True,
+    ),
+    Option(
+        "requantise",
+        "NAME",
+        "XS3: how sums become outputs of eight bits: exact (equal to the reference) or vpu16 (by 16-bit "
+        "multipliers, within a bound that is told).",
+        mode(Requantise),
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="exact",
+        values=tuple(map(str, Requantise)),
+    ),
+    Option(
+        "threads",
+        "N",
+        "The threads that share the work of each kernel's call, at most as many as the board has.",
+        whole(1, MOST_THREADS),
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="all that the board has",
+        number=True,
+    ),
+    Option(
+        "weights_in",
+        "MEMORY",
+        "The board's memory that the weights are in; from one with a bandwidth they come into the arena.",
+        text,
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="as the board's file says",
     ),
     Option(
         "input",
@@ -99,6 +132,45 @@ KEYS: tuple[Option, ...] = (
         Group.INPUT,
         "4",
         number=True,
+    ),
+    Option(
+        "on",
+        "WHERE",
+        "Where test firmware runs: emulator (or this machine, as the board's file says) or board (on the "
+        "desk: it is flashed, and answers over a wire).",
+        mode(On),
+        DESK,
+        Group.DESK,
+        default="emulator",
+        values=tuple(map(str, On)),
+    ),
+    Option(
+        "wire",
+        "WIRE[:PORT]",
+        "How a board on the desk answers: serial or rtt, and the port: serial:/dev/ttyACM0, "
+        "rtt:127.0.0.1:9090. In an emulator serial is its UART.",
+        wire,
+        (*DESK, "flash"),
+        Group.DESK,
+        default="serial where the board's file has [uart], else rtt; the only port that is there",
+    ),
+    Option(
+        "flashed",
+        "",
+        "The board holds the image already: it is not flashed.",
+        flag,
+        RUN,
+        Group.DESK,
+        flag=True,
+    ),
+    Option(
+        "tool",
+        "NAME",
+        "The program that flashes the board: openocd, pyocd, esptool or xflash.",
+        text,
+        (*RUN, "flash"),
+        Group.DESK,
+        default="the first of the board's file that is installed",
     ),
     Option(
         "port",
@@ -190,7 +262,7 @@ KEYS: tuple[Option, ...] = (
         "BOARD",
         "A board of `buildtool boards`, or a .toml file that extends one.",
         location,
-        ("plan", "front", "emit", "describe", "build", "bundle", "sizes", *TRIED),
+        ("plan", "front", "emit", "describe", "build", "bundle", "sizes", *LINKED),
         Group.TARGET,
         suffixes=BOARD_SUFFIXES,
     ),
@@ -220,7 +292,7 @@ KEYS: tuple[Option, ...] = (
         "ELF",
         "A linked image: the one to look at, or to run in place of one that is built for it.",
         location,
-        ("sizes", *TRIED),
+        ("sizes", *LINKED),
         Group.BUILT,
         suffixes=("",),
     ),
@@ -229,7 +301,7 @@ KEYS: tuple[Option, ...] = (
         "FILE",
         "The plan to run by, which `buildtool plan --out` wrote; with an image, the emitted NAME.plan.",
         location,
-        ("plan", "emit", "build", "bundle", *TRIED),
+        ("plan", "emit", "build", "bundle", *LINKED),
         Group.BUILT,
         default="a plan is made",
         suffixes=("",),

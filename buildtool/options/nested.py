@@ -10,7 +10,7 @@ from buildtool.options.parsers import MOST_BATCH, limit, mode, pixels, sides, si
 from buildtool.options.types import Group, Option, Parser
 
 # Kinds for which one plan is made.
-MADE = ("plan", "analyze", "emit", "build", "bundle", "validate", "profile", "debug")
+MADE = ("plan", "analyze", "emit", "build", "bundle", "validate", "profile", "debug", "flash")
 PLANNED = ("front", *MADE)
 LIMITED = (Strategy.BEST, Strategy.MSF_CNN, Strategy.XCORE_STRIPS)  # strategies that may repeat work
 

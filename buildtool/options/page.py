@@ -30,6 +30,10 @@ _GROUPS = {
         "Made earlier",
         "What a plan and an image were kept as, in place of planning and building.",
     ),
+    Group.DESK: (
+        "A board on the desk",
+        "Where test firmware runs, and how it is reached ([boards-on-the-desk.md](boards-on-the-desk.md)).",
+    ),
     Group.REPORT: ("Report", "What is compared and shown."),
     Group.COUNTING: (
         "ONNX and Darknet files without a board",

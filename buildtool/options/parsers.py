@@ -20,6 +20,7 @@ MOST_CAPACITY = 1 << 50  # bytes
 MOST_NODES = 1 << 40
 MOST_DIGITS = 19  # of a number that comes as text: more than any size has
 MOST_SHOWN = 60  # characters of a refused value in a message
+WIRES = ("serial", "rtt")  # how results come back from a board
 _UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
 
 
@@ -146,6 +147,14 @@ def identifier(name: str, value: object) -> str:
     if not (words.isascii() and words.isidentifier() and words[0].islower() and words.lower() == words):
         raise refuse(name, value, "a C identifier in lower case")
     return words
+
+
+def wire(name: str, value: object) -> tuple[str, str]:
+    """How a board is reached, and the port ("": the only one there is): "serial:/dev/ttyACM0"."""
+    kind, _, port = text(name, value).partition(":")
+    if kind not in WIRES or not port.isprintable():
+        raise refuse(name, value, f"one of {', '.join(WIRES)}, or one with a port, as serial:/dev/ttyACM0")
+    return kind, port
 
 
 def listed(one: Parser) -> Parser:

@@ -21,6 +21,7 @@ class Group(enum.StrEnum):
     TARGET = "target"
     INPUT = "input"
     BUILT = "made earlier"
+    DESK = "board on the desk"
     REPORT = "report"
     OTHER = "other"
 

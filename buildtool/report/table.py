@@ -137,5 +137,5 @@ def count(number: int, unit: str) -> str:
 
 def headline(answer: Run) -> str:
     """What was run, and by what: model, board, how real the run was, compiler, strategy."""
-    how = ", ".join((answer["level"], answer["compiler"], answer["strategy"]))
+    how = ", ".join((answer["level_text"], answer["compiler"], answer["strategy"]))
     return f"{answer['model']} on {answer['board']} ({how})"

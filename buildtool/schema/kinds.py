@@ -16,7 +16,7 @@ from buildtool.schema.builds import (
 from buildtool.schema.checks import CheckAnswer
 from buildtool.schema.fronts import FrontAnswer
 from buildtool.schema.plans import PlanAnswer
-from buildtool.schema.runs import DebugAnswer, ProfileAnswer, ValidationAnswer
+from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
 
 # Where there are two: `analyze` for boards, and for a file that is counted without one; `zoo` without a
 # model, and with one.
@@ -32,6 +32,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "validate": (ValidationAnswer,),
     "profile": (ProfileAnswer,),
     "debug": (DebugAnswer,),
+    "flash": (FlashAnswer,),
     "ops": (OpsAnswer,),
     "boards": (BoardsAnswer,),
     "target": (CheckAnswer,),

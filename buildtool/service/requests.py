@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from buildtool import options as table
 from buildtool.errors import UsageError, did_you_mean, suggest
-from buildtool.modes import Reference
+from buildtool.modes import On, Reference, Requantise
 from buildtool.options import NESTED, Group
 from buildtool.service.files import File, to_file
 from buildtool.service.pipeline.options import (
@@ -22,7 +22,7 @@ from buildtool.service.pipeline.options import (
     network_options,
     plan_options,
 )
-from buildtool.service.pipeline.targets import TargetChoice
+from buildtool.service.pipeline.targets import ANY_WIRE, TargetChoice
 
 NETWORKS = (".onnx", ".cfg")  # what `analyze` counts without a board
 Named = str | File  # a network of the zoo or a known board by its name, or a file
@@ -134,8 +134,25 @@ class Made:
 
 
 @dataclass(frozen=True)
+class OnDesk:
+    """A run over a wire: of a board on the desk, or, `is_emulated`, of an emulator's UART.
+
+    `port`: "" for the only one there is; `is_flashed`: the board has the image already; `tool`: that flashes
+    it, "" for the first that is installed.
+    """
+
+    port: str = ""
+    is_emulated: bool = False
+    is_flashed: bool = False
+    tool: str = ""
+
+
+@dataclass(frozen=True)
 class Validate(Planning):
-    """A run that is compared with the reference; `made`: of this image, not of one that is built here."""
+    """A run that is compared with the reference; `made`: of this image, not of one that is built here.
+
+    `desk`: over a wire, which the target's choice names.
+    """
 
     kind: ClassVar[str] = "validate"
     made: Made | None = None
@@ -143,15 +160,26 @@ class Validate(Planning):
     tensors: bool = False
     reference: Reference = Reference.NUMPY
     sanitize: bool = False
+    desk: OnDesk | None = None
 
 
 @dataclass(frozen=True)
 class Profile(Planning):
-    """A run that counts the instructions of every operator; `made`: as for `Validate`."""
+    """A run that counts the instructions of every operator; `made`, `desk`: as for `Validate`."""
 
     kind: ClassVar[str] = "profile"
     made: Made | None = None
     inputs: Inputs = Inputs()
+    desk: OnDesk | None = None
+
+
+@dataclass(frozen=True)
+class Flash(Planning):
+    """Test firmware that answers over a wire, for a board's flash; `made`: as for `Validate`."""
+
+    kind: ClassVar[str] = "flash"
+    made: Made | None = None
+    tool: str = ""
 
 
 @dataclass(frozen=True)
@@ -172,6 +200,9 @@ class Analyze:
     model: Named
     boards: tuple[Named, ...]
     cmsis_nn: str
+    threads: int | None
+    weights_in: str | None
+    requantise: Requantise
     options: PlanOptions
 
 
@@ -237,6 +268,7 @@ Request = (
     | Validate
     | Profile
     | Debug
+    | Flash
     | Analyze
     | AnalyzeNetwork
     | Describe
@@ -310,7 +342,40 @@ class _Values:
         """The board, and what goes with it."""
         board = to_file(self.need("board"), table.BOARD_SUFFIXES)
         library = _folder("cmsis_nn", self.get("cmsis_nn", ""))
-        return TargetChoice(board, self.get("toolchain", ""), library, self.get("debug", False))
+        wire = self.wire()
+        return TargetChoice(
+            board,
+            self.get("toolchain", ""),
+            library,
+            self.get("debug", False),
+            wire,
+            self.get("threads", None),
+            self.get("weights_in", None),
+            self.get("requantise", Requantise.EXACT),
+        )
+
+    def wire(self) -> str:
+        """How test firmware answers: "" for by files, through an emulator; ANY_WIRE: as the board can."""
+        kind, _ = self.get("wire", ("", ""))
+        on_desk = self.kind == "flash" or self.get("on", On.EMULATOR) == On.BOARD
+        return kind or (ANY_WIRE if on_desk else "")
+
+    def desk(self) -> OnDesk | None:
+        """How a run reaches a board; UsageError for what has no effect."""
+        kind, port = self.get("wire", ("", ""))
+        if self.get("on", On.EMULATOR) == On.BOARD:
+            flashed = self.get("flashed", False)
+            if flashed and self.get("tensors", False):
+                text = "of every tensor an image of its own is built, which has to be flashed"
+                raise UsageError(text, option="flashed", hint=suggest(flashed=None))
+            return OnDesk(port, False, flashed, self.get("tool", ""))
+        for name in ("flashed", "tool"):
+            if self.given.get(name):
+                raise UsageError("it has no effect in an emulator", option=name, hint=suggest(on="board"))
+        if port or kind == "rtt":
+            text = "an emulator is reached by the UART that it has" if port else "no emulator has RTT"
+            raise UsageError(text, option="wire", hint=[suggest(on="board"), suggest(wire="serial")])
+        return OnDesk(is_emulated=True) if kind else None
 
     def planning(self) -> tuple[Named, TargetChoice, PlanOptions, Lock | None]:
         """The fields of `Planning`."""
@@ -390,6 +455,7 @@ def _validate(values: _Values) -> Validate:
         tensors=values.get("tensors", False),
         reference=values.get("reference", Reference.NUMPY),
         sanitize=values.get("sanitize", False),
+        desk=values.desk(),
     )
 
 
@@ -402,15 +468,18 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         assert isinstance(model, File)
         if boards:
             raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
-        if "cmsis_nn" in values.given:
-            raise table.without_board("cmsis_nn")
+        for named in ("cmsis_nn", "requantise", "threads", "weights_in"):
+            if named in values.given:
+                raise table.without_board(named)
         return AnalyzeNetwork(model, network_options(values.options))
     cmsis_nn = _folder("cmsis_nn", values.get("cmsis_nn", ""))
     for option in table.of("analyze", Group.COUNTING):
         if option.name in values.options:
             text = "it is for ONNX and Darknet files that are counted without a board"
             raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
-    return Analyze(model, boards, cmsis_nn, plan_options(values.options))
+    threads, memory = values.get("threads", None), values.get("weights_in", None)
+    requantise = values.get("requantise", Requantise.EXACT)
+    return Analyze(model, boards, cmsis_nn, threads, memory, requantise, plan_options(values.options))
 
 
 def _debug(values: _Values) -> Debug:
@@ -446,7 +515,10 @@ _KINDS: dict[str, Callable[[_Values], Request]] = {
         to_file(values.need("board"), table.BOARD_SUFFIXES), _file("elf", values.need("elf"))
     ),
     "validate": _validate,
-    "profile": lambda values: Profile(*values.planning(), made=values.made(), inputs=values.inputs()),
+    "profile": lambda values: Profile(
+        *values.planning(), made=values.made(), inputs=values.inputs(), desk=values.desk()
+    ),
+    "flash": lambda values: Flash(*values.planning(), made=values.made(), tool=values.get("tool", "")),
     "debug": _debug,
     "arena": lambda values: Arena(
         _file("file", values.need("file")), values.get("capacity", None), values.get("budget", None)

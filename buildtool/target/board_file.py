@@ -18,9 +18,25 @@ from pathlib import Path
 from typing import NoReturn
 
 from buildtool.errors import Hint, TargetError, did_you_mean
+from buildtool.modes import MOST_THREADS
 from buildtool.target import board_keys
 from buildtool.target.keys import names
-from buildtool.target.types import Board, Core, Emulator, Estimate, Memory, MemoryKind, Probe
+from buildtool.target.threads import MACRO, threaded
+from buildtool.target.types import (
+    Board,
+    Chip,
+    Core,
+    Emulator,
+    Estimate,
+    Memory,
+    MemoryKind,
+    Probe,
+    ProbeTool,
+    Published,
+    PublishedPart,
+    Uart,
+    VectorUnit,
+)
 
 Table = dict[str, object]
 
@@ -51,6 +67,8 @@ _NO_OBJECT = frozenset(
 _PRINTS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs", "--analyze", "-cc1")
 _ROLES = names(board_keys.ROLES)
 _SERVERS = ("openocd", "pyocd")
+_PROBE_TOOLS = (*_SERVERS, "esptool", "xflash")
+_BAUD = 115200
 # How the standard library says where a file is no TOML.
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
@@ -234,6 +252,10 @@ class _Reader:
             note=self.note(table["note"]) if "note" in table else "",
             estimate=self.estimate(table["estimate"]) if "estimate" in table else None,
             probe=self.probe(table["probe"]) if "probe" in table else None,
+            uart=self.uart(table["uart"]) if "uart" in table else None,
+            chip=self.chip(table["chip"]) if "chip" in table else None,
+            vector_unit=self.vector_unit(table["vector_unit"]) if "vector_unit" in table else None,
+            published=self.published(table["published"]) if "published" in table else None,
         )
 
     def core(self, table: Table) -> Core:
@@ -241,14 +263,18 @@ class _Reader:
         families = self.texts(self.need(table, "families", "core."), "core.families")
         for family in families:
             self.name(family, "core.families")
-        return Core(
+        defines = self.texts(table.get("defines", []), "core.defines")
+        if any(define.partition("=")[0] == MACRO for define in defines):
+            self.fail("core.defines", f"{MACRO} is buildtool's own macro", "write threads under [core]")
+        core = Core(
             name=self.text(self.need(table, "name", "core."), "core.name"),
             isa=self.text(self.need(table, "isa", "core."), "core.isa"),
             families=families,
             cflags=self.flags(table.get("cflags", []), "core.cflags"),
-            defines=self.texts(table.get("defines", []), "core.defines"),
+            defines=defines,
             vector_bits=self.vector_bits(table),
         )
+        return threaded(core, self.threads(table))
 
     def note(self, value: object) -> str:
         """Text of one or more lines, as one line."""
@@ -260,6 +286,14 @@ class _Reader:
             limits = f"{_LEAST_VECTOR_BITS} to {_MOST_VECTOR_BITS}"
             self.fail("core.vector_bits", f"must be 0 or a power of two from {limits}, not {bits}")
         return bits
+
+    def threads(self, table: Table) -> int:
+        threads = table.get("threads", 1)
+        if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= MOST_THREADS:
+            self.fail(
+                "core.threads", f"must be a whole number from 1 to {MOST_THREADS}, not {_shown(threads)}"
+            )
+        return threads
 
     def name(self, name: str, key: str) -> None:
         """Names end up in file names and linker scripts."""
@@ -325,10 +359,46 @@ class _Reader:
     def probe(self, value: object) -> Probe:
         table = self.table(value, "probe")
         self.known(table, names(board_keys.PROBE), "probe.")
-        server = self.text(self.need(table, "server", "probe."), "probe.server")
-        if server not in _SERVERS:
-            self.fail("probe.server", f"{_shown(server)} is unknown", "known: " + ", ".join(_SERVERS))
-        return Probe(server, self.texts(self.need(table, "options", "probe."), "probe.options"))
+        named = {name: table[name] for name in table if name in _PROBE_TOOLS}
+        if "server" in table:
+            server = self.text(table["server"], "probe.server")
+            if server not in _SERVERS:
+                self.fail("probe.server", f"{_shown(server)} is unknown", "known: " + ", ".join(_SERVERS))
+            named = {server: self.need(table, "options", "probe."), **named}
+        elif "options" in table:
+            self.fail("probe.options", "whose options they are is not said", 'server = "openocd"')
+        if not named:
+            hint = f"one of {', '.join(_PROBE_TOOLS)}, with the words that it needs"
+            self.fail("probe", "it names no program", hint)
+        return Probe(tuple(ProbeTool(name, self.texts(v, f"probe.{name}")) for name, v in named.items()))
+
+    def uart(self, value: object) -> Uart:
+        table = self.table(value, "uart")
+        self.known(table, names(board_keys.UART), "uart.")
+        clock, baud = self.size(self.need(table, "clock_hz", "uart."), "uart.clock_hz"), _BAUD
+        if "baud" in table:
+            baud = self.size(table["baud"], "uart.baud")
+        if not 0 < baud <= clock:
+            self.fail("uart.baud", f"must be above 0, and clock_hz at most, not {baud}")
+        base = self.size(self.need(table, "base", "uart."), "uart.base")
+        if base >= _ADDRESS_END:
+            self.fail("uart.base", f"{base:#x} is no 32-bit address")
+        driver = self.source(self.need(table, "driver", "uart."), "uart.driver")
+        return Uart(driver, base, clock, baud, self.texts(table.get("settings", []), "uart.settings"))
+
+    def chip(self, value: object) -> Chip:
+        table = self.table(value, "chip")
+        self.known(table, names(board_keys.CHIP), "chip.")
+        start = self.source(self.need(table, "start", "chip."), "chip.start")
+        return Chip(start, self.texts(table.get("settings", []), "chip.settings"))
+
+    def source(self, value: object, key: str) -> str:
+        """The name of a file that comes with a plugin, or the path of one of the user's own."""
+        text = self.text(value, key)
+        if text.endswith(".c"):
+            return str(Path(self.path).absolute().parent / text)
+        self.name(text, key)
+        return text
 
     def estimate(self, value: object) -> Estimate:
         table = self.table(value, "estimate")
@@ -338,6 +408,43 @@ class _Reader:
             self.fail("estimate.macs_per_second", "must be above 0")
         source = self.text(self.need(table, "source", "estimate."), "estimate.source")
         return Estimate(rate, source)
+
+    def vector_unit(self, value: object) -> VectorUnit:
+        table = self.table(value, "vector_unit")
+        self.known(table, names(board_keys.VECTOR_UNIT), "vector_unit.")
+        macs, cycles = (self.positive(table, key, "vector_unit.") for key in ("macs", "cycles"))
+        return VectorUnit(int(macs), int(cycles))
+
+    def published(self, value: object) -> Published:
+        table, where = self.table(value, "published"), "published."
+        self.known(table, names(board_keys.PUBLISHED), where)
+        parts = self.need(table, "part", where)
+        if not isinstance(parts, list) or not parts:
+            self.fail("published.part", "must be a list of tables", "write [[published.part]]")
+        return Published(
+            network=self.text(self.need(table, "network", where), "published.network"),
+            source=self.text(self.need(table, "source", where), "published.source"),
+            macs=int(self.positive(table, "macs", where)),
+            milliseconds=self.positive(table, "milliseconds", where),
+            parts=tuple(self.part(part) for part in parts),
+        )
+
+    def part(self, value: object) -> PublishedPart:
+        """A line of a published profile."""
+        table, where = self.table(value, "published.part"), "published.part."
+        self.known(table, names(board_keys.PART), where)
+        return PublishedPart(
+            name=self.text(self.need(table, "name", where), f"{where}name"),
+            operators=self.texts(self.need(table, "operators", where), f"{where}operators"),
+            milliseconds=self.positive(table, "milliseconds", where),
+        )
+
+    def positive(self, table: Mapping[str, object], key: str, where: str) -> float:
+        """A number above 0, which is not infinite."""
+        value = self.need(table, key, where)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST:
+            self.fail(f"{where}{key}", f"must be a number above 0, not {_shown(value)}")
+        return value
 
 
 def chain(path: Path, known: Callable[[str], Path | None]) -> tuple[Path, ...]:

@@ -28,8 +28,12 @@ TOP = (
     ),
     Key("roles", "table", NEEDED, "Which memory holds what. A memory may have several roles."),
     Key("emulator", "table", "none", "What runs an image without the board."),
-    Key("probe", "table", "none", "How a debugger reaches the board."),
+    Key("probe", "table", "none", "How programs reach the board: to flash it, and to debug on it."),
+    Key("uart", "table", "none", "The serial port by which test firmware on the board answers."),
+    Key("chip", "table", "none", "What the chip needs after a reset: clock, wait states, caches."),
     Key("estimate", "table", "none", "How fast a board is whose speed cannot be measured here."),
+    Key("vector_unit", "table", "none", "How fast the core's vector unit can be, for counts of its issues."),
+    Key("published", "table", "none", "A profile that somebody published of the board."),
 )
 CORE = (
     Key("name", "text", NEEDED, "The core, as reports call it."),
@@ -47,6 +51,12 @@ CORE = (
         "0, or a power of two from 32",
         "0",
         "The bits of a vector register, where cores that run the same code differ in it.",
+    ),
+    Key(
+        "threads",
+        "1 to 16",
+        "1",
+        "The threads of the core that share the work of a kernel's call. The option `threads` takes fewer.",
     ),
 )
 MEMORY = (
@@ -77,9 +87,51 @@ ESTIMATE = (
     Key("macs_per_second", "number above 0", NEEDED, "Multiply-accumulates a second."),
     Key("source", "text", NEEDED, "Where the figure is from. It stands beside every estimate."),
 )
+VECTOR_UNIT = (
+    Key("macs", "number above 0", NEEDED, "Multiply-accumulates of one issue, at most."),
+    Key("cycles", "number above 0", NEEDED, "Cycles of the core from one issue of a thread to its next one."),
+)
+PUBLISHED = (
+    Key("network", "text", NEEDED, "The network, as reports call it."),
+    Key("source", "text", NEEDED, "Who published the profile."),
+    Key("macs", "number above 0", NEEDED, "The network's multiply-accumulates, by which it is known again."),
+    Key("milliseconds", "number above 0", NEEDED, "The whole time."),
+    Key("part", "list of tables", NEEDED, "Its lines."),
+)
+PART = (
+    Key("name", "text", NEEDED, "The line, as reports call it."),
+    Key("operators", "list of texts", NEEDED, "Its operator kinds; `LOAD` is loading weights."),
+    Key("milliseconds", "number above 0", NEEDED, "Their time."),
+)
 PROBE = (
-    Key("server", "`openocd` or `pyocd`", NEEDED, "The program that reaches the board."),
-    Key("options", "list of texts", NEEDED, "The words that it needs for this board."),
+    Key("openocd", "list of texts", "none", "The words that OpenOCD needs for this board."),
+    Key("pyocd", "list of texts", "none", "Those that pyOCD needs."),
+    Key("esptool", "list of texts", "none", "Those that esptool needs."),
+    Key("xflash", "list of texts", "none", "Those that XMOS's xflash needs."),
+    Key("server", "`openocd` or `pyocd`", "none", "One of these by its name."),
+    Key("options", "list of texts", "none", "The words that `server` needs."),
+)
+UART = (
+    Key(
+        "driver",
+        "name, or path of a .c file",
+        NEEDED,
+        "The functions of `wire.h` for the port: `cmsdk_uart`, `ns16550`, `sifive_uart`, `stm32_usart`, "
+        "`stm32_usart_v2`, or a file of your own, from the board's file on.",
+    ),
+    Key("base", "number", NEEDED, "The address of the port's registers."),
+    Key("clock_hz", "number above 0", NEEDED, "The clock that feeds the port."),
+    Key("baud", "number above 0", "115200", "Bits a second."),
+    Key("settings", "list of macros", "none", "What else the driver wants to know, as `NAME=VALUE`."),
+)
+CHIP = (
+    Key(
+        "start",
+        "name, or path of a .c file",
+        NEEDED,
+        "The functions of `chip.h` for the chip: `stm32f4`, `stm32f7`, or a file of your own.",
+    ),
+    Key("settings", "list of macros", "none", "What the code wants to know, as `NAME=VALUE`."),
 )
 # In the order of the reference page: how the table is written in a file, what it is about, its keys.
 TABLES = (
@@ -88,6 +140,11 @@ TABLES = (
     ("[memory.NAME]", "One memory; any number of them", MEMORY),
     ("[roles]", "Which memory holds what", ROLES),
     ("[emulator]", "What runs images", EMULATOR),
-    ("[probe]", "How a debugger reaches the board", PROBE),
+    ("[probe]", "How programs reach the board, the preferred one first", PROBE),
+    ("[uart]", "The serial port of test firmware", UART),
+    ("[chip]", "What the chip needs after a reset", CHIP),
     ("[estimate]", "A board that cannot be measured", ESTIMATE),
+    ("[vector_unit]", "The limits of a vector unit", VECTOR_UNIT),
+    ("[published]", "A published profile", PUBLISHED),
+    ("[[published.part]]", "A line of a published profile", PART),
 )

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from buildtool.errors import TargetError
+from buildtool.modes import Level, Requantise
 
 
 class MemoryKind(enum.StrEnum):
@@ -140,7 +141,8 @@ class KernelVariant:
     `packing` is the layout of the constants and `packer` the packing.py that has it; `constants` is the
     length of the packed block in bytes. `slices` says whether the kernel can compute some of the output
     channels from a block of theirs: a head of 16 bytes, then `channel_factors` bytes of each channel,
-    then `channel_weights` bytes of each, both parts rounded up to 16.
+    then `channel_weights` bytes of each, both parts rounded up to 16; all but the last channels are cut at
+    multiples of `channel_step`, and there are bytes for a multiple of `channel_unit` channels.
     `asks` names the question about scratch that the kernel's library answers, instead of a formula
     ("": none), and `ask` is who answers it.
     """
@@ -161,6 +163,8 @@ class KernelVariant:
     slices: str = "False"
     channel_factors: str = "0"
     channel_weights: str = "0"
+    channel_step: str = "1"
+    channel_unit: str = "1"
     packer: Path | None = field(default=None, compare=False)
     asks: str = ""
     ask: Asked | None = field(default=None, compare=False)
@@ -171,6 +175,7 @@ class Core:
     """A processor core; `families` are the kernel folders it can run, best first.
 
     `vector_bits`: of a vector register, where cores that run the same code differ in it; 0: they do not.
+    `threads`: how many of the core's threads share a kernel's call (see `threads.threaded`).
     """
 
     name: str
@@ -179,6 +184,7 @@ class Core:
     cflags: tuple[str, ...] = ()  # that select the core, clang and gcc alike
     defines: tuple[str, ...] = ()
     vector_bits: int = 0
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -191,11 +197,44 @@ class Emulator:
 
 
 @dataclass(frozen=True)
-class Probe:
-    """How a debugger reaches the board itself: by `openocd` or `pyocd` with these words of its own."""
+class ProbeTool:
+    """A program that reaches the board itself (`openocd`, `pyocd`, ...), and its words for this board."""
 
-    server: str
+    name: str
     options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """How programs reach the board: the one that is preferred first."""
+
+    tools: tuple[ProbeTool, ...]
+
+
+@dataclass(frozen=True)
+class Uart:
+    """The serial port by which the board's test firmware answers.
+
+    `driver`: a file of C that has the functions of wire.h, by its name without an ending, or a path; it gets
+    the macros WIRE_BASE, WIRE_CLOCK_HZ (of the port's own clock), WIRE_BAUD and the `settings`.
+    """
+
+    driver: str
+    base: int
+    clock_hz: int
+    baud: int
+    settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chip:
+    """What the chip needs after a reset, such as its clock: a file of C by its name, or a path.
+
+    `settings` are macros for it.
+    """
+
+    start: str
+    settings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -204,6 +243,34 @@ class Estimate:
 
     macs_per_second: int
     source: str
+
+
+@dataclass(frozen=True)
+class VectorUnit:
+    """How fast a vector unit can be: `macs` an issue at most, `cycles` of the core from issue to issue."""
+
+    macs: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class PublishedPart:
+    """A line of a published profile: milliseconds of these operator kinds ("LOAD": loading weights)."""
+
+    name: str
+    operators: tuple[str, ...]
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Published:
+    """A profile that somebody published of the board; `macs` of the network, by which it is known again."""
+
+    network: str
+    source: str
+    macs: int
+    milliseconds: float
+    parts: tuple[PublishedPart, ...]
 
 
 @dataclass(frozen=True)
@@ -228,6 +295,10 @@ class Board:
     note: str = ""  # what a user has to know of results "for" it
     estimate: Estimate | None = None
     probe: Probe | None = None
+    uart: Uart | None = None
+    chip: Chip | None = None
+    vector_unit: VectorUnit | None = None
+    published: Published | None = None
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`; KeyError if there is none."""
@@ -251,6 +322,20 @@ class LinkerScript:
 
 
 @dataclass(frozen=True)
+class Wiring:
+    """What makes a test firmware one that answers over a wire.
+
+    `cflags`: of all that is compiled; of them a network and its kernels need `defines`. `sources` and
+    `includes` take the place of the test firmware's own.
+    """
+
+    cflags: tuple[str, ...]
+    sources: tuple[str, ...]
+    includes: tuple[str, ...]
+    defines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Toolchain:
     """A compiler found on this machine, with the flags that build for one board.
 
@@ -258,7 +343,8 @@ class Toolchain:
     links writes the script into a folder of his own (see `link_flags`).
     `identity` is the compiler's name and version ("clang 22.1.8"), never a path. `renames` are further flags
     of every compilation: what folders of this machine are called in debug information; the objects do not
-    depend on where these are.
+    depend on where these are. `wiring`: of a test firmware that answers over a wire; `cflags` have
+    its flags.
     """
 
     name: str
@@ -271,6 +357,7 @@ class Toolchain:
     includes: tuple[str, ...] = ()
     script: LinkerScript | None = None
     renames: tuple[str, ...] = ()
+    wiring: Wiring | None = None
 
     def link_flags(self, folder: Path) -> tuple[str, ...]:
         """All flags of a link whose script lies in `folder`."""
@@ -296,6 +383,32 @@ class RunRequest:
 
 
 @dataclass(frozen=True)
+class Desk:
+    """How a board on the desk is reached: by `wire` ("serial", "rtt") at `port` ("": the only one there is).
+
+    `is_emulated`: in its place stands the emulator, whose UART is the wire.
+    """
+
+    wire: str
+    port: str = ""
+    is_emulated: bool = False
+
+
+@dataclass(frozen=True)
+class Flashing:
+    """How an image comes into a board's flash: a program, whether it is there, and the whole command.
+
+    `after`: what is to be done by hand, "" for nothing.
+    """
+
+    tool: str
+    is_there: bool
+    command: tuple[str, ...]
+    install: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True)
 class DebugServer:
     """What serves an image to a debugger that connects to a port of this machine, halted at the first step.
 
@@ -311,13 +424,44 @@ class DebugServer:
 
 
 @dataclass(frozen=True)
+class Reality:
+    """How real a run is: its level, and in a few words what runs it ("emulated", "model on the host")."""
+
+    level: Level
+    text: str
+
+
+@dataclass(frozen=True)
+class Issues:
+    """What an operator would issue on the chip, counted in a model of its vector unit.
+
+    `vpu`: instructions of the vector unit, of which `mac` multiply and accumulate; `scalar`: those that take
+    an issue of their own beside it. `slowest`: issues of both kinds of the slowest thread, call by call.
+    """
+
+    vpu: int
+    mac: int
+    scalar: int
+    slowest: int
+
+
+@dataclass(frozen=True)
 class RunResult:
-    """What a run gave. `counts` maps an operator's position to executed instructions."""
+    """What a run gave, by an operator's position: `counts` are executed instructions, `issues` of a model.
+
+    `cycles` are of the first input's invoke; `no_cycles`: why there are none, if somebody tried. `reality`:
+    where the run was otherwise than the plugin's own.
+    """
 
     files: dict[str, bytes]
     text: str
     counts: dict[int, int] = field(default_factory=dict)
     total_instructions: int | None = None
+    reality: Reality | None = None
+    cycles: dict[int, int] = field(default_factory=dict)
+    total_cycles: int | None = None
+    no_cycles: str = ""
+    issues: dict[int, Issues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -356,7 +500,7 @@ class Target:
     """A board with the kernels that its core can run, best first for each operator kind, and its costs.
 
     `routines` are what emitted code calls besides; the first one that serves is taken. `families` have the
-    files of both. `libraries` are in use.
+    files of both. `libraries` are in use. `requantise`: whether outputs are the reference's to the bit.
     """
 
     board: Board
@@ -365,6 +509,7 @@ class Target:
     routines: tuple[Routine, ...] = ()
     families: tuple[KernelFamily, ...] = ()
     libraries: tuple[Library, ...] = ()
+    requantise: Requantise = Requantise.EXACT
 
     @cached_property
     def digests(self) -> dict[str, str]:

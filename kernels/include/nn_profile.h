@@ -15,10 +15,25 @@
  * On Xtensa the code of one byte that the table shows behind Arm's 0x40 is in the registers of a
  * conditional move to itself: moveqz a[code >> 4], a[code >> 4], a[code & 15].
  *
- * Elsewhere, and where the compiler has no GNU assembly, there are none.
+ * Elsewhere, and where the compiler has no GNU assembly, there are none. With -DNN_CYCLES the test
+ * firmware of a board has calls in their place, which read the core's own counter.
  */
 #ifndef NN_PROFILE_H
 #define NN_PROFILE_H
+
+#ifdef NN_CYCLES
+#include <stdint.h>
+
+void nn_cycles_begin(uint32_t id);
+void nn_cycles_end(void);
+void nn_cycles_invoke_begin(void);
+void nn_cycles_invoke_end(void);
+
+#define NN_MARK_BEGIN(id) nn_cycles_begin(id)
+#define NN_MARK_END() nn_cycles_end()
+#define NN_MARK_INVOKE_BEGIN() nn_cycles_invoke_begin()
+#define NN_MARK_INVOKE_END() nn_cycles_invoke_end()
+#else
 
 #if defined(__GNUC__) && defined(__thumb2__)
 /* hint.w, by its encoding: GNU as does not know the mnemonic. */
@@ -42,5 +57,6 @@
 #define NN_MARK_END() NN_MARK_(0x80)
 #define NN_MARK_INVOKE_BEGIN() NN_MARK_(0x81)
 #define NN_MARK_INVOKE_END() NN_MARK_(0x82)
+#endif
 
 #endif

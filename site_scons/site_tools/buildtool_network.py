@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from buildtool.client import answers
 
 PLANNING = tuple(option.name for option in table.of("emit", table.Group.PLANNING))
+# Options of UseBoard beside the board and its compiler.
+_OF_BOARD = table.of("describe", table.Group.TARGET, table.Group.DESK)
+TARGET = tuple(option.name for option in _OF_BOARD if option.name not in ("board", "toolchain"))
 # What is shown in place of whole command lines.
 SHORT = {
     "CCCOMSTR": "compiling $SOURCE",
@@ -57,6 +60,7 @@ SHORT = {
     "ARCOMSTR": "archiving $TARGET",
     "LINKCOMSTR": "linking $TARGET",
 }
+_COMPILED = ("toolchain", "debug", "on", "wire")  # what decides how is compiled, and not what
 EMITTED = "emitted"  # the root in an answer that a network's own folder stands for
 
 _clients: dict[str, Client] = {}
@@ -66,13 +70,14 @@ def generate(env):
     """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, and those of the test firmware."""
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     env.SetDefault(NETWORK_DAEMON="", NETWORK_CACHE="on")
-    env["NETWORK_PLANNING"] = PLANNING
+    env["NETWORK_PLANNING"], env["NETWORK_TARGET"] = PLANNING, TARGET
     env.AddMethod(use_board, "UseBoard")
     env.AddMethod(neural_network, "NeuralNetwork")
     env.AddMethod(place_weights, "PlaceWeights")
     env.AddMethod(network_firmware, "NetworkFirmware")
     env.AddMethod(run_network, "RunNetwork")
     env.AddMethod(debug_network, "DebugNetwork")
+    env.AddMethod(flash_network, "FlashNetwork")
 
 
 def exists(env):
@@ -116,20 +121,24 @@ class Network:
         return self._reserve()
 
 
-def use_board(env, board, toolchain="", work=None, verbose=False, cmsis_nn="", debug=False):
+def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     """Sets the environment up to build for `board`; what is made for all networks goes to `work`.
 
-    `verbose`: whole command lines, or what they do in a few words. `cmsis_nn`: a checkout of CMSIS-NN
-    whose kernels the networks are to use (Cortex-M). `debug`: everything is compiled for a debugger. Gives
-    what the answer says of the compiler, and the folders of the board's headers as `includes`.
+    `verbose`: whole command lines, or what they do in a few words. `target` are options of TARGET, such as
+    `cmsis_nn` or `threads`. Gives what the answer says of the compiler, and the folders of the board's
+    headers as `includes`.
     """
-    request = {"board": board}
-    request |= {"debug": True} if debug else {}
-    request |= {"toolchain": toolchain} if toolchain else {}
-    request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
+    request = {"board": board} | ({"toolchain": toolchain} if toolchain else {})
+    for name, value in target.items():
+        if name not in TARGET:
+            raise _mistake(f"UseBoard has no option '{name}': {did_you_mean(name, TARGET)}")
+        if value not in (None, "", False):
+            request[name] = table.from_text(table.BY_NAME[name], value)
+    debug, desk = request.get("debug"), request.keys() & {"on", "wire"}
     answer = _described(env, request)
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
-    work = _folder(env, work or ("#build/debug/" if debug else "#build/") + _plain(answer["board"]))
+    apart = "debug/" if debug else "desk/" if desk else ""
+    work = _folder(env, work or f"#build/{apart}{_plain(answer['board'])}")
     tools = answer["tools"]
     # Debug information has no path of this machine: sources are named as seen from the top folder.
     renamed = [f"{tools['renames']}{env.Dir('#').abspath}=."] if tools["renames"] else []
@@ -196,7 +205,7 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     assert files is not None  # it was asked for with a model
     own = _own(env, BOARD_ANSWER=answer)
     directory = _folder(env, directory) if directory else _folder(env, env["BOARD_WORK"], files["net"])
-    request = {key: value for key, value in asked.items() if key not in ("toolchain", "debug")}
+    request = {key: value for key, value in asked.items() if key not in _COMPILED}
     locked = _plan_file(env, plan) if plan else None
     request |= {"options": planning} | ({"plan": locked.path} if locked else {})
     emitted = _emit(own, directory.Dir("src"), request, [node for node in (source, locked) if node])
@@ -251,7 +260,7 @@ def network_firmware(env, network: Network, directory=None):
 
 def run_network(env, network: Network, firmware, **inputs):
     """The alias `run`: builds the firmware, runs its .elf, prints the table of the network's layers."""
-    words = _with_options(network, "profile", "RunNetwork runs", inputs)
+    words = _with_options(network, "profile", "RunNetwork runs", _desk(env) | inputs)
     return env.AlwaysBuild(env.Alias("run", firmware, _action(words)))
 
 
@@ -265,6 +274,21 @@ def debug_network(env, network: Network, firmware, **options):
     return env.AlwaysBuild(env.Alias("debug", firmware, _action(words)))
 
 
+def flash_network(env, network: Network, firmware, **options):
+    """The alias `flash`: builds the firmware, and brings it into the board's flash.
+
+    The board has to be one on the desk: UseBoard(..., on="board"). `options`: `tool`.
+    """
+    wire = {name: value for name, value in _desk(env).items() if name == "wire"}
+    words = _with_options(network, "flash", "FlashNetwork flashes", wire | options)
+    return env.AlwaysBuild(env.Alias("flash", firmware, _action(words)))
+
+
+def _desk(env):
+    """How test firmware answers, as UseBoard was told."""
+    return {name: env["BOARD_REQUEST"][name] for name in ("on", "wire") if name in env["BOARD_REQUEST"]}
+
+
 def _with_options(network: Network, command, what, options):
     """The words of a command about a network's image."""
     if "image" not in network.slots:
@@ -273,14 +297,16 @@ def _with_options(network: Network, command, what, options):
     for option, value in options.items():
         if option not in known:
             raise _mistake(f"there is no option '{option}' here: {did_you_mean(option, known)}")
-        if value not in (None, ""):
+        if value is True and table.BY_NAME[option].flag:
+            words.append(table.BY_NAME[option].flagged)
+        elif value not in (None, "", False):
             words.append(f"{table.BY_NAME[option].flagged}={value}")
     return words
 
 
 def _runs(command):
-    """The options of a run that a build may give: its inputs, and where a debugger connects."""
-    inputs = table.of(command, table.Group.INPUT)
+    """The options of a run that a build may give: its inputs, a board on the desk, a debugger's port."""
+    inputs = table.of(command, table.Group.INPUT, table.Group.DESK)
     return [*inputs, *(option for option in table.of(command) if option.name == "port")]
 
 

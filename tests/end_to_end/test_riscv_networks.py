@@ -32,7 +32,7 @@ def shared(name):
     ],
 )
 def test_a_trained_network_equals_the_reference_in_every_tensor(name, board):
-    assert exact(shared(name), board, {"strategy": "layerwise"}, inputs=2).level == "emulated"
+    assert exact(shared(name), board, {"strategy": "layerwise"}, inputs=2).level == "emulator"
 
 
 @pytest.mark.slow

@@ -277,16 +277,33 @@ def profile_answer(macs, once):
                 "output_shape": "1x1",
                 "ram_alive": 7,
                 "instructions": None,
+                "cycles": None,
             },
             **{"macs": m, "macs_once": n, "f": m / n},
         }
         for name, m, n in zip(names, macs, once, strict=True)
     ]
     total = {"macs": sum(macs), "macs_layerwise": sum(once), "f": sum(macs) / sum(once)}
-    words = {"model": "net", "board": "b", "level": "host", "compiler": "cc", "strategy": "best"}
-    figures = {"arena_bytes": 1, "flash_bytes": 1, "stack_high_water": None, "instructions": None}
-    facts = {"note": "", "estimate": None, "loading": None}
+    words = {
+        "model": "net",
+        "board": "b",
+        "level": "host",
+        "level_text": "host",
+        "compiler": "cc",
+        "strategy": "best",
+    }
+    figures = {
+        "arena_bytes": 1,
+        "flash_bytes": 1,
+        "stack_high_water": None,
+        "instructions": None,
+        "cycles": None,
+        "issues": None,
+        "published": None,
+    }
+    facts = {"note": "", "estimate": None, "loading": None, "no_cycles": "", "seconds": None}
     rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
+    rest |= {"requantise": "exact", "within_bounds": True, "bounds": []}
     return {**words, **figures, **total, **facts, **rest}
 
 

@@ -41,8 +41,15 @@ VALUES: dict[str, object] = {
     "size": "32x48",
     "toolchain": "gcc",
     "debug": True,
+    "on": "board",
+    "wire": "serial",
+    "flashed": True,
+    "tool": "pyocd",
     "port": 4000,
     "cmsis_nn": LIBRARY,
+    "requantise": "vpu16",
+    "threads": 3,
+    "weights_in": "tile1",
     "input": "/data/input.npy",
     "inputs": 2,
     "seed": 3,
@@ -72,19 +79,21 @@ NEEDED = {
 }
 BESIDE = {"segments": {"strategy": "xcore-strips"}, "elf": {"plan": "/data/net.plan"}}
 BESIDE["plan"] = {"elf": "/data/net.elf"}
+BESIDE |= {"flashed": {"on": "board"}, "tool": {"on": "board"}}
 
 
 def beside(kind: str, option: Option) -> dict[str, object]:
     """What an option cannot be without in a request of a kind."""
-    runs = kind in table.TRIED or option.name not in ("elf", "plan")
-    return BESIDE.get(option.name, {}) if runs else {}
+    runs = kind in table.LINKED or option.name not in ("elf", "plan")
+    needed = BESIDE.get(option.name, {}) if runs else {}
+    return {name: value for name, value in needed.items() if name != "on" or kind in table.RUN}
 
 
 def request(kind: str, *given: Option, **values: object) -> dict[str, object]:
     """A request of a kind with what it cannot do without, and with values of options."""
     made: dict[str, object] = {"kind": kind}
     for name, value in NEEDED.items():
-        needed = kind in table.BY_NAME[name].requests and not (name == "elf" and kind in table.TRIED)
+        needed = kind in table.BY_NAME[name].requests and not (name == "elf" and kind in table.LINKED)
         if needed and not (name == "model" and kind == "zoo"):
             made[name] = value
     for option in given:

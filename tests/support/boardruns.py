@@ -23,7 +23,6 @@ from buildtool.plan.types import Plan
 from buildtool.service.emulation.compare import Array, difference, reference
 from buildtool.service.emulation.execute import Outcome, built, execute
 from buildtool.service.emulation.inputs import seeded
-from buildtool.service.emulation.validation import level
 from buildtool.service.pipeline.models import tflite_file
 from buildtool.service.pipeline.needs import refuse_unless_fits
 from buildtool.service.pipeline.pipeline import Planned, planned
@@ -41,7 +40,7 @@ class Run:
     made: Planned
     sources: Sources
     outcome: Outcome
-    level: str  # "host" or "emulated"
+    level: str  # "host" or "emulator"
 
     @property
     def plan(self) -> Plan:
@@ -97,4 +96,4 @@ def exact(
     answers = outcome.outputs[0].values()
     assert sum(np.unique(np.frombuffer(raw, np.uint8)).size for raw in answers) >= 2
     assert outcome.arena_high_water <= made.plan.arena_bytes
-    return Run(made, sources, outcome, level(made.target.board))
+    return Run(made, sources, outcome, str(outcome.reality.level))

@@ -98,6 +98,9 @@ function(buildtool_add_firmware name)
   add_custom_target(${arg_NETWORK}_debug
     COMMAND ${command} ${debug_words} DEPENDS ${name} USES_TERMINAL VERBATIM
     COMMENT "Waiting for a debugger of ${name}")
+  add_custom_target(${arg_NETWORK}_flash
+    COMMAND ${command} ${flash_words} DEPENDS ${name} USES_TERMINAL VERBATIM
+    COMMENT "Flashing ${name}")
   add_custom_target(${arg_NETWORK}_validate
     COMMAND ${command} ${validate_words} DEPENDS ${name} USES_TERMINAL VERBATIM
     COMMENT "Comparing ${name} with the reference")

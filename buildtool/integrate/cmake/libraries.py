@@ -82,10 +82,18 @@ def firmware(context: Context) -> Iterator[str]:
         "session": "${out}/debug",
     }
     for command, words in answer["commands"].items():
-        filled = (word if isinstance(word, str) else slots[word["slot"]] for word in words)
+        filled = [word if isinstance(word, str) else slots[word["slot"]] for word in words]
+        filled += _desk(wanted, command)
         # The image and its folder are known to CMake alone: these two words are for it to read.
         yield f"set({command}_words {' '.join(_word(word) for word in filled)})"
     yield quoting.set_lines("configure_depends", depends(answer))
+
+
+def _desk(wanted: requests.Wanted, command: str) -> list[str]:
+    """The words of a command that say how the board is reached."""
+    given = [(name, wanted.given[name]) for name in requests.DESK if name in wanted.given]
+    known = [option.name for option in table.of(command)]
+    return [f"{table.BY_NAME[name].flagged}={value}" for name, value in given if name in known]
 
 
 def startup(context: Context) -> Iterator[str]:

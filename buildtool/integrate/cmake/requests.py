@@ -13,7 +13,9 @@ from buildtool.integrate.cmake import quoting
 from buildtool.integrate.cmake.context import Context
 
 _MORE = "DEPENDS"  # files and targets that the rule waits for, as add_custom_command has it
+DESK = ("on", "wire")  # how test firmware answers: of its compilation, and of its runs
 _OPTIONS = {option.name.upper(): option for option in table.of("emit") if option.name != "name"}
+_OPTIONS |= {name.upper(): table.BY_NAME[name] for name in DESK}
 
 
 @dataclass
@@ -30,15 +32,16 @@ class Wanted:
     depends: list[str] = field(default_factory=list)
 
     @property
-    def described(self) -> dict[str, str]:
+    def described(self) -> dict[str, object]:
         """The request `describe` for it."""
-        names = {option.name for option in table.of("describe")}
-        return {"name": self.name, **{name: text for name, text in self.given.items() if name in names}}
+        known = {option.name: option for option in table.of("describe")}
+        asked = {name: text for name, text in self.given.items() if name in known}
+        return {"name": self.name, **{k: table.from_text(known[k], text) for k, text in asked.items()}}
 
     @property
     def words(self) -> list[str]:
         """The command line of `buildtool emit`, without the files that it writes."""
-        options = [table.BY_NAME[name] for name in self.given if name != "model"]
+        options = [table.BY_NAME[name] for name in self.given if name not in ("model", *DESK)]
         named = [f"{option.flagged}={self.given[option.name]}" for option in options]
         return ["emit", self.given["model"], *named, f"--name={self.name}"]
 
@@ -57,6 +60,9 @@ def wanted(context: Context) -> Wanted:
     for keyword, value in values.items():
         option = _OPTIONS[keyword]
         found.given[option.name] = file_or_name(context, option, value, found.files)
+    for name in DESK:
+        if name in found.given:
+            table.parse(name, found.given[name])
     nested = {o.name: found.given[o.name] for o in _OPTIONS.values() if o.name in found.given and _plans(o)}
     table.planning({name: table.from_text(table.BY_NAME[name], text) for name, text in nested.items()})
     if "plan" in found.given:

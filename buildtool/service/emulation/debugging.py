@@ -9,8 +9,9 @@ from buildtool.errors import ToolError
 from buildtool.plan.codec import to_bytes
 from buildtool.service.depends import Origins
 from buildtool.service.emulation.execute import built, input_file, linked
+from buildtool.service.emulation.levels import BOARD, named, reality
 from buildtool.service.emulation.subject import subject
-from buildtool.service.emulation.validation import inputs_of, level
+from buildtool.service.emulation.validation import inputs_of
 from buildtool.service.firmware.firmware import arena_map, map_of
 from buildtool.service.firmware.linkmap import portable
 from buildtool.service.firmware.stack.report import stack_report
@@ -49,7 +50,7 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
     return {
         "net": sources.net,
         "board": board.name,
-        "level": "board" if board.emulator is None else level(board),
+        **named(BOARD if board.emulator is None else reality(board)),
         "compiler": firmware.compiler,
         "port": request.port,
         "image": image,

@@ -9,19 +9,21 @@ import struct
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from buildtool.errors import ToolError
+from buildtool.service.emulation.desk import run_on_desk
 from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
+from buildtool.service.emulation.levels import reality
 from buildtool.service.firmware.firmware import Firmware, build_firmware
 from buildtool.service.firmware.tools import toolchain
-from buildtool.target.plugin import ProgramError
+from buildtool.target.plugin import Harness, ProgramError
 from buildtool.target.registry import plugin as find_plugin
-from buildtool.target.types import RunRequest, RunResult
+from buildtool.target.types import Issues, Reality, RunRequest, RunResult
 
 if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from buildtool.service.emulation.compare import Array
     from buildtool.service.files import File
     from buildtool.service.pipeline.pipeline import Planned
+    from buildtool.service.requests import OnDesk
 
 TIMEOUT = 600.0  # seconds for all inputs of one run
 
@@ -40,7 +43,8 @@ class Outcome:
     `outputs` and `traces`: one entry an input set, tensor index -> raw bytes. `computed`: tensor
     index -> bytes computed in one invoke, repetitions included (of a trace build). `partial`: of
     the tensors that no one needs as a whole, 1 for every byte that was computed, 0 for the others.
-    `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured).
+    `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured). `reality`:
+    what the image ran on. `cycles`, `total_cycles`, `no_cycles`: see RunResult.
     """
 
     outputs: list[dict[int, bytes]]
@@ -52,13 +56,19 @@ class Outcome:
     counts: dict[int, int]
     total_instructions: int | None
     compiler: str
+    reality: Reality
+    cycles: dict[int, int] = field(default_factory=dict)
+    total_cycles: int | None = None
+    no_cycles: str = ""
+    issues: dict[int, Issues] = field(default_factory=dict)
 
 
 @contextmanager
 def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
     """The image `elf` that a build made, once it is known to be this network's and this plan's."""
     data = elf.read("the image", MOST_IMAGE_BYTES)
-    found = check_image(data, planned.plan, sources.image, elf.path)
+    over_wire = bool(planned.choice.wire)
+    found = check_image(data, planned.plan, sources.image, elf.path, over_wire=over_wire)
     if elf.data is None:
         yield Firmware(Path(elf.path), found.compiler)
         return
@@ -71,11 +81,17 @@ def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
 
 @contextmanager
 def built(
-    planned: Planned, sources: Sources, flags: Sequence[str] = (), *, trace: bool = False
+    planned: Planned,
+    sources: Sources,
+    flags: Sequence[str] = (),
+    *,
+    trace: bool = False,
+    harness: Harness | None = None,
 ) -> Iterator[Firmware]:
     """A test firmware made here, there until the context ends.
 
-    `trace`: one that hands out every tensor as soon as it is computed.
+    `trace`: one that hands out every tensor as soon as it is computed; `harness`: its own C, where that is
+    not the plugin's.
     """
     board = planned.target.board
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
@@ -83,7 +99,9 @@ def built(
         tools = toolchain(planned.choice, planned.target)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
         family, tell = find_plugin(board), planned.session.tell
-        yield build_firmware(sources, planned.plan, planned.target, family, tools, folder, extra, tell)
+        yield build_firmware(
+            sources, planned.plan, planned.target, family, tools, folder, extra, tell, harness
+        )
 
 
 def execute(
@@ -93,8 +111,12 @@ def execute(
     *,
     trace: bool = False,
     count: bool = False,
+    desk: OnDesk | None = None,
 ) -> Outcome:
-    """Runs the test firmware on every set of inputs; `trace`: it was built to hand out its tensors."""
+    """Runs the test firmware on every set of inputs; `trace`: it was built to hand out its tensors.
+
+    `desk`: over a wire, in place of the emulator's files; then cycles are counted, and no instructions.
+    """
     board = planned.target.board
     outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
     each = max(1, sum(planned.graph.tensors[t].size for t in planned.graph.outputs))
@@ -105,12 +127,16 @@ def execute(
         planned.session.tell(f"running input {done} of {len(inputs)} {what}")
 
     files = {"input.bin": input_file(inputs)}
-    request = RunRequest(files, outputs, timeout=TIMEOUT, count=count, written=written)
+    request = RunRequest(files, outputs, timeout=TIMEOUT, count=count and desk is None, written=written)
     try:
-        result = find_plugin(board).run(board, firmware.elf, request)
+        if desk is not None:
+            result = run_on_desk(planned, firmware.elf, request, desk)
+        else:
+            result = find_plugin(board).run(board, firmware.elf, request)
     except ProgramError as error:
         raise _placed(error, planned) from None
-    return read_outcome(planned.graph, result, len(inputs), firmware.compiler)
+    runs_on = result.reality or reality(board)
+    return read_outcome(planned.graph, result, len(inputs), firmware.compiler, runs_on)
 
 
 def input_file(inputs: Sequence[Sequence[Array]]) -> bytes:
@@ -129,7 +155,7 @@ def _placed(error: ProgramError, planned: Planned) -> ToolError:
     return ToolError(text, path=error.path, operator=op.place, hint=hint or error.hints)
 
 
-def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> Outcome:
+def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs_on: Reality) -> Outcome:
     """Reads the files that the test firmware wrote."""
     report = _report(result.files["report.txt"].decode("ascii", "replace"))
     if report.get("sets") != sets:
@@ -149,6 +175,11 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str) -> O
         result.counts,
         result.total_instructions,
         compiler,
+        runs_on,
+        result.cycles,
+        result.total_cycles,
+        result.no_cycles,
+        result.issues,
     )
 
 

@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from buildtool.errors import BuildtoolError, ToolError
+from buildtool.errors import BuildtoolError, ToolError, suggest
 from buildtool.service.firmware.sizes import open_elf
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_IMAGE_BYTES = 1 << 30
 SECTION = ".nn_identity"
 TEST_FIRMWARE = "buildtool test firmware 1"
+OVER_WIRE = f"{TEST_FIRMWARE} over a wire"
 _NETWORK = re.compile(
     "buildtool network (?P<net>[a-z0-9_]+) plan (?P<plan>[0-9a-f]+) layout (?P<layout>[0-9a-f]+)"
     " compiler (?P<compiler>.*)"
@@ -48,8 +49,10 @@ def networks(data: bytes) -> tuple[Linked, ...]:
     return tuple(Linked(**found.groupdict()) for line in _lines(data) if (found := _NETWORK.fullmatch(line)))
 
 
-def check_image(data: bytes, plan: Plan, weights: WeightImage, path: str) -> Linked:
-    """The network in the image that runs by `plan` on `weights`.
+def check_image(
+    data: bytes, plan: Plan, weights: WeightImage, path: str, *, over_wire: bool = False
+) -> Linked:
+    """The network in the image that runs by `plan` on `weights`; `over_wire`: the firmware answers so.
 
     ToolError, with what was expected and what was found, for an image that holds no such network, has
     other weights, or is not a test firmware, which reads inputs and writes outputs.
@@ -59,14 +62,27 @@ def check_image(data: bytes, plan: Plan, weights: WeightImage, path: str) -> Lin
     try:
         found = _planned(data, digest(plan), weights.layout.hex())
         _check_weights(data, weights)
-        if TEST_FIRMWARE not in _lines(data):
-            raise ToolError(
-                "the image is not a test firmware: it reads no inputs and writes no outputs",
-                hint="the .elf of 'buildtool build', or of NetworkFirmware in SCons",
-            )
+        _check_firmware(_lines(data), over_wire)
     except BuildtoolError as error:
         raise error.at(path=path) from None
     return found
+
+
+def _check_firmware(lines: list[str], over_wire: bool) -> None:
+    """ToolError where the image is no test firmware, or one of the other kind."""
+    if (OVER_WIRE if over_wire else TEST_FIRMWARE) in lines:
+        return
+    if OVER_WIRE in lines:
+        raise ToolError(
+            "the image answers over a wire, and not by files",
+            hint=[suggest(on="board"), suggest("in an emulator", wire="serial")],
+        )
+    if TEST_FIRMWARE in lines:
+        raise ToolError("the image answers by files, and not over a wire", hint="build it with --wire serial")
+    raise ToolError(
+        "the image is not a test firmware: it reads no inputs and writes no outputs",
+        hint="the .elf of 'buildtool build', or of NetworkFirmware in SCons",
+    )
 
 
 def _lines(data: bytes) -> list[str]:

@@ -14,11 +14,11 @@ from buildtool.service.pipeline.pipeline import Planned
 
 if TYPE_CHECKING:
     from buildtool.service.firmware.firmware import Firmware
-    from buildtool.service.requests import Debug, Profile, Validate
+    from buildtool.service.requests import Debug, Flash, Profile, Validate
     from buildtool.session import Session
 
 
-def subject(request: Validate | Profile | Debug, session: Session) -> tuple[Planned, Sources]:
+def subject(request: Validate | Profile | Debug | Flash, session: Session) -> tuple[Planned, Sources]:
     """The model's plan, that of the request's image if there is one, and what is emitted for it."""
     if request.made is not None:
         made = given_plan(request.model, request.target, request.made.plan, session)

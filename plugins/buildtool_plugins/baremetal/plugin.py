@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING
 from buildtool.errors import ToolError, did_you_mean
 from buildtool.target.kernels import kernels_root
 from buildtool.target.plugin import INTERFACE, Harness, KernelFolder
-from buildtool.target.types import Board, DebugServer, LinkerScript, RunRequest, RunResult, Toolchain
+from buildtool.target.types import (
+    Board,
+    DebugServer,
+    Desk,
+    Flashing,
+    LinkerScript,
+    RunRequest,
+    RunResult,
+    Toolchain,
+    Wiring,
+)
 from buildtool_plugins import baremetal, harness
 from buildtool_plugins.baremetal.linker import STACK_GUARD_BYTES, linker_script
+from buildtool_plugins.wire.sources import chip_code, wiring
 
 if TYPE_CHECKING:
     from buildtool_plugins.tools.find import Compiler
@@ -108,6 +119,7 @@ class BaremetalPlugin(ABC):
             raise ToolError(f"board '{board.name}' has no toolchain '{chosen}'", hint=hint)
         tools = self.tools(chosen, board)
         script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()
+        chip = chip_code(board, self.root / "chips")
         include = ("-isystem", str(baremetal.ROOT / "include"))
         defines = (f"-D{define}" for define in board.core.defines)
         core = self.core_flags(board, tools.compiler)
@@ -116,11 +128,11 @@ class BaremetalPlugin(ABC):
             name=chosen,
             identity=tools.compiler.identity,
             cc=tools.compiler.path,
-            cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *core, *defines),
+            cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *core, *defines, *chip.cflags),
             ldflags=(*core, *LDFLAGS, *tools.ldflags),
             ar=find_ar(tools.compiler, self.cross(board)),
-            objects=(*(str(self.root / file) for file in self.startup), *map(str, shared)),
-            includes=(str(baremetal.ROOT),),
+            objects=(*(str(self.root / file) for file in self.startup), *map(str, shared), *chip.sources),
+            includes=(str(baremetal.ROOT), *chip.includes),
             script=LinkerScript(f"{board.name}.ld", script),
         )
 
@@ -130,6 +142,22 @@ class BaremetalPlugin(ABC):
             sources=(harness.ROOT / "harness.c", baremetal.ROOT / "harness_io.c"),
             includes=(harness.ROOT, baremetal.ROOT),
         )
+
+    def wiring(self, board: Board, wire: str) -> Wiring:
+        """What makes the test firmware one that answers over `wire`; UsageError where the board has none."""
+        return wiring(board, wire)
+
+    def run_on_board(self, board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
+        """Runs the image that is in the board's flash, over its wire; ToolError, ProgramError."""
+        from buildtool_plugins.wire.desk import run
+
+        return run(board, image, request, desk)
+
+    def flashing(self, board: Board, image: Path, tool: str) -> Flashing:
+        """How the image comes into the board's flash; UsageError where its file names no tool."""
+        from buildtool_plugins.probe.flash import flashing
+
+        return flashing(board, image, tool)
 
     def debug_server(self, board: Board, port: int) -> DebugServer:
         """QEMU's, or the one that the board's file names for its probe."""

@@ -30,6 +30,9 @@ extern const uint8_t __data_load[];
 extern uint32_t __stack_guard[], __stack_bottom[], __stack_top[];
 
 int main(void);
+#ifdef CHIP_START
+void chip_start(void); /* of the board's chip: clock, wait states, caches (wire/chip.h) */
+#endif
 __attribute__((noreturn)) void reset_handler(void);
 void fault_handler(void);
 __attribute__((noreturn)) void fault_report(const uint32_t *frame, uint32_t exception);
@@ -70,6 +73,9 @@ static void start(void) {
     limit_stack();
     memcpy(__data_start, __data_load, (size_t)(__data_end - __data_start));
     memset(__bss_start, 0, (size_t)(__bss_end - __bss_start));
+#ifdef CHIP_START
+    chip_start();
+#endif
     semihosting_exit(main());
 }
 

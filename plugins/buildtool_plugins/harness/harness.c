@@ -17,8 +17,8 @@
  * what was there already shows in one of two sets. Inputs and outputs in the arena count as
  * written. Exit codes: 0; 1 a file; 2 init or invoke failed; 4 a guard was overwritten.
  */
+#include "harness_arena.h"
 #include "harness_io.h"
-#include "harness_net.h"
 #include "nn_identity.h"
 
 #include <string.h>
@@ -30,71 +30,11 @@
 /* The number is of the files and report above: another one is another protocol. */
 NN_IDENTITY("test firmware 1");
 
-#define GUARD_BYTES 64U
-#define GUARD_PAINT 0xC3
 #define EXIT_FILE 1
 #define EXIT_NETWORK 2
 #define EXIT_GUARD 4
 
-/* Starts with .bss, so that no compiler gives it contents; the linker scripts know it. */
-static uint8_t block[GUARD_BYTES + HARNESS_ARENA_BYTES + GUARD_BYTES]
-    __attribute__((section(".bss.nn_arena"), aligned(64)));
-static uint8_t *const arena = block + GUARD_BYTES;
-static uint8_t *const arena_end = block + GUARD_BYTES + HARNESS_ARENA_BYTES;
-
 static int guards_watched;
-static int status;
-
-#ifdef HARNESS_SET_LOADER
-/* Constants come as late as they may in one set, when they are waited for, and as early as they may
- * in the next: whatever relies on either is found out. */
-#define MOST_COPIES 256U
-
-typedef struct {
-    void *to;
-    uint32_t from, bytes;
-} copy;
-
-static copy copies[MOST_COPIES];
-static uint32_t begun;
-static int at_once;
-
-static void do_copy(const copy *one) {
-    memcpy(one->to, HARNESS_WEIGHTS + one->from, one->bytes);
-}
-
-static void begin_copy(void *context, void *to, uint32_t from, uint32_t bytes) {
-    (void)context;
-    const copy one = {to, from, bytes};
-    if (at_once || begun == MOST_COPIES) {
-        do_copy(&one);
-    } else {
-        copies[begun++] = one;
-    }
-}
-
-static void wait_for_copies(void *context) {
-    (void)context;
-    for (uint32_t i = 0; i < begun; i++) {
-        do_copy(&copies[i]);
-    }
-    begun = 0;
-}
-
-static void init(void) {
-    const nn_loader loader = {begin_copy, wait_for_copies, NULL};
-    HARNESS_SET_LOADER(loader);
-    status = (int)HARNESS_INIT(arena, HARNESS_ARENA_BYTES, NULL);
-}
-#else
-static void init(void) {
-    status = (int)HARNESS_INIT(arena, HARNESS_ARENA_BYTES, HARNESS_WEIGHTS);
-}
-#endif
-
-static void invoke(void) {
-    status = (int)HARNESS_INVOKE();
-}
 
 /* ---- text ------------------------------------------------------------------------------- */
 
@@ -195,33 +135,6 @@ static int guards_intact(void) {
     return intact;
 }
 
-static uint32_t end_in_arena(const void *data, uint32_t bytes) {
-    const uint8_t *first = (const uint8_t *)data;
-    if (first < arena || first >= arena_end) {
-        return 0; /* a constant output, or a caller's buffer */
-    }
-    return (uint32_t)(first - arena) + bytes;
-}
-
-/* End of the highest byte that is not as painted, or that belongs to an input or output. */
-static uint32_t high_water(uint8_t paint) {
-    uint32_t used = HARNESS_ARENA_BYTES;
-    while (used > 0 && arena[used - 1] == paint) {
-        used--;
-    }
-#ifdef HARNESS_INPUT
-    for (int i = 0; i < HARNESS_INPUTS; i++) {
-        const uint32_t end = end_in_arena(HARNESS_INPUT(i), HARNESS_INPUT_BYTES(i));
-        used = end > used ? end : used;
-    }
-#endif
-    for (int i = 0; i < HARNESS_OUTPUTS; i++) {
-        const uint32_t end = end_in_arena(HARNESS_OUTPUT(i), HARNESS_OUTPUT_BYTES(i));
-        used = end > used ? end : used;
-    }
-    return used;
-}
-
 /* ---- runs -------------------------------------------------------------------------------- */
 
 static uint32_t arena_used, stack_used;
@@ -267,7 +180,7 @@ static void read_inputs(int input, uint32_t set) {
 }
 
 static void run_set(int input, int output, uint32_t set) {
-    const uint8_t paint = set % 2 == 0 ? 0xA5 : 0x5A;
+    const uint8_t paint = paint_of(set);
     memset(arena, paint, HARNESS_ARENA_BYTES);
 #ifdef HARNESS_SET_LOADER
     at_once = set % 2 != 0;

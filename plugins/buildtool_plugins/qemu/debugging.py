@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from buildtool.errors import TargetError, ToolError
-from buildtool.target.types import Board, DebugServer, Probe
+from buildtool.errors import Hint, TargetError, ToolError
+from buildtool.target.types import Board, DebugServer, Probe, ProbeTool
 from buildtool_plugins.qemu.runner import command
 
 HERE = "127.0.0.1"  # nobody else may connect
 _PROBE = """[probe]
-    server = "openocd"
-    options = ["-f", "board/NAME.cfg"]"""
+    openocd = ["-f", "board/NAME.cfg"]"""
+_INSTALL = {"openocd": "apt-get install openocd", "pyocd": "pip install pyocd"}
 
 
 def debug_server(board: Board, port: int, debuggers: tuple[str, ...]) -> DebugServer:
@@ -31,13 +31,24 @@ def debug_server(board: Board, port: int, debuggers: tuple[str, ...]) -> DebugSe
 
 def _of_probe(probe: Probe, port: int, debuggers: tuple[str, ...]) -> DebugServer:
     """The server of a probe: the debugger loads the image, and files come by semihosting."""
-    program = shutil.which(probe.server)
-    if program is None:
-        hint = {"openocd": "apt-get install openocd", "pyocd": "pip install pyocd"}[probe.server]
-        raise ToolError(f"the probe's server {probe.server} was not found", hint=hint)
-    if probe.server == "pyocd":
-        words = ("gdbserver", "--port", str(port), "--semihosting", *probe.options)
+    tool, program = _server(probe)
+    if tool.name == "pyocd":
+        words = ("gdbserver", "--port", str(port), "--semihosting", *tool.options)
         return DebugServer((program, *words), -1, debuggers, ("monitor reset halt", "load"))
-    words = (*probe.options, "-c", f"bindto {HERE}", "-c", f"gdb_port {port}")
+    words = (*tool.options, "-c", f"bindto {HERE}", "-c", f"gdb_port {port}")
     said = ("monitor reset halt", "monitor arm semihosting enable", "load")
     return DebugServer((program, *words), -1, debuggers, said)
+
+
+def _server(probe: Probe) -> tuple[ProbeTool, str]:
+    """The first tool of a probe that serves debuggers and is there, and its path."""
+    serving = [tool for tool in probe.tools if tool.name in _INSTALL]
+    for tool in serving:
+        if program := shutil.which(tool.name):
+            return tool, program
+    if not serving:
+        raise ToolError(
+            "no tool of the board's file serves debuggers", hint=f"in the board's file:\n    {_PROBE}"
+        )
+    hints = [Hint(_INSTALL[tool.name]) for tool in serving]
+    raise ToolError(f"the probe's server {serving[0].name} was not found", hint=hints)

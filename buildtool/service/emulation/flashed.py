@@ -1,0 +1,48 @@
+"""What a board's flash gets: test firmware that answers over a wire, and the command that brings it there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtool.plan.codec import to_bytes
+from buildtool.service.emulation.desk import flashing
+from buildtool.service.emulation.execute import built, linked
+from buildtool.service.emulation.subject import subject
+from buildtool.service.firmware.sizes import binaries
+
+if TYPE_CHECKING:
+    from buildtool.schema.runs import FlashAnswer
+    from buildtool.service.requests import Flash
+    from buildtool.session import Session
+
+
+def flashed(request: Flash, session: Session) -> FlashAnswer:
+    """The answer to a `flash` request; nothing is flashed."""
+    made, sources = subject(request, session)
+    board, net = made.target.board, sources.net
+    given = request.made
+    image = f"{net}.elf" if given is None or given.elf.data is not None else given.elf.path
+    how = flashing(board, Path(image), request.tool)
+    files: dict[str, bytes] = {}
+    if given is None:
+        with built(made, sources) as firmware:
+            elf, compiler = firmware.elf.read_bytes(), firmware.compiler
+        plan = {f"{net}.plan": to_bytes(made.plan)}
+        files = {image: elf, **plan, **binaries(elf, board, net)}
+    else:
+        with linked(made, sources, given.elf) as firmware:
+            compiler = firmware.compiler
+            if given.elf.data is not None:
+                files = {image: given.elf.data}
+    return {
+        "net": net,
+        "board": board.name,
+        "compiler": compiler,
+        "image": image,
+        "files": files,
+        "tool": how.tool,
+        "is_there": how.is_there,
+        "install": how.install,
+        "command": list(how.command),
+    }

@@ -1,0 +1,1 @@
+"""Programs that bring an image into a board's flash."""

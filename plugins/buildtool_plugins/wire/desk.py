@@ -1,0 +1,131 @@
+"""Runs of test firmware on a board on the desk, or on an emulated one over its UART."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from buildtool.errors import ToolError
+from buildtool.modes import Level
+from buildtool.target.types import Board, Desk, MemoryKind, Reality, RunRequest, RunResult
+from buildtool_plugins.wire import talk
+from buildtool_plugins.wire.link import Link, Transport
+from buildtool_plugins.wire.ports import SerialPort, Socket, is_pseudo, only_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EMULATED = Reality(Level.EMULATOR, "emulated board over its UART")
+NO_CYCLES = "an emulator counts no cycles"
+_PTY = re.compile(rb"char device redirected to (\S+)")
+_START_SECONDS = 20.0
+
+
+def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
+    """Runs a linked image that a board has in its flash; over the emulator's UART, one that is begun here.
+
+    Raises ToolError, ProgramError.
+    """
+    expected = talk.identity(image, _read_only(board))
+    if desk.is_emulated:
+        with emulated(board, image) as port:
+            return _run(board, request, port, expected)
+    port = desk.port or (only_port() if desk.wire == "serial" else "127.0.0.1:9090")
+    return _run(board, request, port, expected, socket=desk.wire == "rtt")
+
+
+def _run(
+    board: Board,
+    request: RunRequest,
+    port: str,
+    expected: talk.Identity,
+    socket: bool = False,
+) -> RunResult:
+    what = f"board '{board.name}'"
+    transport: Transport = Socket(port) if socket else SerialPort(port, _baud(board))
+    reality = reality_of(port, socket)
+    with closing(transport):
+        link = Link(transport, what)
+        firmware = talk.said_hello(link.hello(talk.HELLO_SECONDS), what)
+        talk.check_identity(firmware, expected, what)
+        talk.check_memory(link, expected, what)
+        told = talk.run(link, firmware, request, what)
+    no_cycles = firmware.no_cycles
+    if reality.level is not Level.BOARD:  # a counter that runs there counts the host's time
+        no_cycles = no_cycles or NO_CYCLES
+    elif board.clock_hz and firmware.core_hz and firmware.core_hz != board.clock_hz:
+        raise ToolError(
+            f"{what} runs at {firmware.core_hz:,} Hz, and its file says {board.clock_hz:,}: its "
+            "crystal or PLL did not start",
+            hint="check the board's solder bridges for the crystal or the clock of its debugger (MCO)",
+        )
+    return RunResult(
+        told.files,
+        "",
+        reality=reality,
+        cycles={} if no_cycles else told.cycles,
+        total_cycles=None if no_cycles else told.total_cycles,
+        no_cycles=no_cycles,
+    )
+
+
+def reality_of(port: str, socket: bool = False) -> Reality:
+    """How real a run over this connection is: behind a pseudo-terminal there is a program."""
+    if socket:
+        return Reality(Level.BOARD, "on the board, over RTT")
+    if is_pseudo(port):
+        return EMULATED
+    return Reality(Level.BOARD, "on the board, over its serial port")
+
+
+@contextmanager
+def emulated(board: Board, image: Path) -> Iterator[str]:
+    """The pseudo-terminal of the UART of an emulated board that runs the image."""
+    from buildtool_plugins.qemu.runner import command
+
+    words = _with_uart(command(board, image))
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+        try:
+            yield _pty(process, lambda: _all(said.fileno()))
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _with_uart(words: Sequence[str]) -> list[str]:
+    """An emulator's command line whose first UART is a pseudo-terminal."""
+    at = words.index("-serial")
+    return [*words[: at + 1], "pty", *words[at + 2 :]]
+
+
+def _pty(process: subprocess.Popen[bytes], said: Callable[[], bytes]) -> str:
+    for _ in range(int(_START_SECONDS / 0.02)):
+        if found := _PTY.search(said()):
+            return found[1].decode()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.02)
+            break
+    words = said().decode("utf-8", "replace").strip()
+    raise ToolError(f"the emulator gave no pseudo-terminal: {words[-400:]}", path=str(process.args))
+
+
+def _all(file: int) -> bytes:
+    import os
+
+    return os.pread(file, 1 << 16, 0)
+
+
+def _baud(board: Board) -> int:
+    assert board.uart is not None  # the image was built with its driver
+    return board.uart.baud
+
+
+def _read_only(board: Board) -> Callable[[int], bool]:
+    memories = [memory for memory in board.memories if memory.kind is MemoryKind.ROM]
+    return lambda address: any(m.base <= address < m.base + m.size for m in memories)

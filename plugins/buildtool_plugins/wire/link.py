@@ -1,0 +1,174 @@
+"""A connection to a board's test firmware: a request is asked again until its answer comes."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+from buildtool.errors import Hint, ToolError
+from buildtool.target.plugin import ProgramError
+from buildtool_plugins.wire.frames import Decoder, Frame
+
+AGAIN_SECONDS = 0.5  # without an answer, after which a request is asked again
+SHOWN = 60  # bytes of what somebody else sent
+_NO_SESSION, _NOT_UNDERSTOOD = 1, 2
+
+
+def hints(*texts: str) -> list[Hint]:
+    """Several things that would help."""
+    return [Hint(text) for text in texts]
+
+
+class Transport(Protocol):
+    """Bytes to and from a board; errors are ToolErrors."""
+
+    name: str
+
+    def read(self, seconds: float) -> bytes:
+        """What has come; waits so long for a first byte. b"": none came."""
+
+    def write(self, data: bytes) -> None:
+        """Sends all of it."""
+
+    def close(self) -> None:
+        """Gives the port back."""
+
+
+@dataclass
+class Traffic:
+    """What a connection saw: requests, those that were asked again, and bytes both ways."""
+
+    requests: int = 0
+    again: int = 0
+    sent: int = 0
+    received: int = 0
+
+
+class Link:
+    """A session with a board. `what` names the board in errors."""
+
+    def __init__(self, transport: Transport, what: str) -> None:
+        self._transport = transport
+        self._what = what
+        self._decoder = Decoder()
+        self._sequence = 0
+        self._session = 1 + secrets.randbelow(0xFFFE)  # any that no session before had is good
+        self._other_answers = 0
+        self.traffic = Traffic()
+
+    def hello(self, seconds: float) -> bytes:
+        """Begins the session; the firmware's description of itself. ToolError where nobody answers so."""
+        return self._ask("H", b"", seconds, {"h"}).payload
+
+    def ask(self, kind: str, payload: bytes, answers: str, seconds: float) -> Frame:
+        """The answer to a request, one of the kinds `answers`; ToolError, ProgramError."""
+        return self._ask(kind, payload, seconds, set(answers))
+
+    def _ask(self, kind: str, payload: bytes, seconds: float, wanted: set[str]) -> Frame:
+        self._sequence = (self._sequence + 1) % 256
+        data = Frame(kind, self._sequence, self._session, payload).encoded()
+        self.traffic.requests += 1
+        end, before = time.monotonic() + seconds, self.traffic.received
+        self._write(data)
+        again = time.monotonic() + AGAIN_SECONDS
+        while True:
+            now = time.monotonic()
+            if now >= end:
+                raise self._silence(kind, seconds, before)
+            if now >= again:
+                self.traffic.again += 1
+                self._write(data)
+                again = now + AGAIN_SECONDS
+            for frame in self._read(min(end, again) - now):
+                if self._is_answer(frame, kind) and frame.kind in wanted:
+                    return frame
+
+    def _is_answer(self, frame: Frame, kind: str) -> bool:
+        """Whether it answers the request that is being asked; errors of the firmware's are raised."""
+        if frame.kind == "f" and frame.session in (0, self._session):
+            raise _ended(self._what, frame.payload)
+        if kind != "H" and frame.kind == "b":
+            raise self._was_reset()
+        if frame.sequence != self._sequence:
+            return False  # of a request that was asked twice
+        if frame.kind == "e" and frame.payload[:1] == bytes([_NO_SESSION]):
+            raise self._was_reset()
+        if frame.session != self._session:
+            return False
+        if frame.kind == "e":
+            raise ToolError(
+                f"{self._what} does not understand the request '{kind}'",
+                hint="flash the test firmware anew: this one is of another version of buildtool",
+            )
+        return True
+
+    def _was_reset(self) -> ToolError:
+        return ToolError(
+            f"{self._what} was reset in the middle of the run",
+            hint=hints(
+                "run it again; if that comes back, look at the board's power supply and cable",
+                "let no debugger or other program reset the board meanwhile",
+            ),
+        )
+
+    def _read(self, seconds: float) -> list[Frame]:
+        data = self._transport.read(max(seconds, 0.0))
+        self.traffic.received += len(data)
+        return self._decoder.feed(data)
+
+    def _write(self, data: bytes) -> None:
+        self.traffic.sent += len(data)
+        self._transport.write(data)
+
+    def _silence(self, kind: str, seconds: float, before: int) -> ToolError:
+        """The error for a request without an answer: what came instead decides what may be wrong."""
+        name, rest = self._transport.name, self._decoder.rest
+        if kind == "H":
+            return _stranger(self._what, name, rest, seconds)
+        came = self.traffic.received - before
+        if not came:
+            what = f"{self._what} stopped answering: nothing came on {name} for {seconds:g} s"
+            return ToolError(what, hint="check the cable and the board's power, reset it, and run again")
+        what = (
+            f"{self._what} gave no answer that is whole within {seconds:g} s ({came:,} bytes came on {name})"
+        )
+        return ToolError(what, hint="a shorter cable, a lower baud rate in the board's file ([uart] baud)")
+
+
+def _stranger(what: str, name: str, rest: bytes, seconds: float) -> ToolError:
+    if not rest:
+        return ToolError(
+            f"{what} does not answer: nothing came on {name} within {seconds:g} s",
+            hint=hints(
+                "check that the board has power, that this is its port, and that its pins are wired",
+                "flash the test firmware (buildtool flash), and press the board's reset button",
+                "after a run that was cut off, reset the board",
+            ),
+        )
+    shown = rest[-SHOWN:]
+    printable = sum(byte in b"\t\r\n" or 32 <= byte < 127 for byte in shown) / len(shown)
+    if printable > 0.9:
+        words = shown.decode("ascii", "replace").strip()
+        return ToolError(
+            f"{name} speaks, but not as the test firmware: {words!r}",
+            hint="another firmware is on the board, or this is another port: buildtool flash",
+        )
+    return ToolError(
+        f"{name} speaks, but not as the test firmware: {len(rest)} bytes came that are no frame",
+        hint=hints(
+            "check the baud rate in the board's file ([uart] baud), and the clock that it is made from",
+            "another firmware is on the board, or this is another port: buildtool flash",
+        ),
+    )
+
+
+def _ended(what: str, payload: bytes) -> ProgramError:
+    """The error for a firmware that ended: a fault, most often."""
+    code = int.from_bytes(payload[:4], "little", signed=True)
+    operator = int.from_bytes(payload[4:8], "little", signed=True)
+    text = payload[8:].decode("ascii", "replace").strip()
+    error = ProgramError(f"the firmware on {what} ended with exit code {code}: {text}")
+    error.running = operator if operator >= 0 else None
+    return error

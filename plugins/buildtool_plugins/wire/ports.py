@@ -1,0 +1,160 @@
+"""What carries bytes to a board: a serial port (pyserial), or a socket (RTT's server)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import socket
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from buildtool.errors import Hint, ToolError, suggest
+
+PYSERIAL = "pip install pyserial (buildtool's extra 'serial')"
+RTT_SERVER = 'OpenOCD: rtt setup ADDRESS SIZE "SEGGER RTT"; rtt start; rtt server start PORT 0'
+WRITE_SECONDS = 10.0
+
+
+def _pyserial() -> Any:
+    try:
+        import serial
+    except ImportError:
+        raise ToolError(
+            "serial ports need the package pyserial, which is not installed", hint=PYSERIAL
+        ) from None
+    return serial
+
+
+def serial_ports() -> list[str]:
+    """The ports of USB adapters and boards that are there, with what they call themselves."""
+    _pyserial()
+    from serial.tools import list_ports
+
+    return [port.device for port in sorted(list_ports.comports()) if port.vid is not None]
+
+
+def is_pseudo(name: str) -> bool:
+    """Whether a port is a pseudo-terminal: behind such a one is a program, not a board."""
+    return str(Path(name).resolve()).startswith(("/dev/pts/", "/dev/ttys"))
+
+
+def only_port() -> str:
+    """The one port that there is; ToolError where there is none, or a choice."""
+    found = serial_ports()
+    if not found:
+        raise ToolError(
+            "no serial port of a board was found",
+            hint=[Hint("connect the board by USB"), suggest("name the port", wire="serial:/dev/ttyUSB0")],
+        )
+    if len(found) > 1:
+        hints = [suggest(wire=f"serial:{name}") for name in found]
+        raise ToolError(f"there are {len(found)} serial ports: {', '.join(found)}", hint=hints)
+    return found[0]
+
+
+class SerialPort:
+    """A serial port: 8 bits, no parity, no handshake. Nobody else may use it meanwhile."""
+
+    def __init__(self, name: str, baud: int) -> None:
+        serial = _pyserial()
+        self.name = name
+        self._errors = (serial.SerialException, OSError)
+        try:
+            self._port = serial.Serial(name, baud, timeout=0, write_timeout=WRITE_SECONDS, exclusive=True)
+        except self._errors as error:
+            raise _unopened(name, error) from None
+        except ValueError as error:
+            raise ToolError(f"the port cannot be set up: {error}", path=name) from None
+
+    def read(self, seconds: float) -> bytes:
+        """See link.Transport."""
+        try:
+            self._port.timeout = seconds
+            first = self._port.read(1)
+            data: bytes = first + self._port.read(self._port.in_waiting) if first else b""
+        except self._errors as error:
+            raise _gone(self.name, error) from None
+        return data
+
+    def write(self, data: bytes) -> None:
+        """See link.Transport."""
+        try:
+            self._port.write(data)
+        except self._errors as error:
+            raise _gone(self.name, error) from None
+
+    def close(self) -> None:
+        """Gives the port back."""
+        with suppress(*self._errors):
+            self._port.close()
+
+
+class Socket:
+    """A TCP connection to a server on this machine, as OpenOCD has one for RTT; or a given socket."""
+
+    def __init__(self, name: str, connected: socket.socket | None = None) -> None:
+        self.name = name
+        if connected is not None:
+            self._socket = connected
+            return
+        host, _, port = name.rpartition(":")
+        try:
+            self._socket = socket.create_connection((host, int(port)), timeout=WRITE_SECONDS)
+        except (OSError, ValueError, OverflowError) as error:
+            raise ToolError(
+                f"cannot connect to the RTT server at {name}: {error}",
+                hint=RTT_SERVER,
+            ) from None
+
+    def read(self, seconds: float) -> bytes:
+        """See link.Transport."""
+        try:
+            if not select.select([self._socket], [], [], seconds)[0]:
+                return b""
+            data = self._socket.recv(1 << 16)
+        except (OSError, ValueError) as error:
+            raise _gone(self.name, error) from None
+        if not data:
+            raise _gone(self.name, OSError(errno.EPIPE, "it was closed"))
+        return data
+
+    def write(self, data: bytes) -> None:
+        """See link.Transport."""
+        try:
+            self._socket.sendall(data)
+        except OSError as error:
+            raise _gone(self.name, error) from None
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._socket.close()
+
+
+def _unopened(name: str, error: Exception) -> ToolError:
+    number, said = getattr(error, "errno", None), str(error)
+    if number == errno.ENOENT or not Path(name).exists():
+        there = serial_ports()
+        hints = [suggest(wire=f"serial:{port}") for port in there] or [Hint("connect the board by USB")]
+        return ToolError("there is no such port", path=name, hint=hints)
+    if number in (errno.EACCES, errno.EPERM):
+        hint = (
+            "be a member of the group that owns it (dialout, uucp), or see docs/boards-on-the-desk.md (udev)"
+        )
+        return ToolError("this user may not open the port", path=name, hint=hint)
+    if number in (errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK) or "exclusively lock" in said:
+        hint = "end the terminal program or the other run that has it (lsof names it)"
+        return ToolError("another program has the port", path=name, hint=hint)
+    if number in (errno.ENOTTY, errno.EINVAL) or "configure port" in said:
+        return ToolError("this is no serial port", path=name)
+    return ToolError(f"the port cannot be opened: {said}", path=name)
+
+
+def _gone(name: str, error: Exception) -> ToolError:
+    said = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    return ToolError(
+        f"the connection broke off: {said}",
+        path=name,
+        hint="check the cable: the board was unplugged, lost its power, or another program reads the port",
+    )

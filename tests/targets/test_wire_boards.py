@@ -1,0 +1,197 @@
+"""Networks on emulated boards over their UARTs: to the bit, whatever the wire does in between."""
+
+from __future__ import annotations
+
+import random
+import re
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from buildtool_plugins.qemu.runner import command
+from buildtool_plugins.wire import desk, link, talk
+from buildtool_plugins.wire.ports import SerialPort
+
+from buildtool.errors import ToolError
+from buildtool.modes import Reference
+from buildtool.service import handle
+from buildtool.service.emulation.compare import reference
+from buildtool.service.emulation.execute import built, input_file
+from buildtool.service.emulation.inputs import seeded
+from buildtool.service.emulation.subject import subject
+from buildtool.service.requests import parse
+from buildtool.session import Session
+from buildtool.target.types import Board, RunRequest
+
+NET = "ds_cnn"
+WHAT = "the board"
+# STM32F405 as QEMU has it: no clock control, but the USART of STM32F4.
+F405 = """
+extends = "nucleo-f412zg"
+title = "STM32F405, emulated"
+[memory.ram]
+size = "128K"
+[emulator]
+kind = "qemu-system-arm"
+machine = "netduinoplus2"
+[uart]
+driver = "stm32_usart"
+base = 0x40011000
+clock_hz = 84000000
+"""
+
+
+@dataclass
+class Built:
+    """An image that answers over a wire, its inputs, and the outputs that it has to give."""
+
+    board: Board
+    image: Path
+    inputs: bytes
+    outputs: bytes
+
+    def run(self, opened: link.Transport) -> talk.Told:
+        """Handshake and run; the outputs are compared."""
+        connection = link.Link(opened, WHAT)
+        firmware = talk.said_hello(connection.hello(talk.HELLO_SECONDS), WHAT)
+        expected = talk.identity(self.image, desk._read_only(self.board))
+        talk.check_identity(firmware, expected, WHAT)
+        talk.check_memory(connection, expected, WHAT)
+        request = RunRequest({"input.bin": self.inputs}, ("output.bin", "report.txt"), timeout=60.0)
+        told = talk.run(connection, firmware, request, WHAT)
+        assert told.files["output.bin"] == self.outputs
+        self.traffic = connection.traffic
+        return told
+
+
+@contextmanager
+def firmware(board: str, wire: str = "serial", **options: object) -> Iterator[Built]:
+    request = parse({"kind": "flash", "model": NET, "board": board, "wire": wire, "options": options})
+    made, sources = subject(request, Session())  # type: ignore[arg-type]
+    inputs = seeded(made.graph, 2, 7)
+    want = [reference(Reference.NUMPY, b"", made.source, made.graph, one) for one in inputs]
+    outputs = b"".join(np.ascontiguousarray(one[t]).tobytes() for one in want for t in made.graph.outputs)
+    with built(made, sources) as image:
+        yield Built(made.target.board, image.elf, input_file(inputs), outputs)
+
+
+@contextmanager
+def machine(one: Built, folder: Path) -> Iterator[tuple[str, Callable[[str], None]]]:
+    """QEMU with the image: the name of its UART's pseudo-terminal, and its monitor."""
+    words = [word for word in command(one.board, one.image) if word != "-no-reboot"]
+    at, path = words.index("-monitor"), folder / "monitor"
+    words[at + 1] = f"unix:{path},server=on,wait=off"
+    process = subprocess.Popen(
+        desk._with_uart(words),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    try:
+        assert process.stdout is not None
+        found = None
+        while found is None:
+            line = process.stdout.readline()
+            assert line, "QEMU ended"
+            found = re.search(rb"redirected to (\S+)", line)
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.connect(str(path))
+            yield found[1].decode(), lambda text: monitor.sendall(f"{text}\n".encode())
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Bad:
+    """A wire that changes, loses and adds bytes, in both directions; `every`: one of so many."""
+
+    def __init__(self, inner: link.Transport, every: int, seed: int) -> None:
+        self.name, self._inner, self._every, self._chance = inner.name, inner, every, random.Random(seed)
+        self.on_write: Callable[[int], None] = lambda count: None
+        self._writes = 0
+
+    def _garbled(self, data: bytes) -> bytes:
+        out = bytearray()
+        for byte in data:
+            if self._every and self._chance.randrange(self._every) == 0:
+                out += self._chance.choice([b"", bytes([byte ^ 1 << self._chance.randrange(8)]), b"\0\xff"])
+            else:
+                out.append(byte)
+        return bytes(out)
+
+    def read(self, seconds: float) -> bytes:
+        return self._garbled(self._inner.read(seconds))
+
+    def write(self, data: bytes) -> None:
+        self._writes += 1
+        self.on_write(self._writes)
+        self._inner.write(self._garbled(data))
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+@pytest.mark.slow
+def test_a_bad_wire_a_reset_and_another_build_on_one_emulated_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "AGAIN_SECONDS", 0.05)
+    with firmware("cortex-m4") as one, machine(one, tmp_path) as (port, monitor):
+        with closing(SerialPort(port, 115200)) as opened:
+            told = one.run(opened)
+            assert told.total_cycles == 0 and "no cycle counter" in told.firmware.no_cycles
+            assert 0 < int(re.search(rb"stack_high_water=(\d+)", told.files["report.txt"])[1]) < 2048  # type: ignore[index]
+            one.run(Bad(opened, 400, 3))  # a byte of some 400: every third frame is hurt
+            assert one.traffic.again > 5
+            # A host that was ended in the middle of a frame, and another one after it.
+            opened.write(b"\0\x05W\1")
+            one.run(opened)
+            reset = Bad(opened, 0, 0)
+            reset.on_write = lambda count: monitor("system_reset") if count == 9 else None
+            with pytest.raises(ToolError, match="was reset in the middle of the run"):
+                one.run(reset)
+            one.run(opened)
+        found = talk.identity(one.image, desk._read_only(one.board))
+        other_plan = talk.Identity("0" * 32, found.layout, found.stored)
+        changed = talk.Identity(
+            found.plan, found.layout, tuple((at, d[:-1] + b"?") for at, d in found.stored)
+        )
+        request = RunRequest({"input.bin": one.inputs}, ("output.bin", "report.txt"))
+        for wrong, said in ((other_plan, "is of another plan"), (changed, "holds another build")):
+            with pytest.raises(ToolError, match=said):
+                desk._run(one.board, request, port, wrong)
+
+
+@pytest.mark.slow
+def test_every_tensor_and_rows_come_over_the_wire_as_a_request_asks() -> None:
+    asked = {"kind": "validate", "model": NET, "board": "cortex-m4", "wire": "serial"}
+    answer = handle({**asked, "tensors": True})
+    assert answer["exact"] and answer["tensors_compared"] > 8
+    answer = handle({**asked, "inputs": 2, "options": {"image": "stream"}})
+    assert answer["exact"] and answer["tensors_compared"] == 1
+    assert (answer["level"], answer["level_text"]) == ("emulator", "emulated board over its UART")
+
+
+@pytest.mark.slow
+def test_a_profile_over_a_uart_counts_no_cycles_of_an_emulators() -> None:
+    """mcycle runs in QEMU, by the host's clock; the counter of Cortex-M is not there."""
+    for board, why in (("hifive1", "an emulator counts no cycles"), ("mps2-an505", "no cycle counter")):
+        answer = handle({"kind": "profile", "model": NET, "board": board, "wire": "serial"})
+        assert answer["exact"] and answer["level"] == "emulator"
+        assert answer["cycles"] is None and why in answer["no_cycles"]
+        assert all(row["cycles"] is None for row in answer["per_operator"])
+
+
+@pytest.mark.slow
+def test_the_usart_driver_of_stm32f4_answers_on_an_emulated_one(tmp_path: Path) -> None:
+    file = tmp_path / "f405.toml"
+    file.write_text(F405)
+    with firmware(str(file)) as one, machine(one, tmp_path) as (port, _):
+        opened = SerialPort(port, 115200)
+        with closing(opened):
+            one.run(opened)
