@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         SizesAnswer,
         TflmAnswer,
     )
+    from buildtool.schema.checks import CheckAnswer
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
     from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
@@ -219,6 +220,16 @@ def boards(args: argparse.Namespace) -> Result:
     return answer, lists.boards(answer), 0
 
 
+def target(args: argparse.Namespace) -> Result:
+    """The kernels of a plugin, checked; the exit status is 1 where one failed."""
+    from buildtool.report import check as report
+
+    answer: CheckAnswer = ask(args)
+    failed = {row["failed"]["name"]: row["failed"]["model"] for row in answer["kernels"] if row["failed"]}
+    written = write_files(failed, Path(args.out)) if args.out and failed else []
+    return {**answer, "files": written}, report.text(answer, args.out or ""), 0 if answer["exact"] else 1
+
+
 def zoo(args: argparse.Namespace) -> Result:
     """The networks by name, or one of them as a file."""
     from buildtool.report import lists
@@ -242,6 +253,23 @@ def arena(args: argparse.Namespace) -> Result:
         out = Path(args.out)
         written = write_files({out.name: solved[0]}, out.parent)
     return {**answer, "files": written}, report.text(answer), 0 if solved else 1
+
+
+def diff(args: argparse.Namespace) -> Result:
+    """What changed between two files; the exit status is 1 where a limit is exceeded."""
+    import dataclasses
+
+    from buildtool.changes import compare, figures, limits
+    from buildtool.report import changes as report
+
+    if args.json and args.markdown:
+        raise UsageError("--json and --markdown exclude each other", hint="leave one of them out")
+    allowed = [limits.parse(limit) for limit in (args.fail_if or "").split(",") if limit]
+    found = compare.changes(figures.read(args.before), figures.read(args.after))
+    beyond = limits.exceeded(allowed, found.totals)
+    text = report.markdown(found, beyond) if args.markdown else report.text(found, beyond)
+    said = {name: [dataclasses.asdict(row) for row in getattr(found, name)] for name in report.PARTS}
+    return {**said, "equal": found.is_equal, "exceeded": beyond}, text, 1 if beyond else 0
 
 
 def watch(args: argparse.Namespace) -> Result:
@@ -341,8 +369,10 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
         flash,
         ops,
         boards,
+        target,
         zoo,
         arena,
+        diff,
         watch,
         ide,
         daemon,

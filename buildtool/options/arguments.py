@@ -187,6 +187,17 @@ COMMANDS = (
     ),
     Command("boards", "boards", "Lists the boards."),
     Command(
+        "target",
+        "target",
+        "Checks the kernels of a target plugin: random operators, compiled, run, compared with the "
+        "reference.",
+        ("plugin",),
+        own=(
+            Own(("action",), "What to do.", choices=("check",)),
+            _out("DIR", "The folder for the networks on which a kernel fails."),
+        ),
+    ),
+    Command(
         "zoo",
         "zoo",
         "Lists the networks that can be made, or writes one as .tflite.",
@@ -228,6 +239,22 @@ COMMANDS = (
             Own(("-b", "--board"), "The board (default: the editor asks).", "BOARD"),
             Own(("--model",), "The network (default: the editor asks).", "MODEL"),
             Own(("--folder",), "The folder that the editor opens (default: this one).", "DIR"),
+        ),
+    ),
+    Command(
+        "diff",
+        "",
+        "Tells what changed between two answers that were kept as JSON, or two locked plans.",
+        own=(
+            Own(("before",), "An answer (--json) of plan, profile, validate, build or sizes, or a plan."),
+            Own(("after",), "A later one."),
+            Own(("--markdown",), "Prints tables of Markdown, as pull requests show them."),
+            Own(
+                ("--fail-if",),
+                "Ends with status 1 where a figure grew by more: ram+2%%, weights+4K, memory.flash+0; commas "
+                "between several.",
+                "LIMITS",
+            ),
         ),
     ),
     Command(
@@ -337,6 +364,9 @@ def parser() -> _Parser:
 def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
     """Gives a command's parser its arguments."""
     groups: dict[Group, Any] = {}
+    own_words = [own for own in command.own if not own.names[0].startswith("-")]
+    for own in own_words:
+        _add_own(sub, own)
     for option in of(command.kind):
         if option.name in command.positional:
             _add_positional(sub, option, option.name in command.optional)
@@ -346,7 +376,8 @@ def _fill(sub: argparse.ArgumentParser, command: Command) -> None:
         _add(groups[option.group], option, required=_is_required(command, option))
     keeping = (_DAEMON, _NO_CACHE, _RECACHE) if command.name in _KEEPING else ()
     for own in (*command.own, *keeping, _JSON, _SARIF):
-        _add_own(sub, own)
+        if own not in own_words:
+            _add_own(sub, own)
 
 
 def _is_required(command: Command, option: Option) -> bool:

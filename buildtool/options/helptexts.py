@@ -62,6 +62,17 @@ EXAMPLES: dict[str, tuple[Pair, ...]] = {
     ),
     "ops": (("buildtool ops wake.tflite", "Which kernels run its operators."),),
     "boards": (("buildtool boards", "Names, cores and memories."),),
+    "target": (
+        (
+            "buildtool target check acme",
+            "The kernels of the plugin acme, on every board of it that runs here.",
+        ),
+        ("buildtool target check acme -b acme-demo --cases 50 -o failed", "Closer, and keeps what fails."),
+    ),
+    "diff": (
+        ("buildtool diff old.json new.json", "What grew, in all and by layer."),
+        ("buildtool diff old.json new.json --markdown --fail-if ram+0,cost+2%", "In a pull request's check."),
+    ),
     "zoo": (("buildtool zoo ds_cnn -o models", "Writes models/ds_cnn.tflite."),),
     "watch": (("buildtool watch wake.tflite -b cortex-m4", "Until Ctrl-C."),),
     "ide": (

@@ -93,7 +93,7 @@ def _wrapped(text: str, most: int) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """Lines of prose that are too wide, in several lines; tables stay as they are.
+    """Lines of prose that are too wide, in several lines; tables stay as they are, those of Markdown too.
 
     What follows a label ("weights  80 bytes") goes on below itself.
     """
@@ -103,7 +103,7 @@ def folded(text: str) -> str:
 def _folded(line: str, most: int) -> str:
     indent = len(line) - len(line.lstrip())
     parts = [part for part in line[indent:].split("  ") if part]
-    if len(line) <= most or len(parts) > 2 or indent >= most // 2:
+    if len(line) <= most or len(parts) > 2 or indent >= most // 2 or line.startswith("|"):
         return line
     hang = line.index(parts[1].strip(), indent + len(parts[0])) if len(parts) == 2 else indent + 2
     hang = hang if hang < most // 2 else indent + 2

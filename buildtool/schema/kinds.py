@@ -13,6 +13,7 @@ from buildtool.schema.builds import (
     SizesAnswer,
     TflmAnswer,
 )
+from buildtool.schema.checks import CheckAnswer
 from buildtool.schema.fronts import FrontAnswer
 from buildtool.schema.plans import PlanAnswer
 from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
@@ -34,6 +35,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "flash": (FlashAnswer,),
     "ops": (OpsAnswer,),
     "boards": (BoardsAnswer,),
+    "target": (CheckAnswer,),
     "zoo": (ZooAnswer, ZooFile),
     "arena": (ArenaAnswer,),
     "tflm": (TflmAnswer,),

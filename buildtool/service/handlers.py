@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         SizesAnswer,
         TflmAnswer,
     )
+    from buildtool.schema.checks import CheckAnswer
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
     from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
@@ -97,6 +98,13 @@ def boards(_request: r.Boards, _session: Session) -> BoardsAnswer:
             }
         )
     return {"boards": listed}
+
+
+def target(request: r.TargetCheck, session: Session) -> CheckAnswer:
+    """The kernels of a target plugin against the reference."""
+    from buildtool.service.checking import check as checking
+
+    return checking.check(request, session)
 
 
 def zoo(request: r.Zoo, _session: Session) -> ZooAnswer | ZooFile:
@@ -330,6 +338,7 @@ def arena(request: r.Arena, session: Session) -> ArenaAnswer:
 _HANDLERS: dict[type, Callable[[Any, Session], Mapping[str, Any]]] = {
     r.Ops: ops,
     r.Boards: boards,
+    r.TargetCheck: target,
     r.Zoo: zoo,
     r.Plan: plan,
     r.Front: front,

@@ -53,6 +53,21 @@ class Boards:
 
 
 @dataclass(frozen=True)
+class TargetCheck:
+    """The kernels of a target plugin against the reference, on `boards` (none: all that can be run).
+
+    `cases`: random networks for each kernel, made from `seed`.
+    """
+
+    kind: ClassVar[str] = "target"
+    plugin: str
+    boards: tuple[Named, ...] = ()
+    toolchain: str = ""
+    cases: int = 4
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class Zoo:
     """The networks that can be made by name; with `model`, that one's file."""
 
@@ -240,6 +255,7 @@ class Arena:
 Request = (
     Ops
     | Boards
+    | TargetCheck
     | Zoo
     | Plan
     | Front
@@ -406,6 +422,12 @@ def _folder(name: str, value: str) -> str:
     return value
 
 
+def _target_check(values: _Values) -> TargetCheck:
+    boards = tuple(to_file(board, table.BOARD_SUFFIXES) for board in values.get("boards", ()))
+    numbers = (values.get("cases", TargetCheck.cases), values.get("seed", TargetCheck.seed))
+    return TargetCheck(values.need("plugin"), boards, values.get("toolchain", ""), *numbers)
+
+
 def _zoo(values: _Values) -> Zoo:
     model = values.get("model", "")
     if not isinstance(model, str):
@@ -465,6 +487,7 @@ def _describe(values: _Values) -> Describe:
 _KINDS: dict[str, Callable[[_Values], Request]] = {
     "ops": lambda values: Ops(values.model() if "model" in values.given else None),
     "boards": lambda values: Boards(),
+    "target": _target_check,
     "zoo": _zoo,
     "plan": lambda values: Plan(*values.planning(), compare=values.get("compare", False)),
     "front": lambda values: Front(*values.planning(), peers=values.get("peers", False)),

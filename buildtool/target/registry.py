@@ -89,6 +89,15 @@ def plugin(board: Board) -> TargetPlugin:
     return found
 
 
+def plugin_named(name: str) -> TargetPlugin:
+    """The plugin of that name; UsageError if there is none."""
+    found = _own_plugins().get(name) or _other_plugins().get(name)
+    if found is None:
+        known = sorted((*_own_plugins(), *_other_plugins()))
+        raise UsageError(f"no target plugin is called '{name}'", hint=did_you_mean(name, known))
+    return found
+
+
 def load_target(name_or_path: str, libraries: Mapping[str, str] | None = None) -> Target:
     """A board with the kernels its core can run, best first; as load_board and make_target."""
     return make_target(load_board(name_or_path), libraries)

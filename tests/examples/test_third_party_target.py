@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,9 @@ from needs import needs_tool
 from paths import ROOT
 
 EXAMPLE = ROOT / "examples/third_party_target"
+GUIDE = (ROOT / "docs/target-guide.md").read_text(encoding="utf-8")
+# A paragraph that ends with a colon, and the block behind it.
+SHOWN = re.compile(r"((?:^[^\s][^\n]*\n)*^[^\s][^\n]*:\n)\n((?:^    [^\n]*\n|^\n)+)", re.MULTILINE)
 SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"
 STREAMED = ("--image", "stream", "--objective", "ram")
 
@@ -63,6 +67,52 @@ def test_its_board_is_known_and_its_kernel_replaces_ours(site):
     assert "acme" not in operators["CONV_2D"]["host"]
 
 
+def test_the_guide_has_every_file_of_the_distribution():
+    """So that whoever follows it from an empty folder has what the other tests install."""
+    shown = {}
+    for paragraph, block in SHOWN.findall(GUIDE):
+        if not block.startswith("    $ "):
+            name = re.findall(r"`([\w./-]+\.\w+)`", paragraph)[0]
+            shown[name] = re.sub(r"^    ", "", block, flags=re.MULTILINE).strip("\n") + "\n"
+    tracked = [path for path in EXAMPLE.rglob("*.*") if path.suffix in (".toml", ".py", ".c", ".h")]
+    files = {
+        str(path.relative_to(EXAMPLE)): path.read_text() for path in tracked if "build" not in path.parts
+    }
+    assert shown == files
+
+
+@pytest.mark.slow
+def test_its_kernels_pass_the_check_and_faults_in_them_do_not(site, tmp_path):
+    found = answer(site, "target", "check", "acme", "--cases", "2")
+    assert (found["plugin"], found["boards"], found["exact"]) == ("acme", ["acme-demo"], True)
+    (row,) = found["kernels"]
+    assert (row["kernel"], row["cases"], row["among"], row["failed"]) == ("conv2d_acme", 2, 1, None)
+    assert row["values"] > 10
+    faults = [
+        (
+            "acme_conv2d_s8.c",
+            "inside(column, in->width)",
+            "inside(column + (kx == 2), in->width)",
+            "different by",
+        ),
+        ("catalogue.toml", 'scratch = "4 * cout"', 'scratch = "2 * cout"', "wrote"),
+    ]
+    for number, (file, right, wrong, says) in enumerate(faults):
+        broken = tmp_path / str(number)
+        shutil.copytree(site, broken)
+        path = broken / "acme_target/acme_conv" / file
+        assert right in path.read_text()
+        path.write_text(path.read_text().replace(right, wrong))
+        done = buildtool(broken, "target", "check", "acme", "--out", "failed")
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "conv2d_acme on acme-demo: " in done.stdout and says in done.stdout
+        assert "1 FAILED" in done.stdout
+        shown = " ".join(done.stdout.split())
+        command = re.search(r"buildtool (validate failed/\S+\.tflite .*?) 0 kernels", shown)
+        assert command is not None
+        assert buildtool(broken, *command[1].split()).returncode == 1, "the command shows what failed"
+
+
 @pytest.mark.parametrize(
     ("model", "options"),
     [
@@ -108,6 +158,17 @@ def test_a_packing_of_another_length_than_the_catalogue_says_is_an_error(site, t
     assert "packing 'acme_conv' made" in done.stderr
     assert "correct `bytes` of [packing.acme_conv]" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_check_of_what_is_not_there_says_what_is(site):
+    for words, says in [
+        (("acne",), "no target plugin is called 'acne'"),
+        (("acme", "--board", "host"), "board 'host' is of the family 'host', not of 'acme'"),
+        (("acme", "--cases", "0"), "cases"),
+    ]:
+        done = buildtool(site, "target", "check", *words)
+        assert done.returncode == 2, done.stdout
+        assert says in done.stderr
 
 
 def test_without_the_distribution_the_board_is_unknown(site, tmp_path):

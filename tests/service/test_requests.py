@@ -64,8 +64,16 @@ VALUES: dict[str, object] = {
     "elf": "/data/other.elf",
     "plan": "/data/other.plan",
     "file": "/data/other.csv",
+    "plugin": "cortex_m",
+    "cases": 9,
 }
-NEEDED = {"board": "cortex-m4", "model": NET, "elf": "/data/net.elf", "file": "/data/problem.csv"}
+NEEDED = {
+    "board": "cortex-m4",
+    "model": NET,
+    "elf": "/data/net.elf",
+    "file": "/data/problem.csv",
+    "plugin": "host",
+}
 BESIDE = {"segments": {"strategy": "xcore-strips"}, "elf": {"plan": "/data/net.plan"}}
 BESIDE["plan"] = {"elf": "/data/net.elf"}
 BESIDE |= {"flashed": {"on": "board"}, "tool": {"on": "board"}}

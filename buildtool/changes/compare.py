@@ -1,0 +1,114 @@
+"""How two files' figures differ: totals, layers and regions, each before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from buildtool.changes.figures import MEMORY, METRICS, Figures, Number, Row
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure before and after; None where a file has none. `unit`: "bytes", or "" of plain numbers."""
+
+    name: str
+    before: Number | None
+    after: Number | None
+    unit: str = ""
+
+    @property
+    def growth(self) -> Number | None:
+        """By how much it grew; None where one of the two is missing."""
+        return None if self.before is None or self.after is None else self.after - self.before
+
+    @property
+    def percent(self) -> float | None:
+        """The growth in per cent of what was before; None where that is 0 or missing."""
+        growth = self.growth
+        return None if growth is None or not self.before else 100.0 * growth / self.before
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """A layer or a region that differs: "changed", "added" or "removed"; `words`: "conv_a -> conv_b"."""
+
+    name: str
+    how: str
+    numbers: tuple[Change, ...]
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """All that differs between two files; `totals` has every figure of either, also those that are equal."""
+
+    before: Figures
+    after: Figures
+    totals: tuple[Change, ...]
+    layers: tuple[RowChange, ...]
+    regions: tuple[RowChange, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether no figure differs."""
+        return not self.layers and not self.regions and all(t.before == t.after for t in self.totals)
+
+
+def changes(before: Figures, after: Figures) -> Changes:
+    """What differs from one to the other."""
+    return Changes(
+        before,
+        after,
+        tuple(_totals(before, after)),
+        tuple(_rows(before.layers, after.layers)),
+        tuple(_rows(before.regions, after.regions)),
+    )
+
+
+def _totals(before: Figures, after: Figures) -> Iterator[Change]:
+    names = [metric.name for metric in METRICS]
+    names += sorted({name for one in (before, after) for name in one.totals if name.startswith(MEMORY)})
+    for name in names:
+        if name in before.totals or name in after.totals:
+            unit = after.units.get(name) or before.units.get(name, "")
+            yield Change(name, before.totals.get(name), after.totals.get(name), unit)
+
+
+def _rows(before: Sequence[Row], after: Sequence[Row]) -> Iterator[RowChange]:
+    """Rows that differ, matched by their names in the order that they have."""
+    matcher = SequenceMatcher(None, [row.name for row in before], [row.name for row in after], autojunk=False)
+    for tag, a0, a1, b0, b1 in matcher.get_opcodes():
+        if tag == "equal":
+            pairs = zip(before[a0:a1], after[b0:b1], strict=True)
+            yield from (found for old, new in pairs if (found := _row(old, new)) is not None)
+            continue
+        yield from (_alone(row, "removed") for row in before[a0:a1])
+        yield from (_alone(row, "added") for row in after[b0:b1])
+
+
+def _row(old: Row, new: Row) -> RowChange | None:
+    numbers = tuple(
+        Change(name, old.numbers.get(name), new.numbers.get(name))
+        for name in _names(old.numbers, new.numbers)
+        if old.numbers.get(name) != new.numbers.get(name)
+    )
+    words = tuple(
+        f"{old.words.get(name, 'none')} -> {new.words.get(name, 'none')}"
+        for name in _names(old.words, new.words)
+        if old.words.get(name) != new.words.get(name)
+    )
+    return RowChange(new.name, "changed", numbers, words) if numbers or words else None
+
+
+def _alone(row: Row, how: str) -> RowChange:
+    numbers = tuple(
+        Change(name, value, None) if how == "removed" else Change(name, None, value)
+        for name, value in row.numbers.items()
+    )
+    return RowChange(row.name, how, numbers, tuple(row.words.values()))
+
+
+def _names(old: Mapping[str, object], new: Mapping[str, object]) -> list[str]:
+    return list(dict.fromkeys([*old, *new]))

@@ -1,0 +1,98 @@
+"""What changed between two answers, as text and as Markdown for a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from buildtool.report import table
+from buildtool.report.table import count
+
+if TYPE_CHECKING:
+    from buildtool.changes.compare import Change, Changes, RowChange
+
+PARTS = ("totals", "regions", "layers")  # of the answer
+MOST_ROWS = 40  # layers or regions in a table
+
+
+def text(found: Changes, exceeded: Sequence[str]) -> str:
+    """Tables of totals, regions and layers that differ, and the limits that are exceeded."""
+    if found.is_equal:
+        return "nothing changed"
+    rows = [list(_cells(change)) for change in found.totals]
+    lines = [_headline(found), "", table.table(["figure", "before", "after", "change", "%"], rows)]
+    for title, changed in (("region", found.regions), ("layer", found.layers)):
+        if changed:
+            body = [[row.name, row.how, _said(row)] for row in changed[:MOST_ROWS]]
+            lines += ["", table.table([title, "how", "what"], body), *_more(changed)]
+    return "\n".join([*lines, *(["", *map(_exceeded, exceeded)] if exceeded else [])])
+
+
+def markdown(found: Changes, exceeded: Sequence[str]) -> str:
+    """The same as tables of Markdown."""
+    if found.is_equal:
+        return f"**{_headline(found)}**: nothing changed"
+    lines = [f"**{_headline(found)}**", "", "| figure | before | after | change |"]
+    lines.append("| --- | ---: | ---: | ---: |")
+    for change in found.totals:
+        name, before, after, growth, percent = _cells(change)
+        said = table.cell(growth) if percent is None else f"{table.cell(growth)} ({percent} %)"
+        lines.append(f"| {name} | {table.cell(before)} | {table.cell(after)} | {said} |")
+    for title, changed in (("region", found.regions), ("layer", found.layers)):
+        if changed:
+            lines += ["", f"| {title} | how | what |", "| --- | --- | --- |"]
+            for row in changed[:MOST_ROWS]:
+                lines.append(f"| {_escaped(row.name)} | {row.how} | {_escaped(_said(row))} |")
+            lines += [f"\n{more}" for more in _more(changed)]
+    return "\n".join([*lines, *(["", *map(_exceeded, exceeded)] if exceeded else [])])
+
+
+def _headline(found: Changes) -> str:
+    before, after = found.before.about, found.after.about
+    return after if before == after else f"{before} -> {after}"
+
+
+def _cells(change: Change) -> Iterator[table.Cell]:
+    """Name with its unit, before, after, growth and per cent with their signs."""
+    yield f"{change.name}, {change.unit}" if change.unit else change.name
+    yield change.before
+    yield change.after
+    yield _signed(change)
+    percent = change.percent
+    yield None if percent is None or not change.growth else f"{percent:+.1f}"
+
+
+def _signed(change: Change) -> str | None:
+    growth = change.growth
+    if growth is None:
+        return "not there before" if change.before is None else "not there any more"
+    if not growth:
+        return "0"
+    return f"{growth:+,}" if isinstance(growth, int) else f"{growth:+,.2f}"
+
+
+def _said(row: RowChange) -> str:
+    """What a layer or a region has changed in, in a line."""
+    parts = list(row.words)
+    for change in row.numbers:
+        name = change.name.replace("_", " ")
+        if row.how == "changed":
+            before, after = (table.cell(value) or "none" for value in (change.before, change.after))
+            parts.append(f"{name} {before} -> {after}")
+        else:
+            value = change.before if row.how == "removed" else change.after
+            parts.append(f"{name} {table.cell(value)}")
+    return ", ".join(parts)
+
+
+def _more(changed: Sequence[RowChange]) -> list[str]:
+    left = len(changed) - MOST_ROWS
+    return [f"and {count(left, 'further row')}"] if left > 0 else []
+
+
+def _exceeded(limit: str) -> str:
+    return f"LIMIT EXCEEDED: {limit}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")

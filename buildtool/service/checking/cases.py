@@ -1,0 +1,236 @@
+"""Random small networks, each around one operator of a kind, for the kernels of a catalogue.
+
+The sizes are those at which kernels go wrong: odd ones, one, and just beside the multiples that vector units
+and unrolled loops work in. Weights and inputs use the whole range of int8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from buildtool.graph import types as g
+from buildtool.graph.types import Activation, Graph, OpKind
+from buildtool.zoo.drawn import NetBuilder
+
+CHANNELS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 20, 31, 32, 33, 48, 64)
+SIDES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17)
+KERNELS = ((1, 1), (1, 1), (3, 3), (3, 3), (3, 3), (5, 5), (7, 7), (1, 3), (3, 1), (2, 2), (4, 4), (2, 5))
+Draw = np.random.Generator
+
+
+def pick(draw: Draw, choices: Sequence[int]) -> int:
+    """One of some numbers."""
+    return choices[int(draw.integers(len(choices)))]
+
+
+def chance(draw: Draw, one_in: int) -> bool:
+    """True once in so many times."""
+    return int(draw.integers(one_in)) == 0
+
+
+def _activation(draw: Draw) -> Activation:
+    return list(Activation)[int(draw.integers(len(Activation)))]
+
+
+def _pair(draw: Draw, choices: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    return choices[int(draw.integers(len(choices)))]
+
+
+def _conv(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    """A convolution of `x`, whose window fits into it where nothing is padded."""
+    _, height, width, depth = net.shape(x)
+    kernel, dilation = _pair(draw, KERNELS), (1, 1)
+    if chance(draw, 6):
+        dilation = (pick(draw, (1, 2)), pick(draw, (1, 2, 3)))
+    stride = _pair(draw, ((1, 1), (1, 1), (2, 2), (2, 1), (1, 2), (3, 3)))
+    depthwise = kind is OpKind.DEPTHWISE_CONV_2D
+    if depthwise:
+        stride = (stride[0], stride[0])
+    extent = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+    valid = extent[0] <= height and extent[1] <= width and chance(draw, 2)
+    groups = pick(draw, [n for n in (2, 3, 4) if depth % n == 0] or [1]) if chance(draw, 8) else 1
+    return net.conv(
+        x,
+        pick(draw, CHANNELS) * groups,
+        kernel=kernel,
+        stride=stride,
+        dilation=dilation,
+        same=not valid,
+        groups=1 if depthwise else groups,
+        depth_multiplier=(pick(draw, (2, 3)) if chance(draw, 5) else 1) if depthwise else 0,
+        activation=_activation(draw),
+        per_channel=not chance(draw, 3),
+        bias=not chance(draw, 4),
+    )
+
+
+def _transpose_conv(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    kernel = _pair(draw, ((2, 2), (3, 3), (4, 4), (1, 3)))
+    stride = _pair(draw, ((1, 1), (2, 2), (2, 2), (3, 3)))
+    return net.transpose_conv(x, pick(draw, CHANNELS), kernel=kernel, stride=stride, same=chance(draw, 2))
+
+
+def _dense(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    return net.dense(
+        x,
+        pick(draw, CHANNELS),
+        activation=_activation(draw),
+        per_channel=chance(draw, 2),
+        bias=not chance(draw, 4),
+        keep_num_dims=chance(draw, 4),
+    )
+
+
+def _elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    """`x` with another tensor, with a constant, with itself, or with one that is broadcast."""
+    shape = list(net.shape(x))
+    how = int(draw.integers(6))
+    if how == 0:
+        return net.elementwise(kind, x, x, _activation(draw))
+    if how == 1:
+        other = net.constant(shape)
+    elif how == 2:
+        other = net.constant((1, 1, 1, shape[3]))
+    elif how == 3:
+        other = net.input((1, 1, 1, shape[3]))
+    else:
+        other = net.input(shape)
+    pair = (x, other) if chance(draw, 2) else (other, x)
+    return net.elementwise(kind, *pair, _activation(draw))
+
+
+def _pool(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    _, height, width, _ = net.shape(x)
+    kernel = _pair(draw, ((2, 2), (2, 2), (3, 3), (1, 1), (5, 5), (3, 2), (height, width)))
+    stride = _pair(draw, ((1, 1), (2, 2), (2, 2), (3, 3), (2, 1)))
+    valid = kernel[0] <= height and kernel[1] <= width and chance(draw, 2)
+    return net.pool(kind, x, kernel, stride, not valid, _activation(draw))
+
+
+def _mean(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    axes = ((1, 2), (1, 2), (1, 2), (1,), (2,), (3,), (1, 2, 3))[int(draw.integers(7))]
+    return net.mean(x, axes, chance(draw, 2))
+
+
+def _softmax(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    return net.softmax(x, (1.0, 1.0, 0.5)[int(draw.integers(3))])
+
+
+def _unary(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    return net.unary(kind, x)
+
+
+def _requantize(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    return net.requantize(x)
+
+
+def _prelu(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    shape = net.shape(x)
+    return net.prelu(x, (1, 1, shape[3]) if chance(draw, 2) else shape[1:])
+
+
+def _pad(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    mirror = kind is OpKind.MIRROR_PAD
+    most = 1 if mirror else 3
+    sides = [(int(draw.integers(most + 1)), int(draw.integers(most + 1))) for _ in range(2)]
+    mode = g.PadMode.CONSTANT
+    if mirror:
+        sides = [(a, b) if n > 1 else (0, 0) for (a, b), n in zip(sides, net.shape(x)[1:3], strict=True)]
+        mode = g.PadMode.REFLECT if chance(draw, 2) else g.PadMode.SYMMETRIC
+    return net.pad(x, [(0, 0), *sides, (0, 0)], mode)
+
+
+def _concatenation(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    shape, axis = list(net.shape(x)), pick(draw, (3, 3, 3, 1, 2))
+    parts = [x]
+    for _ in range(int(draw.integers(1, 4))):
+        shape[axis] = pick(draw, CHANNELS[:10])
+        parts.append(net.input(shape, q=net.tensors[x].quant))
+    return net.concat(parts, axis)
+
+
+def _split(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    """Its last part: of the others no one needs anything."""
+    shape = net.shape(x)
+    ways = [(count, axis) for axis in (3, 1, 2) for count in (2, 3, 4) if shape[axis] % count == 0]
+    count, axis = _pair(draw, ways) if ways else (1, 3)
+    return net.split(x, count, axis)[-1]
+
+
+def _transpose(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    perm = tuple(int(n) for n in draw.permutation(4))
+    return net.move(OpKind.TRANSPOSE, x, [net.shape(x)[n] for n in perm], g.TransposeAttrs(perm))
+
+
+def _slice(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    shape = net.shape(x)
+    begins = [int(draw.integers(n)) for n in shape]
+    strides = [pick(draw, (1, 1, 2)) if kind is OpKind.STRIDED_SLICE else 1 for _ in shape]
+    most = [(n - 1 - b) // s + 1 for n, b, s in zip(shape, begins, strides, strict=True)]
+    extents = [int(draw.integers(1, n + 1)) for n in most]
+    attrs = g.SliceAttrs(tuple(begins), tuple(strides), tuple(extents))
+    return net.move(kind, x, extents, attrs)
+
+
+def _resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    batch, height, width, depth = net.shape(x)
+    attrs = g.ResizeAttrs(*((False, False), (True, False), (False, True))[int(draw.integers(3))])
+    scale = pick(draw, (1, 2, 2, 3))
+    shape = (batch, height * scale + int(draw.integers(2)), width * scale, depth)
+    return net.move(kind, x, shape, attrs)
+
+
+Adding = Callable[[NetBuilder, Draw, int, OpKind], int]
+_UNARY = (
+    OpKind.LOGISTIC,
+    OpKind.TANH,
+    OpKind.HARD_SWISH,
+    OpKind.RELU,
+    OpKind.RELU6,
+    OpKind.LEAKY_RELU,
+)
+ADDING: dict[OpKind, Adding] = {
+    OpKind.CONV_2D: _conv,
+    OpKind.DEPTHWISE_CONV_2D: _conv,
+    OpKind.TRANSPOSE_CONV: _transpose_conv,
+    OpKind.FULLY_CONNECTED: _dense,
+    OpKind.ADD: _elementwise,
+    OpKind.SUB: _elementwise,
+    OpKind.MUL: _elementwise,
+    OpKind.AVERAGE_POOL_2D: _pool,
+    OpKind.MAX_POOL_2D: _pool,
+    OpKind.MEAN: _mean,
+    OpKind.SOFTMAX: _softmax,
+    OpKind.PRELU: _prelu,
+    OpKind.PAD: _pad,
+    OpKind.MIRROR_PAD: _pad,
+    OpKind.CONCATENATION: _concatenation,
+    OpKind.SPLIT: _split,
+    OpKind.TRANSPOSE: _transpose,
+    OpKind.SLICE: _slice,
+    OpKind.STRIDED_SLICE: _slice,
+    OpKind.RESIZE_NEAREST_NEIGHBOR: _resize,
+    OpKind.RESIZE_BILINEAR: _resize,
+    OpKind.QUANTIZE: _requantize,
+    **dict.fromkeys(_UNARY, _unary),
+}
+
+
+def network(kind: OpKind, seed: int, among: bool) -> Graph:
+    """A network with an operator of `kind`; `among`: between others, so that it can run row by row.
+
+    The same numbers give the same network. Some kinds are folded into others when it is rewritten.
+    """
+    draw, net = np.random.default_rng(seed), NetBuilder(seed, f"{kind.lower()}_{seed}")
+    sides = (pick(draw, SIDES), pick(draw, SIDES))
+    if among:
+        sides = (pick(draw, SIDES[4:]), pick(draw, SIDES[4:]))
+    x = net.input((1, *sides, pick(draw, CHANNELS)))
+    if among:
+        x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (1, 1), same=True)
+    x = ADDING[kind](net, draw, x, kind)
+    if among and len(net.shape(x)) == 4:
+        x = net.pool(OpKind.MAX_POOL_2D, x, (3, 3), (1, 1), same=True)
+    return net.graph([x])

@@ -1,0 +1,288 @@
+"""Puts random int8 networks together, operator by operator: weights, quantisation, shapes.
+
+    net = NetBuilder(seed)
+    x = net.input((1, 8, 9, 3))
+    x = net.conv(x, 5, kernel=(3, 3), stride=(2, 2), same=True)
+    graph = net.graph([net.softmax(net.flatten(x))])
+
+Every method returns the index of the tensor it made. Scales are such that outputs use most of their
+range and sometimes saturate. The same calls with the same seed give the same graph.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from buildtool.graph import types as g
+from buildtool.graph.builder import GraphBuilder, window_shape
+from buildtool.graph.geometry import dilated, same_padding
+from buildtool.graph.types import Activation, DType, Op, OpKind, Quantization
+
+
+def quant(scale: float, zero_point: int = 0) -> Quantization:
+    """A per-tensor quantisation; the scale becomes a float32 value."""
+    return Quantization((float(np.float32(scale)),), (zero_point,))
+
+
+class NetBuilder(GraphBuilder):
+    """A builder that draws weights and quantisations."""
+
+    def __init__(self, seed: int, name: str = "net") -> None:
+        super().__init__(name)
+        self.rng = np.random.default_rng(seed)
+
+    # ---- tensors ---------------------------------------------------------------------------------
+
+    def input(self, shape: Sequence[int], dtype: DType = DType.INT8, q: Quantization | None = None) -> int:
+        """A network input."""
+        if q is None and dtype is not DType.FLOAT32:
+            q = self.random_quant(dtype=dtype)
+        return self.feed(shape, q, dtype)
+
+    def random_quant(self, scale: float | None = None, dtype: DType = DType.INT8) -> Quantization:
+        """Scale (log-uniform unless given) and zero point; zero points reach both ends."""
+        if scale is None:
+            scale = float(np.exp(self.rng.uniform(-5.5, 0)))
+        low, high = (0, 255) if dtype is DType.UINT8 else (-128, 127)
+        choices = [low, high, (low + high + 1) // 2, int(self.rng.integers(low, high + 1))]
+        return quant(scale, choices[int(self.rng.integers(4))])
+
+    def scale(self, tensor: int) -> float:
+        """Scale of a tensor."""
+        q = self.tensors[tensor].quant
+        assert q is not None
+        return q.scale
+
+    # ---- weighted --------------------------------------------------------------------------------
+
+    def _weights(
+        self, x: int, shape: tuple[int, ...], axis: int, per_channel: bool, bias: bool
+    ) -> tuple[int, int, float]:
+        """(filter, bias or -1, standard deviation of the real-valued sums)."""
+        channels = shape[axis]
+        taps = math.prod(shape) // channels
+        count = channels if per_channel else 1
+        # Such that outputs are of the order of one, however deep the network.
+        typical = np.exp(self.rng.uniform(-1.5, 1.5)) / (self.scale(x) * 74 * 74 * math.sqrt(taps))
+        scales = np.asarray(typical * np.exp(self.rng.uniform(0, 1.5, count)), np.float32)
+        low = -128 if self.rng.integers(8) == 0 else -127
+        data = self.rng.integers(low, 128, shape).astype(np.int8)
+        q = Quantization(tuple(float(s) for s in scales), (0,) * count, axis)
+        weights = self.tensor(shape, q, data=data)
+        products = np.float32(self.scale(x)) * scales
+        spread = float(products.mean()) * 74 * 74 * math.sqrt(taps)
+        index = -1
+        if bias:
+            bias_q = Quantization(tuple(float(s) for s in products), (0,) * count, 0)
+            limit = int(74 * 74 * math.sqrt(taps)) + 1
+            values = self.rng.integers(-limit, limit + 1, channels).astype(np.int32)
+            index = self.tensor((channels,), bias_q, DType.INT32, values)
+        return weights, index, spread
+
+    def _out_quant(self, spread: float) -> Quantization:
+        """For outputs with that standard deviation."""
+        return self.random_quant(spread / float(2 ** self.rng.uniform(4, 7)))
+
+    def conv(
+        self,
+        x: int,
+        channels: int,
+        *,
+        kernel: tuple[int, int] = (1, 1),
+        stride: tuple[int, int] = (1, 1),
+        dilation: tuple[int, int] = (1, 1),
+        same: bool = False,
+        pad: g.Pad | None = None,
+        groups: int = 1,
+        depth_multiplier: int = 0,
+        activation: Activation = Activation.NONE,
+        per_channel: bool = True,
+        bias: bool = True,
+    ) -> int:
+        """CONV_2D, or DEPTHWISE_CONV_2D when depth_multiplier > 0; `pad` overrides `same`."""
+        batch, height, width, depth = self.shape(x)
+        if pad is None:
+            extent = [dilated(k, d) for k, d in zip(kernel, dilation, strict=True)]
+            rows, columns = (
+                same_padding(n, k, s)[1:] if same else (0, 0)
+                for n, k, s in zip((height, width), extent, stride, strict=True)
+            )
+            pad = g.Pad(*rows, *columns)
+        if depth_multiplier:
+            channels = depth * depth_multiplier
+            weights = self._weights(x, (1, *kernel, channels), 3, per_channel, bias)
+            attrs: g.ConvAttrs = g.DepthwiseAttrs(stride, dilation, pad, activation, depth_multiplier)
+            kind = OpKind.DEPTHWISE_CONV_2D
+        else:
+            weights = self._weights(x, (channels, *kernel, depth // groups), 0, per_channel, bias)
+            attrs = g.ConvAttrs(stride, dilation, pad, activation)
+            kind = OpKind.CONV_2D
+        shape = (batch, *window_shape(self.shape(x), kernel, stride, pad, dilation), channels)
+        return self.op(kind, (x, *weights[:2]), shape, attrs, self._out_quant(weights[2]))
+
+    def transpose_conv(
+        self,
+        x: int,
+        channels: int,
+        *,
+        kernel: tuple[int, int],
+        stride: tuple[int, int],
+        same: bool,
+        out: tuple[int, int] | None = None,
+        per_channel: bool = True,
+        bias: bool = True,
+    ) -> int:
+        """TRANSPOSE_CONV; `out` defaults to the largest output size of that input."""
+        batch, height, width, depth = self.shape(x)
+        sizes, pads = [], []
+        for i, n in enumerate((height, width)):
+            wanted = out[i] if out else (n * stride[i] if same else (n - 1) * stride[i] + kernel[i])
+            total = max((n - 1) * stride[i] + kernel[i] - wanted, 0)
+            sizes.append(wanted)
+            pads += [total // 2, total - total // 2]
+        weights = self._weights(x, (channels, *kernel, depth), 0, per_channel, bias)
+        attrs = g.ConvAttrs(stride, (1, 1), g.Pad(*pads))
+        shape = (batch, *sizes, channels)
+        q = self._out_quant(weights[2])
+        return self.op(OpKind.TRANSPOSE_CONV, (x, *weights[:2]), shape, attrs, q)
+
+    def dense(
+        self,
+        x: int,
+        outputs: int,
+        *,
+        activation: Activation = Activation.NONE,
+        per_channel: bool = False,
+        bias: bool = True,
+        keep_num_dims: bool = False,
+    ) -> int:
+        """FULLY_CONNECTED over the last dimension, or over all but the first."""
+        shape = self.shape(x)
+        features = shape[-1] if keep_num_dims else math.prod(shape[1:])
+        weights = self._weights(x, (outputs, features), 0, per_channel, bias)
+        out = (*shape[:-1], outputs) if keep_num_dims else (math.prod(shape) // features, outputs)
+        attrs = g.FullyConnectedAttrs(activation, keep_num_dims)
+        return self.op(OpKind.FULLY_CONNECTED, (x, *weights[:2]), out, attrs, self._out_quant(weights[2]))
+
+    # ---- elementwise -----------------------------------------------------------------------------
+
+    def constant(self, shape: Sequence[int]) -> int:
+        """An int8 constant operand."""
+        return self.tensor(
+            shape, self.random_quant(), data=self.rng.integers(-128, 128, shape).astype(np.int8)
+        )
+
+    def elementwise(self, kind: OpKind, a: int, b: int, activation: Activation = Activation.NONE) -> int:
+        """ADD, SUB or MUL, with broadcasting."""
+        shape = np.broadcast_shapes(self.shape(a), self.shape(b))
+        sa, sb = self.scale(a), self.scale(b)
+        spread = sa * sb * 74 * 74 if kind is OpKind.MUL else math.hypot(sa, sb) * 74
+        return self.op(kind, (a, b), shape, g.ElementwiseAttrs(activation), self._out_quant(spread))
+
+    def prelu(self, x: int, alpha_shape: Sequence[int]) -> int:
+        """PRELU with a constant alpha."""
+        alpha = self.constant(alpha_shape)
+        return self.op(
+            OpKind.PRELU, (x, alpha), self.shape(x), g.Attrs(), self._out_quant(self.scale(x) * 74)
+        )
+
+    def unary(self, kind: OpKind, x: int) -> int:
+        """A function of one byte (TABLE_KINDS, but QUANTIZE)."""
+        if kind is OpKind.LOGISTIC:
+            q = quant(1 / 256, -128)
+        elif kind is OpKind.TANH:
+            q = quant(1 / 128, 0)
+        else:
+            q = self.random_quant(self.scale(x) * float(np.exp(self.rng.uniform(-0.7, 0.7))))
+        attrs = g.Attrs()
+        if kind is OpKind.LEAKY_RELU:
+            attrs = g.LeakyReluAttrs(float(np.float32(self.rng.uniform(0.01, 0.9))))
+        return self.op(kind, (x,), self.shape(x), attrs, q)
+
+    def requantize(self, x: int, dtype: DType = DType.INT8) -> int:
+        """QUANTIZE."""
+        scale = 0.05
+        if self.tensors[x].dtype is not DType.FLOAT32:
+            scale = self.scale(x) * float(np.exp(self.rng.uniform(-0.7, 0.7)))
+        return self.op(
+            OpKind.QUANTIZE, (x,), self.shape(x), g.Attrs(), self.random_quant(scale, dtype), dtype
+        )
+
+    def dequantize(self, x: int) -> int:
+        """DEQUANTIZE."""
+        return self.op(OpKind.DEQUANTIZE, (x,), self.shape(x), g.Attrs(), None, DType.FLOAT32)
+
+    def softmax(self, x: int, beta: float = 1.0) -> int:
+        """SOFTMAX."""
+        q = quant(1 / 256, -128)
+        return self.op(OpKind.SOFTMAX, (x,), self.shape(x), g.SoftmaxAttrs(beta), q)
+
+    # ---- pooling, reductions, shapes -------------------------------------------------------------
+
+    def pool(
+        self,
+        kind: OpKind,
+        x: int,
+        kernel: tuple[int, int],
+        stride: tuple[int, int],
+        same: bool = False,
+        activation: Activation = Activation.NONE,
+    ) -> int:
+        """AVERAGE_POOL_2D or MAX_POOL_2D."""
+        batch, height, width, channels = self.shape(x)
+        rows, columns = (
+            same_padding(n, k, s) if same else ((n - k) // s + 1, 0, 0)
+            for n, k, s in zip((height, width), kernel, stride, strict=True)
+        )
+        attrs = g.PoolAttrs(kernel, stride, g.Pad(*rows[1:], *columns[1:]), activation)
+        shape = (batch, rows[0], columns[0], channels)
+        return self.op(kind, (x,), shape, attrs, self.tensors[x].quant)
+
+    def mean(self, x: int, axes: tuple[int, ...] = (1, 2), keep_dims: bool = False) -> int:
+        """MEAN."""
+        shape = self.shape(x)
+        count = math.prod(shape[a] for a in axes)
+        out = [1 if i in axes else n for i, n in enumerate(shape) if keep_dims or i not in axes]
+        q = self.random_quant(self.scale(x) * float(2 ** self.rng.uniform(-1, 1)) / math.sqrt(count))
+        return self.op(OpKind.MEAN, (x,), out, g.MeanAttrs(axes, keep_dims), q)
+
+    def move(self, kind: OpKind, x: int, shape: Sequence[int], attrs: g.Attrs | None = None) -> int:
+        """An operator with the input's quantisation: RESHAPE, TRANSPOSE, PAD, SLICE, RESIZE_*, ..."""
+        tensor = self.tensors[x]
+        return self.op(kind, (x,), shape, attrs or g.Attrs(), tensor.quant, tensor.dtype)
+
+    def flatten(self, x: int) -> int:
+        """RESHAPE to (batch, features)."""
+        shape = self.shape(x)
+        return self.move(OpKind.RESHAPE, x, (shape[0], math.prod(shape[1:])))
+
+    def pad(self, x: int, paddings: Sequence[tuple[int, int]], mode: g.PadMode = g.PadMode.CONSTANT) -> int:
+        """PAD with the zero point, or MIRROR_PAD."""
+        q = self.tensors[x].quant
+        assert q is not None
+        value = q.zero_point if mode is g.PadMode.CONSTANT else 0
+        shape = [n + sum(p) for n, p in zip(self.shape(x), paddings, strict=True)]
+        kind = OpKind.PAD if mode is g.PadMode.CONSTANT else OpKind.MIRROR_PAD
+        return self.move(kind, x, shape, g.PadAttrs(tuple(paddings), mode, value))
+
+    def concat(self, parts: Sequence[int], axis: int = 3) -> int:
+        """CONCATENATION; parts with other quantisations than the first's are requantised before."""
+        q = self.tensors[parts[0]].quant
+        joined = [
+            p if self.tensors[p].quant == q else self.op(OpKind.QUANTIZE, (p,), self.shape(p), g.Attrs(), q)
+            for p in parts
+        ]
+        shape = list(self.shape(parts[0]))
+        shape[axis] = sum(self.shape(p)[axis] for p in parts)
+        return self.op(OpKind.CONCATENATION, joined, shape, g.AxisAttrs(axis), q)
+
+    def split(self, x: int, count: int, axis: int = 3) -> tuple[int, ...]:
+        """SPLIT into equal parts."""
+        shape = list(self.shape(x))
+        shape[axis] //= count
+        outs = tuple(self.tensor(shape, self.tensors[x].quant) for _ in range(count))
+        self.ops.append(Op(OpKind.SPLIT, (x,), outs, g.AxisAttrs(axis), len(self.ops)))
+        return outs
