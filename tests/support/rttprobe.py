@@ -13,17 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from elftools.elf.elffile import ELFFile
+from buildtool_plugins.wire.talk import rtt_block
 
 RING = struct.Struct("<IIIIII")  # name, data, bytes, written, read, flags
 ID, UP, DOWN = 0, 24, 48  # in the control block, behind 16 bytes of its name and two counts
-
-
-def control_block(image: Path) -> int:
-    """The address of RTT's control block in an image."""
-    with image.open("rb") as file:
-        (found,) = ELFFile(file).get_section_by_name(".symtab").get_symbol_by_name("control")
-        return int(found["st_value"])
 
 
 class Debugger:
@@ -94,7 +87,7 @@ def pump(core: Debugger, block: int, ours: socket.socket) -> None:
 @contextmanager
 def attached(port: int, image: Path) -> Iterator[socket.socket]:
     """A socket to the RTT of the core behind QEMU's server at `port`."""
-    core, block = Debugger(port), control_block(image)
+    core, block = Debugger(port), rtt_block(image)
     theirs, ours = socket.socketpair()
     ended = threading.Event()
 
