@@ -155,18 +155,20 @@ def sizes(args: argparse.Namespace) -> Result:
     from buildtool.report import sizes as report
 
     answer: SizesAnswer = ask(args)
-    text = "\n".join([report.text(answer["sizes"], answer["stacks"]), *estimate.note_lines(answer["note"])])
+    level = f"level: {answer['level_text']}"
+    table = report.text(answer["sizes"], answer["stacks"])
+    text = "\n".join([table, level, *estimate.note_lines(answer["note"])])
     files = {**answer["files"], "sizes.txt": (text + "\n").encode()}
     written = write_files(files, Path(args.out)) if args.out else []
     return {**answer, "files": written}, text, 0
 
 
 def validate(args: argparse.Namespace) -> Result:
-    """The verdict; the exit status is 1 where the output differs."""
+    """The verdict; the exit status is 1 where the output differs, or by more than its bound."""
     from buildtool.report import validation
 
     answer: ValidationAnswer = ask(args)
-    return answer, validation.text(answer), 0 if answer["exact"] else 1
+    return answer, validation.text(answer), 0 if answer["within_bounds"] else 1
 
 
 def profile(args: argparse.Namespace) -> Result:
@@ -174,7 +176,7 @@ def profile(args: argparse.Namespace) -> Result:
     from buildtool.report import profile as report
 
     answer: ProfileAnswer = ask(args)
-    return answer, report.text(answer), 0 if answer["exact"] else 1
+    return answer, report.text(answer), 0 if answer["within_bounds"] else 1
 
 
 def debug(args: argparse.Namespace) -> Result:

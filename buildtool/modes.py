@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+MOST_THREADS = 16  # of a core
+
 
 class Strategy(enum.StrEnum):
     """Who decides how the network runs."""
@@ -56,6 +58,13 @@ class Counted(enum.StrEnum):
 
     SEPARATE = "separate"  # all that the file has
     FUSED = "fused"  # batch normalisation and activation are part of what is before them
+
+
+class Requantise(enum.StrEnum):
+    """How sums become outputs of eight bits."""
+
+    EXACT = "exact"  # as the reference does, to the bit
+    VPU16 = "vpu16"  # with a vector unit's multipliers of 16 bits, within a bound that is told
 
 
 class Reference(enum.StrEnum):

@@ -406,7 +406,10 @@ def test_without_the_extra_nothing_of_it_is_installed(served: Machine) -> None:
 def test_an_unknown_extra_is_refused_with_the_names(served: Machine, words: list[str]) -> None:
     done = served.dev(*words)
     assert done.returncode == 1
-    assert "--with needs one of these names: arm-gcc bazel browser gdb platformio tensorflow" in done.stderr
+    assert (
+        "--with needs one of these names: arm-gcc bazel browser gdb platformio tensorflow xtensa"
+        in done.stderr
+    )
     assert served.calls() == []
 
 

@@ -12,8 +12,11 @@ from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.network import Network
 from buildtool.errors import PlanError
 from buildtool.graph.types import OpKind
-from buildtool.plan.assemble.loads import constants
+from buildtool.plan.assemble.constants import constants
+from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.types import Load
+from buildtool.target.catalogue import features
 from buildtool.target.types import Argument, KernelVariant
 
 
@@ -29,12 +32,14 @@ class Loading:
         self.needed: list[list[Load]] = [[] for _ in plan.regions]
         region_of = {op: i for i, region in enumerate(plan.regions) for op in region.ops}
         for load in plan.loads:
+            self._check(load)
+            if load.by_turns or load.op in network.wandering:
+                continue  # they come while their region runs: see turns
             begin = firsts.get(plan.buffers[load.buffer].first)
             if begin is None or begin > region_of[load.op]:
                 raise PlanError("a load that begins in no region", operator=network.graph.ops[load.op].place)
             self.begun[begin].append(load)
             self.needed[region_of[load.op]].append(load)
-            self._check(load)
 
     def _check(self, load: Load) -> None:
         """The plan was made for constants of these sizes."""
@@ -97,9 +102,11 @@ class Loading:
             Argument.GEOMETRY: "&geometry",
             Argument.CONSTANTS: now,
             Argument.WINDOW: "&window",
-            Argument.SCRATCH: "NULL",
-            Argument.SCRATCH_BYTES: "0",
+            Argument.SCRATCH: network.scratch(load.op),
+            Argument.SCRATCH_BYTES: network.scratch_bytes(load.op),
         }
+        by_channels = slices_in_place(graph, op)  # of the input, too
+        read = "read" if by_channels else "in"
         body = [
             f"const int32_t count = nn_least({count}, {channels} - c);",
             f"const int32_t next = nn_least({count}, {channels} - c - count);",
@@ -107,6 +114,7 @@ class Loading:
             "    loaded();",
             "}",
             *(begin if load.slots == 2 else []),
+            *(["const nn_view in = nn_part(&read, c, count);"] if by_channels else []),
             "const nn_view out = nn_part(&all, c, count);",
             invocation(kernel, arguments),
         ]
@@ -115,7 +123,7 @@ class Loading:
         return [
             *(geometry(graph, op, "geometry") if Argument.GEOMETRY in kernel.call else []),
             f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
-            f"const nn_view in = nn_whole({network.address(op.inputs[0])}, {height}, {width}, {depth});",
+            f"const nn_view {read} = nn_whole({network.address(op.inputs[0])}, {height}, {width}, {depth});",
             f"const nn_view all = nn_whole({out}, {rows}, {columns}, {channels});",
             *(["int32_t part = 0;"] if load.slots == 2 else []),
             f"for (int32_t c = 0; c < {channels}; c += {count}) {{",
@@ -132,7 +140,8 @@ class Loading:
         for load in sliced:
             position = load.op
             block, start = self.blocks[position], self.network.image.constants[position]
-            fields = f"{start}, {block.channels}, {block.factors}, {block.weights}"
+            channels = round_up(block.channels, block.unit)
+            fields = f"{start}, {channels}, {block.factors}, {block.weights}, {block.unit}"
             blocks.append(f"static const constants_block block_{position} = {{{fields}}};")
         return _STATE + (_SLICES + "\n".join(blocks) + "\n" if sliced else "")
 
@@ -143,8 +152,7 @@ def _dense(kind: OpKind) -> bool:
 
 def _channels(network: Network, load: Load) -> int:
     """Output channels of a sliced operator."""
-    op = network.graph.ops[load.op]
-    return network.graph.tensors[op.inputs[1]].shape[0]
+    return features(network.graph, network.graph.ops[load.op])["cout"]
 
 
 def _first_steps(network: Network) -> dict[int, int]:
@@ -229,9 +237,10 @@ static void loaded(void) {
 """
 
 _SLICES = """
-/* An operator's constants in the weight image: `channels` of so many bytes each, behind a head. */
+/* An operator's constants in the weight image: `channels` of so many bytes each, behind a head; there
+ * are bytes for a multiple of `unit` channels. */
 typedef struct {
-    uint32_t from, channels, factors, weights;
+    uint32_t from, channels, factors, weights, unit;
 } constants_block;
 
 static uint32_t whole_lines(uint32_t bytes) {
@@ -242,7 +251,9 @@ static uint32_t whole_lines(uint32_t bytes) {
 static void load_channels(const constants_block *block, int8_t *to, uint32_t first,
                           uint32_t count) {
     const uint32_t there = whole_lines(16U + block->factors * block->channels);
-    const uint32_t here = whole_lines(16U + block->factors * count);
+    uint32_t here;
+    count = (count + block->unit - 1U) / block->unit * block->unit;
+    here = whole_lines(16U + block->factors * count);
     load(to, block->from, 16U);
     load(to + 16, block->from + 16U + block->factors * first, block->factors * count);
     load(to + here, block->from + there + block->weights * first, block->weights * count);

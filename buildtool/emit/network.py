@@ -73,7 +73,18 @@ class Network:
     @cached_property
     def loaded(self) -> dict[int, int]:
         """Operator -> where in the arena the constants are that it reads; of those that are loaded."""
-        return {load.op: self.plan.buffers[load.buffer].offset for load in self.plan.loads}
+        loads = [load for load in self.plan.loads if load.op not in self.wandering]
+        return {load.op: self.plan.buffers[load.buffer].offset for load in loads}
+
+    @cached_property
+    def wandering(self) -> frozenset[int]:
+        """Operators of streamed regions whose constants are at one place of the arena after the other."""
+        starts = set(self.timeline.starts)
+        return frozenset(
+            load.op
+            for load in self.plan.loads
+            if not load.by_turns and self.plan.buffers[load.buffer].first not in starts
+        )
 
     def address(self, tensor: int, reader: int = -1) -> str:
         """C expression of a tensor's first byte (of a ring: of its buffer's), for operator `reader`."""
@@ -89,6 +100,8 @@ class Network:
     def constants(self, position: int) -> str:
         """C expression of an operator's packed constants."""
         place = self.image.constants.get(position)
+        if position in self.wandering:
+            return f"constants_{position}"
         if place is not None and position in self.loaded:
             return f"arena + {self.loaded[position]}"
         return "NULL" if place is None else f"weights + {place}"

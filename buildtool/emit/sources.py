@@ -16,6 +16,7 @@ from buildtool.emit.names import identifier, shape
 from buildtool.emit.network import Network
 from buildtool.emit.stack import stack_bytes, stack_macro
 from buildtool.emit.streamed import streamed_region, whole_image
+from buildtool.emit.turns import Turns
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
@@ -152,7 +153,7 @@ def _region(
         text.append(f"/* Operator {position}: {op.kind}, {_shapes(graph, op)} */")
     text += [f"static void region_{index}(void) {{"]
     if region.is_streamed:
-        body = streamed_region(network, region)
+        body = streamed_region(network, region, Turns(network, index))
     else:
         step = network.timeline.step(network.timeline.starts[index + 1] - 1)
         body = [*whole_image(network, region), *_operator(network, step, loads, index)]

@@ -13,6 +13,7 @@ from buildtool.emit import branches
 from buildtool.emit.geometry import geometry
 from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.network import Network
+from buildtool.emit.turns import Turns
 from buildtool.errors import UnsupportedError
 from buildtool.graph.types import OpKind
 from buildtool.plan.schedule.receptive import Axis, accumulates, axes, columns
@@ -24,16 +25,16 @@ from buildtool.target.types import Argument, Role, Windows
 _COUNTERS = 4  # declared in a line
 
 
-def streamed_region(network: Network, region: Region) -> list[str]:
-    """The body of a streamed region's function, without indentation."""
+def streamed_region(network: Network, region: Region, coming: Turns) -> list[str]:
+    """The body of a streamed region's function, without indentation; `coming`: constants while it runs."""
     chain = links(region, network.graph)
     source = _source_tensor(network, region)
     lines = [*_geometries(network, region), *_views(network, region)]
     counted = "Rows made by each group" if source is None else "Rows made by each group, rows of the image"
     lines += [f"/* {counted}. */", *_zeros(name for link in chain for name in _counters(link))]
     lines += _zeros(["delivered"] if source is not None else [])
-    lines.append("")
-    return [*lines, *_loop(network, chain, len(chain) - 1, str(chain[-1].height), source)]
+    lines += [*coming.declarations(), ""]
+    return [*lines, *_loop(network, chain, len(chain) - 1, str(chain[-1].height), source, coming)]
 
 
 def _counters(link: Link) -> list[str]:
@@ -127,7 +128,9 @@ def _low(variable: str, axis: Axis) -> str:
     return f"nn_most(0, {_plus(scaled, -axis.pad)})" if axis.pad else scaled
 
 
-def _loop(network: Network, chain: Sequence[Link], index: int, need: str, source: int | None) -> list[str]:
+def _loop(
+    network: Network, chain: Sequence[Link], index: int, need: str, source: int | None, coming: Turns
+) -> list[str]:
     """The loop that makes `need` rows of group `index`."""
     if index < 0:
         return _delivery(network, source, need) if source is not None else []
@@ -136,8 +139,11 @@ def _loop(network: Network, chain: Sequence[Link], index: int, need: str, source
     if link.branches:
         lines = branches.advance(
             link.branches,
-            lambda rows: _loop(network, chain, index - 1, rows, source),
-            lambda position, y0, y1: _call(network, position, _whole_rows(network, position, y0, y1)),
+            lambda rows: _loop(network, chain, index - 1, rows, source, coming),
+            lambda position, y0, y1: [
+                *coming.before(link.group, y0),
+                *_call(network, position, _whole_rows(network, position, y0, y1)),
+            ],
         )
         return [f"while (row_{last} < {need}) {{", *("    " + line for line in lines), "}"]
     row, start, end = f"row_{last}", f"from_{last}", f"to_{last}"
@@ -145,7 +151,8 @@ def _loop(network: Network, chain: Sequence[Link], index: int, need: str, source
     body = [
         f"const int32_t {start} = {row};",
         f"const int32_t {end} = nn_least({link.height}, {row} + {link.group.rows_per_step});",
-        *_loop(network, chain, index - 1, inner, source),
+        *_loop(network, chain, index - 1, inner, source, coming),
+        *coming.before(link.group, start),
         *_group(network, link.group, start, end),
         f"{row} = {end};",
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.modes import On, Reference
+from buildtool.modes import MOST_THREADS, On, Reference, Requantise
 from buildtool.options.nested import PLANNED
 from buildtool.options.parsers import (
     MOST_CAPACITY,
@@ -56,6 +56,36 @@ KEYS: tuple[Option, ...] = (
         folder=True,
     ),
     Option(
+        "requantise",
+        "NAME",
+        "XS3: how sums become outputs of eight bits: exact (equal to the reference) or vpu16 (by 16-bit "
+        "multipliers, within a bound that is told).",
+        mode(Requantise),
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="exact",
+        values=tuple(map(str, Requantise)),
+    ),
+    Option(
+        "threads",
+        "N",
+        "The threads that share the work of each kernel's call, at most as many as the board has.",
+        whole(1, MOST_THREADS),
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="all that the board has",
+        number=True,
+    ),
+    Option(
+        "weights_in",
+        "MEMORY",
+        "The board's memory that the weights are in; from one with a bandwidth they come into the arena.",
+        text,
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="as the board's file says",
+    ),
+    Option(
         "input",
         "FILE.npy",
         "One input to run on: quantised values, or floats.",
@@ -83,6 +113,24 @@ KEYS: tuple[Option, ...] = (
         (*TRIED, "target"),
         Group.INPUT,
         "0",
+        number=True,
+    ),
+    Option(
+        "plugin",
+        "PLUGIN",
+        "The name of a target plugin, which the boards that it serves have as their family.",
+        text,
+        ("target",),
+        Group.OTHER,
+    ),
+    Option(
+        "cases",
+        "N",
+        "The number of random networks for each kernel.",
+        whole(1, MOST_INPUTS),
+        ("target",),
+        Group.INPUT,
+        "4",
         number=True,
     ),
     Option(
@@ -123,24 +171,6 @@ KEYS: tuple[Option, ...] = (
         (*RUN, "flash"),
         Group.DESK,
         default="the first of the board's file that is installed",
-    ),
-    Option(
-        "plugin",
-        "PLUGIN",
-        "The name of a target plugin, which the boards that it serves have as their family.",
-        text,
-        ("target",),
-        Group.OTHER,
-    ),
-    Option(
-        "cases",
-        "N",
-        "The number of random networks for each kernel.",
-        whole(1, MOST_INPUTS),
-        ("target",),
-        Group.INPUT,
-        "4",
-        number=True,
     ),
     Option(
         "port",

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import TypeVar
 
-SCHEMA = 3  # the version of a plan's bytes
+SCHEMA = 4  # the version of a plan's bytes
 Record = TypeVar("Record", "Buffer", "Overlap")
 
 
@@ -132,7 +132,10 @@ class Load:
     `buffer`: position in Plan.buffers of the WEIGHTS buffer; bringing them begins with that one's
     first step. `size`: bytes of all its constants. `channels`: output channels that come at a time
     (0: all there are), for which the operator then computes its whole output; `slots`: parts that
-    the buffer holds: with two, one comes while the operator computes with the other.
+    the buffer holds: with two, one comes while the operator computes with the other. `by_turns`: they
+    come anew with every turn of the operator's group, as long as the buffer lives: see
+    `plan.schedule.turns`. In a streamed region an operator may have several loads, each with a buffer
+    of its own: the one that began last is read.
     """
 
     op: int
@@ -140,6 +143,7 @@ class Load:
     size: int
     channels: int = 0
     slots: int = 1
+    by_turns: bool = False
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,8 @@ def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
 
 
 def _counted(board: Verdict) -> str:
-    return {"linked": "exactly", "bound": "at most"}.get(board["counted"]["how"], "without code")
+    words = {"linked": "exactly", "bound": "at most", "estimated": "about"}
+    return words.get(board["counted"]["how"], "without code")
 
 
 def _legend(boards: Sequence[Verdict]) -> list[str]:
@@ -83,6 +84,11 @@ def _legend(boards: Sequence[Verdict]) -> list[str]:
         lines.append(
             f"at most: an upper bound, from the sizes recorded for {', '.join(bounds)}; the linked firmware"
             " takes up to a tenth less. Name a board, and its firmware is linked and counted exactly."
+        )
+    alike = sorted({b["counted"]["compiler"] for b in boards if b["counted"]["how"] == "estimated"})
+    if alike:
+        lines.append(
+            f"about: no compiler for the core is known here; its code is estimated as {' or '.join(alike)}."
         )
     without = [b for b in boards if b["counted"]["how"] == "uncounted"]
     if without:

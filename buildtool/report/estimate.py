@@ -39,6 +39,11 @@ def _loads(loads: Loading | None) -> list[str]:
         f"weights are loaded: {count(loads['bytes'], 'byte')} of {loads['operators']} operators, "
         f"{loads['ahead']} of them ahead, {loads['in_slices']} in slices"
     ]
+    if loads["again"]:
+        found.append(
+            f"  those of {loads['again']} come again and again while their region runs: "
+            f"{count(loads['again_bytes'], 'byte')} more"
+        )
     if loads["bind"]:
         found.append(f"  their buffers bind: all else takes {count(loads['fullest_without'], 'byte')}")
     return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from buildtool.report import estimate
+from buildtool.modes import Requantise
+from buildtool.report import bounds, estimate, issues
 from buildtool.report.table import Cell, count, headline, layer, table
 
 if TYPE_CHECKING:
@@ -42,15 +43,19 @@ def text(answer: ProfileAnswer) -> str:
         lines.append(_cycles(answer, answer["cycles"]))
     elif answer["no_cycles"]:
         lines.append(f"no cycles: {answer['no_cycles']}")
-    else:
+    elif answer["issues"] is None:
         lines.append("instructions are counted in emulators only, not on the host")
-    lines += estimate.lines(answer)
+    lines += [*issues.lines(answer), *estimate.lines(answer), *issues.published(answer["published"])]
     lines += [_top(output) for output in answer["outputs"]]
-    lines.append(
-        f"output of {count(answer['inputs'], 'input')}: "
-        + ("EQUAL to the reference, to the bit" if answer["exact"] else "DIFFERENT from the reference")
-    )
+    lines += bounds.lines(answer["bounds"])
+    lines.append(f"output of {count(answer['inputs'], 'input')}: {_verdict(answer)}")
     return "\n".join(lines)
+
+
+def _verdict(answer: ProfileAnswer) -> str:
+    if answer["requantise"] != Requantise.EXACT:
+        return bounds.verdict(answer)
+    return "EQUAL to the reference, to the bit" if answer["exact"] else "DIFFERENT from the reference"
 
 
 def _cycles(answer: ProfileAnswer, cycles: int) -> str:
@@ -64,8 +69,7 @@ def _cycles(answer: ProfileAnswer, cycles: int) -> str:
 
 def _table(answer: ProfileAnswer, counted: bool, timed: bool) -> str:
     """Of a plan that repeats work (or leaves some out) with the F of every layer."""
-    titles = ["#", "layer", "operator", "output", "MACs", "F", "RAM alive"]
-    titles += ["instructions", "per MAC", "cycles", "per MAC"]
+    columns = ["#", "layer", "operator", "output", "MACs", "F", "RAM alive"]
     repeats = answer["macs"] != answer["macs_layerwise"] or any(
         row["f"] != 1 for row in answer["per_operator"]
     )
@@ -78,24 +82,45 @@ def _table(answer: ProfileAnswer, counted: bool, timed: bool) -> str:
             row["macs"],
             f"{row['f']:.3f}" if row["macs"] else "",
             row["ram_alive"],
-            row["instructions"],
-            _per_mac(row["instructions"], row["macs"]),
-            row["cycles"],
-            _per_mac(row["cycles"], row["macs"]),
         ]
         for number, row in enumerate(answer["per_operator"])
     ]
     peak = max((row["ram_alive"] for row in answer["per_operator"]), default=0)
     total: list[Cell] = [None, "total", None, None, answer["macs"], f"{answer['f']:.3f}", peak]
-    total += [answer["instructions"], _per_mac(answer["instructions"], answer["macs"])]
-    total += [answer["cycles"], _per_mac(answer["cycles"], answer["macs"])]
-    shown = [*range(7), *((7, 8) if counted else ()), *((9, 10) if timed else ())]
-    kept = [i for i in shown if repeats or titles[i] != "F"]
+    left_out = {"F"} if not repeats else set()
+    if answer["issues"] is not None and answer["issues"]["operators"]:
+        left_out.add("RAM alive")  # issues take four columns
+    kept = [i for i, title in enumerate(columns) if title not in left_out]
+    titles, cells, sums = _counts(answer, counted, timed)
 
     def chosen(row: Sequence[Cell]) -> list[Cell]:
         return [row[i] for i in kept]
 
-    return table([titles[i] for i in kept], list(map(chosen, rows)), chosen(total))
+    return table(
+        [*(columns[i] for i in kept), *titles],
+        [[*chosen(row), *more] for row, more in zip(rows, cells, strict=True)],
+        [*chosen(total), *sums],
+    )
+
+
+def _counts(
+    answer: ProfileAnswer, counted: bool, timed: bool
+) -> tuple[list[str], list[list[Cell]], list[Cell]]:
+    """The columns of what was counted: titles, a line an operator, totals."""
+    rows, found = answer["per_operator"], answer["issues"]
+    if found is not None and found["operators"]:
+        return issues.columns(rows, found)
+    titles: list[str] = []
+    cells: list[list[Cell]] = [[] for _ in rows]
+    sums: list[Cell] = []
+    columns = [("instructions", answer["instructions"], [row["instructions"] for row in rows])] * counted
+    columns += [("cycles", answer["cycles"], [row["cycles"] for row in rows])] * timed
+    for title, total, numbers in columns:
+        titles += [title, "per MAC"]
+        sums += [total, _per_mac(total, answer["macs"])]
+        for line, row, number in zip(cells, rows, numbers, strict=True):
+            line += [number, _per_mac(number, row["macs"])]
+    return titles, cells, sums
 
 
 def _per_mac(instructions: int | None, macs: int) -> float | None:

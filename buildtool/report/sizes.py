@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from buildtool.schema.builds import MemorySize, StackSize
 
 
+SMALL = 100  # of a program of this machine, a section below this share has no line of its own
+
+
 def text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) -> str:
     """Each memory against its size, its sections below it; empty memories are left out. Then the stack."""
     rows: list[list[Cell]] = []
@@ -19,10 +22,21 @@ def text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) -> str:
             continue
         size = memory["size"] or None
         share = f"{100 * memory['used'] / size:.1f} %" if size else None
-        rows.append([memory["memory"], memory["used"], size, share])
-        rows += [[f"  {section['name']}", section["bytes"], None, None] for section in memory["sections"]]
+        name = memory["memory"] if size else f"{memory['memory']} of this machine"
+        rows.append([name, memory["used"], size, share])
+        rows += [[f"  {name}", number, None, None] for name, number in _sections(memory)]
     lines = [table(["memory", "bytes used", "bytes there", "share"], rows)]
     return "\n".join([*lines, *([""] if stacks else []), *map(_stack, stacks)])
+
+
+def _sections(memory: MemorySize) -> list[tuple[str, int]]:
+    """The sections of a memory; of a program of this machine those that are worth a line."""
+    sections = [(section["name"], section["bytes"]) for section in memory["sections"]]
+    if memory["size"]:
+        return sections
+    large = [(name, number) for name, number in sections if SMALL * number >= memory["used"]]
+    rest = memory["used"] - sum(number for _, number in large)
+    return [*large, ("others", rest)] if rest else large
 
 
 def _stack(stack: StackSize) -> str:

@@ -59,8 +59,9 @@ class Counted(TypedDict):
     """How a verdict's needs were counted.
 
     `how`: linked (the test firmware was compiled and linked: each byte is exact); bound (from recorded sizes:
-    the linked image takes no more); uncounted (arena, stack and weights only). `compiler` is the one that
-    the code is of; `note` says why nothing was linked.
+    the linked image takes no more); estimated (from the sizes of another core, where this one's compiler is
+    not known); uncounted (arena, stack and weights only). `compiler` is the one that the code is of; `note`
+    says why nothing was linked.
     """
 
     how: str

@@ -23,14 +23,17 @@ class Estimate(TypedDict):
 class Loading(TypedDict):
     """How constants come from slow flash into the arena.
 
-    `bytes`: all that is loaded, of so many `operators`; `in_slices`: operators whose constants come in
-    slices of their output channels; `ahead`: operators whose loading begins before their region does.
-    `fullest_without`: bytes live in the fullest step without these buffers; `bind`: whether they make the
-    arena larger; `largest`: bytes of the largest of them.
+    `bytes`: all that is loaded, of so many `operators`; `again`: operators of streamed regions whose
+    constants are loaded more than once, `again_bytes`: what that adds; `in_slices`: operators whose
+    constants come in slices of their output channels; `ahead`: operators whose loading begins before their
+    region does. `fullest_without`: bytes live in the fullest step without these buffers; `bind`: whether
+    they make the arena larger; `largest`: bytes of the largest of them.
     """
 
     bytes: int
     operators: int
+    again: int
+    again_bytes: int
     in_slices: int
     ahead: int
     fullest_without: int
@@ -44,6 +47,19 @@ class BoardFacts(TypedDict):
     note: str
     estimate: Estimate | None
     loading: Loading | None
+
+
+class LevelAnswer(TypedDict):
+    """How real a result is. `level_text` says it in a few words, as headlines have it.
+
+    `level`: "host" (the same C, compiled for the machine at hand), "model" (the chip's own operations in a
+    model of them, there), "compiled" (by the chip's own compiler, and not run), "emulator" (the chip's own
+    code in an emulator of the instruction set), "simulator" (that in the maker's simulator of the chip) or
+    "board" (on the board itself).
+    """
+
+    level: str
+    level_text: str
 
 
 class BoardMemory(TypedDict):

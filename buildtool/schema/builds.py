@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from buildtool.schema.boards import BoardFacts
+from buildtool.schema.boards import BoardFacts, LevelAnswer
 
 
 class Place(TypedDict):
@@ -164,8 +164,8 @@ class StackSize(TypedDict):
     reserved: int
 
 
-class BuildAnswer(BoardFacts):
-    """The test firmware of a network."""
+class BuildAnswer(BoardFacts, LevelAnswer):
+    """The test firmware of a network; `level` is compiled, or less where the chip's compiler is not here."""
 
     net: str
     board: str
@@ -233,7 +233,7 @@ class BundleAnswer(TypedDict):
     files: dict[str, bytes]
 
 
-class SizesAnswer(TypedDict):
+class SizesAnswer(LevelAnswer):
     """What a linked image takes of each memory, and its networks of the stack; `files`: the .bin files."""
 
     board: str

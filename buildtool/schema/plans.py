@@ -30,7 +30,9 @@ class BufferView(TypedDict):
 class LoadView(TypedDict):
     """Constants of an operator that are loaded into the buffer with this position.
 
-    `channels`: output channels that come at a time (0: all); `slots`: parts that the buffer holds.
+    `channels`: output channels that come at a time (0: all); `slots`: parts that the buffer holds;
+    `by_turns`: they come anew with every turn of the operator's group. An operator of a streamed region may
+    have several: the one that began last is read.
     """
 
     op: int
@@ -38,6 +40,7 @@ class LoadView(TypedDict):
     size: int
     channels: int
     slots: int
+    by_turns: bool
 
 
 class MoveView(TypedDict):

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from buildtool.schema.boards import BoardFacts
+from buildtool.schema.boards import BoardFacts, LevelAnswer
 from buildtool.schema.builds import StackSize
 
 
-class LevelAnswer(TypedDict):
-    """How real a result is. `level_text` says it in a few words, as headlines have it.
+class OperatorBound(TypedDict):
+    """An operator that does not equal the reference to the bit, on the inputs that it had in the run.
 
-    `level`: "host" (the same C, compiled for the machine at hand), "model" (the chip's own operations in a
-    model of them, there), "compiled" (by the chip's own compiler, and not run), "emulator" (the chip's own
-    code in an emulator of the instruction set), "simulator" (that in the maker's simulator of the chip) or
-    "board" (on the board itself).
+    `bound`: the largest difference that is possible, proven, in steps of the output; `bound_before_rounding`:
+    how far the value is off before its last rounding, at most; `channels_rounded` of the `channels` are not
+    requantised exactly. `max_abs_diff`, `elements_different` of the `elements`: what was seen.
     """
 
-    level: str
-    level_text: str
+    tensor: str
+    operator: str
+    kernel: str
+    channels: int
+    channels_rounded: int
+    bound_before_rounding: float
+    bound: int
+    max_abs_diff: int
+    elements: int
+    elements_different: int
 
 
 class Run(BoardFacts, LevelAnswer):
     """What was run; `compiler` is what the image was made by.
 
-    `arena_high_water`, `stack_high_water`: bytes that were really written.
+    `arena_high_water`, `stack_high_water`: bytes that were really written. `exact`: no output differs;
+    `requantise`: how sums became outputs, exact or otherwise; `within_bounds`: where otherwise, whether every
+    operator was as near to the reference as is proven (`bounds`), else whether the run was exact.
     """
 
     model: str
@@ -33,6 +42,9 @@ class Run(BoardFacts, LevelAnswer):
     strategy: str
     inputs: int
     exact: bool
+    requantise: str
+    within_bounds: bool
+    bounds: list[OperatorBound]
     arena_bytes: int
     arena_high_water: int
     stack_high_water: int | None
@@ -65,11 +77,52 @@ class ValidationAnswer(Run):
     first_difference: DifferenceAnswer | None
 
 
+class IssueCount(TypedDict):
+    """Issues of an operator, counted in a model of the core's vector unit.
+
+    `vpu`: issues of that unit, of which `mac` multiply and accumulate; `scalar`: issues without it; both of
+    all threads together. `slowest`: both kinds, of the slowest thread of each call, by which `seconds` goes.
+    `vpu_per_mac`: of the unit's issues (None: the operator has no multiply-accumulates).
+    """
+
+    vpu: int
+    mac: int
+    scalar: int
+    slowest: int
+    vpu_per_mac: float | None
+    seconds: float
+
+
+class IssueSummary(TypedDict):
+    """The issues of a run, of the operators whose kernels count them.
+
+    `source` says what counted. `limit_per_mac`: issues that a multiply-accumulate takes at least;
+    `clock_hz` and `cycles_per_issue`: of the core, from one issue of a thread to its next one. `seconds` is
+    the sum over these operators, without loading weights. `operators`, `macs`: counted, of `all_operators`
+    and `all_macs`.
+    """
+
+    source: str
+    limit_per_mac: float
+    clock_hz: int
+    cycles_per_issue: int
+    threads: int
+    vpu: int
+    scalar: int
+    slowest: int
+    seconds: float
+    operators: int
+    macs: int
+    all_operators: int
+    all_macs: int
+
+
 class LayerProfile(TypedDict):
     """An operator in a run; `instructions` is None on the host, where they are not counted.
 
     `cycles`: of the core's own counter on a board, None elsewhere.
     `ram_alive`: bytes live while it runs; `macs` and `f` count what is repeated, `macs_once` does not.
+    `issues` is None where no model counts them; `uncounted` says why, on a board that has such a model.
     """
 
     name: str
@@ -83,6 +136,8 @@ class LayerProfile(TypedDict):
     ram_alive: int
     instructions: int | None
     cycles: int | None
+    issues: IssueCount | None
+    uncounted: str
 
 
 class TopValue(TypedDict):
@@ -102,17 +157,48 @@ class OutputTop(TypedDict):
     zero_point: int | None
 
 
+class ProfileLine(TypedDict):
+    """A line of a published profile, in seconds, and beside it what we know of the same operators.
+
+    `estimated`: by the board's estimate; `counted`: by the issues of its model. None: it says nothing.
+    `operators`: how many of them this plan has; loading weights is one.
+    """
+
+    name: str
+    operators: int
+    published: float
+    estimated: float | None
+    counted: float | None
+
+
+class PublishedProfile(TypedDict):
+    """A profile that somebody published of this network on this board; `seconds` is their total.
+
+    `estimated_seconds`: ours, with loading and computing in part at once.
+    """
+
+    network: str
+    source: str
+    seconds: float
+    estimated_seconds: float | None
+    lines: list[ProfileLine]
+
+
 class ProfileAnswer(Run):
     """A run with the executed instructions and the work of every operator, in order of execution.
 
     `cycles` are of the core's own counter, over a wire; `no_cycles` says why there are none, where that was
     tried ("": it was not, or there are). `seconds`: these cycles at the board's clock.
+    `issues`: of boards whose core has a model that counts them; `published`: of networks of which somebody
+    published a profile.
     """
 
     instructions: int | None
     cycles: int | None
     no_cycles: str
     seconds: float | None
+    issues: IssueSummary | None
+    published: PublishedProfile | None
     macs: int
     macs_layerwise: int
     f: float

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from buildtool.modes import Requantise
 from buildtool.schema.builds import (
     DescribeAnswer,
     NetworkFiles,
@@ -38,12 +39,16 @@ EXACT = ("-ffp-contract=off",)
 class _Subject:
     """What is described: a board with its tools and sources.
 
-    `library`: a folder of somebody else's kernels, "" for none.
+    `library`: a folder of somebody else's kernels, "" for none; `threads` and
+    `weights_in`: as asked for.
     """
 
     origins: Origins
     tools: Toolchain
     library: str
+    threads: int | None
+    weights_in: str | None
+    requantise: Requantise
 
     @property
     def target(self) -> Target:
@@ -67,7 +72,8 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
     from buildtool.service.pipeline.targets import load_target
 
     target = load_target(choice, session)
-    return _Subject(Origins.of(choice, target), toolchain(choice, target), choice.cmsis_nn)
+    origins, tools = Origins.of(choice, target), toolchain(choice, target)
+    return _Subject(origins, tools, choice.cmsis_nn, choice.threads, choice.weights_in, choice.requantise)
 
 
 def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
@@ -97,7 +103,7 @@ def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
         "library": ["network", "kernels"],
         "image": ["harness", "startup"],
         "network": _files(net, board) if net else None,
-        "commands": _commands(bool(subject.library)),
+        "commands": _commands(subject),
         "depends": list(map(roots.place, subject.origins.files())),
         "digest": digest,
     }
@@ -206,18 +212,23 @@ def _files(net: str, board: Board) -> NetworkFiles:
     }
 
 
-def _commands(library: bool) -> dict[str, list[str | Slot]]:
+def _commands(subject: _Subject) -> dict[str, list[str | Slot]]:
     """Command lines of buildtool; `sizes` writes the binaries and the report to the folder `out`."""
 
     def slot(name: str) -> Slot:
         return {"slot": name}
 
-    kernels: list[str | Slot] = ["--cmsis-nn", slot("cmsis_nn")] if library else []
+    kernels: list[str | Slot] = ["--cmsis-nn", slot("cmsis_nn")] if subject.library else []
+    if subject.requantise is not Requantise.EXACT:
+        kernels += ["--requantise", str(subject.requantise)]
+    shared = ["--threads", str(subject.threads)] if subject.threads is not None else []
+    shared += ["--weights-in", subject.weights_in] if subject.weights_in is not None else []
     run: list[str | Slot] = [
         slot("model"),
         "--board",
         slot("board"),
         *kernels,
+        *shared,
         "--elf",
         slot("image"),
         "--plan",

@@ -213,7 +213,14 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     """The test firmware of a network: sources, image, .bin, size report."""
     from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
-    from buildtool.service.firmware.firmware import arena_map, build_firmware, for_other_tools, map_of
+    from buildtool.service.emulation.levels import built, named
+    from buildtool.service.firmware.firmware import (
+        arena_map,
+        build_firmware,
+        compiled_by_maker,
+        for_other_tools,
+        map_of,
+    )
     from buildtool.service.firmware.linkmap import portable
     from buildtool.service.firmware.sizes import binaries, size_report
     from buildtool.service.firmware.stack.report import stack_report
@@ -243,14 +250,16 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
         **binaries(elf, board, sources.net),
         **for_other_tools(family, sources, made.plan, made.target),
     }
+    own = compiled_by_maker(family, sources.net, files, tell)
     return {
         "net": sources.net,
         "board": board.name,
-        "compiler": firmware.compiler,
+        **named(built(board, own)),
+        "compiler": own.compiler if own else firmware.compiler,
         "arena_bytes": made.plan.arena_bytes,
         "sizes": report,
         "stacks": stack_report(elf, board, [sources.net]),
-        "files": files,
+        "files": {**files, **(own.files if own else {})},
         **facts(made),
     }
 
@@ -265,6 +274,7 @@ def bundle(request: r.Bundle, session: Session) -> BundleAnswer:
 def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
     """What a linked image takes of each of the board's memories, and its .bin files."""
     from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, networks
+    from buildtool.service.emulation.levels import built, named
     from buildtool.service.firmware.sizes import binaries, size_report
     from buildtool.service.firmware.stack.report import stack_report
     from buildtool.service.pipeline.targets import load_board
@@ -274,6 +284,7 @@ def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
     try:
         return {
             "board": board.name,
+            **named(built(board, None)),
             "sizes": size_report(elf, board),
             "stacks": stack_report(elf, board, [found.net for found in networks(elf)]),
             "files": binaries(elf, board, request.elf.stem),

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from buildtool import options as table
 from buildtool.errors import UsageError, did_you_mean, suggest
-from buildtool.modes import On, Reference
+from buildtool.modes import On, Reference, Requantise
 from buildtool.options import NESTED, Group
 from buildtool.service.files import File, to_file
 from buildtool.service.pipeline.options import (
@@ -200,6 +200,9 @@ class Analyze:
     model: Named
     boards: tuple[Named, ...]
     cmsis_nn: str
+    threads: int | None
+    weights_in: str | None
+    requantise: Requantise
     options: PlanOptions
 
 
@@ -340,7 +343,16 @@ class _Values:
         board = to_file(self.need("board"), table.BOARD_SUFFIXES)
         library = _folder("cmsis_nn", self.get("cmsis_nn", ""))
         wire = self.wire()
-        return TargetChoice(board, self.get("toolchain", ""), library, self.get("debug", False), wire)
+        return TargetChoice(
+            board,
+            self.get("toolchain", ""),
+            library,
+            self.get("debug", False),
+            wire,
+            self.get("threads", None),
+            self.get("weights_in", None),
+            self.get("requantise", Requantise.EXACT),
+        )
 
     def wire(self) -> str:
         """How test firmware answers: "" for by files, through an emulator; ANY_WIRE: as the board can."""
@@ -456,15 +468,18 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         assert isinstance(model, File)
         if boards:
             raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
-        if "cmsis_nn" in values.given:
-            raise table.without_board("cmsis_nn")
+        for named in ("cmsis_nn", "requantise", "threads", "weights_in"):
+            if named in values.given:
+                raise table.without_board(named)
         return AnalyzeNetwork(model, network_options(values.options))
     cmsis_nn = _folder("cmsis_nn", values.get("cmsis_nn", ""))
     for option in table.of("analyze", Group.COUNTING):
         if option.name in values.options:
             text = "it is for ONNX and Darknet files that are counted without a board"
             raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
-    return Analyze(model, boards, cmsis_nn, plan_options(values.options))
+    threads, memory = values.get("threads", None), values.get("weights_in", None)
+    requantise = values.get("requantise", Requantise.EXACT)
+    return Analyze(model, boards, cmsis_nn, threads, memory, requantise, plan_options(values.options))
 
 
 def _debug(values: _Values) -> Debug:

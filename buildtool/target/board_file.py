@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from buildtool.errors import Hint, TargetError, did_you_mean
+from buildtool.modes import MOST_THREADS
 from buildtool.target import board_keys
 from buildtool.target.keys import names
+from buildtool.target.threads import MACRO, threaded
 from buildtool.target.types import (
     Board,
     Chip,
@@ -30,7 +32,10 @@ from buildtool.target.types import (
     MemoryKind,
     Probe,
     ProbeTool,
+    Published,
+    PublishedPart,
     Uart,
+    VectorUnit,
 )
 
 Table = dict[str, object]
@@ -249,6 +254,8 @@ class _Reader:
             probe=self.probe(table["probe"]) if "probe" in table else None,
             uart=self.uart(table["uart"]) if "uart" in table else None,
             chip=self.chip(table["chip"]) if "chip" in table else None,
+            vector_unit=self.vector_unit(table["vector_unit"]) if "vector_unit" in table else None,
+            published=self.published(table["published"]) if "published" in table else None,
         )
 
     def core(self, table: Table) -> Core:
@@ -256,14 +263,18 @@ class _Reader:
         families = self.texts(self.need(table, "families", "core."), "core.families")
         for family in families:
             self.name(family, "core.families")
-        return Core(
+        defines = self.texts(table.get("defines", []), "core.defines")
+        if any(define.partition("=")[0] == MACRO for define in defines):
+            self.fail("core.defines", f"{MACRO} is buildtool's own macro", "write threads under [core]")
+        core = Core(
             name=self.text(self.need(table, "name", "core."), "core.name"),
             isa=self.text(self.need(table, "isa", "core."), "core.isa"),
             families=families,
             cflags=self.flags(table.get("cflags", []), "core.cflags"),
-            defines=self.texts(table.get("defines", []), "core.defines"),
+            defines=defines,
             vector_bits=self.vector_bits(table),
         )
+        return threaded(core, self.threads(table))
 
     def note(self, value: object) -> str:
         """Text of one or more lines, as one line."""
@@ -275,6 +286,14 @@ class _Reader:
             limits = f"{_LEAST_VECTOR_BITS} to {_MOST_VECTOR_BITS}"
             self.fail("core.vector_bits", f"must be 0 or a power of two from {limits}, not {bits}")
         return bits
+
+    def threads(self, table: Table) -> int:
+        threads = table.get("threads", 1)
+        if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= MOST_THREADS:
+            self.fail(
+                "core.threads", f"must be a whole number from 1 to {MOST_THREADS}, not {_shown(threads)}"
+            )
+        return threads
 
     def name(self, name: str, key: str) -> None:
         """Names end up in file names and linker scripts."""
@@ -389,6 +408,43 @@ class _Reader:
             self.fail("estimate.macs_per_second", "must be above 0")
         source = self.text(self.need(table, "source", "estimate."), "estimate.source")
         return Estimate(rate, source)
+
+    def vector_unit(self, value: object) -> VectorUnit:
+        table = self.table(value, "vector_unit")
+        self.known(table, names(board_keys.VECTOR_UNIT), "vector_unit.")
+        macs, cycles = (self.positive(table, key, "vector_unit.") for key in ("macs", "cycles"))
+        return VectorUnit(int(macs), int(cycles))
+
+    def published(self, value: object) -> Published:
+        table, where = self.table(value, "published"), "published."
+        self.known(table, names(board_keys.PUBLISHED), where)
+        parts = self.need(table, "part", where)
+        if not isinstance(parts, list) or not parts:
+            self.fail("published.part", "must be a list of tables", "write [[published.part]]")
+        return Published(
+            network=self.text(self.need(table, "network", where), "published.network"),
+            source=self.text(self.need(table, "source", where), "published.source"),
+            macs=int(self.positive(table, "macs", where)),
+            milliseconds=self.positive(table, "milliseconds", where),
+            parts=tuple(self.part(part) for part in parts),
+        )
+
+    def part(self, value: object) -> PublishedPart:
+        """A line of a published profile."""
+        table, where = self.table(value, "published.part"), "published.part."
+        self.known(table, names(board_keys.PART), where)
+        return PublishedPart(
+            name=self.text(self.need(table, "name", where), f"{where}name"),
+            operators=self.texts(self.need(table, "operators", where), f"{where}operators"),
+            milliseconds=self.positive(table, "milliseconds", where),
+        )
+
+    def positive(self, table: Mapping[str, object], key: str, where: str) -> float:
+        """A number above 0, which is not infinite."""
+        value = self.need(table, key, where)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST:
+            self.fail(f"{where}{key}", f"must be a number above 0, not {_shown(value)}")
+        return value
 
 
 def chain(path: Path, known: Callable[[str], Path | None]) -> tuple[Path, ...]:

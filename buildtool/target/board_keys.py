@@ -32,6 +32,8 @@ TOP = (
     Key("uart", "table", "none", "The serial port by which test firmware on the board answers."),
     Key("chip", "table", "none", "What the chip needs after a reset: clock, wait states, caches."),
     Key("estimate", "table", "none", "How fast a board is whose speed cannot be measured here."),
+    Key("vector_unit", "table", "none", "How fast the core's vector unit can be, for counts of its issues."),
+    Key("published", "table", "none", "A profile that somebody published of the board."),
 )
 CORE = (
     Key("name", "text", NEEDED, "The core, as reports call it."),
@@ -49,6 +51,12 @@ CORE = (
         "0, or a power of two from 32",
         "0",
         "The bits of a vector register, where cores that run the same code differ in it.",
+    ),
+    Key(
+        "threads",
+        "1 to 16",
+        "1",
+        "The threads of the core that share the work of a kernel's call. The option `threads` takes fewer.",
     ),
 )
 MEMORY = (
@@ -78,6 +86,22 @@ EMULATOR = (
 ESTIMATE = (
     Key("macs_per_second", "number above 0", NEEDED, "Multiply-accumulates a second."),
     Key("source", "text", NEEDED, "Where the figure is from. It stands beside every estimate."),
+)
+VECTOR_UNIT = (
+    Key("macs", "number above 0", NEEDED, "Multiply-accumulates of one issue, at most."),
+    Key("cycles", "number above 0", NEEDED, "Cycles of the core from one issue of a thread to its next one."),
+)
+PUBLISHED = (
+    Key("network", "text", NEEDED, "The network, as reports call it."),
+    Key("source", "text", NEEDED, "Who published the profile."),
+    Key("macs", "number above 0", NEEDED, "The network's multiply-accumulates, by which it is known again."),
+    Key("milliseconds", "number above 0", NEEDED, "The whole time."),
+    Key("part", "list of tables", NEEDED, "Its lines."),
+)
+PART = (
+    Key("name", "text", NEEDED, "The line, as reports call it."),
+    Key("operators", "list of texts", NEEDED, "Its operator kinds; `LOAD` is loading weights."),
+    Key("milliseconds", "number above 0", NEEDED, "Their time."),
 )
 PROBE = (
     Key("openocd", "list of texts", "none", "The words that OpenOCD needs for this board."),
@@ -120,4 +144,7 @@ TABLES = (
     ("[uart]", "The serial port of test firmware", UART),
     ("[chip]", "What the chip needs after a reset", CHIP),
     ("[estimate]", "A board that cannot be measured", ESTIMATE),
+    ("[vector_unit]", "The limits of a vector unit", VECTOR_UNIT),
+    ("[published]", "A published profile", PUBLISHED),
+    ("[[published.part]]", "A line of a published profile", PART),
 )

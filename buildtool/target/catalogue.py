@@ -1,8 +1,8 @@
 """What a kernel costs and needs for an operator: its catalogue's expressions, evaluated on the geometry.
 
-The expressions see `catalogue_keys.VARIABLES` (see `features`); costs also `vector_bits` of the core (128 if
-it has none), which `for_core` writes into them. Of a target's kernels the first whose `when` holds serves an
-operator.
+The expressions see `catalogue_keys.VARIABLES` (see `features`). Kernels' also see the core's `threads`, and
+costs its `vector_bits` (128 if it has none): `for_core` writes the numbers into them. Of a target's kernels
+the first whose `when` holds serves an operator.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from buildtool.graph.types import (
     PoolAttrs,
     Tensor,
 )
-from buildtool.target.catalogue_keys import VECTOR_BITS
+from buildtool.target.catalogue_keys import THREADS, VECTOR_BITS
 from buildtool.target.expression import evaluate
 from buildtool.target.taps import taps_met
 from buildtool.target.types import Argument, Core, KernelVariant, Target
@@ -38,14 +38,18 @@ VIEWS = ((Argument.IN, 0), (Argument.IN1, 0), (Argument.IN2, 1))  # of which ope
 
 
 def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVariant, ...]:
-    """The variants with what their costs need to know of the core written into them."""
-    bits = str(core.vector_bits or LEAST_VECTOR_BITS)
-    return tuple(
-        dataclasses.replace(v, cost=re.sub(rf"\b{VECTOR_BITS}\b", bits, v.cost))
-        if VECTOR_BITS in v.cost
-        else v
-        for v in variants
-    )
+    """The variants with what their formulas need to know of the core written into them."""
+    known = {VECTOR_BITS: str(core.vector_bits or LEAST_VECTOR_BITS), THREADS: str(core.threads)}
+    named = re.compile(rf"\b({'|'.join(known)})\b")
+
+    def written(variant: KernelVariant) -> KernelVariant:
+        said = (variant.when, variant.scratch, variant.cost)
+        if not any(name in text for name in known for text in said):
+            return variant
+        when, scratch, cost = (named.sub(lambda found: known[found[0]], text) for text in said)
+        return dataclasses.replace(variant, when=when, scratch=scratch, cost=cost)
+
+    return tuple(map(written, variants))
 
 
 def features(graph: Graph, op: Op) -> dict[str, int]:
@@ -166,13 +170,17 @@ def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
     return _whole_bytes(variant, "constants", graph, op, ALIGNMENT)
 
 
-def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, int] | None:
-    """(factors, weights) in bytes of an output channel's constants; None if the kernel computes no slices."""
+def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, int, int, int] | None:
+    """(factors, weights, step, unit), or None if the kernel computes no slices.
+
+    Bytes of an output channel's constants; slices begin at multiples of `step` channels, and a block has
+    the bytes of a multiple of `unit`.
+    """
     if variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
         return None
-    names = ("channel_factors", "channel_weights")
-    factors, weights = (_whole_bytes(variant, name, graph, op, 1) for name in names)
-    return factors, weights
+    names = ("channel_factors", "channel_weights", "channel_step", "channel_unit")
+    factors, weights, step, unit = (_whole_bytes(variant, name, graph, op, 1) for name in names)
+    return factors, weights, max(step, 1), max(unit, 1)
 
 
 def _whole_bytes(variant: KernelVariant, name: str, graph: Graph, op: Op, alignment: int) -> int:

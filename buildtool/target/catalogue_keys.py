@@ -37,6 +37,18 @@ PACKING = (
         "a block cannot be cut",
         "Bytes of an output channel's weights, behind the factors. It comes together with `channel_factors`.",
     ),
+    Key(
+        "channel_step",
+        "formula",
+        "1",
+        "Where a block can be cut: before channels whose number is a multiple of this.",
+    ),
+    Key(
+        "channel_unit",
+        "formula",
+        "1",
+        "Of how many channels a block has the bytes of a multiple; the last ones are filled up.",
+    ),
 )
 KERNEL = (
     Key("op", "operator kind, or a list", NEEDED, "What it computes, as `buildtool ops` names it."),
@@ -65,8 +77,8 @@ KERNEL = (
         "slices",
         "formula",
         "False",
-        "Whether it computes some output channels from a block of theirs. Such a kernel computes windows and "
-        "has no scratch.",
+        "Whether it computes some output channels from a block of theirs. Such a kernel computes windows; "
+        "its formula of scratch holds for each of the parts.",
     ),
     Key(
         "cost", "formula", "macs", "What a call costs in the unit of the target; it also sees `vector_bits`."
@@ -146,6 +158,7 @@ VARIABLES = {
     "columns_inside": "output columns whose whole window lies in the input, in memory one after the other",
 }
 VECTOR_BITS = "vector_bits"  # a variable of costs alone
+THREADS = "threads"  # of the core, for kernels
 
 ARGUMENTS = {
     Argument.GEOMETRY: "the struct of the operator kind, see nn.h",

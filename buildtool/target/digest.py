@@ -20,7 +20,7 @@ SCHEMA = 2
 # What is read of a kernel, by step.
 _PLANNED = (
     *("op", "name", "call", "windows", "when", "scratch", "asks", "overlap", "cost"),
-    *("constants", "slices", "channel_factors", "channel_weights"),
+    *("constants", "slices", "channel_factors", "channel_weights", "channel_step", "channel_unit"),
 )
 _EMITTED = ("op", "name", "symbol", "call", "headers")
 _PACKED = ("op", "name", "call", "packing", "constants")
@@ -62,7 +62,9 @@ def _planned_board(board: Board) -> dict[str, object]:
     """The board as the planner sees it: sizes and speeds of its memories, whatever they are called."""
     sizes = {memory.name: memory.size for memory in board.memories}
     speeds = {memory.name: memory.bandwidth for memory in board.memories}
+    threads = {"threads": board.core.threads} if board.core.threads > 1 else {}
     return {
+        **threads,
         "alignment": board.alignment,
         "arena_bytes": sizes.get(board.arena, 0),
         "reserved_bytes": board.reserved_bytes,

@@ -40,6 +40,11 @@ from buildtool.target.types import Argument, Contract, KernelFamily, KernelVaria
 
 CATALOGUE, PACKER = "catalogue.toml", "packing.py"
 _VARIABLES = frozenset(keys.VARIABLES)
+_SEEN = {  # what is of the core; the layout of constants must not depend on it
+    "when": _VARIABLES | {keys.THREADS},
+    "scratch": _VARIABLES | {keys.THREADS},
+    "cost": _VARIABLES | {keys.THREADS, keys.VECTOR_BITS},
+}
 # Keys whose values are formulas, with what holds without them.
 _EXPRESSIONS = {"when": "True", "scratch": "0", "slices": "False", "cost": "macs"}
 
@@ -52,6 +57,8 @@ class Layout:
     bytes: str
     channel_factors: str = "0"
     channel_weights: str = "0"
+    channel_step: str = "1"
+    channel_unit: str = "1"
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,8 @@ def _with_layout(variant: KernelVariant, known: Mapping[str, Layout], path: str)
         constants=layout.bytes,
         channel_factors=layout.channel_factors,
         channel_weights=layout.channel_weights,
+        channel_step=layout.channel_step,
+        channel_unit=layout.channel_unit,
     )
 
 
@@ -158,8 +167,8 @@ class _Reader:
         call, asks = _call(entry), _string(entry, "asks") if "asks" in entry else ""
         if asks and "scratch" in entry:
             raise TargetError("a kernel has 'scratch' or 'asks', never both")
-        if slices != "False" and (Argument.WINDOW not in call or scratch != "0" or asks):
-            raise TargetError("'slices' needs a kernel that computes windows, and has no scratch")
+        if slices != "False" and (Argument.WINDOW not in call or asks):
+            raise TargetError("'slices' needs a kernel that computes windows, with a formula of scratch")
         return [
             KernelVariant(
                 op=kind,
@@ -276,7 +285,7 @@ def _choice(entry: dict[str, object], key: str, known: Sequence[str], default: s
 def _expression(entry: dict[str, object], key: str) -> str:
     text = _string(entry, key)
     try:
-        check(text, _VARIABLES | {keys.VECTOR_BITS} if key == "cost" else _VARIABLES)
+        check(text, _SEEN.get(key, _VARIABLES))
     except TargetError as error:
         raise TargetError(f"'{key}': {error.text}", hint=error.hints) from None
     return text

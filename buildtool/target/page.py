@@ -46,6 +46,10 @@ def _catalogues() -> Iterator[str]:
     yield from _words("variable", catalogue_keys.VARIABLES)
     bits = catalogue_keys.VECTOR_BITS
     yield f"`cost` also sees `{bits}`, the bits of the core's vector registers (128 if it says none).\n"
+    yield (
+        f"`when`, `scratch` and `cost` of kernels also see `{catalogue_keys.THREADS}`: how many threads "
+        "share a call ([threads.md](threads.md)).\n"
+    )
     yield "## Arguments of a call\n"
     yield from _words("argument", catalogue_keys.ARGUMENTS)
     yield "## Contracts of overlap\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -26,10 +27,14 @@ class ProgramError(ToolError):
 
 @dataclass(frozen=True)
 class Harness:
-    """The test firmware's own C: harness.c and the board's file input and output."""
+    """The test firmware's own C: harness.c and the board's file input and output.
+
+    `flags` are given to every compilation of the firmware.
+    """
 
     sources: tuple[Path, ...]
     includes: tuple[Path, ...]
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,28 @@ class KernelFolder:
     portable: bool = False
 
 
+@dataclass(frozen=True)
+class Exported:
+    """A network that another tool is to compile: its emitted `files` by name.
+
+    `kernels`: the C files that it needs besides, and `includes`: folders of headers; paths below kernels/.
+    """
+
+    net: str
+    board: Board
+    files: Mapping[str, bytes]
+    kernels: tuple[str, ...]
+    includes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class VendorBuild:
+    """What the maker's own compiler made: files by name, and what the compiler is called."""
+
+    files: Mapping[str, bytes]
+    compiler: str
+
+
 class TargetPlugin(Protocol):
     """A target family: boards as data, and the tools to build and run for them.
 
@@ -51,10 +78,15 @@ class TargetPlugin(Protocol):
     - `kernel_families()`: the KernelFolders it offers, to its own boards and to those of others;
     - `libraries`, names of libraries whose kernels its boards can use, and `library(board, name, path)`: the
       Library that the user has at `path`; raises UsageError where the board cannot use it, or it is none;
+    - `requantisations(board)`: the kernel families that come first, by the name of `Requantise`;
     - `debug_server(board, port)`: the DebugServer of the board; raises ToolError naming the missing program;
     - `reality(board)`: the Reality of `run`, where that is neither this machine's own code nor an emulator;
-    - `build_files(net, kernels)`, where the family's compiler is not run here: files by name (bytes) that
-      build the network `net` with it, from NET.c and the `kernels` (paths below kernels/).
+    - `counting_harness(board)`, where `run` takes a model of the core: the Harness of a firmware that counts
+      what the core would issue; `run` then gives `RunResult.issues` if the request says `count`;
+    - `build_files(exported)`, where the chip's compiler is the maker's own: files by name (bytes) that build
+      an Exported network with it;
+    - `vendor_build(net, folder, tell)`: the VendorBuild of what `build_files` and the network's files are in
+      `folder`, None where the maker's compiler is not there; `tell` hears of progress. Raises ToolError.
     """
 
     @property

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from buildtool.errors import TargetError
-from buildtool.modes import Level
+from buildtool.modes import Level, Requantise
 
 
 class MemoryKind(enum.StrEnum):
@@ -141,7 +141,8 @@ class KernelVariant:
     `packing` is the layout of the constants and `packer` the packing.py that has it; `constants` is the
     length of the packed block in bytes. `slices` says whether the kernel can compute some of the output
     channels from a block of theirs: a head of 16 bytes, then `channel_factors` bytes of each channel,
-    then `channel_weights` bytes of each, both parts rounded up to 16.
+    then `channel_weights` bytes of each, both parts rounded up to 16; all but the last channels are cut at
+    multiples of `channel_step`, and there are bytes for a multiple of `channel_unit` channels.
     `asks` names the question about scratch that the kernel's library answers, instead of a formula
     ("": none), and `ask` is who answers it.
     """
@@ -162,6 +163,8 @@ class KernelVariant:
     slices: str = "False"
     channel_factors: str = "0"
     channel_weights: str = "0"
+    channel_step: str = "1"
+    channel_unit: str = "1"
     packer: Path | None = field(default=None, compare=False)
     asks: str = ""
     ask: Asked | None = field(default=None, compare=False)
@@ -172,6 +175,7 @@ class Core:
     """A processor core; `families` are the kernel folders it can run, best first.
 
     `vector_bits`: of a vector register, where cores that run the same code differ in it; 0: they do not.
+    `threads`: how many of the core's threads share a kernel's call (see `threads.threaded`).
     """
 
     name: str
@@ -180,6 +184,7 @@ class Core:
     cflags: tuple[str, ...] = ()  # that select the core, clang and gcc alike
     defines: tuple[str, ...] = ()
     vector_bits: int = 0
+    threads: int = 1
 
 
 @dataclass(frozen=True)
@@ -241,6 +246,34 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class VectorUnit:
+    """How fast a vector unit can be: `macs` an issue at most, `cycles` of the core from issue to issue."""
+
+    macs: int
+    cycles: int
+
+
+@dataclass(frozen=True)
+class PublishedPart:
+    """A line of a published profile: milliseconds of these operator kinds ("LOAD": loading weights)."""
+
+    name: str
+    operators: tuple[str, ...]
+    milliseconds: float
+
+
+@dataclass(frozen=True)
+class Published:
+    """A profile that somebody published of the board; `macs` of the network, by which it is known again."""
+
+    network: str
+    source: str
+    macs: int
+    milliseconds: float
+    parts: tuple[PublishedPart, ...]
+
+
+@dataclass(frozen=True)
 class Board:
     """A board: its core, its memories, and which of them holds what."""
 
@@ -264,6 +297,8 @@ class Board:
     probe: Probe | None = None
     uart: Uart | None = None
     chip: Chip | None = None
+    vector_unit: VectorUnit | None = None
+    published: Published | None = None
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`; KeyError if there is none."""
@@ -397,10 +432,24 @@ class Reality:
 
 
 @dataclass(frozen=True)
-class RunResult:
-    """What a run gave. `counts` maps an operator's position to executed instructions, `cycles` to cycles.
+class Issues:
+    """What an operator would issue on the chip, counted in a model of its vector unit.
 
-    Cycles are of the first input's invoke; `no_cycles`: why there are none, where somebody tried. `reality`:
+    `vpu`: instructions of the vector unit, of which `mac` multiply and accumulate; `scalar`: those that take
+    an issue of their own beside it. `slowest`: issues of both kinds of the slowest thread, call by call.
+    """
+
+    vpu: int
+    mac: int
+    scalar: int
+    slowest: int
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run gave, by an operator's position: `counts` are executed instructions, `issues` of a model.
+
+    `cycles` are of the first input's invoke; `no_cycles`: why there are none, if somebody tried. `reality`:
     where the run was otherwise than the plugin's own.
     """
 
@@ -412,6 +461,7 @@ class RunResult:
     cycles: dict[int, int] = field(default_factory=dict)
     total_cycles: int | None = None
     no_cycles: str = ""
+    issues: dict[int, Issues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -450,7 +500,7 @@ class Target:
     """A board with the kernels that its core can run, best first for each operator kind, and its costs.
 
     `routines` are what emitted code calls besides; the first one that serves is taken. `families` have the
-    files of both. `libraries` are in use.
+    files of both. `libraries` are in use. `requantise`: whether outputs are the reference's to the bit.
     """
 
     board: Board
@@ -459,6 +509,7 @@ class Target:
     routines: tuple[Routine, ...] = ()
     families: tuple[KernelFamily, ...] = ()
     libraries: tuple[Library, ...] = ()
+    requantise: Requantise = Requantise.EXACT
 
     @cached_property
     def digests(self) -> dict[str, str]:

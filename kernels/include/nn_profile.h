@@ -12,6 +12,9 @@
  *   invoke begins      hint #0xc1     addi x0, x0, 0x181
  *   invoke ends        hint #0xc2     addi x0, x0, 0x182
  *
+ * On Xtensa the code of one byte that the table shows behind Arm's 0x40 is in the registers of a
+ * conditional move to itself: moveqz a[code >> 4], a[code >> 4], a[code & 15].
+ *
  * Elsewhere, and where the compiler has no GNU assembly, there are none. With -DNN_CYCLES the test
  * firmware of a board has calls in their place, which read the core's own counter.
  */
@@ -37,6 +40,9 @@ void nn_cycles_invoke_end(void);
 #define NN_MARK_(code) __asm volatile(".inst.w 0xf3af8040 + %c0" : : "i"(code) : "memory")
 #elif defined(__GNUC__) && defined(__riscv)
 #define NN_MARK_(code) __asm volatile("addi x0, x0, %0" : : "i"(0x100 + (code)) : "memory")
+#elif defined(__GNUC__) && defined(__xtensa__)
+#define NN_MARK_(code)                                                                             \
+    __asm volatile("moveqz a%c0, a%c0, a%c1" : : "i"((code) >> 4), "i"((code) & 15) : "memory")
 #else
 #define NN_MARK_(code) ((void)0)
 #endif

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from buildtool.client import answers
 
 PLANNING = tuple(option.name for option in table.of("emit", table.Group.PLANNING))
+# Options of UseBoard beside the board and its compiler.
+_OF_BOARD = table.of("describe", table.Group.TARGET, table.Group.DESK)
+TARGET = tuple(option.name for option in _OF_BOARD if option.name not in ("board", "toolchain"))
 # What is shown in place of whole command lines.
 SHORT = {
     "CCCOMSTR": "compiling $SOURCE",
@@ -67,7 +70,7 @@ def generate(env):
     """Adds the methods UseBoard, NeuralNetwork, PlaceWeights, and those of the test firmware."""
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     env.SetDefault(NETWORK_DAEMON="", NETWORK_CACHE="on")
-    env["NETWORK_PLANNING"] = PLANNING
+    env["NETWORK_PLANNING"], env["NETWORK_TARGET"] = PLANNING, TARGET
     env.AddMethod(use_board, "UseBoard")
     env.AddMethod(neural_network, "NeuralNetwork")
     env.AddMethod(place_weights, "PlaceWeights")
@@ -118,20 +121,20 @@ class Network:
         return self._reserve()
 
 
-def use_board(env, board, toolchain="", work=None, verbose=False, cmsis_nn="", debug=False, on="", wire=""):
+def use_board(env, board, toolchain="", work=None, verbose=False, **target):
     """Sets the environment up to build for `board`; what is made for all networks goes to `work`.
 
-    `verbose`: whole command lines, or what they do in a few words. `cmsis_nn`: a checkout of CMSIS-NN
-    whose kernels the networks are to use (Cortex-M). `debug`: everything is compiled for a debugger. `on`,
-    `wire`: test firmware answers over a wire, as a board on the desk does. Gives what the answer says of the
-    compiler, and the folders of the board's headers as `includes`.
+    `verbose`: whole command lines, or what they do in a few words. `target` are options of TARGET, such as
+    `cmsis_nn` or `threads`. Gives what the answer says of the compiler, and the folders of the board's
+    headers as `includes`.
     """
-    request = {"board": board}
-    request |= {"debug": True} if debug else {}
-    request |= {"toolchain": toolchain} if toolchain else {}
-    request |= {"cmsis_nn": cmsis_nn} if cmsis_nn else {}
-    desk = {name: value for name, value in (("on", on), ("wire", wire)) if value}
-    request |= desk
+    request = {"board": board} | ({"toolchain": toolchain} if toolchain else {})
+    for name, value in target.items():
+        if name not in TARGET:
+            raise _mistake(f"UseBoard has no option '{name}': {did_you_mean(name, TARGET)}")
+        if value not in (None, "", False):
+            request[name] = table.from_text(table.BY_NAME[name], value)
+    debug, desk = request.get("debug"), request.keys() & {"on", "wire"}
     answer = _described(env, request)
     Tool("recorded_targets", toolpath=[str(Path(__file__).parent)])(env)
     apart = "debug/" if debug else "desk/" if desk else ""

@@ -298,9 +298,12 @@ def profile_answer(macs, once):
         "stack_high_water": None,
         "instructions": None,
         "cycles": None,
+        "issues": None,
+        "published": None,
     }
     facts = {"note": "", "estimate": None, "loading": None, "no_cycles": "", "seconds": None}
     rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
+    rest |= {"requantise": "exact", "within_bounds": True, "bounds": []}
     return {**words, **figures, **total, **facts, **rest}
 
 

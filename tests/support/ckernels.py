@@ -71,12 +71,15 @@ def sources() -> list[Path]:
     return sorted((KERNELS / "reference").glob("*.c"))
 
 
-def compile_library(files: Sequence[Path]) -> ctypes.CDLL:
-    """C sources as a shared library for this machine, with undefined behaviour trapped."""
+def compile_library(files: Sequence[Path], more: Sequence[str] = ()) -> ctypes.CDLL:
+    """C sources as a shared library for this machine, with undefined behaviour trapped.
+
+    `more`: flags, and libraries that the sources call.
+    """
     program = find_host_compiler()
     folder = Path(tempfile.mkdtemp(prefix="ckernels"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    flags = ("-O1", "-fPIC", "-ffp-contract=off", *WARNINGS, *_SANITIZE)
+    flags = ("-O1", "-fPIC", "-ffp-contract=off", *WARNINGS, *_SANITIZE, *more)
     units = [Unit(path, (KERNELS / "include",)) for path in files]
     objects = compile_all(Compiler(program, _identity(program), flags), units, folder)
     made = folder / "kernels.so"

@@ -10,6 +10,7 @@ that the catalogue's formula gives, with guards around it. Operators that fall t
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,6 +24,9 @@ from loaded import load_target
 
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import scratch_bytes, select
+from buildtool.target.registry import load_board, make_target
+from buildtool.target.threads import threaded
+from buildtool.target.types import Board, Target
 
 TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 ALIGNMENT = 16
@@ -30,17 +34,25 @@ _scratch_bytes = of_an_operator(scratch_bytes)
 
 
 @functools.cache
-def library(family: str) -> CDLL:
-    """The family's kernels, with the plain ones that they call."""
-    files = [*sorted((KERNELS / family).glob("*.c")), *ckernels.sources()]
-    return ckernels.compile_library(files)
+def library(family: str, threads: int = 1) -> CDLL:
+    """The family's kernels, with the plain ones that they call; calls are shared by so many threads.
+
+    With several, the smallest calls are shared as well.
+    """
+    files = sorted((KERNELS / family).glob("*.c"))
+    if threads == 1:
+        return ckernels.compile_library([*files, *ckernels.sources()])
+    flags = (f"-DNN_THREADS={threads}", "-DNN_FORK_ISSUES=1", ckernels.library()._name)
+    return ckernels.compile_library([*files, KERNELS / "runtime/nn_parallel.c"], flags)
 
 
 class Family:
     """A family's kernels as a board's catalogue chooses them; `used` counts calls by kernel."""
 
-    def __init__(self, board: str, family: str) -> None:
-        self.target, self.family = load_target(board), family
+    def __init__(self, board: str, family: str, threads: int = 1, target: Target | None = None) -> None:
+        self.family, self.threads = family, threads
+        plain = target or load_target(board)
+        self.target = plain if threads == 1 else make_target(_threaded(board, threads))
         self.select = of_an_operator(functools.partial(select, self.target))
         self.used: Counter[str] = Counter()
 
@@ -65,17 +77,25 @@ class Family:
         behind = rest.copy()
         if op.kind in TAKES_SCRATCH:
             arguments.append(c_void_p(scratch.ctypes.data))
-        function = getattr(library(self.family), variant.symbol)
+        function = getattr(library(self.family, self.threads), variant.symbol)
         function.restype = None
         function(*arguments)
         room.check_guards()
         assert np.array_equal(rest, behind), f"{variant.name} wrote behind its {size} bytes of scratch"
 
 
+def _threaded(board: str, threads: int) -> Board:
+    found = load_board(board)
+    return dataclasses.replace(found, core=threaded(found.core, threads))
+
+
 @contextlib.contextmanager
-def on_host(board: str, family: str) -> Iterator[Family]:
-    """While it lasts, placements run `board`'s kernels of `family`."""
-    chosen = Family(board, family)
+def on_host(board: str, family: str, threads: int = 1, target: Target | None = None) -> Iterator[Family]:
+    """While it lasts, placements run `board`'s kernels of `family`, each call by so many threads.
+
+    `target`: the board with other kernels, for one thread.
+    """
+    chosen = Family(board, family, threads, target)
     plain = placement.compute
     placement.compute = chosen.compute
     try:

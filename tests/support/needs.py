@@ -33,6 +33,7 @@ WITH = {
     "gdb-multiarch": "gdb",
     "selenium": "browser",
     "tensorflow": "tensorflow",
+    "xtensa-lx106-elf-gcc": "xtensa",
 }
 
 

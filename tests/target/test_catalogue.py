@@ -89,7 +89,7 @@ def test_every_field_arrives_once_for_each_operator_kind(tmp_path):
         ("in1, in2", "in1, inn2", "'call': argument 'inn2' is unknown", "did you mean 'in2'?"),
         ('call = "constants, in1, in2, out, window"', "", "key 'call' is missing", ""),
         ('overlap = "pixel"', 'windows = "some"', "windows 'some' is unknown", "any, whole"),
-        ('overlap = "pixel"', 'slices = "True"', "'slices' needs a kernel that", ""),
+        ('out, window"', 'out"\nslices = "True"', "'slices' needs a kernel that", ""),
         ('"fast/a.c"', '"../a.c"', "source '../a.c' is neither", ""),
         ('"fast/a.c"', '"/tmp/a.c"', "source '/tmp/a.c' is neither", ""),
         ("[[kernel]]", "[packing.p]\nbyte = '1'\n[[kernel]]", "unknown key 'byte'", "did you mean 'bytes'?"),

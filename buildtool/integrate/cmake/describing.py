@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -17,7 +17,9 @@ EMITTED = "emitted"  # the root in an answer that a network's own folder stands 
 _KINDS = {"GNU": ("gcc", "BUILDTOOL_GCC"), "Clang": ("clang", "BUILDTOOL_CLANG")}
 
 
-def describe(context: Context, request: dict[str, str], *, same_kind: bool = False) -> answers.DescribeAnswer:
+def describe(
+    context: Context, request: Mapping[str, object], *, same_kind: bool = False
+) -> answers.DescribeAnswer:
     """The answer to `describe`; paths in the request are absolute.
 
     `same_kind`: flags and start-up code are for the project's own compiler. What makes a library needs no
@@ -36,7 +38,7 @@ def describe(context: Context, request: dict[str, str], *, same_kind: bool = Fal
             raise error from None
 
 
-def _as_own(context: Context, request: dict[str, str]) -> answers.DescribeAnswer:
+def _as_own(context: Context, request: Mapping[str, object]) -> answers.DescribeAnswer:
     """With the project's compiler, if it is of a kind that boards know; else with the board's."""
     kind, variable = _KINDS.get(context["compiler_id"], ("", ""))
     if not kind:
@@ -51,7 +53,7 @@ def _as_own(context: Context, request: dict[str, str]) -> answers.DescribeAnswer
             os.environ[variable] = before
 
 
-def _asked(request: dict[str, str]) -> answers.DescribeAnswer:
+def _asked(request: Mapping[str, object]) -> answers.DescribeAnswer:
     folder = str(Path.cwd())
     seen = Seen(f"files of the CMake project in {folder}")
     client = Client(folder)

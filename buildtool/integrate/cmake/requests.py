@@ -32,10 +32,11 @@ class Wanted:
     depends: list[str] = field(default_factory=list)
 
     @property
-    def described(self) -> dict[str, str]:
+    def described(self) -> dict[str, object]:
         """The request `describe` for it."""
-        names = {option.name for option in table.of("describe")}
-        return {"name": self.name, **{name: text for name, text in self.given.items() if name in names}}
+        known = {option.name: option for option in table.of("describe")}
+        asked = {name: text for name, text in self.given.items() if name in known}
+        return {"name": self.name, **{k: table.from_text(known[k], text) for k, text in asked.items()}}
 
     @property
     def words(self) -> list[str]:

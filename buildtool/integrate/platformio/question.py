@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from buildtool.client.answers import DescribeAnswer, Place
 
 INI = "platformio.ini"
-_OF_DESCRIBE = ("board", "cmsis_nn", "name")  # options that decide what is compiled
+# Options that decide what is compiled.
+_OF_DESCRIBE = ("board", "cmsis_nn", "requantise", "threads", "weights_in", "name")
 Given = Mapping[str, Any]
 
 
@@ -49,7 +50,8 @@ def answered(given: Given, sections: Mapping[str, Given]) -> dict[str, Any]:
     """What is to be compiled, and the words of the commands that emit."""
     networks = [{**given, "name": name, **section} for name, section in sections.items()] or [dict(given)]
     asked = [_checked(network) for network in networks]
-    boards = {(network["board"], network.get("cmsis_nn")) for network in asked}
+    decided = [name for name in _OF_DESCRIBE if name != "name"]
+    boards = {tuple(network.get(name) for name in decided) for network in asked}
     if len(boards) > 1:
         raise UsageError("all networks of an environment are for one board", path=INI, option="board")
     seen = Seen(f"files of the project in {Path.cwd()}")
@@ -97,7 +99,8 @@ def _checked(network: Given) -> dict[str, Any]:
 
 def _described(network: Given, client: Client, seen: Seen) -> DescribeAnswer:
     request = {"kind": "describe", "model": network["model"]}
-    request |= {name: network[name] for name in _OF_DESCRIBE if network.get(name)}
+    asked = {name: network[name] for name in _OF_DESCRIBE if network.get(name)}
+    request |= {name: options.from_text(options.BY_NAME[name], value) for name, value in asked.items()}
     answer: Any = described(request, str(Path.cwd()), code_digest(), seen, client.request)
     return answer  # type: ignore[no-any-return]
 

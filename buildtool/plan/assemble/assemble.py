@@ -8,7 +8,8 @@ regions, layer by layer or streamed, is answered here; so equal regions give equ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from buildtool.graph.digest import topology_digest
@@ -21,6 +22,7 @@ from buildtool.plan.assemble.overlaps import overlaps
 from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
 from buildtool.plan.assemble.ticks import Ticks
 from buildtool.plan.assemble.totals import accounting
+from buildtool.plan.assemble.workspace import with_turns
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, Overlap, Plan
 from buildtool.session import Session
@@ -37,13 +39,27 @@ class Contents(NamedTuple):
     overlaps: list[Overlap]
 
 
-def contents(timeline: Timeline, regions: Regions, apart: Collection[int] = ()) -> Contents:
-    """Lives, buffers and overlaps of a timeline, and what is known of each of its regions."""
+def contents(
+    timeline: Timeline,
+    regions: Regions,
+    apart: Collection[int] = (),
+    turns: Mapping[int, int] = MappingProxyType({}),
+) -> Contents:
+    """Lives, buffers and overlaps of a timeline, and what is known of each of its regions.
+
+    `turns`: as in `assemble`.
+    """
     # 1. When each tensor's and each operator's memory is touched first and last.
     alive = lives(timeline)
 
     # 2. What lies in the arena: workspaces of regions, whole tensors and rings, sums of poolings.
     facts = [regions.facts(run) for run in timeline.runs]
+    if turns:
+        alignment = regions.target.board.alignment
+        facts = [
+            known._replace(workspace=with_turns(known.workspace, run.region, turns, alignment))
+            for known, run in zip(facts, timeline.runs, strict=True)
+        ]
     inside = {window.tensor for known in facts for window in known.workspace.windows}
     in_rings = (ring for known in facts for ring in known.rings)
     buffers = [*tensor_buffers(timeline, alive, inside, in_rings), *accumulators(timeline, alive)]
@@ -73,19 +89,21 @@ def assemble(
     in_place: str,
     extra: Sequence[Buffer] = (),
     apart: Collection[int] = (),
+    turns: Mapping[int, int] = MappingProxyType({}),
     enough: float = 0,
     session: Session | None = None,
 ) -> Plan:
     """The plan that runs a timeline's regions with `kernels` (one an operator, None for aliases), laid.
 
     `extra`: buffers of other use, which are placed with the rest and come last in the plan; `apart`:
-    operators whose output must not lie on their input. `enough`: an arena of so many bytes is low
+    operators whose output must not lie on their input; `turns`: by operator, bytes of constants that come
+    with every turn of its group. `enough`: an arena of so many bytes is low
     enough: no tensor is moved between regions to lower it further (math.inf: tensors never move).
     """
     graph, alignment = timeline.graph, target.board.alignment
     regions = Regions.of(graph, kernels, target, timeline.image, in_place, session)
 
-    alive, facts, buffers, permitted = contents(timeline, regions, apart)
+    alive, facts, buffers, permitted = contents(timeline, regions, apart, turns)
     spaces = [known.workspace for known in facts]
 
     # 4. Offsets as low as found; tensors move between regions where that makes the arena lower.

@@ -1,56 +1,57 @@
 """Weights in slow memory: which constants are brought into the arena, when, and how many at a time.
 
-Constants of a region are there before it begins. Those of an operator that runs alone may come in
-slices of its output channels, each of which it computes over its whole output, straight to where the
-channels belong. Where there is room, they come while the region before computes, and a slice while the
-one before it is used.
+Constants of a region are there before it begins, where there is room for all of them. Those of an operator
+that runs alone may come in slices of its output channels, each of which it computes over its whole output,
+straight to where the channels belong. Those of a streamed region's groups may take turns in the same
+memory, or lie on dead rows of the region's input (see `behind`). Where there is room, they come while regions
+before compute (see `ahead`), and a slice while the one before it is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from buildtool.errors import TargetError
 from buildtool.graph.types import Graph
+from buildtool.plan.assemble import behind
+from buildtool.plan.assemble.ahead import FARTHEST, Demand, begins
+from buildtool.plan.assemble.arrivals import Arrivals
 from buildtool.plan.assemble.assemble import assemble, region_bounds
-from buildtool.plan.assemble.regionfacts import Regions
+from buildtool.plan.assemble.behind import Room
+from buildtool.plan.assemble.constants import HEAD, Constants, Way
+from buildtool.plan.assemble.regionfacts import RegionFacts, Regions
+from buildtool.plan.assemble.workspace import with_turns
 from buildtool.plan.place.arena import round_up
-from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.overlap import slices_in_place
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Buffer, BufferKind, Load, Plan, Region
+from buildtool.plan.schedule.turns import turns
+from buildtool.plan.types import Buffer, BufferKind, Load, Plan
 from buildtool.session import Session
-from buildtool.target.catalogue import channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant, Target
 
+MOST_BEHIND = 8  # operators of a group whose constants are tried on dead rows
+PRICED = 1 << 16  # bytes by which the price of one is known
+PARTS = (2, 4, 8, 16)  # in which constants come that an operator would have to wait for
 ATTEMPTS = 8  # at keeping a limit, by asking for less than what came out too large
-HEAD = 16  # bytes in front of the channels' constants; both parts are rounded up to this
 
 
-@dataclass(frozen=True)
-class Constants:
-    """What an operator's kernel reads besides its inputs, in bytes.
+class Haste(NamedTuple):
+    """How early constants come: so many regions at most, and what is waited for in two slices at a time."""
 
-    `channels` output channels of `factors` and `weights` bytes each, in this order behind a head;
-    0 channels: the block cannot be cut.
-    """
+    farthest: int
+    in_two: bool
 
-    size: int
-    channels: int = 0
-    factors: int = 0
-    weights: int = 0
 
-    def least_bytes(self) -> int:
-        """The least that an operator needs of the arena for its constants while it runs alone."""
-        whole = round_up(self.size, HEAD)
-        return whole if self.channels < 2 else min(whole, self.slice_bytes(1))
-
-    def slice_bytes(self, channels: int) -> int:
-        """Bytes of the block for so many of the channels."""
-        return round_up(HEAD + self.factors * channels, HEAD) + round_up(self.weights * channels, HEAD)
+HASTE = (
+    Haste(FARTHEST, True),
+    Haste(1, True),
+    Haste(1, False),
+)  # what is there for longer is harder to place
 
 
 class RegionNeed(NamedTuple):
@@ -63,23 +64,9 @@ class RegionNeed(NamedTuple):
     apart: int
 
 
-@dataclass(frozen=True)
-class _Way:
-    """How one operator's constants come: see Load."""
-
-    channels: int
-    slots: int
-    bytes: int  # of the buffer
-
-
-def _rounded(way: _Way) -> int:
-    return round_up(way.bytes, HEAD)
-
-
-def _total(need: RegionNeed, ways: Mapping[int, _Way]) -> int:
-    """Bytes of the arena that a region needs at the least, with its constants."""
-    sliced = any(way.channels for way in ways.values())
-    return (need.apart if sliced else need.whole) + sum(map(_rounded, ways.values()))
+def _lasting(ways: Mapping[int, Way]) -> int:
+    """Bytes of the buffers that are there throughout a region."""
+    return sum(round_up(way.bytes, HEAD) for way in ways.values() if way.lasting)
 
 
 def with_loads(
@@ -134,17 +121,40 @@ class Loading:
         return tuple(RegionNeed(*both) for both in zip(*bounds, strict=True))
 
     def _bounds(self, apart: frozenset[int]) -> list[int]:
-        timeline = self.timeline
-        regions = Regions.of(
-            timeline.graph, self.kernels, self.target, timeline.image, self.in_place, self.session
-        )
-        return region_bounds(timeline, regions, apart)
+        return region_bounds(self.timeline, self._regions, apart)
+
+    @cached_property
+    def _regions(self) -> Regions:
+        graph, image = self.timeline.graph, self.timeline.image
+        return Regions.of(graph, self.kernels, self.target, image, self.in_place, self.session)
+
+    @cached_property
+    def _facts(self) -> tuple[RegionFacts, ...]:
+        return tuple(map(self._regions.facts, self.timeline.runs))
+
+    @cached_property
+    def _in_place(self) -> frozenset[int]:
+        """Operators that may write over their input though they compute slices of their channels."""
+        graph, alignment = self.timeline.graph, self.target.board.alignment
+        found = {op for op in self.constants if slices_in_place(graph, graph.ops[op])}
+        for overlap in self._regions.permitted:
+            if round_up(overlap.distance, alignment) % _pixel(graph, overlap.op):
+                found.discard(overlap.op)
+        return frozenset(found)
+
+    def _total(self, index: int, ways: Mapping[int, Way]) -> int:
+        """Bytes of the arena that a region needs at the least, with its constants."""
+        need, space = self.needs[index], self._facts[index].workspace
+        sliced = any(way.channels and op not in self._in_place for op, way in ways.items())
+        turns = {op: way.bytes for op, way in ways.items() if way.by_turns}
+        region, alignment = self.timeline.regions[index], self.target.board.alignment
+        turned = with_turns(space, region, turns, alignment).size - space.size if turns else 0
+        return (need.apart if sliced else need.whole) + turned + _lasting(ways)
 
     @cached_property
     def least(self) -> int:
         """No arena is lower, however constants come: of each region, what it needs and the least of them."""
-        pairs = zip(self.timeline.regions, self.needs, strict=True)
-        found = (_total(need, self._ways(region, need, 0)) for region, need in pairs)
+        found = (self._total(i, self._ways(i, 0)) for i in range(len(self.timeline.regions)))
         return max(found, default=0)
 
     def plan(self, limit: float, enough: float) -> Plan:
@@ -156,24 +166,65 @@ class Loading:
         asked = goal = max(limit, self.least)
         best: Plan | None = None
         for _ in range(ATTEMPTS):
-            made = self.placed(asked, enough)
-            if best is None or made.arena_bytes < best.arena_bytes:
-                best = made
-            if made.arena_bytes <= goal or asked <= 0:
+            for haste in HASTE:
+                made = self.placed(asked, enough, haste)
+                if best is None or made.arena_bytes < best.arena_bytes:
+                    best = made
+                if made.arena_bytes <= goal:
+                    return made
+            if asked <= 0:
                 break
             asked -= max(self.target.board.alignment, made.arena_bytes - goal)
         assert best is not None
         return best
 
-    def placed(self, limit: float, enough: float) -> Plan:
+    def placed(self, limit: float, enough: float, haste: Haste) -> Plan:
         """The plan whose regions need no more than `limit` bytes each, where they can."""
-        regions = self.timeline.regions
         spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
-        pairs = zip(regions, self.needs, strict=True)
-        ways = [self._ways(region, need, limit) for region, need in pairs]
-        early = self._early(ways, limit)
-        extra, loads, apart = self._buffers(regions, spans, ways, early)
-        placed = assemble(
+        ways = [self._ways(index, limit) for index in range(len(self.timeline.regions))]
+        ways = self._beside(ways, limit) if haste.in_two else ways
+        extra, loads, sliced = self._buffers(spans, ways, self._begins(ways, limit, haste.farthest))
+        turned = {op: way.bytes for own in ways for op, way in own.items() if way.by_turns}
+        placed = self._assembled(extra, sliced - self._in_place, turned, enough)
+        mixed = self._mixed(placed, sliced)
+        if mixed:
+            placed = self._assembled(extra, sliced - self._in_place | mixed, turned, enough)
+        base = len(placed.buffers) - len(extra)
+        loads = [replace(load, buffer=base + load.buffer) for load in loads]
+        made = self._while_running(replace(placed, loads=tuple(loads)), ways)
+        if made is None:
+            return self.placed(limit, enough, haste)
+        return replace(
+            made,
+            cost=placed.cost + sum(map(self._regions.model.loading, self._arrivals.brought(made))),
+            accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
+        )
+
+    @cached_property
+    def _arrivals(self) -> Arrivals:
+        return Arrivals(self.timeline, self.constants, self._regions.model)
+
+    def _while_running(self, placed: Plan, ways: Sequence[Mapping[int, Way]]) -> Plan | None:
+        """The plan with constants that come while regions run; None where dead rows were not where they were
+        counted on: these have no room from now on.
+        """
+        plan = self._arrivals.by_turns(placed, ways)
+        for index, own in enumerate(ways):
+            needs = any(way.behind for way in own.values())
+            if not needs and not any(way.by_turns for way in own.values()):
+                continue
+            room = self._room(index)
+            made = self._arrivals.on_dead_rows(plan, index, own, room) if room is not None else None
+            if made is None and needs:
+                self._rooms[index] = None
+                return None
+            plan = made or plan
+        return plan
+
+    def _assembled(
+        self, extra: Sequence[Buffer], apart: Set[int], turned: Mapping[int, int], enough: float
+    ) -> Plan:
+        return assemble(
             self.timeline,
             self.target,
             self.kernels,
@@ -181,72 +232,167 @@ class Loading:
             in_place=self.in_place,
             extra=extra,
             apart=apart,
+            turns=turned,
             enough=enough,
             session=self.session,
         )
-        base = len(placed.buffers) - len(extra)
-        costs = CostModel(self.timeline.graph, self.kernels, self.target.costs)
-        return replace(
-            placed,
-            loads=tuple(replace(load, buffer=base + load.buffer) for load in loads),
-            cost=placed.cost + sum(map(costs.loading, loads)),
-            accounting=(*placed.accounting[:-1], _COUNTED, _NOT_COUNTED),
-        )
 
-    def _ways(self, region: Region, need: RegionNeed, limit: float) -> dict[int, _Way]:
+    def _mixed(self, placed: Plan, sliced: Set[int]) -> set[int]:
+        """Operators in slices whose output lies over their input, but not whole pixels below it."""
+        graph, found = self.timeline.graph, set[int]()
+        for overlap in placed.overlaps:
+            source, output = placed.buffers[overlap.input], placed.buffers[overlap.output]
+            if overlap.op in sliced and (source.offset - output.offset) % _pixel(graph, overlap.op):
+                found.add(overlap.op)
+        return found
+
+    def _room(self, index: int) -> Room | None:
+        if index not in self._rooms:
+            self._rooms[index] = behind.room(self.timeline, index, self._facts[index].overlaps)
+        return self._rooms[index]
+
+    @cached_property
+    def _rooms(self) -> dict[int, Room | None]:
+        return {}
+
+    def _beside(self, found: Sequence[Mapping[int, Way]], limit: float) -> list[Mapping[int, Way]]:
+        """The same; but what an operator that runs alone would have to wait for comes in slices, of which two
+        have room: one comes while the other is used.
+        """
+        ways: list[Mapping[int, Way]] = []
+        for index, region in enumerate(self.timeline.regions):
+            own, op = found[index], region.ops[0]
+            alone = not region.is_streamed and op in own and not own[op].channels
+            block = self.constants[op] if alone else None
+            if block is not None and block.channels >= 2 * block.step:
+                before = self._total(index - 1, ways[-1]) if index else limit
+                if before + _lasting(own) > limit:
+                    own = self._in_two(index, op, own, limit, limit - before)
+            ways.append(own)
+        return ways
+
+    def _in_two(
+        self, index: int, op: int, whole: Mapping[int, Way], limit: float, room: float
+    ) -> Mapping[int, Way]:
+        """Slices of an operator's constants, two at a time; as wide as there is `room` for early, if any."""
+        block = self.constants[op]
+        for parts in PARTS:
+            channels = round_up(-(-block.channels // parts), block.step)
+            way = self._slice(op, channels, 2)
+            fits = self._total(index, {op: way}) <= limit and channels < block.channels
+            if fits and (way.bytes <= room or parts == PARTS[-1]):
+                return {op: way}
+        return whole
+
+    def _ways(self, index: int, limit: float) -> Mapping[int, Way]:
         """Per operator of a region, how its constants come; where nothing fits, as they need least."""
-        found = {op: _Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
-        if len(region.ops) > 1 or region.is_streamed or not found or _total(need, found) <= limit:
+        region = self.timeline.regions[index]
+        found = {op: Way(0, 1, self.constants[op].size) for op in region.ops if op in self.constants}
+        if not found or self._total(index, found) <= limit:
             return found
+        if region.is_streamed:
+            return self._in_turns(index, found, limit) if len(region.groups) > 1 else found
         op = region.ops[0]
-        if self.constants[op].channels > 1:
-            sliced = {op: self._sliced(op, need.apart, limit)}
-            if _total(need, sliced) < _total(need, found):
+        if self.constants[op].channels > self.constants[op].step:
+            need = self.needs[index]
+            sliced = {op: self._sliced(op, need.whole if op in self._in_place else need.apart, limit)}
+            if self._total(index, sliced) < self._total(index, found):
                 return sliced
         return found
 
-    def _sliced(self, op: int, base: int, limit: float) -> _Way:
-        """The widest slices that fit, two of them if possible; single channels if nothing does."""
+    def _in_turns(self, index: int, whole: Mapping[int, Way], limit: float) -> dict[int, Way]:
+        """Of a streamed region: as few by turns, and on dead rows, as the limit asks for; else all."""
+        turned = {op: replace(way, by_turns=True) for op, way in whole.items()}
+        if self._total(index, turned) > limit:
+            turned = self._least(index, turned)
+        seldom = self._times(index)
+        for op in sorted(whole, key=lambda op: (-seldom[op], whole[op].bytes, op)):
+            tried = turned | {op: whole[op]}
+            if self._total(index, tried) <= limit:
+                turned = tried
+        return turned
+
+    def _least(self, index: int, turned: dict[int, Way]) -> dict[int, Way]:
+        """The same with those of the last group on dead rows that make it least; as few as that needs."""
+        room, last = self._room(index), self.timeline.regions[index].groups[-1]
+        ops = [op for op in last.ops if op in turned and not self.constants[op].scattered]
+        best, merit = turned, (self._total(index, turned), 0)
+        for count in range(1, len(ops) + 1) if room is not None else ():
+            for chosen in combinations(ops[:MOST_BEHIND], count):
+                size = sum(round_up(turned[op].bytes, HEAD) for op in chosen)
+                assert room is not None
+                if size > room.spare:
+                    continue
+                tried = turned | {op: replace(turned[op], by_turns=False, behind=True) for op in chosen}
+                if (self._total(index, tried), size) < merit:
+                    best, merit = tried, (self._total(index, tried), size)
+        return best
+
+    def _times(self, index: int) -> dict[int, int]:
+        """Operator of a streamed region -> how often its constants come, if all take turns."""
+        region = self.timeline.regions[index]
+        found = turns(self.timeline.runs[index], len(self.timeline.graph.ops))
+        counted = Counter(turn.group for turn in found)
+        return {op: counted[i] for i, group in enumerate(region.groups) for op in group.ops}
+
+    def _sliced(self, op: int, base: int, limit: float) -> Way:
+        """The widest slices that fit, two of them if possible; the narrowest if nothing does."""
         block = self.constants[op]
+        step = block.step
         for slots in (2, 1):
-            low, high = 0, block.channels - 1
-            while low < high:  # the most channels that fit
+            low, high = 0, (block.channels - 1) // step
+            while low < high:  # the most steps of channels that fit
                 middle = (low + high + 1) // 2
-                if base + self._slice(op, middle, slots).bytes <= limit:
+                if base + self._slice(op, middle * step, slots).bytes <= limit:
                     low = middle
                 else:
                     high = middle - 1
             if low:
-                return self._slice(op, -(-block.channels // -(-block.channels // low)), slots)
-        return self._slice(op, 1, 1)
+                even = -(-block.channels // -(-block.channels // (low * step)))
+                return self._slice(op, round_up(even, step), slots)
+        return self._slice(op, step, 1)
 
-    def _slice(self, op: int, channels: int, slots: int) -> _Way:
-        return _Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
+    def _slice(self, op: int, channels: int, slots: int) -> Way:
+        return Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
 
-    def _early(self, ways: Sequence[Mapping[int, _Way]], limit: float) -> set[int]:
-        """Regions whose constants come while the region before computes: all for which there is room."""
-        found: set[int] = set()
-        for before, index in pairwise(range(len(ways))):
-            # a slice comes early as well: the buffer is there then
-            more = sum(_rounded(way) for way in ways[index].values())
-            if ways[index] and _total(self.needs[before], ways[before]) + more <= limit:
-                found.add(index)
-        return found
+    def _begins(self, ways: Sequence[Mapping[int, Way]], limit: float, farthest: int) -> list[int]:
+        """Region -> the one with which its constants begin to come."""
+        regions = range(len(ways))
+        return begins([self._demand(index, ways[index], limit) for index in regions], farthest)
+
+    def _demand(self, index: int, ways: Mapping[int, Way], limit: float) -> Demand:
+        cut = [(self.constants[op].channels, way.channels) for op, way in ways.items() if way.channels]
+        parts = max((-(-channels // some) for channels, some in cut), default=1)
+        waits = any(not way.lasting for way in ways.values())  # for each of its turns, and all that comes
+        hides = 0.0 if waits else self._hidden(index) / parts
+        # a slice comes early as well: the buffer is there then
+        load = sum(way.bytes // way.slots for way in ways.values() if way.lasting)
+        return Demand(_lasting(ways), load, limit - self._total(index, ways), hides)
+
+    def _hidden(self, index: int) -> float:
+        """Bytes of constants that come while a region computes, by the board's estimate or the costs."""
+        board, known = self.target.board, self._facts[index]
+        bandwidth = board.memory(board.weights).bandwidth
+        if board.estimate is not None and bandwidth:
+            return known.macs / board.estimate.macs_per_second * bandwidth
+        price = self._regions.model.pricer.load
+        return known.cost * PRICED / max(1.0, price(PRICED) - price(0))
 
     def _buffers(
         self,
-        regions: Sequence[Region],
         spans: Sequence[tuple[int, int]],
-        ways: Sequence[Mapping[int, _Way]],
-        early: set[int],
+        ways: Sequence[Mapping[int, Way]],
+        begin: Sequence[int],
     ) -> tuple[list[Buffer], list[Load], set[int]]:
         """Buffers with their lives, the loads into them, and the operators that run in slices."""
         extra: list[Buffer] = []
         loads: list[Load] = []
         sliced: set[int] = set()
         for index, span in enumerate(spans):
-            first = spans[index - 1][0] if index in early else span[0]
+            first = spans[begin[index]][0]
             for op, way in ways[index].items():
+                if not way.lasting:
+                    continue
                 loads.append(Load(op, len(extra), self.constants[op].size, way.channels, way.slots))
                 name = f"operator {op} constants"
                 extra.append(Buffer(BufferKind.WEIGHTS, name, (), way.bytes, first, span[1], op=op))
@@ -255,23 +401,10 @@ class Loading:
         return extra, loads, sliced
 
 
+def _pixel(graph: Graph, op: int) -> int:
+    """Channels of an operator's output."""
+    return graph.tensors[graph.ops[op].outputs[0]].nhwc[3]
+
+
 _COUNTED = "weights are in the arena while their operator runs, and while they come"
 _NOT_COUNTED = "stack and the application's memory are not in the arena"
-
-
-def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Constants]:
-    """By operator: what its kernel reads besides its inputs, by the catalogue's formulas."""
-    found = {}
-    for position, kernel in enumerate(kernels):
-        if kernel is None:
-            continue
-        op = graph.ops[position]
-        block = constants_bytes(kernel, graph, op)
-        read = [graph.tensors[t] for t in operands(kernel, op) if graph.tensors[t].is_constant]
-        size = block + sum(round_up(tensor.size, HEAD) for tensor in read)
-        if size:
-            channel = channel_bytes(kernel, graph, op)
-            one_image = graph.tensors[op.outputs[0]].nhwc[0] == 1
-            cut = (features(graph, op)["cout"], *channel) if channel and one_image and not read else ()
-            found[position] = Constants(size, *cut)
-    return found

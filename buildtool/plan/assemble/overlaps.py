@@ -128,7 +128,7 @@ def region_distance(
         mine = np.flatnonzero(steps[:, 0] == position)
         for t in reads:
             read.append(mine)
-            first.append(_first_bytes(graph, op, t, steps[mine, 1]))
+            first.append(first_bytes(graph, op, t, steps[mine, 1]))
         if result in op.outputs:
             if accumulates(graph, op):
                 return None
@@ -142,7 +142,7 @@ def region_distance(
     return max(0, int(apart.max(initial=0)))
 
 
-def _first_bytes(graph: Graph, op: Op, tensor: int, y0: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+def first_bytes(graph: Graph, op: Op, tensor: int, y0: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """Where in `tensor` the steps of an operator that begin with rows `y0` begin to read."""
     _, _, width, channels = graph.tensors[tensor].nhwc
     row = width * channels

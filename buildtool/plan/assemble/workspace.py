@@ -1,14 +1,15 @@
-"""A region's workspace: the column windows of its groups, and the scratch of their kernels.
+"""A region's workspace: the column windows of its groups, the scratch of their kernels, constants by turns.
 
 The groups of a region never need theirs at the same time, and scratch is needed only while its
 operator runs; in a group that runs in strips of whole rows, a window only from its maker to its last
-reader. So a region's time is divided into slots, each with what is needed together.
+reader. So a region's time is divided into slots, each with what is needed together. Constants that
+come with every turn of a group are there in all of its slots.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from buildtool.graph.types import Graph
@@ -18,6 +19,7 @@ from buildtool.plan.place import arena, greedy
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.inner import columns_per_call
 from buildtool.plan.schedule.rings import LineBuffer, windows
+from buildtool.plan.schedule.timeline import Life
 from buildtool.plan.types import Buffer, BufferKind, Group, Region, Scheme, changed
 from buildtool.target import catalogue
 from buildtool.target.types import Contract, KernelVariant
@@ -28,6 +30,7 @@ class Piece:
     """Memory that a region needs from slot `first` to slot `last`: `size` bytes at one place.
 
     `windows` and `scratch` (operator, bytes) lie in it, each at the last number from its start.
+    `constants`: the operator whose constants are all of it, `group`: the operators of its group.
     """
 
     first: int
@@ -35,6 +38,8 @@ class Piece:
     size: int
     windows: tuple[tuple[LineBuffer, int], ...] = ()
     scratch: tuple[tuple[int, int, int], ...] = ()
+    constants: int = -1
+    group: tuple[int, ...] = ()
 
     @cached_property
     def buffer(self) -> Buffer:
@@ -44,6 +49,9 @@ class Piece:
     @cached_property
     def _inside(self) -> tuple[Buffer, ...]:
         """What lies in it: offsets from its start, and lives that say nothing."""
+        if self.constants >= 0:
+            name = f"operator {self.constants} constants"
+            return (Buffer(BufferKind.WEIGHTS, name, (), self.size, 0, 0, 0, op=self.constants),)
         kept = ((f"tensor {k.tensor} window", k, at) for k, at in self.windows)
         used = ((f"operator {position} scratch", position, n, at) for position, n, at in self.scratch)
         return (
@@ -59,17 +67,24 @@ class Piece:
         found = []
         for b in self._inside:
             life = lives.tensors[b.tensors[0]] if b.tensors else lives.ops[b.op]
+            if self.constants >= 0:
+                together = [lives.ops[op] for op in self.group]
+                life = Life(min(one.first for one in together), max(one.last for one in together))
             found.append(changed(b, first=life.first, last=life.last, offset=base + b.offset))
         return found
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """Windows and scratch of a region's groups, by slots; `size`: most bytes of any slot."""
+    """Windows and scratch of a region's groups, by slots; `size`: most bytes of any slot.
+
+    `groups`: of each group its first slot, and the one after its last.
+    """
 
     slots: int
     pieces: tuple[Piece, ...]
     size: int
+    groups: tuple[tuple[int, int], ...] = ()
 
     @property
     def windows(self) -> Iterator[LineBuffer]:
@@ -90,6 +105,7 @@ def workspace(
     `columns`: operator -> the most columns that a call makes; None: as many as its group hands on.
     """
     pieces: list[Piece] = []
+    spans: list[tuple[int, int]] = []
     slots = size = 0
     for group in region.groups:
         own = windows(graph, group) if region.is_streamed else []
@@ -99,15 +115,43 @@ def workspace(
             laid = zip(wanted, offsets[len(own) :], strict=True)
             scratch = tuple((p, n, at) for (p, n), at in laid)
             pieces.append(Piece(slots, slots, height, tuple(zip(own, offsets, strict=False)), scratch))
+            spans.append((slots, slots + 1))
             size, slots = max(size, height), slots + 1
             continue
         end = slots + (max(len(wanted), 1) if own or wanted else 0)
         # windows that keep columns between hand-offs are never free
         pieces += [Piece(slots, end - 1, k.size, ((k, 0),)) for k in own]
         pieces += [Piece(slots + i, slots + i, n, (), ((p, n, 0),)) for i, (p, n) in enumerate(wanted)]
+        spans.append((slots, end))
         kept = sum(round_up(k.size, alignment) for k in own)
         size, slots = max(size, kept + max((round_up(n, alignment) for _, n in wanted), default=0)), end
-    return Workspace(max(slots, 1), tuple(pieces), size)
+    return Workspace(max(slots, 1), tuple(pieces), size, tuple(spans))
+
+
+def with_turns(space: Workspace, region: Region, constants: Mapping[int, int], alignment: int) -> Workspace:
+    """The same with constants that come by turns: by operator of the region, their bytes."""
+    if not any(op in constants for op in region.ops):
+        return space
+    pieces: list[Piece] = []
+    spans: list[tuple[int, int]] = []
+    slots = size = 0
+    for group, (first, end) in zip(region.groups, space.groups, strict=True):
+        count = max(end - first, 1 if any(op in constants for op in group.ops) else 0)
+        own = [
+            replace(p, first=slots + p.first - first, last=slots + p.last - first)
+            for p in space.pieces
+            if first <= p.first < end
+        ]
+        own += [
+            Piece(slots, slots + count - 1, constants[op], constants=op, group=group.ops)
+            for op in group.ops
+            if op in constants
+        ]
+        for slot in range(slots, slots + count):
+            size = max(size, sum(round_up(p.size, alignment) for p in own if p.first <= slot <= p.last))
+        spans.append((slots, slots + count))
+        pieces, slots = pieces + own, slots + count
+    return Workspace(max(slots, 1), tuple(pieces), size, tuple(spans))
 
 
 def _scratch(

@@ -39,7 +39,7 @@ from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Plan, Step
-from buildtool.target.catalogue import features, scratch_bytes
+from buildtool.target.catalogue import constants_bytes, features, operands, scratch_bytes
 from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate
 from buildtool.target.types import KernelVariant, Target, Windows
@@ -67,6 +67,7 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
     _check_windows(plan, graph, kernels)
     timeline = Timeline.of(graph, plan.regions, plan.image)
     check_loads(plan, timeline)
+    _check_brought(plan, graph, target, kernels)
     if streamed:
         _check_streamed(plan, timeline, target, kernels)
         return
@@ -142,6 +143,20 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
             raise PlanError(f"kernel '{name}' does not serve this shape", operator=op.place)
         chosen.append(variant)
     return chosen
+
+
+def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[KernelVariant | None]) -> None:
+    """Where weights are not read in place, the constants of every operator that has some are loaded."""
+    if not target.board.memory(target.board.weights).bandwidth:
+        return
+    loaded = {load.op for load in plan.loads}
+    for position, kernel in enumerate(kernels):
+        if kernel is None or position in loaded:
+            continue
+        op = graph.ops[position]
+        read = any(graph.tensors[t].is_constant for t in operands(kernel, op))
+        if read or constants_bytes(kernel, graph, op):
+            raise PlanError("its constants are not brought into the arena", operator=op.place)
 
 
 def _check_windows(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> None:

@@ -82,6 +82,10 @@ class NativeReplay:
         for t in tensors:
             self._tensors[t] = _tensor_line(self._memory, t)
 
+    def load(self, op: int, constants: Area) -> None:
+        """Takes note of where an operator's constants are from now on."""
+        self._operators[op, -3:] = _area(constants)
+
     def run(self, steps: Steps, is_streamed: bool) -> int:
         """Runs steps of one region; returns how many went well: where these are fewer, the next is wrong."""
         lines = np.ascontiguousarray(steps, np.int32)

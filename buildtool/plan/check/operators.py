@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from buildtool.graph.types import ALIAS_KINDS, Graph, Op, OpKind
+from buildtool.plan.check.loads import keeps_channels
 from buildtool.plan.check.reads import Read, reads, sums_up
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan
 from buildtool.target.types import Contract, KernelVariant
 
 # Tags of bytes that are no tensor's; a tensor's bytes have its number and their own, 32 bits each.
 _SCRATCH = -3  # less the operator's position
-_CONSTANTS = 1 << 61  # plus the operator's position
+CONSTANTS = 1 << 61  # plus the operator's position
 _SUMS = 1 << 62  # plus the position of the accumulating operator
 
 
@@ -44,7 +45,7 @@ class Operator:
 def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Operator]:
     """Position -> operator, of all that are more than an alias."""
     served = {(b.op, b.kind): b for b in plan.buffers if b.op >= 0}
-    loads = {load.op: load for load in plan.loads}
+    loads = {load.op: load for load in reversed(plan.loads)}  # the first one of each
 
     def area(position: int, kind: BufferKind, tag: int) -> Area | None:
         buffer = served.get((position, kind))
@@ -55,7 +56,7 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
         if op.kind in ALIAS_KINDS:
             continue
         load, read = loads.get(position), reads(graph, op)
-        contract = _contract(op, kernels[position], load)
+        contract = _contract(graph, op, kernels[position], load)
         found[position] = Operator(
             op,
             read,
@@ -64,15 +65,16 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
             sums_up(graph, op),
             area(position, BufferKind.SCRATCH, _SCRATCH - position),
             area(position, BufferKind.ACCUMULATOR, _SUMS + position),
-            Area(plan.buffers[load.buffer], _CONSTANTS + position) if load else None,
+            Area(plan.buffers[load.buffer], CONSTANTS + position) if load else None,
         )
     return found
 
 
-def _contract(op: Op, kernel: KernelVariant | None, load: Load | None) -> Contract:
+def _contract(graph: Graph, op: Op, kernel: KernelVariant | None, load: Load | None) -> Contract:
     """The kernel's contract, where the replay goes along with it."""
     # of an operator in slices of its channels, all input is read again for the last slice
-    contract = kernel.overlap if kernel and not (load and load.channels) else Contract.NONE
+    again = load is not None and load.channels and not keeps_channels(graph, op)
+    contract = kernel.overlap if kernel and not again else Contract.NONE
     if contract is Contract.PARTS and op.kind is not OpKind.CONCATENATION:
         return Contract.NONE
     return contract

@@ -11,6 +11,7 @@ import ctypes
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -20,11 +21,13 @@ from buildtool.errors import PlanError
 from buildtool.graph.types import AxisAttrs, Op
 from buildtool.modes import Image
 from buildtool.plan.check import native
+from buildtool.plan.check.loads import refuse_mixed
 from buildtool.plan.check.memory import Memory
-from buildtool.plan.check.operators import Operator, operators
+from buildtool.plan.check.operators import CONSTANTS, Area, Operator, operators
 from buildtool.plan.check.reads import Read, Span, sums_up
 from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.schedule.turns import brought
 from buildtool.plan.types import SOURCE, Load, Move, Plan, Region, Step
 from buildtool.target.types import Contract, KernelVariant
 
@@ -100,8 +103,8 @@ class _Replay:
         self.operators = operators(plan, self.graph, kernels)
         self.native = native.NativeReplay(lib, self.memory, self.operators) if lib else None
         self.coming: dict[int, list[Load]] = {}  # step -> loads that begin with it
-        for load in plan.loads:
-            self.coming.setdefault(plan.buffers[load.buffer].first, []).append(load)
+        for step, load in brought(timeline, plan.loads, plan.buffers):
+            self.coming.setdefault(step, []).append(load)
         self.moving: dict[int, list[Move]] = {}  # step -> moves before it
         for move in plan.moves:
             self.moving.setdefault(plan.buffers[move.target].first, []).append(move)
@@ -138,13 +141,20 @@ class _Replay:
     def _load(self, number: int) -> None:
         """The loads that begin with a step."""
         for load in self.coming.get(number, ()):
-            constants = self.operators[load.op].constants
-            assert constants is not None
+            constants = Area(self.plan.buffers[load.buffer], CONSTANTS + load.op)
+            if constants != self.operators[load.op].constants:
+                self.operators[load.op] = replace(self.operators[load.op], constants=constants)
+                if self.native:
+                    self.native.load(load.op, constants)
             self.memory.own(constants)
 
     def _steps(self, steps: Steps, region: Region) -> None:
         """Some steps of one region."""
         streamed = region.is_streamed
+        for load in self.plan.loads if not streamed else ():
+            if load.channels and load.op in region.ops:
+                op = self.graph.ops[load.op]
+                refuse_mixed(self.graph, op, *map(self.memory.buffer, (op.inputs[0], op.outputs[0])))
         parts = not streamed and self.operators[region.ops[0]].contract is Contract.PARTS
         if self.native and not parts:
             if self.native.run(steps, streamed) < len(steps):

@@ -175,7 +175,7 @@ class CostModel:
         return sum(self.region(region, image) for region in regions) + sum(map(self.pricer.move, moved))
 
     def loading(self, load: Load) -> float:
-        """What it adds to an operator's cost that its weights are brought into the arena."""
+        """What it adds to an operator's cost that its weights are brought into the arena once."""
         if not load.channels:
             return self.pricer.load(load.size)
         kernel, of = self.kernels[load.op], self.geometries[load.op]

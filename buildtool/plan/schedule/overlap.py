@@ -70,6 +70,17 @@ def distance(graph: Graph, op: Op, operand: int, contract: Contract) -> int | No
     return None
 
 
+def slices_in_place(graph: Graph, op: Op) -> bool:
+    """Whether an operator may write over its input though it goes over all of it for each slice of channels.
+
+    Of a depthwise convolution each channel of the output is made of the same channel of the input: as long
+    as the output lies whole pixels below the input, no slice writes over what another one reads.
+    """
+    if op.kind is not OpKind.DEPTHWISE_CONV_2D:
+        return False
+    return graph.tensors[op.inputs[0]].nhwc[3] == graph.tensors[op.outputs[0]].nhwc[3]
+
+
 def _part_distance(graph: Graph, op: Op, operand: int) -> int | None:
     """The formula for parts, in bytes; a part that goes to several places stays."""
     if op.inputs.count(operand) != 1 or not isinstance(op.attrs, AxisAttrs):

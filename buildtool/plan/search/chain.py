@@ -29,7 +29,7 @@ class Elements:
     """A network's topology as the search sees it; everything by element, tensors by their root.
 
     `image`, `in_place`: as in PlanOptions. `loaded`: by operator, where weights are brought into the
-    arena: bytes of its constants in a streamed region, which holds all of them throughout, and the
+    arena: bytes of its constants in a streamed region, where groups take turns with theirs, and the
     least when it runs alone (its output channels in slices); empty where they are read in place.
     """
 
@@ -134,7 +134,7 @@ class Elements:
         return tuple(round_up(t.size, self.alignment) for t in self.graph.tensors)
 
     def constants(self, first: int, last: int) -> int:
-        """Bytes of the arena for the constants of elements of a streamed region."""
+        """Bytes of the arena for constants of elements of a streamed region, while these have their turn."""
         return sum(self.loaded[p][0] for p in self.positions[first : last + 1]) if self.loaded else 0
 
     def constants_alone(self, element: int) -> int:

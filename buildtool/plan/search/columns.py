@@ -26,7 +26,7 @@ FORM = (
     "late",
     "section",
 )
-SUMS, SECTION = FORM.index("sums"), FORM.index("section")
+WINDOW, SECTION = FORM.index("window"), FORM.index("section")
 
 
 def columns(t: Tables) -> tuple[Numbers, ...]:
@@ -105,7 +105,7 @@ def _forms(t: Tables) -> tuple[list[int], Numbers]:
             part[:, SECTION] = np.where(part[:, SECTION] == 1, numbers.get(last, -1), -1)
             if t.e.loaded:
                 constants = [t.e.constants(last - back, last) for back in part[:, 0].tolist()]
-                part[:, SUMS] += np.array(constants, np.int64)
+                part[:, WINDOW] += np.array(constants, np.int64)
             parts.append(part)
             count += len(part)
         starts.append(by_key[key])

@@ -432,7 +432,9 @@ class Front:
         room = most_bytes - region.bytes + max(block_form.window for block_form in block_forms)
         groups = list(found.groups)
         for index, block_form in enumerate(block_forms):
-            cheapest = self.blocks.cheapest(block_form.block, room)
+            block = block_form.block
+            free = room - self.elements.constants(block.first, block.last)
+            cheapest = self.blocks.cheapest(block, free)
             if cheapest is not None:
                 groups[index] = cheapest.group
         return replace(found, groups=tuple(groups))

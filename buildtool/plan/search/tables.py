@@ -22,7 +22,7 @@ import numpy as np
 
 from buildtool.modes import Image, InPlace
 from buildtool.plan.place.arena import round_up
-from buildtool.plan.schedule.overlap import distance
+from buildtool.plan.schedule.overlap import distance, slices_in_place
 from buildtool.plan.schedule.receptive import Axis
 from buildtool.plan.search.blocks import STEPS, Block, Blocks, Form, Lags, Rows
 from buildtool.plan.search.chain import Elements
@@ -66,7 +66,7 @@ class BlockForm(NamedTuple):
 class FormRow(NamedTuple):
     """A block form in plain numbers, wherever its chain stands: see Block, Form and BlockForm.
 
-    `back`: elements before the last one that the block begins; `sums`: without constants in the arena.
+    `back`: elements before the last one that the block begins; `window`: without constants in the arena.
     """
 
     back: int
@@ -262,12 +262,11 @@ class Tables:
         """A block form at an element with these rows."""
         it = FormRow(*row)
         first, axis = last - it.back, Axis(it.kernel, it.stride, it.pad)
-        constants = self.e.constants(first, last)
+        window = it.window + self.e.constants(first, last)
         block = self.blocks.block(first, last, it.step, axis, it.need, it.sums, it.work, it.section == 1)
-        form = Form(self.blocks.group(block, it.hand_off), it.window, it.late)
-        sums = it.sums + constants
+        form = Form(self.blocks.group(block, it.hand_off), window, it.late)
         return BlockForm(
-            first, it.step, it.need, it.window, sums, it.extra, it.least_extra, axis, block.lags, block, form
+            first, it.step, it.need, window, it.sums, it.extra, it.least_extra, axis, block.lags, block, form
         )
 
     @cached_property
@@ -445,9 +444,20 @@ class Tables:
         held = self.e.live[element] | frozenset(made)
         whole, least = self.e.constants(element, element), self.e.constants_alone(element)
         saved = self._saved(element)
-        # an operator whose constants come in slices does not write over its input
-        beside = min(whole - saved, least) if least < whole else whole - saved
+        sliced = least - (saved if self._slices_in_place(element) else 0)
+        beside = min(whole - saved, sliced) if least < whole else whole - saved
         return sum(self.e.size(t) for t in held) + self.e.scratch[element] + beside
+
+    def _slices_in_place(self, element: int) -> bool:
+        """Whether an operator that computes slices of its channels may write over its input in each of them.
+
+        A depthwise convolution may, where its output lies whole pixels below its input.
+        """
+        apart = self._apart(element, self.e.op(element).inputs[0]) if self.e.loaded else None
+        if apart is None or not slices_in_place(self.e.graph, self.e.op(element)):
+            return False
+        channels = self.e.graph.tensors[self.e.op(element).outputs[0]].nhwc[3]
+        return round_up(max(0, apart), self.e.alignment) % channels == 0
 
     def _saved(self, element: int) -> int:
         """Bytes that a kernel over whole tensors may save by writing over its input."""

@@ -58,6 +58,7 @@ class ArenaUse:
         self.roots = alias_roots(graph)
         self.makers = {t: p for p, op in enumerate(graph.ops) for t in op.outputs}
         self.order = sorted(range(len(plan.buffers)), key=lambda i: plan.buffers[i].first)
+        self.by_turns = {load.buffer for load in plan.loads if load.by_turns}
         self.coming = 0
         self.alive: list[int] = []
 
@@ -100,7 +101,9 @@ class ArenaUse:
 
         Last: operator -> most bytes live in any of its steps.
         """
-        lasting = [h for h in live if h.use not in (Use.WINDOWS, Use.SCRATCH)]
+        lasting = [
+            h for h in live if h.use not in (Use.WINDOWS, Use.SCRATCH) and h.buffer not in self.by_turns
+        ]
         turns = {p: self._turn(region, live, p) for p in (SOURCE, *region.ops)}
         starts = sorted({first, *(max(first, self.plan.buffers[h.buffer].first) for h in lasting)})
         best, most, most_live = first, -1, list[LiveBuffer]()
@@ -118,7 +121,7 @@ class ArenaUse:
         return buffer.first <= number <= buffer.last
 
     def _turn(self, region: Region, live: Sequence[LiveBuffer], position: int) -> list[LiveBuffer]:
-        """Windows and scratch that are in use while an operator of a region runs."""
+        """Windows, scratch and constants that are in use while an operator of a region runs."""
         group = next((g for g in region.groups if position in g.ops), None)
         if group is None:
             return []
@@ -126,7 +129,8 @@ class ArenaUse:
         for h in live:
             buffer = self.plan.buffers[h.buffer]
             scratch = h.use is Use.SCRATCH and buffer.op in (-1, position)
-            if scratch or (h.use is Use.WINDOWS and self._window_lives(group, buffer, position)):
+            turn = h.buffer in self.by_turns and buffer.op in group.ops
+            if turn or scratch or (h.use is Use.WINDOWS and self._window_lives(group, buffer, position)):
                 found.append(h)
         return found
 

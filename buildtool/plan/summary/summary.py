@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from buildtool.graph.macs import op_macs, pixel_macs
@@ -11,8 +11,9 @@ from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.costs import CostModel
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.memory import ArenaUse, LiveBuffer, Moment, Use
-from buildtool.plan.types import Plan, Region
+from buildtool.plan.types import Load, Plan, Region
 from buildtool.session import Session
 from buildtool.target.types import Costs, KernelVariant
 
@@ -91,10 +92,13 @@ def summarize(
     for move in plan.moves:
         target = plan.buffers[move.target]
         moving.setdefault(target.first, []).append(target.size)
+    loads: dict[int, list[Load]] = {}
+    for _, load in brought(timeline, plan.loads, plan.buffers):
+        loads.setdefault(load.op, []).append(load)
     found: list[RegionSummary] = []
     without = 0
     for run, first in zip(timeline.runs, timeline.starts, strict=False):
-        summary, bare = _region(plan, run, first, at, model, moving.get(first, []))
+        summary, bare = _region(plan, run, first, at, model, moving.get(first, []), loads)
         found.append(summary)
         without = max(without, bare)
     live = max((r.fullest.bytes for r in found), default=0)
@@ -103,9 +107,18 @@ def summarize(
 
 
 def _region(
-    plan: Plan, run: Run, first: int, at: ArenaUse, model: CostModel, moved: Sequence[int]
+    plan: Plan,
+    run: Run,
+    first: int,
+    at: ArenaUse,
+    model: CostModel,
+    moved: Sequence[int],
+    loads: Mapping[int, Sequence[Load]],
 ) -> tuple[RegionSummary, int]:
-    """One region, and the most bytes live in it if constants took no memory."""
+    """One region, and the most bytes live in it if constants took no memory.
+
+    `loads`: of each operator, each time that its constants are brought.
+    """
     region, last = run.region, first + run.count - 1
     buffers = at.buffers(region, first, last)
     fullest, live, alive = at.fullest(region, buffers, first, run.steps)
@@ -113,7 +126,7 @@ def _region(
     least = fullest if len(bare) == len(buffers) else at.fullest(region, bare, first, run.steps)[0]
     parts = at.parts(live)
     does = region_calls(model.graph, region, plan.image)
-    own = {op: _operator_work(model, plan, region, op, does.operators[op]) for op in region.ops}
+    own = {op: _operator_work(model, region, op, does.operators[op], loads.get(op, [])) for op in region.ops}
     beside = model.delivery(does.delivered) + sum(map(model.pricer.move, moved))
     summary = RegionSummary(
         first=first,
@@ -149,11 +162,11 @@ def peak(plan: Plan, graph: Graph, *, weights: bool = True, session: Session | N
     return best
 
 
-def _operator_work(model: CostModel, plan: Plan, region: Region, op: int, calls: Calls) -> Work:
+def _operator_work(model: CostModel, region: Region, op: int, calls: Calls, loads: Sequence[Load]) -> Work:
     """Of one operator of a region, with what it costs that its weights are brought into the arena."""
     graph = model.graph
     cost = model.operator(op, calls, region.is_streamed)
-    cost += sum(model.loading(load) for load in plan.loads if load.op == op)
+    cost += sum(map(model.loading, loads))
     macs = pixel_macs(graph, graph.ops[op], calls.pixels)
     return Work(macs, op_macs(graph, graph.ops[op]), calls.times, cost)
 

@@ -30,7 +30,14 @@ def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanVie
         "regions": [{"groups": [group_view(group) for group in region.groups]} for region in plan.regions],
         "buffers": [_buffer(buffer, graph) for buffer in plan.buffers],
         "loads": [
-            {"op": x.op, "buffer": x.buffer, "size": x.size, "channels": x.channels, "slots": x.slots}
+            {
+                "op": x.op,
+                "buffer": x.buffer,
+                "size": x.size,
+                "channels": x.channels,
+                "slots": x.slots,
+                "by_turns": x.by_turns,
+            }
             for x in plan.loads
         ],
         "moves": [{"source": move.source, "target": move.target} for move in plan.moves],

@@ -36,7 +36,15 @@ SPARE_CODE = 0.05  # of the code that is bounded: where less is left, the firmwa
 def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
     """The answer to an `analyze` request: the network, then a verdict for each board."""
     boards = request.boards or tuple(board_names())
-    targets = [load_target(TargetChoice(board, cmsis_nn=request.cmsis_nn), session) for board in boards]
+    asked = TargetChoice(
+        "",
+        cmsis_nn=request.cmsis_nn,
+        threads=request.threads,
+        weights_in=request.weights_in,
+        requantise=request.requantise,
+    )
+    choices = [replace(asked, board=board) for board in boards]
+    targets = [load_target(choice, session) for choice in choices]
     network = load_network(request.model, session)
     return {
         "model": network.model.name,

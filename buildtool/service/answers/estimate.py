@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.plan.assemble.totals import executed_macs
 from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.schedule.turns import brought
 from buildtool.plan.summary.summary import peak
+from buildtool.target.catalogue import features
 
 if TYPE_CHECKING:
     from buildtool.graph.types import Graph
@@ -34,16 +37,26 @@ def _loads(made: Planned) -> Loading | None:
         return None
     bare = peak(plan, made.graph, weights=False, session=made.session)
     without = bare.bytes if bare else 0
-    starts = _region_starts(Timeline.of(made.graph, plan.regions, plan.image, made.session))
+    timeline = Timeline.of(made.graph, plan.regions, plan.image, made.session)
+    starts = _region_starts(timeline)
+    brings = brought(timeline, plan.loads, plan.buffers)
+    again = {op for op, times in Counter(load.op for _, load in brings).items() if times > 1}
     return {
-        "bytes": sum(load.size for load in plan.loads),
-        "operators": len(plan.loads),
+        "bytes": sum(load.size for _, load in brings),
+        "operators": len({load.op for load in plan.loads}),
+        "again": len(again),
+        "again_bytes": sum(load.size for _, load in brings) - _once(plan.loads),
         "in_slices": sum(load.channels > 0 for load in plan.loads),
         "ahead": sum(plan.buffers[load.buffer].first < starts[load.op] for load in plan.loads),
         "fullest_without": without,
         "bind": without < plan.arena_bytes - plan.alignment,
         "largest": max(plan.buffers[load.buffer].size for load in plan.loads),
     }
+
+
+def _once(loads: Sequence[Load]) -> int:
+    """Bytes of the constants of all operators."""
+    return sum({load.op: load.size for load in loads}.values())
 
 
 def _region_starts(timeline: Timeline) -> dict[int, int]:
@@ -61,17 +74,27 @@ def _estimate(plan: Plan, timeline: Timeline, board: Board) -> Estimate | None:
     clock = _Clock(rate, bandwidth)
     starts = _region_starts(timeline)
     begun: dict[int, list[Load]] = {}
-    for load in plan.loads:
-        begun.setdefault(plan.buffers[load.buffer].first, []).append(load)
+    inside: dict[int, list[Load]] = {}  # region's first step -> what is brought while it runs, each time
+    brings = brought(timeline, plan.loads, plan.buffers)
+    for step, load in brings:
+        waits = load.by_turns or step > starts[load.op]
+        (inside if waits else begun).setdefault(starts[load.op] if waits else step, []).append(load)
     for run, number in zip(timeline.runs, timeline.starts, strict=False):
-        here = [load for load in plan.loads if starts[load.op] == number]
+        here = [
+            load for load in plan.loads if starts[load.op] == number and load not in inside.get(number, [])
+        ]
         later = [load for load in begun.get(number, []) if load not in here]
         for load in begun.get(number, []):
             if load in here:
                 clock.begin(load, graph)
         clock.wait(here)
+        if number in inside:  # it waits at its first turn for all that comes
+            for load in later:
+                clock.begin(load, graph)
+            clock.stop(inside[number])
+            later = []
         clock.run(sum(executed_macs(graph, run.steps).values()), here, later, graph)
-    loaded = sum(load.size for load in plan.loads)
+    loaded = sum(load.size for _, load in brings)
     return {
         "compute_seconds": plan.macs / rate,
         "load_seconds": loaded / bandwidth if bandwidth else 0.0,
@@ -99,8 +122,15 @@ class _Clock:
         self.there[op] = self.flash
 
     def wait(self, loads: Sequence[Load]) -> None:
-        """Waits until these constants are loaded."""
-        self.now = max([self.now, *(self.there[load.op] for load in loads)])
+        """Waits until all that was begun is loaded, if any of it is needed."""
+        if loads:
+            self.now = max(self.now, self.flash)
+
+    def stop(self, loads: Sequence[Load]) -> None:
+        """Constants that come inside of a region, which waits for each of them."""
+        if loads:
+            self.flash = max(self.flash, self.now) + sum(load.size for load in loads) / self.bandwidth
+            self.now = self.flash
 
     def run(self, macs: int, here: Sequence[Load], later: Sequence[Load], graph: Graph) -> None:
         """Computes a region; the constants of later regions are loaded meanwhile."""
@@ -124,5 +154,5 @@ def _parts(load: Load, graph: Graph) -> int:
     """The number of parts in which an operator's constants are loaded."""
     if not load.channels:
         return 1
-    channels = graph.tensors[graph.ops[load.op].inputs[1]].shape[0]
+    channels = features(graph, graph.ops[load.op])["cout"]
     return -(-channels // load.channels)

@@ -21,9 +21,9 @@ from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.service.emulation.levels import reality
 from buildtool.service.firmware.firmware import Firmware, build_firmware
 from buildtool.service.firmware.tools import toolchain
-from buildtool.target.plugin import ProgramError
+from buildtool.target.plugin import Harness, ProgramError
 from buildtool.target.registry import plugin as find_plugin
-from buildtool.target.types import Reality, RunRequest, RunResult
+from buildtool.target.types import Issues, Reality, RunRequest, RunResult
 
 if TYPE_CHECKING:
     from buildtool.emit.sources import Sources
@@ -60,6 +60,7 @@ class Outcome:
     cycles: dict[int, int] = field(default_factory=dict)
     total_cycles: int | None = None
     no_cycles: str = ""
+    issues: dict[int, Issues] = field(default_factory=dict)
 
 
 @contextmanager
@@ -80,11 +81,17 @@ def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
 
 @contextmanager
 def built(
-    planned: Planned, sources: Sources, flags: Sequence[str] = (), *, trace: bool = False
+    planned: Planned,
+    sources: Sources,
+    flags: Sequence[str] = (),
+    *,
+    trace: bool = False,
+    harness: Harness | None = None,
 ) -> Iterator[Firmware]:
     """A test firmware made here, there until the context ends.
 
-    `trace`: one that hands out every tensor as soon as it is computed.
+    `trace`: one that hands out every tensor as soon as it is computed; `harness`: its own C, where that is
+    not the plugin's.
     """
     board = planned.target.board
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
@@ -92,7 +99,9 @@ def built(
         tools = toolchain(planned.choice, planned.target)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
         family, tell = find_plugin(board), planned.session.tell
-        yield build_firmware(sources, planned.plan, planned.target, family, tools, folder, extra, tell)
+        yield build_firmware(
+            sources, planned.plan, planned.target, family, tools, folder, extra, tell, harness
+        )
 
 
 def execute(
@@ -170,6 +179,7 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs
         result.cycles,
         result.total_cycles,
         result.no_cycles,
+        result.issues,
     )
 
 

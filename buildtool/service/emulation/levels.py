@@ -9,7 +9,8 @@ from buildtool.target.registry import plugin
 from buildtool.target.types import Reality
 
 if TYPE_CHECKING:
-    from buildtool.schema.runs import LevelAnswer
+    from buildtool.schema.boards import LevelAnswer
+    from buildtool.target.plugin import VendorBuild
     from buildtool.target.types import Board
 
 HOST = Reality(Level.HOST, "host")
@@ -24,6 +25,14 @@ def reality(board: Board) -> Reality:
         found: Reality = own(board)
         return found
     return HOST if board.emulator is not None and board.emulator.kind == "native" else EMULATED
+
+
+def built(board: Board, own: VendorBuild | None) -> Reality:
+    """What a build made: programs that a compiler of the chip's own instruction set made, or less."""
+    there = reality(board)
+    if own is not None:
+        return Reality(Level.COMPILED, "compiled by the vendor's tool")
+    return there if there.level in (Level.HOST, Level.MODEL) else Reality(Level.COMPILED, "compiled")
 
 
 def named(found: Reality) -> LevelAnswer:

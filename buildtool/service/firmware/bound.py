@@ -25,7 +25,7 @@ from buildtool.service.pipeline.footprint import (
     parts_of,
 )
 from buildtool.target.plugin import TargetPlugin
-from buildtool.target.recorded import Recorded, recorded
+from buildtool.target.recorded import Recorded, read, recorded
 from buildtool.target.types import Target
 
 # Of emitted code: constants in tables, and what becomes instructions.
@@ -37,6 +37,13 @@ _LEAST_NETWORK = 512  # code and constants of a network of one operator
 _SPARE = 256  # what the fitted size of emitted code was short of at most, of random small networks
 _TINY_ARENA = 512  # an arena that the test firmware paints without a loop,
 _UNROLLED = 1024  # and what that takes
+LIKENED = (("-march=rv32imac_zicsr", "-mabi=ilp32"), 0)  # the core whose code others are estimated by,
+LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and how much larger that of others may be
+_SHARED, _SHARING = (
+    "_threads.c",
+    512,
+)  # ends the names of what shares a kernel's call among threads; its bytes
+_THREAD_STACK = 2048  # as in kernels/runtime/nn_parallel.c
 _GAPS = 64 + 16  # at most, where arena and variables share a memory; the arena is aligned to 64
 
 
@@ -81,6 +88,28 @@ def bound(
     guard_bytes = getattr(plugin, "guard_bytes", lambda _: 0)
     uses = _uses(plan, target, len(sources.image.data), code, variables, guard_bytes(target.board))
     return Footprint(" or ".join(entry.compiler for entry in chosen or entries), False, uses)
+
+
+def estimate(sources: Sources, plan: Plan, target: Target) -> Footprint | None:
+    """What a network's firmware may take on a core without a compiler, by what it takes on another one.
+
+    It is no bound: the code of RV32IMAC and half as much again, of kernels that it does not have the largest
+    plain kernel's. None where code does not lie in the arena's memory: there it takes nothing from the arena.
+    """
+    board, entry = target.board, next(iter(read(*LIKENED)[1]), None)
+    if entry is None or board.code != board.arena:
+        return None
+    _, *kernels = kernel_sources(plan, target)
+    plain = {name: size for name, size in entry.code.items() if name.startswith(LIKENED_KERNELS)}
+    each = {path: plain.get(f"{LIKENED_KERNELS}/{path.name}", max(plain.values())) for path in kernels}
+    each |= {path: _SHARING for path in kernels if path.name.endswith(_SHARED)}
+    numbers = features("\n".join(sources.files[name].decode() for name in sources.c_files))
+    own = sum(entry.network[name] * n for name, n in zip(FEATURES, numbers, strict=True))
+    sizes = {KERNELS: sum(each.values()), FIRMWARE: entry.firmware, NETWORK: max(int(own), _LEAST_NETWORK)}
+    code = Counter({f"{CODE} of the {who}": int(LIKENED_FACTOR * size) for who, size in sizes.items()})
+    code[f"{STACK} of other threads"] = (board.core.threads - 1) * _THREAD_STACK
+    uses = _uses(plan, target, len(sources.image.data), code, entry.variables, 0)
+    return Footprint(f"{LIKENED_FACTOR:g} times RV32IMAC", False, uses)
 
 
 def _default(target: Target) -> str:

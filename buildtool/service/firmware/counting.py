@@ -9,7 +9,7 @@ from buildtool.emit.sources import emit
 from buildtool.errors import ToolError
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
-from buildtool.service.firmware.bound import bound
+from buildtool.service.firmware.bound import bound, estimate
 from buildtool.service.firmware.linked import linked
 from buildtool.service.firmware.sizes import is_native
 from buildtool.service.pipeline.footprint import Footprint
@@ -17,21 +17,27 @@ from buildtool.session import Session
 from buildtool.target.registry import plugin, toolchain
 from buildtool.target.types import Target, Toolchain
 
-LINKED, BOUND, UNCOUNTED = "linked", "bound", "uncounted"
+LINKED, BOUND, ESTIMATED, UNCOUNTED = "linked", "bound", "estimated", "uncounted"
 
 
 @dataclass(frozen=True)
 class Count:
-    """A footprint (None: nothing is known of the code's size), and why it was not linked, if it was not."""
+    """A footprint (None: nothing is known of the code's size), and why it was not linked, if it was not.
+
+    `estimated`: by what code takes on another core.
+    """
 
     footprint: Footprint | None
     note: str = ""
+    estimated: bool = False
 
     @property
     def how(self) -> str:
-        """linked, bound or uncounted."""
+        """linked, bound, estimated or uncounted."""
         if self.footprint is None:
             return UNCOUNTED
+        if self.estimated:
+            return ESTIMATED
         return LINKED if self.footprint.exact else BOUND
 
 
@@ -49,9 +55,10 @@ def counted(
     from recorded sizes will do.
     """
     if is_native(target.board):
-        return Count(
-            None, "images for this board run on this machine: their code says nothing about the board's"
-        )
+        note = "images for this board run on this machine: their code says nothing about the board's"
+        if target.board.code != target.board.arena or not target.board.memory(target.board.weights).bandwidth:
+            return Count(None, note)
+        return Count(estimate(emit(graph, plan, target, name, session), plan, target), note, True)
     sources, family = emit(graph, plan, target, name, session), plugin(target.board)
     tools, note = _tools(target)
     above = bound(sources, plan, target, family, tools.identity if tools else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +15,14 @@ from buildtool.graph.types import Graph
 from buildtool.plan.codec import digest
 from buildtool.plan.summary.view import to_json
 from buildtool.plan.types import Plan
-from buildtool.service.firmware.library import include_folder, kernel_includes, source_files
+from buildtool.service.firmware.library import kernel_includes, source_files
 from buildtool.service.firmware.linkmap import MAP_FLAG
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all, refuse_unless_made, run
 from buildtool.service.firmware.tools import harness
 from buildtool.session import Session
 from buildtool.target.debugging import RENAMES
 from buildtool.target.link_errors import explain_link_failure
-from buildtool.target.plugin import TargetPlugin
+from buildtool.target.plugin import Exported, Harness, TargetPlugin, VendorBuild
 from buildtool.target.types import Target, Toolchain
 
 
@@ -73,12 +74,14 @@ def build_firmware(
     folder: Path,
     flags: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
+    own_harness: Harness | None = None,
 ) -> Firmware:
     """Compiles and links the test firmware of a network below `folder`.
 
     `flags` are given to every compilation and the link (-DNN_TRACE, sanitizers); `tell` hears of progress.
+    `own_harness`: its own C, where that is not the plugin's.
     """
-    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags, tell)
+    objects = compile_firmware(sources, plan, target, plugin, toolchain, folder, flags, tell, own_harness)
     elf = folder / f"{sources.net}.elf"
     tell(f"linking {elf.name}")
     link(toolchain, objects.all, elf, target, flags)
@@ -94,16 +97,18 @@ def compile_firmware(
     folder: Path,
     flags: Sequence[str] = (),
     tell: Callable[[str], None] = lambda _: None,
+    own_harness: Harness | None = None,
 ) -> Objects:
-    """Compiles the test firmware of a network below `folder`; `flags`, `tell` as for `build_firmware`."""
+    """Compiles the test firmware of a network below `folder`, as `build_firmware` links it."""
     emitted = folder / "src"
     write_files(sources.files, emitted)
     includes = kernel_includes(target)
     renames = toolchain.renames
     if renames:  # debuggers look for what is emitted in the folder that they are started in
         renames = (*renames, f"{RENAMES}{emitted.resolve()}=.")
-    compiler = Compiler(toolchain.cc, toolchain.identity, (*toolchain.cflags, *flags), renames)
-    own_sources = harness(plugin, target.board, toolchain)
+    own_sources = own_harness or harness(plugin, target.board, toolchain)
+    all_flags = (*toolchain.cflags, *own_sources.flags, *flags)
+    compiler = Compiler(toolchain.cc, toolchain.identity, all_flags, renames)
     own = (emitted, *map(Path, toolchain.includes), *includes)
     network = [Unit(emitted / name, (emitted, *includes)) for name in sources.c_files]
     weights = [Unit(emitted / f"{sources.net}_weights.S")]
@@ -178,16 +183,31 @@ def arena_map(net: str, plan: Plan, graph: Graph, session: Session) -> dict[str,
 
 
 def for_other_tools(plugin: TargetPlugin, sources: Sources, plan: Plan, target: Target) -> dict[str, bytes]:
-    """What a family adds for tools that are not run here: build files, and the kernels' sources."""
+    """What a family adds for its maker's tools: build files, and the kernels' sources."""
     make = getattr(plugin, "build_files", None)
     if make is None:
         return {}
     used = kernel_sources(plan, target)
     kernels = {f"{path.parent.name}/{path.name}": path for path in used}
-    folders = sorted({path.parent for path in used} | {include_folder()})
+    folders = dict.fromkeys([*kernel_includes(target), *sorted({path.parent for path in used})])
     headers = {
         f"{folder.name}/{path.name}": path for folder in folders for path in sorted(folder.glob("*.h"))
     }
+    includes = tuple(sorted({name.partition("/")[0] for name in headers}))
     copied = {f"kernels/{name}": path.read_bytes() for name, path in {**kernels, **headers}.items()}
-    made: dict[str, bytes] = make(sources.net, list(kernels))
+    exported = Exported(sources.net, target.board, sources.files, tuple(kernels), includes)
+    made: dict[str, bytes] = make(exported)
     return {**copied, **made}
+
+
+def compiled_by_maker(
+    plugin: TargetPlugin, net: str, files: dict[str, bytes], tell: Callable[[str], None]
+) -> VendorBuild | None:
+    """What the maker's own compiler makes of a build's files; None where it is not here, or not needed."""
+    compile_ = getattr(plugin, "vendor_build", None)
+    if compile_ is None:
+        return None
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        write_files(files, Path(name))
+        made: VendorBuild | None = compile_(net, Path(name), tell)
+        return made

@@ -30,4 +30,8 @@ def all_kernel_sources(target: Target) -> list[Path]:
 def source_files(target: Target, callees: Iterable[KernelVariant | Routine]) -> list[Path]:
     """The C files of these kernels and routines, the runtime's first, sorted by name."""
     names = {source for callee in callees for source in callee.sources}
-    return [kernels_root() / "runtime" / "nn_image.c", *(target.source(name) for name in sorted(names))]
+    runtime = ["nn_image.c"]
+    if target.board.core.threads > 1:
+        runtime.append("nn_parallel.c")
+    own = (kernels_root() / "runtime" / name for name in runtime)
+    return [*own, *(target.source(name) for name in sorted(names))]

@@ -128,7 +128,7 @@ def _best_with_loads(prepared: Prepared) -> Plan:
     if made is not None and made.cost <= least_cost(prepared):
         return made
     below = math.inf if made is None else made.cost
-    found = [point.plan for point in points(prepared, prepared.ram, below)]
+    found = [point.plan for point in points(prepared, prepared.ram, below, filled=by_cost)]
     if made is not None:
         found.append(made)
     if not by_cost:

@@ -31,13 +31,17 @@ class Point:
     graph: Graph
 
 
-def points(prepared: Prepared, ram: int | None, below: float = math.inf) -> tuple[Point, ...]:
+def points(
+    prepared: Prepared, ram: int | None, below: float = math.inf, *, filled: bool = False
+) -> tuple[Point, ...]:
     """The plans within the options' limits and `ram` bytes, least memory first.
 
     Each does less work than the one before it. `below`: plans that cannot cost less may be left out.
+    `filled`: the buffers of constants may be as large as `ram` allows.
     """
     allowed = limits(prepared, ram)
-    looked_at = (p for graph in prepared.graphs for p in _of_one_order(graph, prepared, below))
+    room = ram if filled else None
+    looked_at = (p for graph in prepared.graphs for p in _of_one_order(graph, prepared, below, room))
     found = [p for p in looked_at if allowed.allow(p.plan)]
     if not found and prepared.options.max_cost is not None:
         found = [p for graph in prepared.graphs for p in _cheapest(graph, prepared, allowed)]
@@ -48,17 +52,21 @@ def points(prepared: Prepared, ram: int | None, below: float = math.inf) -> tupl
     return tuple(kept)
 
 
-def _of_one_order(graph: Graph, prepared: Prepared, below: float) -> Iterator[Point]:
+def _of_one_order(graph: Graph, prepared: Prepared, below: float, room: int | None = None) -> Iterator[Point]:
     """All that is looked at: the search's front, and the plan of whole operators.
 
-    A point whose calls and loads alone cost as much as `below` is not placed.
+    A point whose calls and loads alone cost as much as `below` is not placed. `room`: bytes that buffers of
+    constants may fill (None: as few as can be).
     """
     from buildtool.plan.search.paths import Search
 
     options, target = prepared.options, prepared.target
 
     def placed(bare: Plan, live: int | None = None) -> Point:
-        plan = with_least_loads(bare, graph, target, options, prepared.session)
+        if room is None:
+            plan = with_least_loads(bare, graph, target, options, prepared.session)
+        else:
+            plan = with_loads(bare, graph, target, options, room, prepared.session)
         return Point(_live(plan, graph, prepared) if live is None or plan is not bare else live, plan, graph)
 
     if options.image != Image.STREAM:
@@ -73,7 +81,11 @@ def _of_one_order(graph: Graph, prepared: Prepared, below: float) -> Iterator[Po
         indices = found.cheaper(math.inf, Search(found.cost_cuts), lambda: below - loads)
     for index in indices:
         prepared.session.tell(f"placing plan {index + 1} of {len(found.points)}")
-        yield placed(found.plan(index), found.points[index].live_bytes)
+        made = placed(found.plan(index), found.points[index].live_bytes)
+        yield made
+        if any(load.by_turns for load in made.plan.loads):
+            # Constants on dead rows need less than the search counts: the leanest forms may pay.
+            yield placed(found.lean(found.points[index].way))
     if options.max_cost is not None:
         # Plans of little memory that cost less than the points do: they repeat more work.
         from buildtool.plan.search.choose import smallest

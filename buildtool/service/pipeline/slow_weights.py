@@ -27,7 +27,7 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
 
     Empty for boards that read their weights in place.
     """
-    from buildtool.plan.assemble.loads import constants
+    from buildtool.plan.assemble.constants import constants
     from buildtool.plan.place.arena import round_up
     from buildtool.target import catalogue
 
@@ -47,7 +47,8 @@ def loaded(graph: Graph, target: Target) -> tuple[tuple[int, int], ...]:
 
 def least_loading_cost(graph: Graph, target: Target) -> float:
     """What bringing all constants into the arena adds to the cost of any plan, at the least."""
-    from buildtool.plan.assemble.loads import constants
+    from buildtool.plan.assemble.constants import Constants, constants
+    from buildtool.plan.place.arena import round_up
     from buildtool.plan.schedule.costs import CostModel
     from buildtool.plan.types import Load
     from buildtool.target import catalogue
@@ -57,11 +58,12 @@ def least_loading_cost(graph: Graph, target: Target) -> float:
     kernels = catalogue.select_all(target, graph)
     model = CostModel(graph, kernels, target.costs)
 
-    def least(op: int, size: int, channels: int) -> float:
-        widths = {0} | {-(-channels // slices) for slices in range(2, channels + 1)}  # 0: all at once
-        return min(model.loading(Load(op, 0, size, width, 1)) for width in widths)
+    def least(op: int, block: Constants) -> float:
+        evenly = (-(-block.channels // slices) for slices in range(2, block.channels + 1))
+        widths = {0} | {round_up(width, block.step) for width in evenly}  # 0: all at once
+        return min(model.loading(Load(op, 0, block.size, width, 1)) for width in widths)
 
-    return sum(least(op, block.size, block.channels) for op, block in constants(graph, kernels).items())
+    return sum(least(op, block) for op, block in constants(graph, kernels).items())
 
 
 def with_least_loads(
@@ -100,7 +102,8 @@ def with_loads(
 
 
 def _loading(bare: Plan, graph: Graph, target: Target, options: PlanOptions, session: Session) -> Loading:
-    from buildtool.plan.assemble.loads import Loading, constants
+    from buildtool.plan.assemble.constants import constants
+    from buildtool.plan.assemble.loads import Loading
     from buildtool.plan.schedule.timeline import Timeline
 
     kernels = target.named(bare.kernels)

@@ -71,6 +71,8 @@ __attribute__((noinline)) uint32_t io_call_measured(void (*function)(void)) {
     volatile uint32_t *top;
 #if defined(__arm__)
     __asm volatile("mov %0, sp" : "=r"(top));
+#elif defined(__xtensa__)
+    __asm volatile("mov %0, sp" : "=r"(top));
 #else
     __asm volatile("mv %0, sp" : "=r"(top));
 #endif

@@ -18,7 +18,8 @@ def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     `guard_bytes`: aligned bytes below the stack, a power of two, or 0 where an overflow leaves the
     memory anyway.
 
-    Sections: .vectors .text .rodata in `code`, .nn_weights in `weights`, .stack .data .bss in
+    Sections: .vectors .text .rodata in `code` (.literal is of Xtensa code, and lies before it), .nn_weights
+    in `weights`, .stack .data .bss in
     `data`, .nn_arena in `arena`. What needs no contents is in no segment, so that a loader leaves
     it alone. Symbols: __stack_bottom, __stack_top (at the low end of `data`, so that an overflow
     leaves the memory instead of overwriting globals), __stack_guard (aligned bytes below it, for
@@ -51,7 +52,7 @@ SECTIONS
     .text :
     {{
         KEEP(*(.vectors))
-        *(.text .text.*)
+        *(.literal .literal.* .text .text.*)
     }} > {board.code} :code
     .rodata :
     {{

@@ -68,9 +68,9 @@ def clang(target: str) -> Tools:
 class BaremetalPlugin(ABC):
     """See buildtool.target.plugin.TargetPlugin.
 
-    `root`: the family's folder, with its boards; `toolchains`: the ones it knows; `cross`: what its
-    archiver's name begins with; `cflags`: of the family, for every compiler; `startup`: its sources in
-    `root` that every firmware has; `kernels`: its kernel families; `debuggers`: that know its cores.
+    `root`: the family's folder, with its boards; `toolchains`: the ones it knows; `cflags`: of the
+    family, for every compiler; `startup`: its sources in `root` that every firmware has; `memory`: the
+    file of memcpy and its like; `kernels`: its kernel families; `debuggers`: that know its cores.
     """
 
     interface = INTERFACE
@@ -78,14 +78,18 @@ class BaremetalPlugin(ABC):
     name: str
     root: Path
     toolchains: tuple[str, ...]
-    cross: str
     cflags: tuple[str, ...]
     startup: tuple[str, ...]
+    memory: Path = baremetal.ROOT / "memory.c"
     kernels: tuple[str, ...]
     debuggers: tuple[str, ...]
 
     @abstractmethod
-    def tools(self, name: str) -> Tools:
+    def cross(self, board: Board) -> str:
+        """What the names of GNU tools for the board's core begin with, such as an archiver's."""
+
+    @abstractmethod
+    def tools(self, name: str, board: Board) -> Tools:
         """The compiler of a toolchain that the family knows; ToolError where it is not installed."""
 
     def core_flags(self, board: Board, compiler: Compiler) -> tuple[str, ...]:
@@ -113,20 +117,20 @@ class BaremetalPlugin(ABC):
         if chosen not in known:
             hint = did_you_mean(chosen, known)
             raise ToolError(f"board '{board.name}' has no toolchain '{chosen}'", hint=hint)
-        tools = self.tools(chosen)
+        tools = self.tools(chosen, board)
         script = linker_script(board, guard_bytes=self.guard_bytes(board)).encode()
         chip = chip_code(board, self.root / "chips")
         include = ("-isystem", str(baremetal.ROOT / "include"))
         defines = (f"-D{define}" for define in board.core.defines)
         core = self.core_flags(board, tools.compiler)
-        shared = (baremetal.ROOT / "memory.c", baremetal.ROOT / "semihosting.c")
+        shared = (self.memory, baremetal.ROOT / "semihosting.c")
         return Toolchain(
             name=chosen,
             identity=tools.compiler.identity,
             cc=tools.compiler.path,
             cflags=(*tools.cflags, *CFLAGS, *self.cflags, *include, *core, *defines, *chip.cflags),
             ldflags=(*core, *LDFLAGS, *tools.ldflags),
-            ar=find_ar(tools.compiler, self.cross),
+            ar=find_ar(tools.compiler, self.cross(board)),
             objects=(*(str(self.root / file) for file in self.startup), *map(str, shared), *chip.sources),
             includes=(str(baremetal.ROOT), *chip.includes),
             script=LinkerScript(f"{board.name}.ld", script),

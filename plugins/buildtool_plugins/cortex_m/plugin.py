@@ -18,7 +18,6 @@ class CortexMPlugin(BaremetalPlugin):
     name = "cortex_m"
     root = Path(__file__).resolve().parent
     toolchains = ("clang", "gcc")
-    cross = "arm-none-eabi-"
     cflags = ("-fshort-enums",)  # the two compilers' defaults differ
     startup = ("startup.c", "semihosting_call.c")
     kernels = ("cortex_m_dsp", "cortex_m_mve", "cortex_m_cmsis_nn", "cortex_m_cmsis_nn_mve")
@@ -32,7 +31,11 @@ class CortexMPlugin(BaremetalPlugin):
         assert name == NAME
         return cmsis_nn(board, path)
 
-    def tools(self, name: str) -> Tools:
+    def cross(self, board: Board) -> str:
+        """Of the tools for every Arm core."""
+        return "arm-none-eabi-"
+
+    def tools(self, name: str, board: Board) -> Tools:
         """Clang, or Arm's gcc."""
         from buildtool_plugins.tools.find import APT_GCC_ARM, find_gcc
 

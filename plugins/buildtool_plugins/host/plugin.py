@@ -31,8 +31,9 @@ class HostPlugin:
         return tuple(sorted((ROOT / "boards").glob("*.toml")))
 
     def kernel_families(self) -> tuple[KernelFolder, ...]:
-        """The plain C kernels, which every core can run."""
-        return (KernelFolder(kernels_root() / "reference", portable=True),)
+        """The plain C kernels, which every core can run, by one thread or several."""
+        root = kernels_root()
+        return (KernelFolder(root / "reference", portable=True), KernelFolder(root / "reference_threads"))
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """The compiler `name`: "clang", "gcc", or "" for whichever is there."""

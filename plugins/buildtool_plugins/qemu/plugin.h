@@ -3,7 +3,7 @@
  *
  * A plugin defines `on_marker`, `on_plain` and `on_end`, and is loaded with
  *
- *   -plugin NAME.so,isa=arm|riscv,out=FILE
+ *   -plugin NAME.so,isa=arm|riscv|xtensa,out=FILE
  *
  * QEMU's headers are not needed: version 1 of its plugin interface is declared here by hand.
  */
@@ -46,19 +46,25 @@ static void on_marker(unsigned cpu, void *code);     /* a marker is about to run
 static void on_plain(struct qemu_plugin_insn *insn); /* another instruction is translated */
 static void on_end(FILE *out); /* the run has ended: writes what was counted */
 
-static int is_riscv;
+static enum { ARM, RISCV, XTENSA } isa;
 static char out_path[512];
 
 /* The marker's code, or -1 for every other instruction. */
 static int marker_code(const struct qemu_plugin_insn *insn) {
     const uint8_t *bytes = qemu_plugin_insn_data(insn);
     uint32_t word;
+    if (isa == XTENSA) { /* moveqz ar, ar, at */
+        const int is_marker = qemu_plugin_insn_size(insn) == 3 && bytes[2] == 0x83 &&
+                              bytes[1] >> 4 == (bytes[1] & 15) && (bytes[0] & 15) == 0;
+        const int number = (bytes[1] & 0xF0) | bytes[0] >> 4;
+        return is_marker && number < CODES ? number : -1;
+    }
     /* Two bytes too many before a Thumb instruction that straddles pages: QEMU peeked at it. */
     if (qemu_plugin_insn_size(insn) < 4) {
         return -1;
     }
     int code = -1;
-    if (is_riscv) {
+    if (isa == RISCV) {
         word = bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
                (uint32_t)bytes[3] << 24;
         if ((word & 0xFFFFF) == 0x00013) { /* addi x0, x0, immediate */
@@ -104,8 +110,12 @@ EXPORT int qemu_plugin_install(plugin_id id, const qemu_info *info, int argc, ch
     for (int i = 0; i < argc; i++) {
         if (strncmp(argv[i], "out=", 4) == 0 && strlen(argv[i] + 4) < sizeof out_path) {
             strcpy(out_path, argv[i] + 4);
-        } else if (strcmp(argv[i], "isa=arm") == 0 || strcmp(argv[i], "isa=riscv") == 0) {
-            is_riscv = argv[i][4] == 'r';
+        } else if (strcmp(argv[i], "isa=arm") == 0) {
+            isa = ARM;
+        } else if (strcmp(argv[i], "isa=riscv") == 0) {
+            isa = RISCV;
+        } else if (strcmp(argv[i], "isa=xtensa") == 0) {
+            isa = XTENSA;
         } else {
             fprintf(stderr, "plugin: unknown argument '%s'\n", argv[i]);
             return 1;

@@ -23,6 +23,7 @@ _APT = {
     "qemu-system-arm": "apt-get install qemu-system-arm",
     "qemu-system-riscv32": "apt-get install qemu-system-misc",
     "qemu-system-riscv64": "apt-get install qemu-system-misc",
+    "qemu-system-xtensa": "apt-get install qemu-system-misc",
 }
 
 
@@ -73,7 +74,7 @@ def run(board: Board, image: Path, request: RunRequest) -> RunResult:
 
 def _counting(line: list[str], plugin: Path) -> list[str]:
     """The command line with the counting plugin, which is to lie in the run's folder."""
-    isa = "riscv" if "riscv" in line[0] else "arm"
+    isa = next((isa for isa in ("riscv", "xtensa") if isa in Path(line[0]).name), "arm")
     # By its name in the run's folder: a comma in the path of the cache would end the argument.
     return [line[0], "-plugin", f"./{plugin.name},isa={isa},out={counter.OUTPUT}", *line[1:]]
 

@@ -55,6 +55,7 @@ int64_t __ashrdi3(int64_t value, int32_t count) {
     return to.whole;
 }
 
+#if !defined(__xtensa__) /* which multiplies 32 bits to 32: xtensa/products.c */
 /* The halves' products; the upper two only matter modulo 2^32. */
 int64_t __muldi3(int64_t a, int64_t b) {
     wide x = {a}, y = {b}, product;
@@ -62,6 +63,7 @@ int64_t __muldi3(int64_t a, int64_t b) {
     product.half.high += x.half.low * y.half.high + x.half.high * y.half.low;
     return product.whole;
 }
+#endif
 
 /* Bit by bit, as on paper. A divisor of 0 gives all ones and the dividend, as the core's own does.
  */

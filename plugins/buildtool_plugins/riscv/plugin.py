@@ -23,13 +23,16 @@ class RiscvPlugin(BaremetalPlugin):
     name = "riscv"
     root = Path(__file__).resolve().parent
     toolchains = ("clang",)
-    cross = "riscv64-unknown-elf-"
     cflags = ("-msmall-data-limit=0",)  # no sections of their own for small globals: nothing sets gp
     startup = ("startup.c", "semihosting_call.S", "integers.c", "floats.c")
     kernels = ("riscv", "riscv_v")
     debuggers = ("gdb-multiarch", "riscv64-unknown-elf-gdb", "riscv32-unknown-elf-gdb")
 
-    def tools(self, name: str) -> Tools:
+    def cross(self, board: Board) -> str:
+        """Of the tools for every RISC-V core."""
+        return "riscv64-unknown-elf-"
+
+    def tools(self, name: str, board: Board) -> Tools:
         """Clang alone."""
         return clang("riscv32-unknown-elf")
 

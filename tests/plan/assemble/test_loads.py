@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from buildtool.emit.image import weight_image
 from buildtool.emit.sources import emit
 from buildtool.errors import PlanError
+from buildtool.plan.assemble.constants import Constants, constants
 from buildtool.plan.assemble.layerwise import plan as plan_layerwise
-from buildtool.plan.assemble.loads import Constants, constants, with_loads
+from buildtool.plan.assemble.loads import with_loads
 from buildtool.plan.baselines.strips import parse_segments, plan_strips
 from buildtool.plan.check.check import check
 from buildtool.plan.types import BufferKind

@@ -14,7 +14,8 @@ from planmutants import KINDS, mutant, shorter
 from zeronet import Net
 
 from buildtool.errors import PlanError
-from buildtool.plan.assemble.loads import constants, with_loads
+from buildtool.plan.assemble.constants import constants
+from buildtool.plan.assemble.loads import with_loads
 from buildtool.plan.check import native
 from buildtool.plan.check.check import check
 from buildtool.plan.search.front import Settings, front

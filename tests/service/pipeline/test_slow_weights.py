@@ -8,6 +8,7 @@ import pytest
 
 from buildtool.modes import Objective
 from buildtool.plan.assemble import loads
+from buildtool.plan.assemble.constants import constants
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.service import handle
 from buildtool.service.pipeline.options import PlanOptions
@@ -41,12 +42,14 @@ def test_the_least_memory_is_refused_where_it_costs_too_much():
     assert within >= least
 
 
-@pytest.mark.parametrize("model", ["resnet8", pytest.param("mcunet_vww5", marks=pytest.mark.slow)])
-def test_an_image_by_rows_needs_no_more_than_a_whole_one(model):
-    """Streamed regions, which hold all their constants at once, are chosen only where that pays."""
+@pytest.mark.parametrize(
+    ("model", "row"), [("resnet8", 32 * 3), pytest.param("mcunet_vww5", 80 * 3, marks=pytest.mark.slow)]
+)
+def test_an_image_by_rows_needs_no_more_than_a_whole_one(model, row):
+    """But for the rows: a whole image may lie where the output goes, and leave room for constants."""
     by_rows, _, _ = arena(model, objective="ram", image="stream")
     whole, _, _ = arena(model, objective="ram")
-    assert by_rows <= whole
+    assert by_rows <= whole + 3 * row
 
 
 @pytest.mark.parametrize("model", ["ds_cnn", "resnet8"])
@@ -63,10 +66,10 @@ def test_the_least_memory_is_what_its_fullest_region_needs(model, monkeypatch):
     made = planned(model, "xcore", PlanOptions(objective=Objective.RAM))
     timeline = Timeline.of(made.graph, made.plan.regions, made.plan.image)
     kernels = catalogue.select_all(made.target, made.graph)
-    constants = loads.constants(made.graph, kernels)
-    loading = loads.Loading(timeline, made.target, kernels, constants, "rows", "best")
+    blocks = constants(made.graph, kernels)
+    loading = loads.Loading(timeline, made.target, kernels, blocks, "rows", "best")
     assert made.plan.arena_bytes == loading.least
     assert min(plan.arena_bytes for plan in placed) == loading.least
-    assert len(placed) <= 4
+    assert len(placed) <= 8
     for limit in (0, loading.least - 16, loading.least, loading.least + 512, 2 * loading.least):
         assert loading.plan(limit, 0).arena_bytes >= loading.least

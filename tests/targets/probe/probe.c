@@ -110,6 +110,23 @@ static void count(void) {
 }
 #endif
 
+#ifdef __xtensa__
+static void count(void) {
+    NN_MARK_INVOKE_BEGIN();
+    NN_MARK_BEGIN(70);
+    __asm volatile("movi a2, 100\n1: addi a2, a2, -1\nbnez a2, 1b" : : : "a2"); /* 201 */
+    NN_MARK_END();
+    __asm volatile("nop.n\nor a3, a3, a3");
+    NN_MARK_BEGIN(4095);
+    __asm volatile("beqz a1, 1f\nmoveqz a3, a4, a3\n1: nop.n\nmull a2, a2, a2" : : : "a2", "a3"); /* 4 */
+    NN_MARK_END();
+    NN_MARK_BEGIN(70);
+    __asm volatile("nop.n"); /* added to its first run */
+    NN_MARK_END();
+    NN_MARK_INVOKE_END();
+}
+#endif
+
 #ifdef __arm__
 /* Operator 69: the marker of its low bits ends, and the one of its high bits begins, 2 bytes before
  * the next 1024. */
@@ -156,10 +173,12 @@ int probe_invoke(void) {
         __asm volatile("udf #0");
 #elif defined(__riscv)
         __asm volatile("unimp");
+#elif defined(__xtensa__)
+        __asm volatile("ill");
 #endif
         break;
     case COUNT:
-#if defined(__arm__) || defined(__riscv)
+#if defined(__arm__) || defined(__riscv) || defined(__xtensa__)
         count();
 #endif
         break;

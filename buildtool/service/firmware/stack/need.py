@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from buildtool.errors import ToolError
-from buildtool.service.firmware.stack import riscv, thumb
+from buildtool.service.firmware.stack import riscv, thumb, xtensa
 from buildtool.service.firmware.stack.body import Body, Code
 
 # The functions of emitted code that call what the application has set: hooks, row sources, loaders.
@@ -24,7 +24,7 @@ _THUMB = 1  # the lowest bit of an address of Thumb code
 
 
 class Stacks:
-    """Answers for one linked image of a core that is known: Arm's M profile, or RV32.
+    """Answers for one linked image of a core that is known: Arm's M profile, RV32, or Xtensa's call0.
 
     `vector_bytes`: of a RISC-V vector register; 0 without.
     """
@@ -144,8 +144,16 @@ class Stacks:
                 code = Code(address, part, literals)
                 if self._machine == "EM_ARM":
                     return thumb.read_body(code)
+                if self._machine == "EM_XTENSA":
+                    return xtensa.read_body(code, self._word)
                 return riscv.read_body(code, self._vector_bytes)
         return Body(unknown=True)
+
+    def _word(self, address: int) -> int | None:
+        for start, data in self._sections:
+            if start <= address <= start + len(data) - 4:
+                return int.from_bytes(data[address - start : address - start + 4], "little")
+        return None
 
     def _pointed(self, path: tuple[int, ...]) -> set[int]:
         """Whom the last function of a path of calls may call by address.
@@ -205,7 +213,7 @@ class Stacks:
 
 def is_known(elf: Any) -> bool:
     """Whether the stack of an image's code can be told."""
-    return elf["e_machine"] in ("EM_ARM", "EM_RISCV") and elf.elfclass == 32
+    return elf["e_machine"] in ("EM_ARM", "EM_RISCV", "EM_XTENSA") and elf.elfclass == 32
 
 
 def _literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
@@ -216,7 +224,8 @@ def _literal_ranges(symbols: list[Any]) -> list[tuple[int, int]]:
         if s.name[:2] in ("$t", "$d", "$a") and (len(s.name) == 2 or s.name[2] == ".")
     )
     found = []
-    for (start, is_data), (end, _) in zip(marks, [*marks[1:], (1 << 32, False)], strict=True):
+    ends = [*marks[1:], (1 << 32, False)] if marks else []
+    for (start, is_data), (end, _) in zip(marks, ends, strict=True):
         if is_data and end > start:
             found.append((start, end))
     return found

@@ -1,0 +1,148 @@
+"""Linear forms that give what a table says: found by search, and proved by trying every entry.
+
+A kernel that has no instruction for the reference's roundings may compute
+
+    clamp(floor((bias + side * lift + x[0] * factors[0] + x[1] * factors[1] + ...) / 2^bits))
+
+in its place where that is the same for all values that its operands can have. For operators of bytes these
+are few enough to try them all. Whoever finds no form computes as the reference does. `side` is 1 or -1: what
+is rounded twice, halves away from zero, is lifted on the one side of zero and lowered on the other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+LIFTS = 64
+
+_SPAN = 6  # how far from its real value a factor is tried
+_NEAR = 0.03  # of an output step: entries this near to the next output decide which factors serve
+_MOST_BITS = 26
+
+
+@dataclass(frozen=True)
+class Linear:
+    """See the module."""
+
+    factors: tuple[int, ...]
+    bias: int
+    bits: int
+    lift: int = 0
+
+    def outputs(self, operands: Sequence[Ints], sides: Ints | None, low: int, high: int) -> Ints:
+        """What the form gives; `sides` of the entries, all 1 without."""
+        total = sum((f * x for f, x in zip(self.factors, operands, strict=True)), np.int64(self.bias))
+        lifted = total if sides is None else total + self.lift * sides
+        return np.asarray(np.clip(lifted >> self.bits, low, high))
+
+
+def linear_form(
+    operands: Sequence[Ints],
+    outputs: Ints,
+    slopes: Sequence[float],
+    limits: tuple[int, int],
+    most_factor: int,
+    most_sum: int,
+    sides: Ints | None = None,
+) -> Linear | None:
+    """A form that gives `outputs`, clamped to `limits`, for the entries of `operands`; None if none is found.
+
+    `slopes`: what an operand's step is worth in steps of the output, as real numbers. No factor is above
+    `most_factor`, and no sum of some of the terms above `most_sum`, in absolute value. With `sides`, the lift
+    is a multiple of LIFTS.
+    """
+    low, high = limits
+    inside = (outputs > low) & (outputs < high)
+    if not inside.any():  # a constant, or two steps: nothing to fit a slope to
+        inside = np.ones(outputs.shape, bool)
+    real = np.zeros(outputs.shape)
+    for slope, operand in zip(slopes, operands, strict=True):
+        real = real + slope * operand
+    middle = float(np.median((outputs + 0.5 - real)[inside]))
+    largest = [max(int(abs(x.min())), int(abs(x.max()))) for x in operands]
+    bits = _bits(slopes, middle, largest, most_factor, most_sum)
+    if bits is None:
+        return None
+    above, below = _deciding(outputs, real + middle, limits, sides)
+    first = [round(slope * 2**bits) for slope in slopes]
+    steps = sorted(itertools.product(range(-_SPAN, _SPAN + 1), repeat=len(first)), key=_distance)
+    for step in steps:
+        factors = tuple(f + d for f, d in zip(first, step, strict=True))
+        found = _with_bias(factors, operands, outputs, bits, (above, below), sides)
+        if found and np.array_equal(found.outputs(operands, sides, low, high), outputs):
+            return found
+    return None
+
+
+def _distance(step: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    return sum(map(abs, step)), step
+
+
+def _bits(
+    slopes: Sequence[float], middle: float, largest: Sequence[int], most_factor: int, most_sum: int
+) -> int | None:
+    """The most bits below the point that the limits leave."""
+    total = abs(middle) + 1 + sum(abs(s) * x for s, x in zip(slopes, largest, strict=True))
+    spare = (_SPAN + 1) * sum(largest)
+    for bits in range(_MOST_BITS, 8, -1):
+        fits = all(abs(s) * 2**bits + _SPAN + 1 < most_factor for s in slopes)
+        if fits and total * 2**bits + spare < most_sum:
+            return bits
+    return None
+
+
+def _deciding(
+    outputs: Ints, real: npt.NDArray[np.float64], limits: tuple[int, int], sides: Ints | None
+) -> tuple[Flags, Flags]:
+    """Entries that must not fall below their output, and those that must not reach the next one."""
+    above, below = outputs > limits[0], outputs < limits[1]
+    room, left = real - outputs, outputs + 1 - real
+    for side in [np.ones(outputs.shape, bool)] if sides is None else [sides > 0, sides < 0]:
+        if (above & side).any():
+            above &= ~side | (room < room[above & side].min() + _NEAR)
+        if (below & side).any():
+            below &= ~side | (left < left[below & side].min() + _NEAR)
+    return above, below
+
+
+def _with_bias(
+    factors: tuple[int, ...],
+    operands: Sequence[Ints],
+    outputs: Ints,
+    bits: int,
+    deciding: tuple[Flags, Flags],
+    sides: Ints | None,
+) -> Linear | None:
+    """The form with these factors, and with a bias in the middle of those that serve the deciding entries."""
+    sums = sum((f * x for f, x in zip(factors, operands, strict=True)), np.int64(0))
+    least = (outputs << bits) - sums
+    most = ((outputs + 1) << bits) - 1 - sums
+    if sides is None:
+        low, high = _range(least, most, deciding)
+        return Linear(factors, (low + high) // 2, bits) if low <= high else None
+    up, down = (
+        _range(least, most, (deciding[0] & side, deciding[1] & side)) for side in (sides > 0, sides < 0)
+    )
+    if up[0] > up[1] or down[0] > down[1]:
+        return None
+    lift = round((sum(up) - sum(down)) / 4 / LIFTS) * LIFTS
+    low, high = max(up[0] - lift, down[0] + lift), min(up[1] - lift, down[1] + lift)
+    return Linear(factors, (low + high) // 2, bits, lift) if low <= high else None
+
+
+def _range(least: Ints, most: Ints, deciding: tuple[Flags, Flags]) -> tuple[int, int]:
+    """The least and the greatest bias for which entries are neither below their output nor above it."""
+    low = int(least[deciding[0]].max()) if deciding[0].any() else None
+    high = int(most[deciding[1]].min()) if deciding[1].any() else None
+    if low is None:
+        return (high, high) if high is not None else (0, 0)
+    return low, low if high is None else high

@@ -1,0 +1,79 @@
+"""Constants of operators as they are brought into the arena: their bytes, and the ways in which they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from buildtool.graph.types import Graph
+from buildtool.plan.place.arena import round_up
+from buildtool.target.catalogue import channel_bytes, constants_bytes, features, operands
+from buildtool.target.types import KernelVariant
+
+HEAD = 16  # bytes in front of the channels' constants; both parts are rounded up to this
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What an operator's kernel reads besides its inputs, in bytes.
+
+    `channels` output channels of `factors` and `weights` bytes each, in this order behind a head;
+    0 channels: the block cannot be cut, and where it can, then at multiples of `step`. There are bytes for
+    a multiple of `unit` channels. `scattered`: they are several blocks of the weight image.
+    """
+
+    size: int
+    channels: int = 0
+    factors: int = 0
+    weights: int = 0
+    step: int = 1
+    unit: int = 1
+    scattered: bool = False
+
+    def least_bytes(self) -> int:
+        """The least that an operator needs of the arena for its constants while it runs alone."""
+        whole = round_up(self.size, HEAD)
+        return whole if self.channels <= self.step else min(whole, self.slice_bytes(self.step))
+
+    def slice_bytes(self, channels: int) -> int:
+        """Bytes of the block for so many of the channels."""
+        whole = round_up(channels, self.unit)
+        return round_up(HEAD + self.factors * whole, HEAD) + round_up(self.weights * whole, HEAD)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How one operator's constants come: see Load."""
+
+    channels: int
+    slots: int
+    bytes: int  # of the buffer
+    by_turns: bool = False
+    behind: bool = False  # on dead rows of the region's input
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the buffer is there throughout the region."""
+        return not (self.by_turns or self.behind)
+
+
+def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int, Constants]:
+    """By operator: what its kernel reads besides its inputs, by the catalogue's formulas."""
+    found = {}
+    for position, kernel in enumerate(kernels):
+        if kernel is None:
+            continue
+        op = graph.ops[position]
+        block = constants_bytes(kernel, graph, op)
+        read = [graph.tensors[t] for t in operands(kernel, op) if graph.tensors[t].is_constant]
+        size = block + sum(round_up(tensor.size, HEAD) for tensor in read)
+        if size:
+            channel = channel_bytes(kernel, graph, op)
+            one_image = graph.tensors[op.outputs[0]].nhwc[0] == 1
+            cut = (
+                (features(graph, op)["cout"], *channel)
+                if channel and one_image and not read
+                else (0, 0, 0, 1, 1)
+            )
+            found[position] = Constants(size, *cut, len(read) + bool(block) > 1)
+    return found

@@ -1,0 +1,43 @@
+"""In which of a board's memories the weights are, and what bringing them from there costs.
+
+A board's role `weights` names the memory that they are in unless the user names another one. A memory with
+a bandwidth is not read in place: its weights are brought into the arena, which takes the core's clock so
+many cycles a byte.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from buildtool.errors import UsageError, suggest
+from buildtool.target.types import Board, Costs, Memory, MemoryKind
+
+
+def holds_weights(board: Board, memory: Memory) -> bool:
+    """Whether weights can be in a memory: it keeps its contents, or they are brought from it by a loader."""
+    return memory.name != board.arena and (memory.kind is MemoryKind.ROM or memory.bandwidth > 0)
+
+
+def with_weights_in(board: Board, name: str | None) -> Board:
+    """The board with its weights in another of its memories (None: as its file says); UsageError for a memory
+    that it does not have, or that cannot hold them.
+    """
+    if name is None or name == board.weights:
+        return board
+    known = [memory.name for memory in board.memories if holds_weights(board, memory)]
+    if name not in known:
+        there = any(memory.name == name for memory in board.memories)
+        why = "cannot hold them" if there else f"is none of board '{board.name}'"
+        others = [suggest(weights_in=other) for other in known if other != board.weights]
+        raise UsageError(
+            f"memory '{name}' {why}", option="weights_in", hint=[*others, suggest(weights_in=None)]
+        )
+    return dataclasses.replace(board, weights=name)
+
+
+def loading(costs: Costs, board: Board) -> Costs:
+    """The costs with what the weights' memory takes to deliver a byte, in cycles of the core."""
+    bandwidth = next((m.bandwidth for m in board.memories if m.name == board.weights), 0)
+    if not bandwidth or not board.clock_hz:
+        return costs
+    return dataclasses.replace(costs, load=f"{costs.load} + {board.clock_hz / bandwidth:.4g} * bytes")

@@ -1,0 +1,199 @@
+/* CONV_2D of one group, any kernel size: 16 output channels of a pixel at a time.
+ *
+ * Inputs are read in place where the unit can: rows of taps that lie side by side and fill 32 bytes
+ * each, or single taps that do, at addresses that are multiples of 4. Otherwise the taps of a pixel
+ * are collected in scratch first.
+ */
+#include "nn_split.h"
+#include "nn_vpu_matrix.h"
+#include "nn_xcore_vpu.h"
+
+/* What all pixels of a call share. */
+typedef struct {
+    const nn_conv_geometry *g;
+    const nn_view *in, *out;
+    const nn_vpu_block *block;
+    int32_t first, end;  /* groups of output channels */
+    int32_t group_bytes; /* of weights */
+    int32_t row_bytes;   /* of a row of taps */
+    int joined;          /* a row of taps lies side by side, where the ring does not cut it */
+    int direct;          /* rows of taps can be read in place */
+    nn_vpu_runs runs;    /* there, and */
+    nn_vpu_runs apart;   /* in the patch */
+    int8_t *patch;       /* where taps are collected */
+} walk;
+
+static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *out,
+                   void *scratch) {
+    walk w;
+    const int32_t all = g->kernel_h * g->kernel_w * in->channels;
+    w.g = g;
+    w.in = in;
+    w.out = out;
+    w.row_bytes = g->kernel_w * in->channels;
+    w.joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));
+    w.direct =
+        w.joined && (g->kernel_h == 1 || w.row_bytes % NN_VPU_BYTES == 0) &&
+        (((uintptr_t)in->data | (uintptr_t)in->row_stride | (uintptr_t)in->pixel_stride) & 3) == 0;
+    w.direct |= g->kernel_h == 1 && g->kernel_w == 1; /* needs no scratch, wherever it lies */
+    w.patch = (int8_t *)scratch;
+    w.group_bytes = nn_vpu_group_bytes(all);
+    w.runs.count = g->kernel_h;
+    w.runs.bytes = w.row_bytes;
+    w.runs.row_step = g->dilation_h % in->ring_rows * in->row_stride;
+    w.runs.ring = in->ring_rows * in->row_stride;
+    w.runs.ring_end = in->data + w.runs.ring;
+    w.runs.end = NULL; /* of a row, see compute */
+    w.apart.count = 1;
+    w.apart.bytes = all;
+    w.apart.row_step = w.apart.ring = 0;
+    w.apart.ring_end = w.apart.end = NULL;
+    if (w.patch != NULL) {
+        w.apart.end = w.patch + w.group_bytes / NN_VPU_ROWS * NN_VPU_BYTES;
+    }
+    NN_VPU_SCALAR(44);
+    return w;
+}
+
+static inline int8_t *fill(int8_t *to, int32_t value, int32_t bytes) {
+    memset(to, value, (size_t)bytes);
+    NN_VPU_SCALAR(2 * bytes + 2);
+    return to + bytes;
+}
+
+/* One row of taps from column `left` of the tensor's row `y` on; some meet padding. */
+static int8_t *collect_row(nn_vpu *v, const walk *w, int8_t *to, int32_t y, int32_t left,
+                           nn_taps columns, int32_t padding) {
+    const nn_view *in = w->in;
+    const int32_t channels = in->channels, step = w->g->dilation_w;
+    const int8_t *row = nn_row(in, y);
+    int32_t x = left + columns.first * step;
+    to = fill(to, padding, columns.first * channels);
+    for (int32_t k = columns.first; k < columns.end;) {
+        const int32_t run = w->joined ? nn_run(in, x, columns.end - k) : 1;
+        nn_vpu_copy(v, to, row + nn_column(in, x) * in->pixel_stride, run * channels);
+        to += run * channels;
+        x += run * step;
+        k += run;
+        NN_VPU_SCALAR(12);
+    }
+    return fill(to, padding, (w->g->kernel_w - columns.end) * channels);
+}
+
+/* All taps of a pixel, one behind the other. */
+static void collect(nn_vpu *v, const walk *w, int32_t top, int32_t left, nn_taps rows,
+                    nn_taps columns, int32_t padding) {
+    int8_t *to = w->patch;
+    if (columns.first >= columns.end) {
+        rows.first = rows.end = 0;
+    }
+    to = fill(to, padding, rows.first * w->row_bytes);
+    for (int32_t k = rows.first; k < rows.end; k++) {
+        to = collect_row(v, w, to, top + k * w->g->dilation_h, left, columns, padding);
+        NN_VPU_SCALAR(4);
+    }
+    fill(to, padding, (w->g->kernel_h - rows.end) * w->row_bytes);
+}
+
+/* How many of `pixels` pixels from column x on can be read and written one step after the other. */
+static int32_t in_place(const walk *w, int32_t x, int32_t left, int32_t pixels) {
+    const nn_conv_geometry *g = w->g;
+    const int32_t stride = g->stride_w, last = w->in->width - g->kernel_w;
+    NN_VPU_SCALAR(20);
+    if (left < 0 || left > last) {
+        return 0;
+    }
+    const int32_t held =
+        nn_run(w->in, left, w->in->width) - g->kernel_w; /* past the first one's taps */
+    pixels = nn_min(pixels, nn_min(last - left, held) / stride + 1);
+    return held < 0 ? 0 : nn_run(w->out, x, pixels);
+}
+
+/* Pixels whose taps are read in place, one group after the other. */
+static void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
+                             int32_t pixels) {
+    const int32_t step = w->g->stride_w * w->in->pixel_stride;
+    for (int32_t index = w->first; index < w->end; index++) {
+        const nn_vpu_group group = nn_vpu_member(w->block, w->out->channels, w->group_bytes, index);
+        const int8_t *x = from;
+        int8_t *place = to + group.place;
+        for (int32_t i = pixels; i > 0; i--) {
+            nn_vpu_pixel(v, w->block, &group, &w->runs, x, 0, place);
+            x += step;
+            place += w->out->pixel_stride;
+            NN_VPU_SCALAR(2);
+        }
+    }
+}
+
+/* One pixel, whose taps are collected. */
+static void compute_apart(nn_vpu *v, const walk *w, int32_t top, int32_t left, nn_taps rows,
+                          int8_t *to) {
+    const nn_conv_geometry *g = w->g;
+    collect(v, w, top, left, rows, nn_valid_taps(left, w->in->width, g->kernel_w, g->dilation_w),
+            w->block->common.input_zero_point);
+    for (int32_t index = w->first; index < w->end; index++) {
+        const nn_vpu_group group = nn_vpu_member(w->block, w->out->channels, w->group_bytes, index);
+        nn_vpu_pixel(v, w->block, &group, &w->apart, w->patch, 0, to + group.place);
+        NN_VPU_SCALAR(2);
+    }
+    NN_VPU_SCALAR(16);
+}
+
+/* The pixels of a window. */
+static void compute(nn_vpu *v, walk *w, const nn_window *window) {
+    const nn_conv_geometry *g = w->g;
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        const int32_t top = y * g->stride_h - g->pad_top;
+        const nn_taps rows = nn_valid_taps(top, w->in->height, g->kernel_h, g->dilation_h);
+        const int direct = w->direct && rows.end - rows.first == g->kernel_h;
+        if (direct && g->kernel_h == 1) { /* otherwise runs have no rest */
+            w->runs.end = nn_vpu_row_end(w->in, top);
+        }
+        NN_VPU_SCALAR(24);
+        for (int32_t x = window->x0; x < window->x1;) {
+            const int32_t left = x * g->stride_w - g->pad_left;
+            const int32_t pixels = direct ? in_place(w, x, left, window->x1 - x) : 0;
+            int8_t *to = nn_pixel(w->out, y, x);
+            if (pixels > 0) {
+                compute_in_place(v, w, nn_pixel(w->in, top, left), to, pixels);
+            } else {
+                compute_apart(v, w, top, left, rows, to);
+            }
+            x += nn_max(pixels, 1);
+            NN_VPU_SCALAR(12);
+        }
+    }
+}
+
+/* Groups of 16 channels that lie in [c0, c1); cuts are between pairs of them. */
+static void piece(const nn_call *call, const nn_piece *own) {
+    const nn_vpu_block block = nn_vpu_open(call->constants, nn_vpu_groups(call->out->channels));
+    walk w = opened((const nn_conv_geometry *)call->geometry, call->in, call->out, own->scratch);
+    nn_vpu v;
+    w.block = &block;
+    w.first = own->c0 / NN_VPU_ACC;
+    w.end = nn_vpu_groups(own->c1);
+    nn_vpu_vsetc(&v, NN_VPU_S8);
+    compute(&v, &w, &own->window);
+}
+
+void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                      const nn_view *out, const nn_window *window, void *scratch) {
+    const nn_conv_geometry *g = geometry;
+    const int32_t blocks =
+        nn_vpu_group_bytes(g->kernel_h * g->kernel_w * in->channels) / NN_VPU_ROWS;
+    const nn_call call = {.body = piece,
+                          .geometry = geometry,
+                          .constants = constants,
+                          .in = in,
+                          .out = out,
+                          .scratch = scratch,
+                          .scratch_bytes = blocks * NN_VPU_BYTES,
+                          .kernel_h = (g->kernel_h - 1) * g->dilation_h + 1,
+                          .stride_h = g->stride_h,
+                          .pad_top = g->pad_top,
+                          .channel_step = 2 * NN_VPU_ACC,
+                          .issues = nn_vpu_groups(out->channels) * (18 * blocks + 40)};
+    nn_split(&call, window);
+}

@@ -1,0 +1,45 @@
+/* FULLY_CONNECTED: 16 outputs at a time, one dense layer a pixel. */
+#include "nn_split.h"
+#include "nn_vpu_matrix.h"
+#include "nn_xcore_vpu.h"
+
+/* Output channels of groups [first, end) of the pixels of a window. */
+static void compute(const void *constants, const nn_view *in, const nn_view *out,
+                    const nn_window *window, int32_t first, int32_t end) {
+    const nn_vpu_block b = nn_vpu_open(constants, nn_vpu_groups(out->channels));
+    const int32_t group_bytes = nn_vpu_group_bytes(in->channels);
+    nn_vpu_runs runs = {1, in->channels, 0, 0, NULL, NULL};
+    nn_vpu v;
+    for (int32_t index = first; index < end; index++) {
+        const nn_vpu_group group = nn_vpu_member(&b, out->channels, group_bytes, index);
+        for (int32_t y = window->y0; y < window->y1; y++) {
+            runs.end = nn_vpu_row_end(in, y);
+            for (int32_t x = window->x0; x < window->x1; x++) {
+                nn_vpu_pixel(&v, &b, &group, &runs, nn_pixel(in, y, x), 1,
+                             nn_pixel(out, y, x) + group.place);
+                NN_VPU_SCALAR(12);
+            }
+        }
+    }
+}
+
+/* Groups of 16 channels that lie in [c0, c1); cuts are between pairs of them. */
+static void piece(const nn_call *call, const nn_piece *own) {
+    compute(call->constants, call->in, call->out, &own->window, own->c0 / NN_VPU_ACC,
+            nn_vpu_groups(own->c1));
+}
+
+void nn_fully_connected_s8_vpu(const void *constants, const nn_view *in, const nn_view *out,
+                               const nn_window *window, void *scratch) {
+    const int32_t blocks = nn_vpu_group_bytes(in->channels) / NN_VPU_ROWS;
+    const nn_call call = {.body = piece,
+                          .constants = constants,
+                          .in = in,
+                          .out = out,
+                          .kernel_h = 1,
+                          .stride_h = 1,
+                          .channel_step = 2 * NN_VPU_ACC,
+                          .issues = nn_vpu_groups(out->channels) * (18 * blocks + 40)};
+    (void)scratch;
+    nn_split(&call, window);
+}

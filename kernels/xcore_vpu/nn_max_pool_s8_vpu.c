@@ -1,0 +1,94 @@
+/* MAX_POOL_2D on the VPU, 32 channels at a time, in lanes of 16 bits.
+ *
+ * max(m, x) = m + max(x - m, 0). Lanes hold 128ths of a step, so that no difference saturates. The
+ * odd bytes' lanes have the even bytes in their fraction, where they decide nothing. What is kept
+ * is the maximum with its sign changed: then each tap takes one addition and one subtraction.
+ */
+#include "nn_vpu_pool.h"
+#include "nn_xcore_vpu.h"
+
+#define GROUP 32
+
+typedef struct {
+    nn_vpu_clamp clamp;
+    nn_vpu_row by_256, zero, start;
+} pooling;
+
+/* What is kept becomes the larger of it and of the lanes in vR. */
+static inline void keep_larger(nn_vpu *v, nn_vpu_row *kept) {
+    nn_vpu_vladd(v, kept);
+    nn_vpu_vpos(v);
+    nn_vpu_vlsub(v, kept);
+    nn_vpu_vstr(v, kept);
+}
+
+/* The clamped maximum to `kept` itself. */
+static inline void close_lanes(nn_vpu *v, const pooling *p, nn_vpu_row *kept) {
+    nn_vpu_vldr(v, kept);
+    nn_vpu_vlsub(v, &p->zero);
+    nn_vpu_clamp_lanes(v, &p->clamp);
+    nn_vpu_vstr(v, kept);
+}
+
+static void compute_group(nn_vpu *v, void *plan, const nn_area *area, int32_t first, int8_t *out,
+                          uint32_t mask) {
+    const pooling *p = (const pooling *)plan;
+    nn_vpu_row odd, even, lanes;
+    nn_vpu_vldr(v, &p->start);
+    nn_vpu_vstr(v, &odd);
+    nn_vpu_vstr(v, &even);
+    nn_vpu_vldc(v, &p->by_256);
+    NN_VPU_FOR_TAPS(area, first, tap) {
+        nn_vpu_vlashr(v, tap, 1);
+        keep_larger(v, &odd);
+        nn_vpu_vclrdr(v);
+        nn_vpu_vlmacc(v, tap);
+        nn_vpu_vstr(v, &lanes);
+        nn_vpu_vlashr(v, &lanes, 1);
+        keep_larger(v, &even);
+    }
+    close_lanes(v, p, &odd);
+    nn_vpu_vlashr(v, &odd, -1);
+    nn_vpu_vstrpv(v, out, NN_VPU_ODD_BYTES & mask);
+    close_lanes(v, p, &even);
+    nn_vpu_vlashr(v, &even, 7);
+    nn_vpu_vstrpv(v, out, NN_VPU_EVEN_BYTES & mask);
+}
+
+static void piece(const nn_call *call, const nn_piece *own) {
+    const nn_pool_constants *c = (const nn_pool_constants *)call->constants;
+    pooling p;
+    nn_vpu v;
+    nn_vpu_open_clamp(&p.clamp, c->clamp_min, c->clamp_max, 128);
+    nn_vpu_splat(&p.by_256, 256);
+    nn_vpu_splat(&p.zero, 0);
+    nn_vpu_splat(&p.start, 128 * 128);
+    nn_vpu_vsetc(&v, NN_VPU_S16);
+    nn_vpu_for_groups(compute_group, &v, &p, call, own, GROUP);
+}
+
+static void plain(const nn_call *call, const nn_piece *own) {
+    const nn_view in = nn_part(call->in, own->c0, own->c1 - own->c0);
+    const nn_view out = nn_part(call->out, own->c0, own->c1 - own->c0);
+    nn_max_pool_s8((const nn_pool_geometry *)call->geometry, call->constants, &in, &out,
+                   &own->window);
+}
+
+void nn_max_pool_s8_vpu(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                        const nn_view *out, const nn_window *window) {
+    const nn_pool_constants *c = (const nn_pool_constants *)constants;
+    const int on_vpu = in->channels >= GROUP && nn_vpu_can_load(in) && nn_vpu_can_load(out) &&
+                       nn_vpu_can_clamp(c->clamp_min, c->clamp_max, 128);
+    const int32_t taps = geometry->kernel_h * geometry->kernel_w;
+    const nn_call call = {.body = on_vpu ? piece : plain,
+                          .geometry = geometry,
+                          .constants = constants,
+                          .in = in,
+                          .out = out,
+                          .kernel_h = geometry->kernel_h,
+                          .stride_h = geometry->stride_h,
+                          .pad_top = geometry->pad_top,
+                          .channel_step = GROUP,
+                          .issues = out->channels * (on_vpu ? 1 + taps / 2 : 25 + 8 * taps)};
+    nn_split(&call, window);
+}

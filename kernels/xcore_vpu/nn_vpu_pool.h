@@ -1,0 +1,53 @@
+/* Poolings on the VPU: how windows of output pixels and groups of channels are walked. */
+#ifndef NN_VPU_POOL_H
+#define NN_VPU_POOL_H
+
+#include "nn_area.h"
+#include "nn_split.h"
+#include "nn_view.h"
+#include "nn_vpu_lanes.h"
+
+/* Computes the channels from `first` on of an output pixel, as many as the unit takes at once; of
+ * them those of the mask are stored at `out`. */
+typedef void nn_vpu_pool_group(nn_vpu *v, void *plan, const nn_area *area, int32_t first,
+                               int8_t *out, uint32_t mask);
+
+/* Calls `compute` for the groups of `size` channels of a piece. The last group of a tensor begins
+ * so that it ends with the channels, of which there are `size` at least. */
+static inline __attribute__((always_inline)) void
+nn_vpu_for_groups(nn_vpu_pool_group *compute, nn_vpu *v, void *plan, const nn_call *call,
+                  const nn_piece *own, int32_t size) {
+    const nn_pool_geometry *g = (const nn_pool_geometry *)call->geometry;
+    const nn_view *in = call->in, *out = call->out;
+    const uint32_t all = (uint32_t)(((uint64_t)1 << size) - 1);
+    for (int32_t y = own->window.y0; y < own->window.y1; y++) {
+        const int32_t top = y * g->stride_h - g->pad_top;
+        const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, 1);
+        NN_VPU_SCALAR(20);
+        for (int32_t x = own->window.x0; x < own->window.x1; x++) {
+            const int32_t left = x * g->stride_w - g->pad_left;
+            const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, 1);
+            const nn_area area = {in, top + rows.first, left + columns.first, rows.end - rows.first,
+                                  columns.end - columns.first};
+            int8_t *const pixel = nn_pixel(out, y, x);
+            NN_VPU_SCALAR(25);
+            for (int32_t c = own->c0; c < own->c1; c += size) {
+                const int32_t first = nn_min(c, own->c1 - size);
+                compute(v, plan, &area, first, pixel + first, all & (all << (c - first)));
+                NN_VPU_SCALAR(8);
+            }
+        }
+    }
+}
+
+/* Calls `take` for each pixel of an area, with its channels from `first` on. */
+#define NN_VPU_FOR_TAPS(area, first, tap)                                                          \
+    for (int32_t row_ = 0; row_ < (area)->rows; row_++)                                            \
+        for (int32_t left_ = (area)->columns, x_ = (area)->x, run_; left_ > 0;                     \
+             left_ -= run_, x_ += run_, NN_VPU_SCALAR(12))                                         \
+            for (const int8_t *tap = nn_pixel((area)->in, (area)->y + row_, x_) + (first),         \
+                              *end_ = tap + (run_ = nn_run((area)->in, x_, left_)) *               \
+                                                (area)->in->pixel_stride;                          \
+                 tap < end_; tap += (area)->in->pixel_stride, NN_VPU_SCALAR(1))
+
+#endif

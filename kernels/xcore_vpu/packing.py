@@ -1,0 +1,504 @@
+"""Constants of the kernels for XMOS's vector unit, laid out as the kernels beside this file read them.
+
+A block is nn_conv_constants, then a record of 400 bytes for each group of 16 output channels, then the
+weights. A record has what requantises its group on the vector unit, or, where that is not exact for
+every sum that the weights allow, what the scalar code needs.
+
+Requantisation never decreases, so it is known by the sums at which it steps: at most 255 a channel.
+The unit's arithmetic (`_outputs`) never decreases either. Constants are taken if both step at the same
+sums: then every output is equal.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, words
+from buildtool.emit.linear import LIFTS, Linear, linear_form
+from buildtool.emit.packing import packings
+from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
+from buildtool.graph.reference.elementwise import add_sub
+from buildtool.graph.types import (
+    Activation,
+    ConvAttrs,
+    ElementwiseAttrs,
+    FullyConnectedAttrs,
+    Graph,
+    MeanAttrs,
+    Op,
+    OpKind,
+)
+from buildtool.target.kernels import kernels_root
+
+Int = npt.NDArray[np.int64]
+Real = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+LANES = 16  # accumulators
+PAIR = 2 * LANES  # channels of two groups whose outputs alternate
+CHUNK = 32  # bytes that VLMACCR multiplies
+HEAD_WORDS = 4  # nn_conv_constants
+WIDE, SIGNED, SCALAR = 1, 2, 4  # bits of a record's mode, as in nn_vpu_requantise.h
+WORST = 1 << 15  # of a signed 16-bit element
+MOST_FRACTION = 23  # bits of a sum's scaled value behind the point
+MOST_SHIFT = 14  # of sums, so that 2^shift is an element
+MOST_STEP = 22  # largest right shift of a factor that has exact steps in 64 bits
+RECORD = 400  # bytes of nn_vpu_record
+SLOPES = 24  # how many slopes are tried on either side of the factor itself
+FAR = 1 << 40  # farther than a sum is
+FULL = float(1 << 62)
+
+
+@dataclass(frozen=True)
+class _Channels:
+    """Of each output channel what decides its outputs; all arrays have one element a channel."""
+
+    common: tuple[int, ...]  # zero points of input and output, least and greatest output
+    table: npt.NDArray[np.int32]  # channels x (bias, multiplier, shift[, low])
+    low: Int  # the least and
+    high: Int  # the greatest sum, bias included
+
+    @property
+    def bias(self) -> Int:
+        """With the input's zero point folded in."""
+        return self.table[:, 0].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The sums at which outputs step: channels x steps, of the steps `outputs`; and where they matter."""
+
+    outputs: Int  # step n: from here on the output is n at least
+    sums: Int
+    met: Bools  # the sum can be reached, and so can the one below it
+    slope: Real  # outputs a unit of sum
+    jump: Int  # a sum below 0 is moved by 2^-jump outputs; -1: it is not
+    exact: Bools  # the steps are known
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The vector unit's constants of each channel: elements of 16 bits but for `offset` and `centre`."""
+
+    centre: Int  # is taken from the bias
+    shift: Int
+    high: Int  # the factor of a sum's upper part,
+    high_low: Int  # 15 bits more of it,
+    low: Int  # and both of the lower part
+    low_low: Int
+    sign: Int
+    offset: Int  # 32 bits
+    down: Int
+
+
+_Table = TypeVar("_Table", _Channels, _Steps)
+
+
+# ---- where outputs step ------------------------------------------------------------------------
+
+
+def _conv_steps(channels: _Channels) -> _Steps:
+    """Of nn_requantise with factors >= 0 that are not shifted to the left."""
+    _, zero_point, least, greatest = channels.common
+    outputs = np.arange(least + 1, greatest + 1, dtype=np.int64)
+    multiplier, shift = channels.table[:, 1].astype(np.int64), channels.table[:, 2].astype(np.int64)
+    exact = (multiplier > 0) & (shift <= 0) & (shift >= -MOST_STEP)
+    right = np.where(exact, -shift, 0)[:, None]
+    factor = np.where(exact, multiplier, 1 << 30)
+    wanted = (outputs - zero_point)[None, :]
+    half = (np.int64(1) << right) >> 1
+    inner = (wanted << right) - half + ((wanted <= 0) & (right > 0))  # the least rounded product
+    edge = (inner << 31) - (1 << 30)
+    sums = -(-edge // factor[:, None])
+    slope = factor / 2.0 ** (31 + right[:, 0])
+    return _steps(channels, outputs, sums, slope, np.where(right[:, 0] > 0, right[:, 0], -1), exact)
+
+
+def _dense_steps(channels: _Channels) -> _Steps:
+    """Of nn_dense_output: symmetric, so a step below 0 follows from its partner above."""
+    _, zero_point, least, greatest = channels.common
+    outputs = np.arange(least + 1, greatest + 1, dtype=np.int64)
+    sums = np.zeros((len(channels.table), len(outputs)), np.int64)
+    slope, exact = np.ones(len(sums)), np.zeros(len(sums), np.bool_)
+    for row, (_, multiplier, shift, low) in enumerate(channels.table.tolist()):
+        factor, bits = (multiplier << 16) + low, 47 - shift
+        exact[row] = factor > 0 and shift <= 0
+        if not exact[row]:
+            continue
+        slope[row] = factor / 2.0**bits
+        for column, wanted in enumerate((outputs - zero_point).tolist()):
+            up = wanted if wanted > 0 else 1 - wanted
+            first = -(-((2 * up - 1) << (bits - 1)) // factor)
+            sums[row, column] = min(first, 1 << 40) if wanted > 0 else max(1 - first, -(1 << 40))
+    return _steps(channels, outputs, sums, slope, np.full(len(sums), -1), exact)
+
+
+def _steps(channels: _Channels, outputs: Int, sums: Int, slope: Real, jump: Int, exact: Bools) -> _Steps:
+    met = (sums > channels.low[:, None]) & (sums <= channels.high[:, None])
+    signed = (met & (sums <= 0)).any(axis=1) & (jump > 0)
+    return _Steps(outputs, np.where(met, sums, 0), met, slope, np.where(signed, jump, -1), exact)
+
+
+# ---- constants of the vector unit ----------------------------------------------------------------
+
+
+def _outputs(fit: _Fit, sums: Int, whole: Bools) -> Int:
+    """What the unit makes of channels x sums (nn_vpu_requantise.h), with no bounds but the type's."""
+    at = {name: getattr(fit, name)[:, None] for name in fit.__dataclass_fields__}
+    moved = sums - at["centre"]
+    upper = _element((moved + ((1 << at["shift"]) >> 1)) >> at["shift"])
+    lower = _element(moved - (upper << at["shift"]))
+    sign = np.where(upper >= 0, 1 << 14, -(1 << 14)) * at["sign"]
+    fine = _element((upper * at["high_low"] + lower * at["low_low"] + sign + (1 << 14)) >> 15)
+    scaled = _word(_word(at["offset"] + lower * at["low"]) + upper * at["high"])
+    scaled = _word(scaled + fine)
+    result = _element((scaled + ((1 << at["down"]) >> 1)) >> at["down"])
+    return np.asarray(np.clip((result + 128 * whole[:, None]) >> 8, -128, 127))
+
+
+def _element(values: Int) -> Int:
+    return np.clip(values, 1 - WORST, WORST - 1)
+
+
+def _word(values: Int) -> Int:
+    return np.clip(values, -(1 << 31) + 1, (1 << 31) - 1)
+
+
+def _intercepts(steps: _Steps, slope: Real) -> Real:
+    """The middle of the intercepts with which a line of `slope` passes all steps."""
+    sums = steps.sums
+    moved = np.where(steps.jump > 0, 2.0 ** -np.maximum(steps.jump, 0).astype(np.float64), 0.0)
+    above = steps.outputs + moved[:, None] * (sums < 0)
+    below = steps.outputs + moved[:, None] * (sums <= 0)
+    least = np.where(steps.met, above - slope[:, None] * sums, -FULL).max(axis=1, initial=-FULL)
+    most = np.where(steps.met, below - slope[:, None] * (sums - 1), FULL).min(axis=1, initial=FULL)
+    return np.asarray(np.where(steps.met.any(axis=1), (least + most) / 2, 0.0))
+
+
+def _fit(steps: _Steps, slope: Real, intercept: Real, whole: Bools) -> _Fit:
+    """Constants for outputs floor(slope * sum + intercept)."""
+    first = np.where(steps.met, steps.sums - 1, FAR).min(axis=1, initial=FAR)
+    last = np.where(steps.met, steps.sums, -FAR).max(axis=1, initial=-FAR)
+    centre = np.where((steps.jump < 0) & (first < last), (first + last) // 2, 0)
+    reach = np.maximum(np.abs(first - centre), np.abs(last - centre))
+    reach = np.where(first < last, np.maximum(reach, 1), 1)
+    shift = np.clip(np.ceil(np.log2(reach / (WORST - 2.0))), 0, MOST_SHIFT).astype(np.int64)
+    unit = slope * 2.0**shift  # outputs a unit of the upper part
+    most = np.where(steps.jump > 0, np.minimum(steps.jump + 14, MOST_FRACTION), MOST_FRACTION)
+    fraction = np.clip(np.floor(15 - np.log2(unit)).astype(np.int64), 8, most)
+    upper = np.rint(unit * 2.0 ** (fraction + 15)).astype(np.int64)
+    over = upper >= (WORST - 1) << 15
+    fraction, upper = fraction - over, np.where(over, upper >> 1, upper)
+    lower = np.where(shift > 0, (upper + ((1 << shift) >> 1)) >> shift, 0)
+    sign = np.where(
+        (steps.jump > 0) & (fraction >= steps.jump), 1 << np.clip(fraction - steps.jump, 0, 14), 0
+    )
+    value = (intercept + slope * centre) * 2.0**fraction
+    # Of the jump, the sign gives half upwards and half downwards; the last shift rounds halves up.
+    offset = np.rint(value - sign / 2).astype(np.int64) - ((1 << (fraction - 8)) >> 1)
+    offset -= ((1 << fraction) >> 1) * whole
+    return _Fit(centre, shift, *_halves(upper), *_halves(lower), sign, offset, fraction - 8)
+
+
+def _halves(values: Int) -> tuple[Int, Int]:
+    """Values as upper * 2^15 + lower with |lower| <= 2^14."""
+    upper = (values + (1 << 14)) >> 15
+    return upper, values - (upper << 15)
+
+
+def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
+    """Whether the unit's outputs step where the kernel's do, and never decrease between these sums.
+
+    From a sum to the next the scaled value gains a slope of 3 at least, less what two roundings take.
+    """
+    from_here = _outputs(fit, steps.sums, whole) >= steps.outputs
+    until_here = _outputs(fit, steps.sums - 1, whole) < steps.outputs
+    stepwise = (~steps.met | (from_here & until_here)).all(axis=1)
+    rising = np.where(fit.shift > 0, fit.low, fit.high) >= 3
+    elements = (fit.high < WORST) & (fit.low < WORST) & (np.abs(fit.offset) < 1 << 31)
+    room = np.maximum(np.abs(channels.low - fit.centre), np.abs(channels.high - fit.centre)) < (1 << 31) - 1
+    room &= np.abs(channels.bias - fit.centre) < (1 << 31) - 1
+    return np.asarray(stepwise & rising & elements & room & steps.exact)
+
+
+def _constant(channels: _Channels, dense: bool) -> tuple[Bools, Int]:
+    """Channels whose output is the same for each sum that they can have; and that output."""
+    _, zero_point, least, greatest = channels.common
+    ends = []
+    for sums in (channels.low, channels.high):
+        ends.append(np.clip(_scaled(channels, sums, dense) + zero_point, least, greatest))
+    small = (channels.low > -(1 << 31)) & (channels.high < 1 << 31)
+    return (ends[0] == ends[1]) & small & (channels.table[:, 2] <= 0), ends[0]
+
+
+def _scaled(channels: _Channels, sums: Int, dense: bool) -> Int:
+    multiplier, shift = channels.table[:, 1].astype(np.int64), channels.table[:, 2].astype(np.int64)
+    if not dense:
+        return multiply_by_quantized_multiplier(sums, multiplier, shift)
+    rows = zip(sums.tolist(), *channels.table[:, 1:].T.tolist(), strict=True)
+    sizes = [
+        (abs(total) * ((factor << 16) + low) + (1 << (46 - right))) >> (47 - right)
+        for total, factor, right, low in rows
+    ]
+    return np.sign(sums) * np.minimum(np.array(sizes, np.float64), 1 << 20).astype(np.int64)
+
+
+def _with_constants(fit: _Fit, alone: Bools, output: Int, whole: Bools) -> _Fit:
+    """`fit` with channels that have one output only."""
+    fields = {name: np.where(alone, 0, getattr(fit, name)) for name in fit.__dataclass_fields__}
+    fields["offset"] = np.where(alone, (output << 16) + (1 << 15) * ~whole, fit.offset)
+    fields["down"] = np.where(alone, 8, fit.down)
+    return _Fit(**fields)
+
+
+def _fitted(channels: _Channels, dense: bool, whole: Bools) -> tuple[_Fit, Bools]:
+    """The constants of all channels, and which of them give each output exactly.
+
+    Where those of the factor itself do not, slopes beside it are tried.
+    """
+    steps = _dense_steps(channels) if dense else _conv_steps(channels)
+    alone, output = _constant(channels, dense)
+    reached = np.where(steps.met, steps.sums, 0)
+    span = np.maximum(reached.max(axis=1, initial=0) - reached.min(axis=1, initial=0), 1)
+    fit, good = _tried(channels, steps, steps.slope, whole)
+    for turn in range(2, 2 * SLOPES + 2):
+        left = np.flatnonzero(~good & ~alone & steps.exact)
+        if not len(left):
+            break
+        size = (turn // 2) ** 2 * (1 if turn % 2 else -1)
+        slope = steps.slope[left] * (1 + size / (1024.0 * span[left]))
+        other, better = _tried(_chosen(channels, left), _chosen(steps, left), slope, whole[left])
+        for name in fit.__dataclass_fields__:
+            getattr(fit, name)[left[better]] = getattr(other, name)[better]
+        good[left[better]] = True
+    return _with_constants(fit, alone, output, whole), good | alone
+
+
+def _tried(channels: _Channels, steps: _Steps, slope: Real, whole: Bools) -> tuple[_Fit, Bools]:
+    fit = _fit(steps, slope, _intercepts(steps, slope), whole)
+    return fit, _good(channels, steps, fit, whole)
+
+
+def _chosen(table: _Table, rows: Int) -> _Table:
+    """Some of the channels; what is one for all of them stays."""
+    one = ("common", "outputs")
+    fields = {name: getattr(table, name) for name in table.__dataclass_fields__}
+    return replace(table, **{name: value[rows] for name, value in fields.items() if name not in one})
+
+
+# ---- blocks ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Which channels are computed together: groups x 16, -1 where there is none.
+
+    `whole`: groups whose outputs lie side by side; those of the others alternate with a second group's.
+    """
+
+    lanes: Int
+    whole: Bools
+
+
+def _block(
+    graph: Graph, op: Op, activation: Activation, weights: Int, groups: _Groups, packed: bytes
+) -> bytes:
+    """Head, records of the groups, packed weights. `weights`: channels x taps."""
+    channels = _channels(graph, op, activation, weights)
+    whole = np.zeros(len(weights), np.bool_)
+    alone = groups.lanes[groups.whole]
+    whole[alone[alone >= 0]] = True
+    fit, good = _fitted(channels, op.kind is OpKind.FULLY_CONNECTED, whole)
+    records = [_record(channels, fit, good, lanes) for lanes in groups.lanes]
+    return words(*channels.common) + b"".join(records) + packed
+
+
+def _channels(graph: Graph, op: Op, activation: Activation, weights: Int) -> _Channels:
+    """A factor of 0 has a shift of 0."""
+    numbers = np.frombuffer(channel_head(graph, op, activation), "<i4")
+    columns = 4 if op.kind is OpKind.FULLY_CONNECTED else 3
+    table = numbers[HEAD_WORDS : HEAD_WORDS + columns * len(weights)].reshape(len(weights), columns)
+    positive = np.maximum(weights, 0).sum(axis=1)
+    negative = np.minimum(weights, 0).sum(axis=1)
+    bias = table[:, 0].astype(np.int64)
+    low, high = bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative
+    return _Channels(tuple(numbers[:HEAD_WORDS].tolist()), table, low, high)
+
+
+def _record(channels: _Channels, fit: _Fit, good: Bools, lanes: Int) -> bytes:
+    """nn_vpu_record of one group."""
+    used = lanes >= 0
+    own = lanes[used]
+    if not good[own].all():
+        factors = np.zeros((LANES, channels.table.shape[1]), "<i4")
+        factors[used] = channels.table[own]
+        plain = words(SCALAR, 0, 0, 0) + bytes(64) + factors.tobytes()
+        return plain + bytes(RECORD - len(plain))
+    mode = WIDE * bool(fit.shift[own].any()) + SIGNED * bool(fit.sign[own].any())
+    bias, offset = (channels.bias - fit.centre)[own], fit.offset[own]
+    columns = (
+        *(bias >> 16, bias, fit.shift[own], -(1 << fit.shift[own]), fit.high_low[own], fit.low_low[own]),
+        *(fit.sign[own], offset >> 16, offset, fit.high[own], fit.low[own], fit.down[own]),
+    )
+    table = np.zeros((len(columns), LANES), np.int64)
+    table[:, used] = columns
+    return words(mode, 0, 0, 0) + (table & 0xFFFF).astype("<u2").tobytes()
+
+
+def pairs(count: int) -> _Groups:
+    """Of 32 channels the even ones, then the odd ones; of a rest of up to 16 all."""
+    groups: list[Int] = []
+    for first in range(0, count, PAIR):
+        rest = np.arange(first, min(first + PAIR, count))
+        groups += [rest] if len(rest) <= LANES else [rest[0::2], rest[1::2]]
+    lanes = np.array([np.pad(group, (0, LANES - len(group)), constant_values=-1) for group in groups])
+    whole = np.zeros(len(lanes), np.bool_)
+    whole[-1] = len(lanes) % 2 == 1
+    return _Groups(lanes, whole)
+
+
+def _rows(weights: npt.NDArray[np.int8], lanes: Int) -> bytes:
+    """For each group and 32 inputs 32 weights of each lane, the last lane first; zeros fill up."""
+    padded = np.pad(weights, ((0, 1), (0, -weights.shape[1] % CHUNK)))  # lane -1 is a channel of zeros
+    rows = padded[lanes[:, ::-1]].reshape(len(lanes), LANES, -1, CHUNK)
+    return rows.transpose(0, 2, 1, 3).tobytes()
+
+
+def _conv(graph: Graph, op: Op) -> bytes:
+    """The constants of nn_conv2d_s8_vpu."""
+    assert isinstance(op.attrs, ConvAttrs)
+    return _matrix(graph, op, op.attrs.activation)
+
+
+def _dense(graph: Graph, op: Op) -> bytes:
+    """The constants of nn_fully_connected_s8_vpu."""
+    assert isinstance(op.attrs, FullyConnectedAttrs)
+    return _matrix(graph, op, op.attrs.activation)
+
+
+def _matrix(graph: Graph, op: Op, activation: Activation) -> bytes:
+    weights = filter_weights(graph, op)
+    flat = weights.reshape(len(weights), -1)
+    groups = pairs(len(flat))
+    return _block(graph, op, activation, flat.astype(np.int64), groups, _rows(flat, groups.lanes))
+
+
+def channels_of(count: int) -> _Groups:
+    """Of a depthwise convolution: from 16 channels on the last group is made of the last 16."""
+    firsts = np.minimum(np.arange(0, count, LANES), max(count - LANES, 0))
+    lanes = firsts[:, None] + np.arange(LANES)
+    lanes = np.where(lanes < count, lanes, -1)
+    return _Groups(lanes, np.ones(len(lanes), np.bool_))
+
+
+def _depthwise(graph: Graph, op: Op) -> bytes:
+    """The constants of nn_depthwise_conv2d_s8_vpu: of each group, tap by tap, the weights of its lanes.
+
+    16 bytes are read behind the last tap.
+    """
+    assert isinstance(op.attrs, ConvAttrs)
+    flat = filter_weights(graph, op)[0].reshape(-1, graph.tensors[op.outputs[0]].shape[3])
+    groups = channels_of(flat.shape[1])
+    padded = np.pad(flat, ((0, 0), (0, 1)))
+    packed = padded[:, groups.lanes].transpose(1, 0, 2).tobytes() + bytes(LANES)
+    return _block(graph, op, op.attrs.activation, flat.T.astype(np.int64), groups, packed)
+
+
+# ---- elementwise: lanes of 16 bits -------------------------------------------------------------
+
+MOST_FACTOR = 1 << 22  # of a byte: 128 times 15 bits
+MOST_SUM = (1 << 31) - (1 << 20)
+
+
+def _plain(name: str, graph: Graph, op: Op) -> bytes:
+    """What the plain kernel reads."""
+    return packings(kernels_root() / "reference" / "packing.py")[name](graph, op)
+
+
+def _parts_of(factor: int, unit: int) -> tuple[int, int]:
+    """A factor as a multiple of `unit` and a rest of either sign."""
+    high = (factor + unit // 2) // unit
+    return high, factor - high * unit
+
+
+def _can_clamp(low: int, high: int) -> bool:
+    """As nn_vpu_can_clamp, of 256ths."""
+    down = 0 if high == 127 else 32767 - (256 * high + 255)
+    up = 0 if low == -128 else -32767 - 256 * low
+    return down <= 32767 and up >= -32767 and up - down >= -32768
+
+
+def _addition(graph: Graph, op: Op) -> bytes:
+    """nn_add_constants and nn_add_lanes."""
+    assert isinstance(op.attrs, ElementwiseAttrs)
+    scales = [quantization(graph, op, t).scale for t in (*op.inputs[:2], op.outputs[0])]
+    sign = -1 if op.kind is OpKind.SUB else 1
+    limits = clamp(graph, op, op.attrs.activation)
+    slopes = (scales[0] / scales[2], sign * scales[1] / scales[2])
+    form = _sums_of_bytes(graph, op, slopes, limits) if _can_clamp(*limits) else None
+    if form is None:
+        return _plain("add", graph, op) + bytes(28)
+    shift = form.bits - 8
+    factors = [half for f in form.factors for half in (*_parts_of(f, 128), *_parts_of(f, 256))]
+    own = words(1, form.bias - (1 << shift >> 1), shift) + np.array(factors, "<i2").tobytes()
+    return _plain("add", graph, op) + own
+
+
+def _sums_of_bytes(
+    graph: Graph, op: Op, slopes: tuple[float, float], limits: tuple[int, int]
+) -> Linear | None:
+    """The form that gives the reference's output for every pair of bytes."""
+    first, second = (x.ravel() for x in np.meshgrid(np.arange(-128, 128), np.arange(-128, 128)))
+    (outputs,) = add_sub(graph, op, [first, second])
+    return linear_form((first, second), outputs.astype(np.int64), slopes, limits, MOST_FACTOR, MOST_SUM)
+
+
+# ---- means -------------------------------------------------------------------------------------
+
+MOST_COUNT = 255  # bytes whose sum fits 16 bits
+MOST_MEAN = 1 << 18  # a factor's largest value: eight times 15 bits
+
+
+def _mean(graph: Graph, op: Op) -> bytes:
+    """nn_mean_constants and nn_mean_lanes."""
+    head = _plain("mean", graph, op)
+    form = _mean_of_sums(graph, op, np.frombuffer(head, "<i4").astype(np.int64))
+    if form is None:
+        return head + bytes(20)
+    (factor,), shift = form.factors, form.bits - 8
+    times = -(-abs(factor) // 32767) - 1
+    each = factor // (times + 1)
+    # The lanes are rounded by VLSAT, and once more where they become bytes.
+    own = words(1, form.bias - (1 << shift >> 1) - (128 << shift), shift)
+    return head + own + np.array((times, each, factor - times * each, form.lift // LIFTS), "<i2").tobytes()
+
+
+def _mean_of_sums(graph: Graph, op: Op, head: npt.NDArray[np.int64]) -> Linear | None:
+    """The form that gives the reference's output for every sum that there can be."""
+    assert isinstance(op.attrs, MeanAttrs)
+    shape = graph.tensors[op.inputs[0]].shape
+    count = math.prod(shape[axis] for axis in op.attrs.axes)
+    if count > MOST_COUNT:
+        return None
+    sum_zero_point, zero_point, multiplier, shift = map(int, head)
+    sums = np.arange(-128 * count, 127 * count + 1)
+    scaled = multiply_by_quantized_multiplier(sums - sum_zero_point, multiplier, shift)
+    outputs = np.clip(scaled + zero_point, -128, 127)
+    slope = multiplier * 2.0 ** (shift - 31)
+    sides = np.where(sums >= sum_zero_point, 1, -1)
+    form = linear_form((sums,), outputs, (slope,), (-128, 127), MOST_MEAN, MOST_SUM, sides)
+    return form if form is None or abs(form.lift // LIFTS) < 1 << 15 else None
+
+
+PACKINGS: dict[str, Packing] = {
+    "conv_vpu": _conv,
+    "depthwise_vpu": _depthwise,
+    "fully_connected_vpu": _dense,
+    "add_vpu": _addition,
+    "mean_vpu": _mean,
+}

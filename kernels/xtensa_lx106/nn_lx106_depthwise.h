@@ -1,0 +1,256 @@
+/* DEPTHWISE_CONV_2D in tiles: six or three pixels side by side, of one channel at a time.
+ *
+ * A tile's sums and one row of taps are in registers, so each input of a row is loaded once for all
+ * the taps that meet it. The kernel's width is the template's; a narrower kernel has weights of
+ * zero behind its own. Inside the tensor a tile's columns are a step apart; elsewhere a table says
+ * where each is.
+ */
+#ifndef NN_LX106_DEPTHWISE_H
+#define NN_LX106_DEPTHWISE_H
+
+#include "nn_lx106.h"
+
+#define NN_LX106_TILE 6   /* pixels of a tile */
+#define NN_LX106_NARROW 3 /* of a small one */
+#define NN_LX106_REACH 17 /* columns that a tile meets at most: stride 2, width 7 */
+
+/* One row of output. */
+typedef struct {
+    const nn_conv_geometry *geometry;
+    const nn_view *in;
+    const nn_lx106_head *head;
+    const nn_lx106_channel *channels;
+    const uint32_t *weights;
+    int32_t above, rows, below; /* rows of taps over padding, over the input, and again */
+    const int8_t *data;         /* the first row of input that is met */
+    int32_t row_step, ring, out_step;
+    const int8_t *ring_end;
+    int32_t offsets[NN_LX106_REACH]; /* of a tile's columns in a row; -1: padding */
+} nn_lx106_row;
+
+/* Byte `at` of a word, signed. */
+static inline int32_t nn_lx106_byte(uint32_t word, int32_t at) {
+    return (int32_t)(word << (24 - 8 * at)) >> 24;
+}
+
+/* The sum of the bytes of `count` words. */
+NN_OUTLINE int32_t nn_lx106_total(const uint32_t *words, int32_t count) {
+    int32_t sum = 0;
+    for (; count > 0; count--, words++) {
+        for (int32_t i = 0; i < 4; i++) {
+            sum += nn_lx106_byte(*words, i);
+        }
+    }
+    return sum;
+}
+
+/* The outputs of a tile's sums. */
+static inline __attribute__((always_inline)) void
+nn_lx106_put(const nn_lx106_head *head, const nn_lx106_channel *channel, const int32_t *sums,
+             int8_t *out, int32_t step, int32_t count, int odd, int wide) {
+    const nn_lx106_factor f =
+        nn_lx106_split(channel->multiplier, channel->shift, head->common.output_zero_point);
+    const int32_t low = head->common.clamp_min, high = head->common.clamp_max;
+    for (const int32_t *end = sums + count; sums != end; out += step) {
+        *out = (int8_t)nn_clamp(nn_lx106_scale(*sums++, &f, odd, wide), low, high);
+    }
+}
+
+NN_OUTLINE void nn_lx106_put_plain(const nn_lx106_head *head, const nn_lx106_channel *channel,
+                                   const int32_t *sums, int8_t *out, int32_t step, int32_t count) {
+    nn_lx106_put(head, channel, sums, out, step, count, 0, 0);
+}
+
+NN_OUTLINE void nn_lx106_put_odd(const nn_lx106_head *head, const nn_lx106_channel *channel,
+                                 const int32_t *sums, int8_t *out, int32_t step, int32_t count) {
+    nn_lx106_put(head, channel, sums, out, step, count, 1, 1);
+}
+
+NN_OUTLINE void nn_lx106_put_general(const nn_lx106_head *head, const nn_lx106_channel *channel,
+                                     const int32_t *sums, int8_t *out, int32_t step,
+                                     int32_t count) {
+    nn_channel plain = *channel;
+    plain.bias = 0; /* it is in the sums */
+    for (int32_t p = 0; p < count; p++, out += step) {
+        *out = nn_conv_output(sums[p], &plain, &head->common);
+    }
+}
+
+/* Calls by name, not by address: the stack that they take can be told from the code. */
+static inline __attribute__((always_inline)) void nn_lx106_put_any(const nn_lx106_head *head,
+                                                                   const nn_lx106_channel *channel,
+                                                                   const int32_t *sums, int8_t *out,
+                                                                   int32_t step, int32_t count) {
+    if (head->mode == NN_LX106_GENERAL) {
+        nn_lx106_put_general(head, channel, sums, out, step, count);
+    } else if (head->mode == NN_LX106_PLAIN && !head->wide) {
+        nn_lx106_put_plain(head, channel, sums, out, step, count);
+    } else {
+        nn_lx106_put_odd(head, channel, sums, out, step, count);
+    }
+}
+
+/* All channels of a tile of `pixels` (template), `count` of which are wanted, from `column` of the
+ * column window on: where every column lies in the tensor, one after the other (`regular`), or
+ * where the row's table says. */
+static inline __attribute__((always_inline)) void
+nn_lx106_compute_tile(const nn_lx106_row *r, int32_t column, int8_t *out, int32_t count,
+                      const int32_t width, const int32_t pixels, const int32_t stride,
+                      const int regular) {
+    const int32_t step = r->in->pixel_stride, out_step = r->out_step, words = (width + 3) / 4;
+    const int32_t padding = r->head->common.input_zero_point + 128;
+    const int32_t above = words * r->above, below = words * r->below, rows = r->rows;
+    const int32_t row_step = r->row_step, ring = r->ring, *const offsets = r->offsets;
+    const int8_t *first = r->data + column * step, *ring_end = r->ring_end;
+    const uint32_t *w = r->weights;
+    const nn_lx106_channel *channel = r->channels, *last = channel + r->in->channels;
+    for (; channel != last; channel++, first++, out++) {
+        int32_t sums[NN_LX106_TILE], kept[NN_LX106_TILE], bias = channel->bias;
+        const int8_t *row = first;
+        if (above + below != 0) {
+            bias += padding *
+                    (nn_lx106_total(w, above) + nn_lx106_total(w + above + words * rows, below));
+            w += above;
+        }
+#pragma GCC unroll 6
+        for (int32_t p = 0; p < pixels; p++) {
+            sums[p] = bias;
+        }
+        for (const uint32_t *end = w + words * rows; w != end; w += words) {
+            const int8_t *x = row;
+            int32_t taps[8];
+#pragma GCC unroll 8
+            for (int32_t k = 0; k < width; k++) {
+                taps[k] = nn_lx106_byte(w[k / 4], k % 4);
+                NN_LX106_NOW(taps[k]);
+            }
+#pragma GCC unroll 20
+            for (int32_t i = 0; i < (pixels - 1) * stride + width; i++) {
+                int32_t value = padding;
+                if (regular) {
+                    value = nn_lx106_natural(x);
+                    x += step;
+                } else if (offsets[i] >= 0) {
+                    value = nn_lx106_natural(x + offsets[i]);
+                }
+#pragma GCC unroll 8
+                for (int32_t p = 0; p < pixels; p++) {
+                    const int32_t k = i - p * stride;
+                    if (k >= 0 && k < width) {
+                        sums[p] += value * taps[k];
+                        NN_LX106_NOW(sums[p]);
+                    }
+                }
+            }
+            row += row_step;
+            row = row >= ring_end ? row - ring : row;
+        }
+        w += below;
+#pragma GCC unroll 6
+        for (int32_t p = 0; p < pixels; p++) {
+            kept[p] = sums[p];
+        }
+        nn_lx106_put_any(r->head, channel, kept, out, out_step, count);
+    }
+}
+
+/* Notes where the columns from `left` on are, as far as `pixels` meet them. */
+static inline void nn_lx106_find_columns(nn_lx106_row *r, int32_t left, int32_t pixels) {
+    const nn_conv_geometry *g = r->geometry;
+    const int32_t reach = (pixels - 1) * g->stride_w + g->kernel_w;
+    for (int32_t i = 0; i < NN_LX106_REACH; i++) {
+        const int32_t x = left + i;
+        const int meets = i < reach && x >= 0 && x < r->in->width;
+        r->offsets[i] = meets ? nn_column(r->in, x) * r->in->pixel_stride : -1;
+    }
+}
+
+/* Whether a whole tile from column `left` on lies in the tensor, one column after the other. */
+static inline int nn_lx106_regular(const nn_view *in, int32_t left, int32_t reach) {
+    return left >= 0 && left + reach <= in->width && nn_run(in, left, reach) == reach;
+}
+
+/* What computes all channels of a tile of `count` pixels. */
+typedef void nn_lx106_tile(const nn_lx106_row *r, int32_t column, int8_t *out, int32_t count);
+
+typedef struct {
+    nn_lx106_tile *regular, *regular_narrow, *whole, *narrow;
+} nn_lx106_tiles;
+
+/* Has the tiles of a row computed. */
+static inline void nn_lx106_row_tiles(const nn_lx106_tiles *tiles, int32_t width, nn_lx106_row *r,
+                                      const nn_view *out, const nn_window *window, int32_t y) {
+    const nn_conv_geometry *g = r->geometry;
+    const nn_view *in = r->in;
+    for (int32_t x = window->x0, count; x < window->x1; x += count) {
+        const int32_t left = x * g->stride_w - g->pad_left;
+        int8_t *to = nn_pixel(out, y, x);
+        count = nn_run(out, x, nn_min(window->x1 - x, NN_LX106_TILE));
+        if (count == NN_LX106_TILE &&
+            nn_lx106_regular(in, left, (NN_LX106_TILE - 1) * g->stride_w + width)) {
+            tiles->regular(r, nn_column(in, left), to, count);
+        } else if (count >= NN_LX106_NARROW &&
+                   nn_lx106_regular(in, left, (NN_LX106_NARROW - 1) * g->stride_w + width)) {
+            count = NN_LX106_NARROW;
+            tiles->regular_narrow(r, nn_column(in, left), to, count);
+        } else {
+            if (left < 0 && window->x1 - x >= NN_LX106_NARROW + NN_LX106_TILE) {
+                count = nn_min(count, NN_LX106_NARROW); /* what follows may be regular */
+            }
+            nn_lx106_find_columns(r, left, count);
+            (count > NN_LX106_NARROW ? tiles->whole : tiles->narrow)(r, 0, to, count);
+        }
+    }
+}
+
+/* Has all tiles of a window computed; `width`: of the template. */
+static inline void nn_lx106_depthwise(const nn_lx106_tiles *tiles, int32_t width,
+                                      const nn_conv_geometry *g, const void *constants,
+                                      const nn_view *in, const nn_view *out,
+                                      const nn_window *window) {
+    nn_lx106_row r;
+    r.geometry = g;
+    r.in = in;
+    r.head = (const nn_lx106_head *)constants;
+    r.channels = nn_lx106_channels(constants);
+    r.weights = nn_lx106_weights(constants, in->channels);
+    r.row_step = g->dilation_h % in->ring_rows * in->row_stride;
+    r.ring = in->ring_rows * in->row_stride;
+    r.ring_end = in->data + r.ring;
+    r.out_step = out->pixel_stride;
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        const int32_t top = y * g->stride_h - g->pad_top;
+        const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
+        r.above = rows.first;
+        r.rows = rows.end - rows.first;
+        r.below = g->kernel_h - rows.end;
+        r.data = r.rows > 0 ? nn_row(in, top + rows.first * g->dilation_h) : in->data;
+        nn_lx106_row_tiles(tiles, width, &r, out, window, y);
+    }
+}
+
+#define NN_LX106_COMPUTE(name, width, pixels, stride, regular)                                     \
+    NN_OUTLINE void name(const nn_lx106_row *r, int32_t column, int8_t *out, int32_t count) {      \
+        nn_lx106_compute_tile(r, column, out, count, width, pixels, stride, regular);              \
+    }
+
+/* The kernel `symbol` for kernels of at most `width` columns and strides 1 and 2. */
+#define NN_LX106_DEPTHWISE(symbol, width)                                                          \
+    NN_LX106_COMPUTE(regular1, width, NN_LX106_TILE, 1, 1)                                         \
+    NN_LX106_COMPUTE(short1, width, NN_LX106_NARROW, 1, 1)                                         \
+    NN_LX106_COMPUTE(whole1, width, NN_LX106_TILE, 1, 0)                                           \
+    NN_LX106_COMPUTE(narrow1, width, NN_LX106_NARROW, 1, 0)                                        \
+    NN_LX106_COMPUTE(regular2, width, NN_LX106_TILE, 2, 1)                                         \
+    NN_LX106_COMPUTE(short2, width, NN_LX106_NARROW, 2, 1)                                         \
+    NN_LX106_COMPUTE(whole2, width, NN_LX106_TILE, 2, 0)                                           \
+    NN_LX106_COMPUTE(narrow2, width, NN_LX106_NARROW, 2, 0)                                        \
+    void symbol(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,        \
+                const nn_view *out, const nn_window *window, void *scratch) {                      \
+        static const nn_lx106_tiles tiles[2] = {{regular1, short1, whole1, narrow1},               \
+                                                {regular2, short2, whole2, narrow2}};              \
+        (void)scratch;                                                                             \
+        nn_lx106_depthwise(&tiles[geometry->stride_w - 1], width, geometry, constants, in, out,    \
+                           window);                                                                \
+    }
+
+#endif

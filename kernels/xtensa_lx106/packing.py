@@ -1,0 +1,110 @@
+"""Constants for the LX106, laid out as the kernels beside this file read them: by words alone.
+
+A convolution's block begins with nn_conv_constants and the layer's mode (nn_lx106_head). Inputs are
+taken as x + 128, weights of dense layers and of convolutions as w + 128; what that adds to a sum is taken
+off the channel's bias here, but for what depends on the inputs. Requantisation in pieces of a multiplier
+holds unless a factor is extreme; a layer with such a channel is "general" and keeps the plain shift. A
+channel that puts out the same whatever comes in, as trained networks have them with factors of 2^-30,
+becomes a bias without weights. Lengths depend on the topology alone.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.emit.blocks import Packing, aligned, channel_head, filter_weights, words
+from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
+from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
+
+Int = npt.NDArray[np.int64]
+Int8 = npt.NDArray[np.int8]
+HEAD_WORDS = 4  # nn_conv_constants
+PLAIN, ODD, GENERAL = 0, 1, 2  # nn_lx106_mode
+LIMIT = (1 << 20) - 1  # of values, beyond which they are cut off
+STEEPEST, FLATTEST = 1, 11  # exponents whose rounding constants and cut-off values fit
+QUAD = 4  # taps of two channels in two words; outputs of a dense layer in one
+OFFSET = 128  # from signed bytes to natural ones
+
+
+def conv_quads(graph: Graph, op: Op) -> bytes:
+    """Blocks of two output channels: two taps of both in a word; missing ones are zeros."""
+    weights = filter_weights(graph, op)
+    head, kept = _convolution(graph, op, weights.reshape(weights.shape[0], -1), 2)
+    padded = np.pad(kept, ((0, len(kept) % 2), (0, -kept.shape[1] % QUAD)))
+    natural = (padded.astype(np.int64) + OFFSET).astype(np.uint8)
+    return head + np.ascontiguousarray(natural.reshape(-1, 2, natural.shape[1]).transpose(0, 2, 1)).tobytes()
+
+
+def depthwise_words(graph: Graph, op: Op) -> bytes:
+    """All rows of taps of a channel, signed, three of them in a word or seven in two; then the next one's."""
+    weights = filter_weights(graph, op)
+    flat = np.ascontiguousarray(weights.reshape(-1, weights.shape[3]).T)
+    rows, columns = graph.tensors[op.inputs[1]].shape[1:3]
+    head, kept = _convolution(graph, op, flat, 1)
+    filled = QUAD if columns < QUAD else 2 * QUAD
+    return head + np.pad(kept.reshape(-1, rows, columns), ((0, 0), (0, 0), (0, filled - columns))).tobytes()
+
+
+def dense_quads(graph: Graph, op: Op) -> bytes:
+    """nn_dense_channel of each output, then blocks of four outputs, input by input."""
+    assert isinstance(op.attrs, FullyConnectedAttrs)
+    weights = filter_weights(graph, op)
+    plain = np.frombuffer(channel_head(graph, op, op.attrs.activation), "<i4").astype(np.int64)
+    table = plain[HEAD_WORDS:].reshape(-1, 4)
+    table[:, 0] -= OFFSET * weights.sum(axis=1, dtype=np.int64)
+    padded = np.pad(weights, ((0, -len(weights) % QUAD), (0, 0)))
+    natural = (padded.astype(np.int64) + OFFSET).astype(np.uint8)
+    tiles = np.ascontiguousarray(natural.reshape(-1, QUAD, natural.shape[1]).transpose(0, 2, 1))
+    return words(*plain[:HEAD_WORDS]) + _low_words(table) + tiles.tobytes()
+
+
+def _low_words(table: Int) -> bytes:
+    return (table & 0xFFFFFFFF).astype("<u4").tobytes()
+
+
+def _ends(bias: Int, weights: Int8) -> tuple[Int, Int]:
+    """The least and the greatest sum with its bias, of each channel (weights: channels x taps)."""
+    positive = np.maximum(weights, 0).sum(axis=1, dtype=np.int64)
+    negative = np.minimum(weights, 0).sum(axis=1, dtype=np.int64)
+    return bias - 128 * positive + 127 * negative, bias + 127 * positive - 128 * negative
+
+
+def _without_weights(head: Int, columns: Int, weights: Int8) -> tuple[Int, Int8]:
+    """Columns and weights with the channels simplified whose output never changes."""
+    bias, multiplier, shift = columns.T
+    zero_point, limits = int(head[1]), (int(head[2]), int(head[3]))
+    ends = _ends(bias, weights)
+    first, last = (
+        np.clip(multiply_by_quantized_multiplier(n, multiplier, shift) + zero_point, *limits) for n in ends
+    )
+    # Requantisation never decreases: if the ends are equal, nothing between them differs.
+    same = (first == last) & (np.maximum(-ends[0], ends[1]) < 1 << 31) & (multiplier >= 0) & (shift <= 0)
+    # A quarter of four times the value, above the zero point.
+    constant = np.column_stack((4 * (first - zero_point), 0 * bias + (1 << 30), 0 * bias - 1))
+    return np.where(same[:, None], constant, columns), np.where(same[:, None], np.int8(0), weights)
+
+
+def _convolution(graph: Graph, op: Op, weights: Int8, tile: int) -> tuple[bytes, Int8]:
+    """nn_lx106_head with nn_lx106_channel of each channel, up to a multiple of `tile`; the weights left."""
+    assert isinstance(op.attrs, ConvAttrs)
+    plain = np.frombuffer(channel_head(graph, op, op.attrs.activation), "<i4").astype(np.int64)
+    head, table = plain[:HEAD_WORDS], plain[HEAD_WORDS : HEAD_WORDS + 3 * len(weights)].reshape(-1, 3)
+    table, weights = _without_weights(head, table, weights)
+    bias, multiplier, shift = table.T
+    low, high = _ends(bias, weights)
+    largest = np.maximum(-low, high)
+    fits = (multiplier >= 1 << 30) & (-shift >= STEEPEST) & (-shift <= FLATTEST) & (largest < 1 << 31)
+    mode = GENERAL if not fits.all() else ODD if head[2] < head[1] else PLAIN
+    natural = bias - OFFSET * weights.sum(axis=1, dtype=np.int64)
+    table = np.column_stack((natural, multiplier, shift if mode == GENERAL else -shift))
+    table = np.pad(table, ((0, -len(table) % tile), (0, 0)))
+    wide = int((largest > LIMIT).any())
+    return aligned(words(*head, mode, wide, 0, 0) + _low_words(table)), weights
+
+
+PACKINGS: dict[str, Packing] = {
+    "conv_quads": conv_quads,
+    "depthwise_words": depthwise_words,
+    "dense_quads": dense_quads,
+}

@@ -1,0 +1,47 @@
+"""The vector unit's kernels equal their plain twins to the bit, through the model of the unit."""
+
+import numpy as np
+import pytest
+from extremecases import windowed as extreme
+from hostfamily import on_host
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernelcases import windowed as small
+from placement import WAYS, run_placed, run_whole
+from vectorcases import windowed as large
+
+from buildtool.target.catalogue import select
+
+BOARD, FAMILY = "xcore", "xcore_vpu"
+KINDS = {
+    **{f"small {kind}": small[kind] for kind in ("convolution", "dense")},
+    **{f"large {kind}": large[kind] for kind in ("convolution", "depthwise", "dense")},
+    **extreme,
+}
+FAST = {"small convolution", "large dense", "square depthwise"}
+kinds = pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=[] if k in FAST else [pytest.mark.slow]) for k in sorted(KINDS)]
+)
+
+
+def examples(count):
+    return settings(max_examples=count, derandomize=True, deadline=None, database=None)
+
+
+@kinds
+def test_every_placement_gives_the_same_bytes(kind):
+    used = 0
+
+    @examples(60)
+    @given(case=KINDS[kind], how=st.sampled_from(WAYS), seed=st.integers(0, 999))
+    def run(case, how, seed):
+        nonlocal used
+        expected = run_whole(case)
+        with on_host(BOARD, FAMILY) as family:
+            contract = select(family.target, case.graph, case.op).overlap
+            result = run_placed(case, how, seed, contract)
+        np.testing.assert_array_equal(result, expected)
+        used += sum(family.used.values())
+
+    run()
+    assert used > 30

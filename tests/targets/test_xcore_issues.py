@@ -1,0 +1,173 @@
+"""Issues counted in the model of the vector unit: the counting firmware on programs of known counts, and what
+a profile says of them."""
+
+from __future__ import annotations
+
+import random
+import re
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+from buildtool_plugins.xcore.issues import FLAGS, SOURCE, parse
+from needs import needs_tool
+
+from buildtool.errors import ToolError
+from buildtool.report import issues as issue_report
+from buildtool.report import profile as report
+from buildtool.service import handle
+from buildtool.service.emulation.issues import beside_published
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_board
+from buildtool.target.types import Issues
+
+ROOT = kernels_root()
+PROGRAM = """\
+#include "nn_parallel.h"
+#include "nn_profile.h"
+#include "nn_vpu.h"
+
+/* A piece's context: its own numbers of accumulations and of other issues. */
+typedef struct {{ int32_t macs[5], others[5]; }} work;
+
+static void piece(const void *context, int32_t which) {{
+    static int8_t data[32] NN_VPU_ALIGNED;
+    const work *const one = context;
+    nn_vpu v;
+    nn_vpu_vsetc(&v, NN_VPU_S8);
+    nn_vpu_vclrdr(&v);
+    nn_vpu_vldc(&v, data);
+    for (int32_t i = 0; i < one->macs[which]; i++) {{
+        nn_vpu_vlmaccr(&v, data);
+    }}
+    NN_VPU_MAC(one->macs[which]);
+    NN_VPU_SCALAR(one->others[which]);
+}}
+
+int main(void) {{
+    NN_MARK_INVOKE_BEGIN();
+{calls}
+    NN_MARK_INVOKE_END();
+    return 0;
+}}
+"""
+
+
+def operators(seed):
+    """Operator -> its calls: outer scalar issues, then pieces of (accumulations, other issues)."""
+    chance = random.Random(seed)
+    numbers = chance.sample(range(200), 6)
+    return {
+        number: [
+            (chance.randint(0, 9), [(chance.randint(0, 50), chance.randint(0, 50)) for _ in range(count)])
+            for count in (chance.randint(1, 5) for _ in range(chance.randint(1, 3)))
+        ]
+        for number in numbers
+    }
+
+
+def as_c(wanted):
+    lines = []
+    for number, calls in wanted.items():
+        lines.append(f"NN_MARK_BEGIN({number});")
+        for outside, pieces in calls:
+            macs, others = ("{" + ", ".join(str(p[i]) for p in pieces) + "}" for i in (0, 1))
+            lines.append(f"NN_VPU_SCALAR({outside});")
+            lines.append(
+                f"{{ const work one = {{{macs}, {others}}}; nn_parallel(piece, &one, {len(pieces)}); }}"
+            )
+        lines.append("NN_MARK_END();")
+    return PROGRAM.format(calls="\n".join(lines))
+
+
+START = 3  # issues of a piece before its loop: VSETC, VCLRDR, VLDC
+
+
+def expected(calls):
+    threads = [[START + macs + others for macs, others in pieces] for _, pieces in calls]
+    return Issues(
+        vpu=sum(START + macs for _, pieces in calls for macs, _ in pieces),
+        mac=sum(macs for _, pieces in calls for macs, _ in pieces),
+        scalar=sum(outside + sum(others for _, others in pieces) for outside, pieces in calls),
+        slowest=sum(outside for outside, _ in calls) + sum(map(max, threads)),
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_firmware_counts_what_the_threads_of_every_operator_issue(tmp_path, seed):
+    wanted = operators(seed)
+    source = tmp_path / "program.c"
+    source.write_text(as_c(wanted))
+    includes = [f"-I{ROOT / 'include'}", f"-I{ROOT / 'xcore_vpu'}"]
+    command = [needs_tool("gcc"), "-std=gnu99", "-Wall", "-Werror", *FLAGS, "-DNN_THREADS=5", *includes]
+    subprocess.run([*command, str(SOURCE), str(source), "-o", str(tmp_path / "program")], check=True)
+    subprocess.run([tmp_path / "program"], cwd=tmp_path, check=True)
+    found = parse((tmp_path / "issues.txt").read_bytes())
+    assert found == {number: expected(calls) for number, calls in wanted.items()}
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"1 2 3 4 5\n", b"1 2 3 4\ninvokes 1\n", b"invokes 0\n", b"x\ninvokes 1\n"]
+)
+def test_counts_that_are_cut_off_are_refused(text):
+    with pytest.raises(ToolError, match="counting firmware"):
+        parse(text)
+
+
+@pytest.mark.slow
+def test_a_profile_counts_operators_of_the_vector_unit_and_says_why_others_are_not():
+    model = "mobilenetv2:size=32,alpha=0.35,classes=10"
+    answer = handle(
+        {"kind": "profile", "model": model, "board": "xcore", "options": {"strategy": "layerwise"}}
+    )
+    assert answer["exact"] and answer["level"] == "model"
+    found, board = answer["issues"], load_board("xcore")
+    assert found["source"] == "counted in a model of the VPU" and found["limit_per_mac"] == 1 / 32
+    assert (found["cycles_per_issue"], found["clock_hz"], found["threads"]) == (5, board.clock_hz, 5)
+    rows = answer["per_operator"]
+    for row in rows:
+        assert (row["issues"] is None) == bool(row["uncounted"])
+        own = row["issues"]
+        if own is not None:
+            assert own["slowest"] <= own["vpu"] + own["scalar"] <= 5 * own["slowest"]
+            assert own["seconds"] == own["slowest"] * 5 / board.clock_hz
+            assert row["macs"] == 0 or own["vpu_per_mac"] >= 1 / 32
+    assert found["operators"] == sum(row["issues"] is not None for row in rows)
+    text = report.text(answer)
+    assert "issues are counted in a model of the VPU" in text
+    some = 0 < found["operators"] < found["all_operators"]
+    assert ("not counted: #" in text) == some and ("x limit" in text) == (found["operators"] > 0)
+
+
+def test_other_boards_count_no_issues():
+    answer = handle(
+        {"kind": "profile", "model": "ds_cnn", "board": "host", "options": {"strategy": "layerwise"}}
+    )
+    assert answer["issues"] is None and answer["published"] is None
+    assert {(row["issues"], row["uncounted"]) for row in answer["per_operator"]} == {(None, "")}
+
+
+def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
+    known = load_board("xcore").published
+    assert known.milliseconds == 169.86
+    # The note's lines do not add up to its total: the rest is not said.
+    assert 0 < known.milliseconds - sum(part.milliseconds for part in known.parts) < 0.5
+    rows = [
+        {"operator": "CONV_2D", "macs": 2_150_000, "issues": {"seconds": 0.25}},
+        {"operator": "CONV_2D", "macs": 2_150_000, "issues": {"seconds": 0.5}},
+        {"operator": "MEAN", "macs": 0, "issues": None},
+    ]
+    made = SimpleNamespace(
+        target=SimpleNamespace(board=load_board("xcore")), plan=SimpleNamespace(macs_layerwise=known.macs)
+    )
+    estimate = {"macs_per_second": 2_150_000_000, "load_seconds": 0.125, "total_seconds": 1.0}
+    found = beside_published(made, rows, estimate)
+    lines = {line["name"]: line for line in found["lines"]}
+    assert lines["convolutions"]["counted"] == 0.75 and lines["convolutions"]["estimated"] == 0.002
+    assert lines["loading weights"]["estimated"] == 0.125 and lines["mean"]["counted"] is None
+    text = "\n".join(issue_report.published(found))
+    assert "there is none in this plan: padding, padding of 3 channels to 4, add" in text
+    assert re.search(r"convolutions +91\.34 +2\.00 +750\.00\n", text)
+    assert re.search(r"all +169\.86 +1000\.00", text)
+    made.plan.macs_layerwise += 1
+    assert beside_published(made, rows, estimate) is None

@@ -1,0 +1,168 @@
+"""The project for XMOS's XTC tools: its command lines against a stub of the tools, its program against stub
+headers, and that nothing is ever taken for a program of the chip that is none."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from buildtool_plugins.xcore.xtc import LINES, compile_project
+from needs import needs_tool
+from xtcstub import HEADERS, environment, recorded, replayed, stub_tools
+
+from buildtool.errors import ToolError
+from buildtool.graph.reference import execute
+from buildtool.service import handle
+from buildtool.service.firmware.firmware import write_files
+
+NET = "ds_cnn"
+REQUEST = {"kind": "build", "model": NET, "board": "xcore", "options": {"strategy": "layerwise"}}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A build without XTC, written to a folder."""
+    folder = tmp_path_factory.mktemp("xcore") / "out put"  # whoever has spaces in paths builds as well
+    answer = handle(REQUEST)
+    write_files(answer["files"], folder)
+    return answer, folder
+
+
+@pytest.fixture(scope="module")
+def calls(built, tmp_path_factory):
+    """What the project's build runs of a stub of XTC."""
+    stubs = stub_tools(tmp_path_factory.mktemp("stub") / "bin")
+    lines = (["cmake", "-G", "Unix Makefiles", "-B", "build"], ["xmake", "-C", "build"])
+    for line in lines:
+        done = subprocess.run(
+            line, cwd=built[1] / f"{NET}_xtc", env=environment(stubs), capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    return recorded(stubs)
+
+
+def test_without_xtc_everything_up_to_the_compiler_is_made_and_the_level_says_so(built):
+    answer, folder = built
+    assert (answer["level"], answer["level_text"]) == ("model", "model on the host")
+    assert not list(folder.rglob("*.xe"))
+    described = json.loads((folder / f"{NET}_arena.json").read_text())
+    assert described["loads"] and described["buffers"]
+    container = (folder / f"{NET}_xmos_flash.bin").read_bytes()
+    assert len(container) == 36 + 16 + 4 + len((folder / f"{NET}_weights.bin").read_bytes())
+    there = {path.name for path in (folder / f"{NET}_xtc").iterdir()}
+    assert there == {"CMakeLists.txt", "xs3.cmake", "config.xscope", "main.c"}
+    assert "NOT TRIED" in (folder / f"{NET}_xtc/main.c").read_text()
+    assert "@" not in (folder / f"{NET}_xtc/CMakeLists.txt").read_text()
+
+
+def test_xtc_gets_every_source_once_with_folders_that_are_there(built, calls):
+    folder = built[1]
+    compiled = [words for name, _, *words in calls if name == "xcc" and "-c" in words]
+    sources = [words[words.index("-c") + 1] for words in compiled]
+    used = list((folder / "kernels").rglob("*.c"))
+    wanted = {str(folder / f"{NET}_xtc/main.c"), str(folder / f"{NET}.c"), *map(str, used)}
+    resolved = [str((folder / f"{NET}_xtc" / source).resolve()) for source in sources]
+    assert sorted(resolved) == sorted(wanted) and len(used) >= 4
+    for words in compiled:
+        assert {"-target=XK-EVK-XU316", "-O3", "-DNN_THREADS=5"} <= set(words)
+    (link,) = [words for name, _, *words in calls if name == "xcc" and "-c" not in words]
+    assert link[link.index("-o") + 1] == "app.xe"
+    assert "-lquadflash" in link and any(word.endswith("config.xscope") for word in link)
+    assert sum(word.endswith((".o", ".obj")) for word in link) == len(compiled)
+
+
+@pytest.mark.slow
+def test_the_application_with_the_vendors_functions_played_by_stubs_gives_the_references_output(
+    built, calls, tmp_path
+):
+    folder = built[1]
+    program = tmp_path / "app"
+    replayed(calls, needs_tool("gcc"), folder / f"{NET}_xtc", program)
+    flash = folder / f"{NET}_weights.bin"
+    done = subprocess.run(
+        [program], env=environment() | {"STUB_FLASH": str(flash)}, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout
+    expected = zeros_through_the_reference()
+    assert f"largest output [{expected.argmax()}] {expected.max()}," in done.stdout
+    damaged = tmp_path / "damaged.bin"
+    data = bytearray(flash.read_bytes())
+    data[100] ^= 1
+    damaged.write_bytes(data)
+    for name, said in ((damaged, "init gives status 5"), (tmp_path / "none", "the flash does not answer")):
+        own = environment() | {"STUB_FLASH": str(name)}
+        failed = subprocess.run([program], env=own, capture_output=True, text=True, timeout=60)
+        assert failed.returncode == 1 and said in failed.stdout
+
+
+def zeros_through_the_reference():
+    from buildtool.service.pipeline.models import load_model, read_graph
+    from buildtool.session import Session
+
+    graph, _ = read_graph(load_model(NET), Session())
+    zeros = [np.zeros(graph.tensors[t].shape, np.int8) for t in graph.inputs]
+    values = execute(graph, zeros)
+    return np.asarray(values[graph.outputs[0]]).ravel()
+
+
+@pytest.mark.parametrize(("leaves", "said"), [(b"", "made no app.xe"), (b"STUB", "that is no program")])
+def test_what_is_no_program_of_the_chip_never_becomes_a_result(built, tmp_path, monkeypatch, leaves, said):
+    """The stub's xcc makes nothing, or a file that is no .xe."""
+    stubs = stub_tools(tmp_path / "bin", leaves=leaves)
+    monkeypatch.setenv("PATH", environment(stubs)["PATH"])
+    copy = tmp_path / "out"
+    shutil.copytree(built[1], copy, ignore=shutil.ignore_patterns("build"))
+    told = []
+    with pytest.raises(ToolError, match=said):
+        compile_project(NET, copy, told.append)
+    assert [line.partition(" ")[0] for line in told] == ["cmake", "xmake"]
+    assert [words for tool, _, *words in recorded(stubs) if tool == "xmake"] == [["-C", "build"]]
+
+
+def test_half_an_installation_of_xtc_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", environment(stub_tools(tmp_path / "bin", names=("xcc",)))["PATH"])
+    (tmp_path / f"{NET}_xtc").mkdir()
+    with pytest.raises(ToolError, match="'xmake' is not: nothing is compiled"):
+        compile_project(NET, tmp_path, print)
+
+
+@pytest.mark.slow
+def test_with_xtc_in_path_the_same_request_goes_on_to_compile(tmp_path, monkeypatch):
+    stubs = stub_tools(tmp_path / "bin")
+    monkeypatch.setenv("PATH", environment(stubs)["PATH"])
+    with pytest.raises(ToolError, match=r"made no app.xe"):
+        handle(REQUEST)
+    assert recorded(stubs)
+
+
+@pytest.mark.slow
+def test_weights_that_are_read_in_place_have_no_project_and_a_streamed_image_has_one(tmp_path):
+    board = tmp_path / "lpddr.toml"
+    board.write_text(
+        'extends = "xcore"\n[memory.lpddr]\nkind = "ram"\nbase = 0x40000000\nsize = "128M"\n'
+        '[roles]\nweights = "lpddr"\n'
+    )
+    names = handle({**REQUEST, "board": str(board)})["files"]
+    assert f"{NET}_arena.json" in names and not [name for name in names if "xtc" in name or "xmos" in name]
+    options = {"image": "stream", "objective": "ram", "max_f": 1.5}
+    streamed = handle({**REQUEST, "model": "mobilenetv1_025_96", "options": options})["files"]
+    main = streamed["mobilenetv1_025_96_xtc/main.c"].decode()
+    assert "mobilenetv1_025_96_set_row_source(deliver_row, NULL);" in main and "_input(" not in main
+    write_files(streamed, tmp_path)
+    command = [needs_tool("gcc"), "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-std=gnu99"]
+    folders = [f"-I{tmp_path}", f"-I{tmp_path}/kernels/include", f"-I{HEADERS}"]
+    subprocess.run([*command, *folders, str(tmp_path / "mobilenetv1_025_96_xtc/main.c")], check=True)
+
+
+def test_what_is_asked_of_the_kit_itself_is_answered_with_the_lines_to_run(built):
+    for request in ({"kind": "flash"}, {"kind": "validate", "on": "board"}):
+        with pytest.raises(ToolError, match="XTC tools make the chip's program") as raised:
+            handle({**REQUEST, **request})
+        said = str(raised.value)
+        assert "xflash --target XK-EVK-XU316 --data ../" in said and "xrun --xscope build/app.xe" in said
+    # The project's own comment has the same lines.
+    comment = (built[1] / f"{NET}_xtc/CMakeLists.txt").read_text()
+    assert all(f"#     {line.format(net=NET)}\n" in comment for line in LINES)
