@@ -117,11 +117,11 @@ def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> No
     if image_bytes <= most:
         return
     limit = f"memory '{memory.name}' of {board.name} has {most:,}"
+    help_ = Hint("take a board with more flash or a narrower network")
     if most == room < memory.size:
         limit = (
             f"the weights' {'slot' if board.image.slot_bytes else 'partition'} on {board.name} has {most:,}"
         )
-    help_ = Hint("take a board with more flash or a narrower network")
         help_ = Hint("take a narrower network, or larger places below [image] in the board's file")
     if most < room:
         limit = f"{most:,} are allowed"
