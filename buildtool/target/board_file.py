@@ -527,8 +527,8 @@ class _Reader:
     def vector_unit(self, value: object) -> VectorUnit:
         table = self.table(value, "vector_unit")
         self.known(table, names(board_keys.VECTOR_UNIT), "vector_unit.")
-        macs, cycles = (self.positive(table, key, "vector_unit.") for key in ("macs", "cycles"))
-        return VectorUnit(int(macs), int(cycles))
+        macs, cycles = (self.whole(table, key, "vector_unit.") for key in ("macs", "cycles"))
+        return VectorUnit(macs, cycles)
 
     def published(self, value: object) -> Published:
         table, where = self.table(value, "published"), "published."
@@ -539,7 +539,7 @@ class _Reader:
         return Published(
             network=self.text(self.need(table, "network", where), "published.network"),
             source=self.text(self.need(table, "source", where), "published.source"),
-            macs=int(self.positive(table, "macs", where)),
+            macs=self.whole(table, "macs", where),
             milliseconds=self.positive(table, "milliseconds", where),
             parts=tuple(self.part(part) for part in parts),
         )
@@ -553,6 +553,13 @@ class _Reader:
             operators=self.texts(self.need(table, "operators", where), f"{where}operators"),
             milliseconds=self.positive(table, "milliseconds", where),
         )
+
+    def whole(self, table: Mapping[str, object], key: str, where: str) -> int:
+        """A whole number above 0."""
+        value = self.positive(table, key, where)
+        if not isinstance(value, int):
+            self.fail(f"{where}{key}", f"must be a whole number, not {_shown(value)}")
+        return value
 
     def positive(self, table: Mapping[str, object], key: str, where: str) -> float:
         """A number above 0, which is not infinite."""

@@ -147,7 +147,8 @@ class KernelVariant:
     length of the packed block in bytes. `slices` says whether the kernel can compute some of the output
     channels from a block of theirs: a head of 16 bytes, then `channel_factors` bytes of each channel,
     then `channel_weights` bytes of each, both parts rounded up to 16; all but the last channels are cut at
-    multiples of `channel_step`, and there are bytes for a multiple of `channel_unit` channels.
+    multiples of `channel_step`, and there are bytes for a multiple of `channel_unit` channels and
+    `channel_tail` bytes more.
     `asks` names the question about scratch that the kernel's library answers, instead of a formula
     ("": none), and `ask` is who answers it.
     """
@@ -170,6 +171,7 @@ class KernelVariant:
     channel_weights: str = "0"
     channel_step: str = "1"
     channel_unit: str = "1"
+    channel_tail: str = "0"
     packer: Path | None = field(default=None, compare=False)
     asks: str = ""
     ask: Asked | None = field(default=None, compare=False)
