@@ -160,7 +160,9 @@ CHIPS = (
 )
 
 
-@pytest.mark.parametrize("chip", CHIPS, ids=str)
+@pytest.mark.parametrize(
+    "chip", [CHIPS[0], *(pytest.param(chip, marks=pytest.mark.slow) for chip in CHIPS[1:])], ids=str
+)
 def test_a_cut_anywhere_leaves_a_network_that_runs(chip):
     """Before, after and in every operation; then the update is done again."""
     library = runtime("clang" if chip.in_place else "gcc")
