@@ -27,10 +27,10 @@ KINDS = {
     "large pool": large["pool"],
     "square depthwise": extreme["square depthwise"],
 }
-FAST = {"small elementwise", "square depthwise"}
 
 
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=[] if k in FAST else slow) for k in sorted(KINDS)])
+@slow
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_placement_gives_the_same_bytes(kind):
     used = 0
 
