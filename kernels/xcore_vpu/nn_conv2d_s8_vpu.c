@@ -23,8 +23,9 @@ typedef struct {
     int8_t *patch;       /* where taps are collected */
 } walk;
 
-static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *out,
-                   void *scratch) {
+/* `rest`: see nn_vpu_runs. */
+static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *out, void *scratch,
+                   int8_t *rest) {
     walk w;
     const int32_t all = g->kernel_h * g->kernel_w * in->channels;
     w.g = g;
@@ -48,10 +49,12 @@ static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *
     w.apart.bytes = all;
     w.apart.row_step = w.apart.ring = 0;
     w.apart.ring_end = w.apart.end = NULL;
+    w.runs.rest = w.apart.rest = rest;
+    memset(rest, 0, NN_VPU_BYTES);
     if (w.patch != NULL) {
-        w.apart.end = w.patch + w.group_bytes / NN_VPU_ROWS * NN_VPU_BYTES;
+        w.apart.end = w.patch + nn_vpu_chunks(all) * NN_VPU_BYTES;
     }
-    NN_VPU_SCALAR(44);
+    NN_VPU_SCALAR(54);
     return w;
 }
 
@@ -117,7 +120,8 @@ static void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_
                              int32_t pixels) {
     const int32_t step = w->g->stride_w * w->in->pixel_stride;
     for (int32_t index = w->first; index < w->end; index++) {
-        const nn_vpu_group group = nn_vpu_member(w->block, w->out->channels, w->group_bytes, index);
+        const nn_vpu_group group =
+            nn_vpu_member(v, w->block, w->out->channels, w->group_bytes, index);
         const int8_t *x = from;
         int8_t *place = to + group.place;
         for (int32_t i = pixels; i > 0; i--) {
@@ -136,7 +140,8 @@ static void compute_apart(nn_vpu *v, const walk *w, int32_t top, int32_t left, n
     collect(v, w, top, left, rows, nn_valid_taps(left, w->in->width, g->kernel_w, g->dilation_w),
             w->block->common.input_zero_point);
     for (int32_t index = w->first; index < w->end; index++) {
-        const nn_vpu_group group = nn_vpu_member(w->block, w->out->channels, w->group_bytes, index);
+        const nn_vpu_group group =
+            nn_vpu_member(v, w->block, w->out->channels, w->group_bytes, index);
         nn_vpu_pixel(v, w->block, &group, &w->apart, w->patch, 0, to + group.place);
         NN_VPU_SCALAR(2);
     }
@@ -172,7 +177,9 @@ static void compute(nn_vpu *v, walk *w, const nn_window *window) {
 /* Groups of 16 channels that lie in [c0, c1); cuts are between pairs of them. */
 static void piece(const nn_call *call, const nn_piece *own) {
     const nn_vpu_block block = nn_vpu_open(call->constants, nn_vpu_groups(call->out->channels));
-    walk w = opened((const nn_conv_geometry *)call->geometry, call->in, call->out, own->scratch);
+    NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
+    walk w =
+        opened((const nn_conv_geometry *)call->geometry, call->in, call->out, own->scratch, rest);
     nn_vpu v;
     w.block = &block;
     w.first = own->c0 / NN_VPU_ACC;
@@ -184,8 +191,7 @@ static void piece(const nn_call *call, const nn_piece *own) {
 void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch) {
     const nn_conv_geometry *g = geometry;
-    const int32_t blocks =
-        nn_vpu_group_bytes(g->kernel_h * g->kernel_w * in->channels) / NN_VPU_ROWS;
+    const int32_t blocks = nn_vpu_chunks(g->kernel_h * g->kernel_w * in->channels);
     const nn_call call = {.body = piece,
                           .geometry = geometry,
                           .constants = constants,

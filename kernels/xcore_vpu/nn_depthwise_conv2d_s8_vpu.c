@@ -43,12 +43,13 @@ static walk opened(const nn_conv_geometry *g, const nn_vpu_block *b, const nn_vi
 }
 
 /* The first channel of a group, and what is to be known of it. */
-static inline int32_t group_of(const walk *w, int32_t index, nn_vpu_group *group) {
+static inline int32_t group_of(nn_vpu *v, const walk *w, int32_t index, nn_vpu_group *group) {
     const int32_t own = nn_min(w->channels, NN_VPU_ACC);
     const int32_t first = nn_min(index * NN_VPU_ACC, w->channels - own);
     group->record = w->block->records + index;
     group->weights = w->block->weights + index * w->group_bytes;
     nn_vpu_place(group, NN_VPU_ALONE, first, own);
+    nn_vpu_unpack(v, group);
     NN_VPU_SCALAR(12);
     return first;
 }
@@ -93,12 +94,12 @@ static void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_
     const int32_t step = w->g->stride_w * w->in->pixel_stride;
     for (int32_t index = 0; index < w->groups; index++) {
         nn_vpu_group group;
-        const int32_t first = group_of(w, index, &group);
+        const int32_t first = group_of(v, w, index, &group);
         const int8_t *start = from;
         int8_t *place = to + first;
         for (int32_t i = pixels; i > 0; i--) {
             const int8_t *row = start, *weights = group.weights;
-            nn_vpu_biases(v, group.record);
+            nn_vpu_biases(v, &group);
             for (int32_t k = w->g->kernel_h; k > 0; k--) {
                 weights = add_taps(v, row + first, w->tap_step, w->g->kernel_w, weights);
                 row += w->row_step;
@@ -190,9 +191,9 @@ static void compute_apart(nn_vpu *v, const walk *w, const window_taps *t, int8_t
     }
     for (int32_t index = 0; index < w->groups; index++) {
         nn_vpu_group group;
-        const int32_t first = group_of(w, index, &group);
+        const int32_t first = group_of(v, w, index, &group);
         const int8_t *weights;
-        nn_vpu_biases(v, group.record);
+        nn_vpu_biases(v, &group);
         weights = add_taps(v, w->padding, 0, begin * g->kernel_w, group.weights);
         for (int32_t k = begin; k < end; k++) {
             const line l = k - begin < MOST_LINES ? lines[k - begin] : line_of(w, t, k);

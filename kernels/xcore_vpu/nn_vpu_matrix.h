@@ -2,7 +2,8 @@
  * layers are made of.
  *
  * Weights: for each group of 16 channels and 32 inputs 16 rows of 32 bytes, those of the last lane
- * first, zeros behind the last input. Groups 2i and 2i + 1 are the even and the odd of 32 channels;
+ * first; of a rest of inputs 16 rows of as many bytes, rounded up to 4. What is read behind such a
+ * row is multiplied with zeros. Groups 2i and 2i + 1 are the even and the odd of 32 channels;
  * a last group without a partner has its channels side by side.
  */
 #ifndef NN_VPU_MATRIX_H
@@ -19,7 +20,8 @@ typedef struct {
     int32_t ring;     /* its bytes, */
     const int8_t *ring_end;
     const int8_t
-        *end; /* and the end of what may be read; past a run it does not matter what is there */
+        *end;     /* and the end of what may be read; past a run it does not matter what is there */
+    int8_t *rest; /* 32 bytes for what is beyond the last 32 inputs, zeros behind it */
 } nn_vpu_runs;
 
 /* The end of what may be read from row y on: the row's, or that of the next one where it is behind
@@ -76,32 +78,53 @@ static inline void nn_vpu_rows(nn_vpu *v, const int8_t *x, const int8_t *weights
     NN_VPU_SCALAR(1);
 }
 
-/* Inputs that the unit cannot load where they are: the first `bytes` of 32. */
-NN_OUTLINE void nn_vpu_rows_apart(nn_vpu *v, const int8_t *x, int32_t bytes,
-                                  const int8_t *weights) {
-    NN_VPU_ALIGNED int8_t copy[NN_VPU_BYTES] = {0};
-    memcpy(copy, x, (size_t)bytes);
-    NN_VPU_SCALAR(9 + 9 * bytes / 4);
+/* 32 inputs that the unit cannot load where they are. */
+NN_OUTLINE void nn_vpu_rows_apart(nn_vpu *v, const int8_t *x, const int8_t *weights) {
+    NN_VPU_ALIGNED int8_t copy[NN_VPU_BYTES];
+    memcpy(copy, x, NN_VPU_BYTES);
+    NN_VPU_SCALAR(9 * NN_VPU_BYTES / 4);
     nn_vpu_rows(v, copy, weights);
 }
 
-/* One run; returns the weights behind its own. */
+/* The rest of a run's inputs and 16 rows of weights that lie `step` bytes apart. */
+static inline void nn_vpu_rows_of_rest(nn_vpu *v, const int8_t *rest, const int8_t *weights,
+                                       int32_t step) {
+    nn_vpu_vldc(v, rest);
+    for (int32_t i = 0; i < NN_VPU_ACC; i++) {
+        nn_vpu_vlmaccr(v, weights);
+        weights += step;
+    }
+    NN_VPU_MAC(1 + NN_VPU_ACC);
+    NN_VPU_SCALAR(1);
+}
+
+/* Brings the rest of a run to where zeros follow; changes vR. */
+static inline void nn_vpu_take_rest(nn_vpu *v, const nn_vpu_runs *runs, const int8_t *x,
+                                    int32_t bytes) {
+    NN_VPU_SCALAR(2);
+    if (((uintptr_t)x & 3) == 0 && runs->end - x >= NN_VPU_BYTES) {
+        nn_vpu_vldr(v, x);
+        nn_vpu_vstrpv(v, runs->rest, ((uint32_t)1 << bytes) - 1);
+        return;
+    }
+    memcpy(runs->rest, x, (size_t)bytes);
+    NN_VPU_SCALAR(2 * bytes + 4);
+}
+
+/* The whole chunks of a run; returns the weights behind theirs. */
 static inline const int8_t *nn_vpu_run(nn_vpu *v, const int8_t *x, int32_t bytes,
-                                       const int8_t *weights, const int8_t *end) {
-    NN_VPU_SCALAR(3); /* the address's test, and that of a rest */
+                                       const int8_t *weights) {
+    NN_VPU_SCALAR(2); /* the address's test */
     if (((uintptr_t)x & 3) == 0) {
         for (; bytes >= NN_VPU_BYTES; bytes -= NN_VPU_BYTES) {
             nn_vpu_rows(v, x, weights);
             x += NN_VPU_BYTES;
             weights += NN_VPU_ROWS;
         }
-        if (bytes > 0 && end - x >= NN_VPU_BYTES) {
-            nn_vpu_rows(v, x, weights);
-            return weights + NN_VPU_ROWS;
-        }
+        return weights;
     }
-    for (; bytes > 0; bytes -= NN_VPU_BYTES) {
-        nn_vpu_rows_apart(v, x, nn_min(bytes, NN_VPU_BYTES), weights);
+    for (; bytes >= NN_VPU_BYTES; bytes -= NN_VPU_BYTES) {
+        nn_vpu_rows_apart(v, x, weights);
         x += NN_VPU_BYTES;
         weights += NN_VPU_ROWS;
     }
@@ -112,13 +135,21 @@ static inline const int8_t *nn_vpu_run(nn_vpu *v, const int8_t *x, int32_t bytes
 static inline void nn_vpu_pixel(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_group *group,
                                 const nn_vpu_runs *runs, const int8_t *x, int dense, int8_t *to) {
     const int8_t *weights = group->weights;
-    nn_vpu_biases(v, group->record);
-    weights = nn_vpu_run(v, x, runs->bytes, weights, runs->end);
+    const int32_t rest = runs->bytes % NN_VPU_BYTES; /* of one run */
+    NN_VPU_SCALAR(2);
+    if (rest > 0) {
+        nn_vpu_take_rest(v, runs, x + runs->bytes - rest, rest);
+    }
+    nn_vpu_biases(v, group);
+    weights = nn_vpu_run(v, x, runs->bytes, weights);
     for (int32_t i = runs->count - 1; i > 0; i--) {
         x += runs->row_step;
         x = x >= runs->ring_end ? x - runs->ring : x;
-        weights = nn_vpu_run(v, x, runs->bytes, weights, runs->end);
+        weights = nn_vpu_run(v, x, runs->bytes, weights);
         NN_VPU_SCALAR(3);
+    }
+    if (rest > 0) {
+        nn_vpu_rows_of_rest(v, runs->rest, weights, (rest + 3) / 4 * 4);
     }
     nn_vpu_finish(v, b, group, dense, to);
 }
@@ -127,12 +158,17 @@ static inline int32_t nn_vpu_groups(int32_t channels) {
     return (channels + NN_VPU_ACC - 1) / NN_VPU_ACC;
 }
 
+/* Times that a group's lanes are multiplied. */
+static inline int32_t nn_vpu_chunks(int32_t inputs) {
+    return (inputs + NN_VPU_BYTES - 1) / NN_VPU_BYTES;
+}
+
 static inline int32_t nn_vpu_group_bytes(int32_t inputs) {
-    return (inputs + NN_VPU_BYTES - 1) / NN_VPU_BYTES * NN_VPU_ROWS;
+    return (inputs + 3) / 4 * 4 * NN_VPU_ACC;
 }
 
 /* Group number `index` of those of `channels` output channels. */
-static inline nn_vpu_group nn_vpu_member(const nn_vpu_block *b, int32_t channels,
+static inline nn_vpu_group nn_vpu_member(nn_vpu *v, const nn_vpu_block *b, int32_t channels,
                                          int32_t group_bytes, int32_t index) {
     const int32_t place = index / 2 * NN_VPU_BYTES;
     nn_vpu_group group;
@@ -143,6 +179,7 @@ static inline nn_vpu_group nn_vpu_member(const nn_vpu_block *b, int32_t channels
                  : index + 1 < nn_vpu_groups(channels) ? NN_VPU_EVEN
                                                        : NN_VPU_ALONE,
                  place, nn_min(channels - place, NN_VPU_BYTES));
+    nn_vpu_unpack(v, &group);
     NN_VPU_SCALAR(16);
     return group;
 }

@@ -16,27 +16,38 @@
 #include "nn_conv.h"
 #include "nn_vpu.h"
 
-/* Of a group of 16 output channels. */
+/* Of a group of 16 output channels. What can be derived is not in it, see nn_vpu_unpacked. */
 typedef struct {
-    int32_t mode, up, unused[2]; /* up: of a group on 16 bits */
+    int8_t mode, up; /* up: of a group on 16 bits */
+    int8_t unused[6];
+    int8_t jumps[8]; /* 16 times lane i + 8's, plus lane i's, less 128: 14 - log2 of a lane's sign;
+                        15: no sign */
     int16_t bias_high[16], bias_low[16];
     union {
         struct {
-            int16_t shift[16], power[16]; /* power: -2^shift */
-            int16_t high_low[16], low_low[16], sign[16];
+            int16_t high[16], high_low[16];
             int16_t offset_high[16], offset_low[16];
-            int16_t high[16], low[16];
-            int16_t down[16];
+            int8_t shifts[16]; /* 16 * shift + down - 128 */
         } unit;
         struct {
             int16_t down[16], factor[16], offset[16];
         } on16;
-        nn_channel conv[16]; /* of a scalar group, by lane; its bias is not in bias_high */
-        nn_dense_channel dense[16];
+        struct {
+            int32_t multiplier[16];
+            uint16_t low[16]; /* of a dense layer */
+            int8_t shift[16];
+        } scalar;
     } as;
 } nn_vpu_record;
 
-typedef char nn_vpu_record_size[sizeof(nn_vpu_record) == 400 ? 1 : -1];
+typedef char nn_vpu_record_size[sizeof(nn_vpu_record) == 224 ? 1 : -1];
+
+/* What follows from a record, made once for all pixels of a run. */
+typedef struct {
+    NN_VPU_ALIGNED int16_t shift[16], power[16]; /* power: -2^shift */
+    NN_VPU_ALIGNED int16_t sign[16], down[16];
+    NN_VPU_ALIGNED int16_t low[16], low_low[16]; /* the factor, shifted */
+} nn_vpu_unpacked;
 
 /* Bits of a record's mode. */
 #define NN_VPU_MODE_WIDE 1   /* some channel has lower bits */
@@ -98,15 +109,153 @@ static inline nn_vpu_block nn_vpu_open(const void *constants, int32_t groups) {
     return b;
 }
 
-/* Sets the accumulators to a group's biases, with elements of 8 bits: 3 issues. */
-static inline void nn_vpu_biases(nn_vpu *v, const nn_vpu_record *record) {
+/* A group as all pixels of a call see it. */
+typedef struct {
+    const nn_vpu_record *record;
+    const int16_t *bias_high, *bias_low;
+    nn_vpu_unpacked own;
+    const int8_t *weights;
+    nn_vpu_order order;
+    int32_t place; /* of its outputs, in a pixel */
+    int32_t bytes; /* among which they lie: 32 or less, 16 or less if alone */
+    uint32_t mask; /* of these bytes */
+} nn_vpu_group;
+
+static const NN_VPU_ALIGNED int16_t nn_vpu_eights[16] = {8, 8, 8, 8, 8, 8, 8, 8,
+                                                         8, 8, 8, 8, 8, 8, 8, 8};
+static const NN_VPU_ALIGNED int16_t nn_vpu_fours[16] = {4, 4, 4, 4, 4, 4, 4, 4,
+                                                        4, 4, 4, 4, 4, 4, 4, 4};
+static const NN_VPU_ALIGNED int16_t nn_vpu_fourteens[16] = {14, 14, 14, 14, 14, 14, 14, 14,
+                                                            14, 14, 14, 14, 14, 14, 14, 14};
+static const NN_VPU_ALIGNED int16_t nn_vpu_sixteenths[16] = {
+    -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16};
+static const NN_VPU_ALIGNED int16_t nn_vpu_bytes_up[16] = {120, 120, 120, 120, 120, 120, 120, 120,
+                                                           120, 120, 120, 120, 120, 120, 120, 120};
+static const NN_VPU_ALIGNED int16_t nn_vpu_quarters[16] = {16384, 16384, 16384, 16384, 16384, 16384,
+                                                           16384, 16384, 16384, 16384, 16384, 16384,
+                                                           16384, 16384, 16384, 16384};
+static const NN_VPU_ALIGNED int16_t nn_vpu_below_quarters[16] = {
+    16383, 16383, 16383, 16383, 16383, 16383, 16383, 16383,
+    16383, 16383, 16383, 16383, 16383, 16383, 16383, 16383};
+static const NN_VPU_ALIGNED int16_t nn_vpu_minus_quarters[16] = {
+    -16384, -16384, -16384, -16384, -16384, -16384, -16384, -16384,
+    -16384, -16384, -16384, -16384, -16384, -16384, -16384, -16384};
+static const NN_VPU_ALIGNED int16_t nn_vpu_minus_ones[16] = {-1, -1, -1, -1, -1, -1, -1, -1,
+                                                             -1, -1, -1, -1, -1, -1, -1, -1};
+/* Ones in bytes. */
+static const NN_VPU_ALIGNED int16_t nn_vpu_byte_ones[16] = {
+    0x101, 0x101, 0x101, 0x101, 0x101, 0x101, 0x101, 0x101,
+    0x101, 0x101, 0x101, 0x101, 0x101, 0x101, 0x101, 0x101};
+
+/* Halves of 16 bytes, each of them 16 * upper + lower - 128; elements of 16 bits from now on. */
+static inline void nn_vpu_split(nn_vpu *v, const int8_t *bytes, int16_t *upper, int16_t *lower) {
+    NN_VPU_ALIGNED int16_t less[16]; /* by 8 */
     nn_vpu_vsetc(v, NN_VPU_S8);
-    nn_vpu_vldd(v, record->bias_high);
-    nn_vpu_vldr(v, record->bias_low);
+    nn_vpu_vldd(v, nn_vpu_zeros);
+    nn_vpu_vldr(v, nn_vpu_bytes_up);
+    nn_vpu_vldc(v, nn_vpu_byte_ones);
+    nn_vpu_vlmacc(v, bytes);
+    nn_vpu_vsetc(v, NN_VPU_S16);
+    nn_vpu_vstr(v, less);
+    nn_vpu_vlsat(v, nn_vpu_fours);
+    nn_vpu_vstr(v, upper);
+    nn_vpu_vldc(v, upper);
+    nn_vpu_vclrdr(v);
+    nn_vpu_vlmacc(v, nn_vpu_sixteenths);
+    nn_vpu_vlsat(v, nn_vpu_zeros);
+    nn_vpu_vladd(v, less);
+    nn_vpu_vladd(v, nn_vpu_eights);
+    nn_vpu_vstr(v, lower);
+}
+
+/* sign = 2^(14 - jump), 0 where jump is 15; 2^14 is one less. */
+static inline void nn_vpu_unpack_signs(nn_vpu *v, const nn_vpu_record *record, int16_t *sign) {
+    NN_VPU_ALIGNED int8_t twice[16];
+    NN_VPU_ALIGNED int16_t upper[16], jump[16];
+    memcpy(twice, record->jumps, 8);
+    memcpy(twice + 8, record->jumps, 8);
+    NN_VPU_SCALAR(6);
+    nn_vpu_split(v, twice, upper, jump);
+    nn_vpu_vldr(v, upper);
+    nn_vpu_vstrpv(v, jump, 0xFFFF0000U); /* the last eight lanes */
+    nn_vpu_vldd(v, nn_vpu_zeros);
+    nn_vpu_vldr(v, nn_vpu_below_quarters);
+    nn_vpu_vlsat(v, jump);
+    nn_vpu_vstr(v, sign);
+}
+
+/* power = -2^shift, and low * 2^15 + low_low = (high * 2^15 + high_low) >> shift, halves up. Where
+ * a lane's shift is 0 there are no lower bits, and it does not matter what multiplies them. */
+static inline void nn_vpu_unpack_wide(nn_vpu *v, const nn_vpu_record *record,
+                                      nn_vpu_unpacked *own) {
+    NN_VPU_ALIGNED int16_t factor_high[16], factor_low[16], moved[16];
+    nn_vpu_vldr(v, own->shift);
+    nn_vpu_vlsub(v, nn_vpu_fourteens);
+    nn_vpu_vstr(v, moved);
+    nn_vpu_vldd(v, nn_vpu_minus_ones);
+    nn_vpu_vldr(v, nn_vpu_minus_quarters);
+    nn_vpu_vlsat(v, moved);
+    nn_vpu_vstr(v, own->power);
+    nn_vpu_vldr(v, own->shift);
+    nn_vpu_vladd(v, nn_vpu_fifteens);
+    nn_vpu_vstr(v, moved);
+    nn_vpu_vclrdr(v);
+    nn_vpu_vldc(v, record->as.unit.high);
+    nn_vpu_vlmacc(v, nn_vpu_quarters);
+    nn_vpu_vlmacc(v, nn_vpu_quarters);
+    nn_vpu_vldc(v, record->as.unit.high_low);
+    nn_vpu_vlmacc(v, nn_vpu_ones);
+    nn_vpu_vstd(v, factor_high);
+    nn_vpu_vstr(v, factor_low);
+    nn_vpu_vlsat(v, moved);
+    nn_vpu_vstr(v, own->low);
+    nn_vpu_vldc(v, own->low); /* of the factor, low * 2^(15 + shift) goes in four parts */
+    nn_vpu_vclrdr(v);
+    nn_vpu_vlmacc(v, own->power);
+    nn_vpu_vlsat(v, nn_vpu_ones);
+    nn_vpu_vstr(v, moved);
+    nn_vpu_vldc(v, moved);
+    nn_vpu_vldd(v, factor_high);
+    nn_vpu_vldr(v, factor_low);
+    nn_vpu_vlmacc(v, nn_vpu_quarters);
+    nn_vpu_vlmacc(v, nn_vpu_quarters);
+    nn_vpu_vlmacc(v, nn_vpu_quarters);
+    nn_vpu_vlmacc(v, nn_vpu_quarters);
+    nn_vpu_vlsat(v, own->shift);
+    nn_vpu_vstr(v, own->low_low);
+}
+
+/* Makes a group ready for its pixels: 16 VPU issues, 34 more if sums have lower bits, 22 more with
+ * signs; none for a group on 16 bits, or a scalar one. */
+static inline void nn_vpu_unpack(nn_vpu *v, nn_vpu_group *group) {
+    const nn_vpu_record *record = group->record;
+    const int scalar = record->mode & NN_VPU_MODE_SCALAR;
+    group->bias_high = scalar ? nn_vpu_zeros : record->bias_high;
+    group->bias_low = scalar ? nn_vpu_zeros : record->bias_low;
+    NN_VPU_SCALAR(6);
+    if (scalar || (record->mode & NN_VPU_MODE_ON16)) {
+        return;
+    }
+    nn_vpu_split(v, record->as.unit.shifts, group->own.shift, group->own.down);
+    if (record->mode & NN_VPU_MODE_WIDE) {
+        nn_vpu_unpack_wide(v, record, &group->own);
+    }
+    if (record->mode & NN_VPU_MODE_SIGNED) {
+        nn_vpu_unpack_signs(v, record, group->own.sign);
+    }
+}
+
+/* Sets the accumulators to a group's biases, with elements of 8 bits: 3 issues. */
+static inline void nn_vpu_biases(nn_vpu *v, const nn_vpu_group *group) {
+    nn_vpu_vsetc(v, NN_VPU_S8);
+    nn_vpu_vldd(v, group->bias_high);
+    nn_vpu_vldr(v, group->bias_low);
 }
 
 /* The accumulators of a group that is not scalar become y, with elements of 16 bits. */
-static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_record *record) {
+static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_group *group) {
+    const nn_vpu_record *record = group->record;
+    const nn_vpu_unpacked *own = &group->own;
     NN_VPU_ALIGNED int16_t sum_high[16], sum_low[16], upper[16], lower[16], sign[16], fine[16];
     const int wide = (record->mode & NN_VPU_MODE_WIDE) != 0,
               is_signed = (record->mode & NN_VPU_MODE_SIGNED) != 0;
@@ -116,7 +265,7 @@ static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_record *record) {
         nn_vpu_vstr(v, sum_low);
     }
     nn_vpu_vsetc(v, NN_VPU_S16);
-    nn_vpu_vlsat(v, record->as.unit.shift);
+    nn_vpu_vlsat(v, own->shift);
     nn_vpu_vstr(v, upper);
     if (is_signed) {
         nn_vpu_vsign(v);
@@ -126,7 +275,7 @@ static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_record *record) {
     if (wide) {
         nn_vpu_vldd(v, sum_high);
         nn_vpu_vldr(v, sum_low);
-        nn_vpu_vlmacc(v, record->as.unit.power);
+        nn_vpu_vlmacc(v, own->power);
         nn_vpu_vlsat(v, nn_vpu_zeros);
         nn_vpu_vstr(v, lower);
     }
@@ -134,18 +283,18 @@ static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_record *record) {
     nn_vpu_vlmacc(v, record->as.unit.high_low);
     if (is_signed) {
         nn_vpu_vldc(v, sign);
-        nn_vpu_vlmacc(v, record->as.unit.sign);
+        nn_vpu_vlmacc(v, own->sign);
     }
     if (wide) {
         nn_vpu_vldc(v, lower);
-        nn_vpu_vlmacc(v, record->as.unit.low_low);
+        nn_vpu_vlmacc(v, own->low_low);
     }
     nn_vpu_vlsat(v, nn_vpu_fifteens);
     nn_vpu_vstr(v, fine);
     nn_vpu_vldd(v, record->as.unit.offset_high);
     nn_vpu_vldr(v, record->as.unit.offset_low);
     if (wide) {
-        nn_vpu_vlmacc(v, record->as.unit.low);
+        nn_vpu_vlmacc(v, own->low);
     }
     if (wide || is_signed) {
         nn_vpu_vldc(v, upper);
@@ -153,7 +302,7 @@ static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_record *record) {
     nn_vpu_vlmacc(v, record->as.unit.high);
     nn_vpu_vldc(v, fine);
     nn_vpu_vlmacc(v, nn_vpu_ones);
-    nn_vpu_vlsat(v, record->as.unit.down);
+    nn_vpu_vlsat(v, own->down);
 }
 
 /* The same with factors of 16 bits, as nearly as these allow (docs/vpu16.md): 5 issues, 7 where
@@ -220,21 +369,15 @@ NN_OUTLINE void nn_vpu_scalar_outputs(nn_vpu *v, const nn_vpu_record *record,
     nn_vpu_vstr(v, low);
     for (int32_t i = 0; i < lanes; i++) {
         const int32_t sum = (int32_t)high[i] * 65536 + (uint16_t)low[i];
-        out[i * step] = dense ? nn_dense_output(sum, record->as.dense + i, common)
-                              : nn_conv_output(sum, record->as.conv + i, common);
+        const int32_t bias = (int32_t)record->bias_high[i] * 65536 + (uint16_t)record->bias_low[i];
+        const nn_dense_channel channel = {bias, record->as.scalar.multiplier[i],
+                                          record->as.scalar.shift[i], record->as.scalar.low[i]};
+        const nn_channel conv = {bias, channel.multiplier, channel.shift};
+        out[i * step] =
+            dense ? nn_dense_output(sum, &channel, common) : nn_conv_output(sum, &conv, common);
     }
-    NN_VPU_SCALAR(lanes * (dense ? 26 : 20) + 4);
+    NN_VPU_SCALAR(lanes * (dense ? 29 : 23) + 4);
 }
-
-/* A group as all pixels of a call see it. */
-typedef struct {
-    const nn_vpu_record *record;
-    const int8_t *weights;
-    nn_vpu_order order;
-    int32_t place; /* of its outputs, in a pixel */
-    int32_t bytes; /* among which they lie: 32 or less, 16 or less if alone */
-    uint32_t mask; /* of these bytes */
-} nn_vpu_group;
 
 static inline void nn_vpu_place(nn_vpu_group *group, nn_vpu_order order, int32_t place,
                                 int32_t bytes) {
@@ -260,7 +403,7 @@ static inline void nn_vpu_finish(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_
     if (group->record->mode & NN_VPU_MODE_ON16) {
         nn_vpu_scale_on16(v, group->record);
     } else {
-        nn_vpu_scale(v, group->record);
+        nn_vpu_scale(v, group);
     }
     if (b->bounded) {
         nn_vpu_bound(v, b);

@@ -17,7 +17,6 @@ from buildtool.emit.blocks import (
     clamp,
     filter_weights,
     quantization,
-    words,
 )
 from buildtool.emit.bounds import Bound
 from buildtool.emit.packing import loaded
@@ -86,7 +85,8 @@ def _record(factors: Factors, lanes: slice, half: int) -> bytes:
     start = factors.start[lanes]
     arrays = (start >> 16, start, factors.down[lanes], factors.factor[lanes], factors.bias[lanes] + half)
     table = (np.stack(arrays) & 0xFFFF).astype("<u2").tobytes()
-    return (words(ON16, int(factors.up[lanes][0]), 0, 0) + table).ljust(RECORD, b"\0")
+    head = bytes((ON16, int(factors.up[lanes][0]) & 0xFF, *bytes(14)))
+    return (head + table).ljust(RECORD, b"\0")
 
 
 PACKINGS: dict[str, Packing] = {

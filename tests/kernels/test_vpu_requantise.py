@@ -16,7 +16,7 @@ from buildtool.target.catalogue import select
 
 TAPS, CHANNELS = 25, 40  # inputs of a sum, one of weight 1, others of 127; a pair of groups and a half
 WIDE, SIGNED, SCALAR = 1, 2, 4  # bits of a record's mode
-HEAD, RECORD = 16, 400
+HEAD, RECORD = 16, 224
 MOST = 400_000  # of a sum
 FORMS = {
     "relu": (OpKind.CONV_2D, Activation.RELU, -128),
@@ -80,7 +80,7 @@ def inputs(wanted, bias):
 
 def modes(block, count):
     """The modes of a block's groups."""
-    return [int.from_bytes(block[HEAD + i * RECORD :][:4].tobytes(), "little") for i in range(count)]
+    return [int(block[HEAD + i * RECORD]) for i in range(count)]
 
 
 CASES = (
