@@ -295,6 +295,13 @@ def write(family: str, costs: Mapping[str, str]) -> Path:
     return path
 
 
+def named(board: str) -> Target:
+    """A target whose board is called as it was asked for, also where that is the path of a file."""
+    name = str(Path(board).resolve()) if board.endswith(".toml") else board
+    target = load_target(name)
+    return dataclasses.replace(target, board=dataclasses.replace(target.board, name=name))
+
+
 def main() -> None:
     """Parses the command line, and prints."""
     parser = argparse.ArgumentParser(
@@ -306,7 +313,7 @@ def main() -> None:
     parser.add_argument("--streamed", nargs="*", default=[], metavar="MODEL")
     parser.add_argument("--network", nargs="*", default=[], metavar="MODEL")
     given = parser.parse_args()
-    targets = [load_target(board) for board in given.boards]
+    targets = [named(board) for board in given.boards]
     if len({target.board.core.families[0] for target in targets}) > 1:
         parser.error("the boards' first families differ")
     costs = {}

@@ -164,11 +164,11 @@ def sizes(args: argparse.Namespace) -> Result:
 
 
 def validate(args: argparse.Namespace) -> Result:
-    """The verdict; the exit status is 1 where the output differs."""
+    """The verdict; the exit status is 1 where the output differs, or by more than its bound."""
     from buildtool.report import validation
 
     answer: ValidationAnswer = ask(args)
-    return answer, validation.text(answer), 0 if answer["exact"] else 1
+    return answer, validation.text(answer), 0 if answer["within_bounds"] else 1
 
 
 def profile(args: argparse.Namespace) -> Result:
@@ -176,7 +176,7 @@ def profile(args: argparse.Namespace) -> Result:
     from buildtool.report import profile as report
 
     answer: ProfileAnswer = ask(args)
-    return answer, report.text(answer), 0 if answer["exact"] else 1
+    return answer, report.text(answer), 0 if answer["within_bounds"] else 1
 
 
 def debug(args: argparse.Namespace) -> Result:

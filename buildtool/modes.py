@@ -60,11 +60,26 @@ class Counted(enum.StrEnum):
     FUSED = "fused"  # batch normalisation and activation are part of what is before them
 
 
+class Requantise(enum.StrEnum):
+    """How sums become outputs of eight bits."""
+
+    EXACT = "exact"  # as the reference does, to the bit
+    VPU16 = "vpu16"  # with a vector unit's multipliers of 16 bits, within a bound that is told
+
+
 class Reference(enum.StrEnum):
     """What a run is compared with."""
 
     NUMPY = "numpy"  # buildtool's own executor
     LITERT = "litert"  # LiteRT's reference kernels
+
+
+class Format(enum.StrEnum):
+    """What the files for flash are written as, beside .elf and .map."""
+
+    BIN = "bin"  # bytes without addresses
+    HEX = "hex"  # Intel HEX
+    UF2 = "uf2"  # blocks for boot loaders that show themselves as a disk
 
 
 class Level(enum.StrEnum):

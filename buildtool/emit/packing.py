@@ -13,6 +13,7 @@ import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 from buildtool.emit.blocks import Packing, aligned
 from buildtool.errors import BuildtoolError, TargetError, did_you_mean
@@ -51,9 +52,17 @@ def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
     return block
 
 
-@cache
 def packings(file: Path) -> Mapping[str, Packing]:
     """The layouts that a family's packing.py makes, by name; TargetError if it cannot be loaded."""
+    known = getattr(loaded(file), "PACKINGS", None)
+    if not isinstance(known, Mapping):
+        raise TargetError("it defines no PACKINGS", path=str(file))
+    return known
+
+
+@cache
+def loaded(file: Path) -> ModuleType:
+    """A family's packing.py, as the module that it is; TargetError if it cannot be loaded."""
     name = f"buildtool_packing_{hashlib.sha256(str(file).encode()).hexdigest()[:16]}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not file.is_file():
@@ -66,7 +75,4 @@ def packings(file: Path) -> Mapping[str, Packing]:
         raise
     except Exception as error:  # somebody else's module may raise anything
         raise TargetError(f"it cannot be loaded: {error}", path=str(file)) from error
-    known = getattr(module, "PACKINGS", None)
-    if not isinstance(known, Mapping):
-        raise TargetError("it defines no PACKINGS", path=str(file))
-    return known
+    return module

@@ -84,7 +84,7 @@ EXAMPLES: dict[str, tuple[Pair, ...]] = {
     "arena": (("buildtool arena buffers.csv --capacity 4096 -o solved.csv", "Offsets within 4 KiB."),),
 }
 STATUS: tuple[Pair, ...] = (
-    ("0", "It worked; with validate and profile, the output is exact."),
+    ("0", "It worked; with validate and profile, the output is exact, or within its bounds."),
     ("1", "An error, or an output that differs."),
     ("2", "A mistake in the command line or in what it names."),
     ("70", "A fault of buildtool's own: please report it."),

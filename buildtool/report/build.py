@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ from buildtool.report.table import count
 
 if TYPE_CHECKING:
     from buildtool.schema.builds import BuildAnswer
+
+MOST_OF_A_FOLDER = 8  # files that are named one by one
 
 
 def text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
@@ -22,6 +25,17 @@ def text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
         sizes.text(answer["sizes"], answer["stacks"]),
         *estimate.lines(answer),
         "",
-        f"written to {folder}: {', '.join(files)}",
+        f"written to {folder}: {', '.join(_shown(files))}",
     ]
     return "\n".join(lines)
+
+
+def _shown(files: Sequence[str]) -> list[str]:
+    """The files' names; those of a folder with many of them together, as a number."""
+    folders = Counter(name.partition("/")[0] for name in files if "/" in name)
+    shown: dict[str, None] = {}
+    for name in files:
+        folder = name.partition("/")[0]
+        many = "/" in name and folders[folder] > MOST_OF_A_FOLDER
+        shown[f"{folder}/ ({folders[folder]} files)" if many else name] = None
+    return list(shown)

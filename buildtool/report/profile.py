@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from buildtool.report import estimate, issues
+from buildtool.modes import Requantise
+from buildtool.report import bounds, estimate, issues
 from buildtool.report.table import Cell, count, headline, layer, table
 
 if TYPE_CHECKING:
@@ -46,11 +47,15 @@ def text(answer: ProfileAnswer) -> str:
         lines.append("instructions are counted in emulators only, not on the host")
     lines += [*issues.lines(answer), *estimate.lines(answer), *issues.published(answer["published"])]
     lines += [_top(output) for output in answer["outputs"]]
-    lines.append(
-        f"output of {count(answer['inputs'], 'input')}: "
-        + ("EQUAL to the reference, to the bit" if answer["exact"] else "DIFFERENT from the reference")
-    )
+    lines += bounds.lines(answer["bounds"])
+    lines.append(f"output of {count(answer['inputs'], 'input')}: {_verdict(answer)}")
     return "\n".join(lines)
+
+
+def _verdict(answer: ProfileAnswer) -> str:
+    if answer["requantise"] != Requantise.EXACT:
+        return bounds.verdict(answer)
+    return "EQUAL to the reference, to the bit" if answer["exact"] else "DIFFERENT from the reference"
 
 
 def _cycles(answer: ProfileAnswer, cycles: int) -> str:

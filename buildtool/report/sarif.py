@@ -9,7 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 from buildtool.errors import BuildtoolError
+from buildtool.modes import Requantise
 from buildtool.options.spelling import spelled, spelled_name
+from buildtool.report.bounds import beyond
 
 VERSION = "2.1.0"
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -32,10 +34,10 @@ def log(
 ) -> str:
     """The log of one command, as text; `status`: the command's exit status.
 
-    An `answer` that says that a run was not exact is a result as well.
+    An `answer` that says that a run was not as it should be is a result as well.
     """
     results = [_result(error) for error in found]
-    if answer is not None and answer.get("exact") is False:
+    if answer is not None and answer.get("within_bounds") is False:
         results.append(_difference(answer))
     named = sorted({result["ruleId"] for result in results})
     rules = [_rule(name) for name in named]
@@ -85,6 +87,8 @@ def _physical(path: str, line: int, column: int) -> dict[str, Any]:
 def _difference(answer: Mapping[str, Any]) -> dict[str, Any]:
     first = answer.get("first_difference")
     text = f"{answer['model']} on {answer['board']}: the output differs from the reference"
+    if answer["requantise"] != Requantise.EXACT:  # where it differs first is not where it is wrong
+        first, text = beyond(answer["bounds"]), f"{text} by more than is proven"
     result: dict[str, Any] = {"ruleId": DIFFERENT, "level": "error", "message": {"text": text}}
     if isinstance(first, Mapping):
         result["message"]["text"] = f"{text}, first at {first['operator']}, tensor '{first['tensor']}'"

@@ -22,7 +22,8 @@ def text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) -> str:
             continue
         size = memory["size"] or None
         share = f"{100 * memory['used'] / size:.1f} %" if size else None
-        rows.append([memory["memory"], memory["used"], size, share])
+        name = memory["memory"] if size else f"{memory['memory']} of this machine"
+        rows.append([name, memory["used"], size, share])
         rows += [[f"  {name}", number, None, None] for name, number in _sections(memory)]
     lines = [table(["memory", "bytes used", "bytes there", "share"], rows)]
     return "\n".join([*lines, *([""] if stacks else []), *map(_stack, stacks)])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from buildtool.report import estimate
+from buildtool.modes import Requantise
+from buildtool.report import bounds, estimate
 from buildtool.report.table import count, headline
 
 if TYPE_CHECKING:
@@ -22,13 +23,16 @@ def text(answer: ValidationAnswer) -> str:
         f"arena: {count(answer['arena_bytes'], 'byte')}, {answer['arena_high_water']:,} touched"
         + ("" if stack is None else f"; stack: {count(stack, 'byte')}"),
         *estimate.lines(answer),
+        *bounds.lines(answer["bounds"]),
         verdict(answer),
     ]
     return "\n".join(lines)
 
 
 def verdict(answer: ValidationAnswer) -> str:
-    """One line: EQUAL, or how different, and where first."""
+    """One line: EQUAL, or how different, and where first; or that every operator was within its bound."""
+    if answer["requantise"] != Requantise.EXACT:
+        return f"{bounds.verdict(answer)}; {_whole(answer)}"
     if answer["exact"]:
         return "EQUAL to the bit"
     inputs, equal = answer["inputs"], answer["inputs_equal"]
@@ -43,4 +47,14 @@ def verdict(answer: ValidationAnswer) -> str:
     return (
         f"{line}; first in input {first['input']} at {first['operator']}, tensor '{first['tensor']}': "
         f"{count(first['elements'], 'element')}, from element {first['first_element']} on"
+    )
+
+
+def _whole(answer: ValidationAnswer) -> str:
+    """How the network as a whole differs, where its operators' differences add up."""
+    inputs, equal = answer["inputs"], answer["inputs_equal"]
+    what = "tensors" if answer["tensors_compared"] > 1 else "the output"
+    return (
+        f"end to end {what} within {count(answer['max_abs_diff'], 'step')} as seen, "
+        f"{count(answer['elements_different'], 'value')} different: {count(inputs, 'input')}, {equal} equal"
     )

@@ -8,10 +8,32 @@ from buildtool.schema.boards import BoardFacts, LevelAnswer
 from buildtool.schema.builds import StackSize
 
 
+class OperatorBound(TypedDict):
+    """An operator that does not equal the reference to the bit, on the inputs that it had in the run.
+
+    `bound`: the largest difference that is possible, proven, in steps of the output; `bound_before_rounding`:
+    how far the value is off before its last rounding, at most; `channels_rounded` of the `channels` are not
+    requantised exactly. `max_abs_diff`, `elements_different` of the `elements`: what was seen.
+    """
+
+    tensor: str
+    operator: str
+    kernel: str
+    channels: int
+    channels_rounded: int
+    bound_before_rounding: float
+    bound: int
+    max_abs_diff: int
+    elements: int
+    elements_different: int
+
+
 class Run(BoardFacts, LevelAnswer):
     """What was run; `compiler` is what the image was made by.
 
-    `arena_high_water`, `stack_high_water`: bytes that were really written.
+    `arena_high_water`, `stack_high_water`: bytes that were really written. `exact`: no output differs;
+    `requantise`: how sums became outputs, exact or otherwise; `within_bounds`: where otherwise, whether every
+    operator was as near to the reference as is proven (`bounds`), else whether the run was exact.
     """
 
     model: str
@@ -20,6 +42,9 @@ class Run(BoardFacts, LevelAnswer):
     strategy: str
     inputs: int
     exact: bool
+    requantise: str
+    within_bounds: bool
+    bounds: list[OperatorBound]
     arena_bytes: int
     arena_high_water: int
     stack_high_water: int | None

@@ -78,6 +78,7 @@ class TargetPlugin(Protocol):
     - `kernel_families()`: the KernelFolders it offers, to its own boards and to those of others;
     - `libraries`, names of libraries whose kernels its boards can use, and `library(board, name, path)`: the
       Library that the user has at `path`; raises UsageError where the board cannot use it, or it is none;
+    - `requantisations(board)`: the kernel families that come first, by the name of `Requantise`;
     - `debug_server(board, port)`: the DebugServer of the board; raises ToolError naming the missing program;
     - `reality(board)`: the Reality of `run`, where that is neither this machine's own code nor an emulator;
     - `counting_harness(board)`, where `run` takes a model of the core: the Harness of a firmware that counts

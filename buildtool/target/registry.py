@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.errors import TargetError, UsageError, did_you_mean, suggest
 from buildtool.identity import ENTRY_POINTS
+from buildtool.modes import Requantise
 from buildtool.target.board_file import chain, parse_board, resolve
 from buildtool.target.kernels import HOME
 from buildtool.target.plugin import INTERFACE, KernelFolder, TargetPlugin
@@ -103,11 +104,13 @@ def load_target(name_or_path: str, libraries: Mapping[str, str] | None = None) -
     return make_target(load_board(name_or_path), libraries)
 
 
-def make_target(board: Board, libraries: Mapping[str, str] | None = None) -> Target:
+def make_target(
+    board: Board, libraries: Mapping[str, str] | None = None, requantise: Requantise = Requantise.EXACT
+) -> Target:
     """`board` with the kernels of its core's families in their order, those of portable families last.
 
-    `libraries`: name and path of those whose kernels come before all others. They are a variant of the
-    target, which a plan's digest tells apart.
+    `libraries`: name and path of those whose kernels come before all others; behind them come those that
+    `requantise` asks for. They are a variant of the target, which a plan's digest tells apart.
     """
     # Imports numpy, which naming the boards need not wait for.
     from buildtool.target.catalogue import for_core
@@ -118,7 +121,8 @@ def make_target(board: Board, libraries: Mapping[str, str] | None = None) -> Tar
     used = tuple(_library(board, name, path) for name, path in (libraries or {}).items())
     offered = _offered(board)
     portable = [name for name, folder in offered.items() if folder.portable]
-    named = [*(name for library in used for name in library.families), *board.core.families]
+    named = [*(name for library in used for name in library.families)]
+    named += [*_requantising(board, requantise), *board.core.families]
     wanted = [*(name for name in dict.fromkeys(named) if name not in portable), *portable]
     found = _catalogues(wanted, offered, board)
     kernels: list[KernelVariant] = []
@@ -139,7 +143,25 @@ def make_target(board: Board, libraries: Mapping[str, str] | None = None) -> Tar
         tuple(routines),
         tuple(families.values()),
         used,
+        requantise,
     )
+
+
+def _requantising(board: Board, requantise: Requantise) -> tuple[str, ...]:
+    """The kernel families that requantise so; UsageError where the board has none."""
+    if requantise is Requantise.EXACT:
+        return ()
+    family = plugin(board)
+    found: Mapping[str, tuple[str, ...]] = (
+        family.requantisations(board) if hasattr(family, "requantisations") else {}
+    )
+    if requantise not in found:
+        raise UsageError(
+            f"board '{board.name}' cannot requantise by '{requantise}': its core has no kernels for that",
+            option="requantise",
+            hint=suggest(requantise=None),
+        )
+    return found[requantise]
 
 
 def _library(board: Board, name: str, path: str) -> Library:

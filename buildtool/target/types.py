@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from buildtool.errors import TargetError
-from buildtool.modes import Level
+from buildtool.modes import Level, Requantise
 
 
 class MemoryKind(enum.StrEnum):
@@ -21,13 +21,18 @@ class MemoryKind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Memory:
-    """An address range; sizes in bytes, bandwidth in bytes a second (0: not a limit)."""
+    """An address range; sizes in bytes, bandwidth in bytes a second (0: not a limit).
+
+    `erase`: flash is erased in blocks, from the memory's start so many (count) of so many bytes; the last
+    entry goes on to the end. Empty: what is erased at once is not known.
+    """
 
     name: str
     kind: MemoryKind
     base: int
     size: int
     bandwidth: int = 0
+    erase: tuple[tuple[int, int], ...] = ()
 
 
 class Contract(enum.StrEnum):
@@ -248,6 +253,35 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Mcuboot:
+    """A slot of the boot loader MCUboot, in bytes, from `FlashImage.code_start` on.
+
+    `header_bytes`: kept for its header, before the code; `align`: what the flash writes at once.
+    """
+
+    slot_bytes: int
+    header_bytes: int = 512
+    align: int = 8
+
+
+@dataclass(frozen=True)
+class FlashImage:
+    """How firmware lies in flash; places in bytes from the start of the memory.
+
+    `code_start`: where the firmware begins, behind a boot loader. `weights_start`: where the partition of the
+    weights does; None: at the first erase block that the firmware leaves free. `slots` images of weights have
+    `slot_bytes` each (0: what is left). `uf2_family`: the chip's number in UF2 files; 0: it has none.
+    """
+
+    uf2_family: int = 0
+    code_start: int = 0
+    weights_start: int | None = None
+    slots: int = 1
+    slot_bytes: int = 0
+    mcuboot: Mcuboot | None = None
+
+
+@dataclass(frozen=True)
 class VectorUnit:
     """How fast a vector unit can be: `macs` an issue at most, `cycles` of the core from issue to issue."""
 
@@ -297,6 +331,7 @@ class Board:
     note: str = ""  # what a user has to know of results "for" it
     estimate: Estimate | None = None
     probe: Probe | None = None
+    image: FlashImage = FlashImage()
     uart: Uart | None = None
     chip: Chip | None = None
     vector_unit: VectorUnit | None = None
@@ -502,7 +537,7 @@ class Target:
     """A board with the kernels that its core can run, best first for each operator kind, and its costs.
 
     `routines` are what emitted code calls besides; the first one that serves is taken. `families` have the
-    files of both. `libraries` are in use.
+    files of both. `libraries` are in use. `requantise`: whether outputs are the reference's to the bit.
     """
 
     board: Board
@@ -511,6 +546,7 @@ class Target:
     routines: tuple[Routine, ...] = ()
     families: tuple[KernelFamily, ...] = ()
     libraries: tuple[Library, ...] = ()
+    requantise: Requantise = Requantise.EXACT
 
     @cached_property
     def digests(self) -> dict[str, str]:

@@ -18,7 +18,7 @@
 
 /* Of a group of 16 output channels. */
 typedef struct {
-    int32_t mode, unused[3];
+    int32_t mode, up, unused[2]; /* up: of a group on 16 bits */
     int16_t bias_high[16], bias_low[16];
     union {
         struct {
@@ -28,6 +28,9 @@ typedef struct {
             int16_t high[16], low[16];
             int16_t down[16];
         } unit;
+        struct {
+            int16_t down[16], factor[16], offset[16];
+        } on16;
         nn_channel conv[16]; /* of a scalar group, by lane; its bias is not in bias_high */
         nn_dense_channel dense[16];
     } as;
@@ -39,6 +42,7 @@ typedef char nn_vpu_record_size[sizeof(nn_vpu_record) == 400 ? 1 : -1];
 #define NN_VPU_MODE_WIDE 1   /* some channel has lower bits */
 #define NN_VPU_MODE_SIGNED 2 /* some channel has a jump */
 #define NN_VPU_MODE_SCALAR 4
+#define NN_VPU_MODE_ON16 8 /* not exact, see nn_vpu_scale_on16 */
 
 /* Where a group's outputs lie. */
 typedef enum {
@@ -152,6 +156,21 @@ static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_record *record) {
     nn_vpu_vlsat(v, record->as.unit.down);
 }
 
+/* The same with factors of 16 bits, as nearly as these allow (docs/vpu16.md): 5 issues, 7 where
+ * sums have fewer than 15 bits. y = offset + ((acc >> down) << up) * factor >> 14, halves up. */
+static inline void nn_vpu_scale_on16(nn_vpu *v, const nn_vpu_record *record) {
+    nn_vpu_vsetc(v, NN_VPU_S16);
+    nn_vpu_vlsat(v, record->as.on16.down);
+    NN_VPU_SCALAR(2); /* whether sums move up */
+    if (record->up != 0) {
+        NN_VPU_ALIGNED int16_t x[16];
+        nn_vpu_vstr(v, x);
+        nn_vpu_vlashr(v, x, -record->up);
+    }
+    nn_vpu_vlmul(v, record->as.on16.factor);
+    nn_vpu_vladd(v, record->as.on16.offset);
+}
+
 /* Bounds y by moving it to where it saturates and back, each in two steps. */
 static inline void nn_vpu_bound(nn_vpu *v, const nn_vpu_block *b) {
     nn_vpu_vladd(v, b->to_most[0]);
@@ -238,7 +257,11 @@ static inline void nn_vpu_finish(nn_vpu *v, const nn_vpu_block *b, const nn_vpu_
         nn_vpu_scalar_outputs(v, group->record, &b->common, dense, lanes, step, to + first);
         return;
     }
-    nn_vpu_scale(v, group->record);
+    if (group->record->mode & NN_VPU_MODE_ON16) {
+        nn_vpu_scale_on16(v, group->record);
+    } else {
+        nn_vpu_scale(v, group->record);
+    }
     if (b->bounded) {
         nn_vpu_bound(v, b);
     }

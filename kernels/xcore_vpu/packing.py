@@ -350,7 +350,7 @@ def _record(channels: _Channels, fit: _Fit, good: Bools, lanes: Int) -> bytes:
     return words(mode, 0, 0, 0) + (table & 0xFFFF).astype("<u2").tobytes()
 
 
-def _pairs(count: int) -> _Groups:
+def pairs(count: int) -> _Groups:
     """Of 32 channels the even ones, then the odd ones; of a rest of up to 16 all."""
     groups: list[Int] = []
     for first in range(0, count, PAIR):
@@ -384,24 +384,28 @@ def _dense(graph: Graph, op: Op) -> bytes:
 def _matrix(graph: Graph, op: Op, activation: Activation) -> bytes:
     weights = filter_weights(graph, op)
     flat = weights.reshape(len(weights), -1)
-    groups = _pairs(len(flat))
+    groups = pairs(len(flat))
     return _block(graph, op, activation, flat.astype(np.int64), groups, _rows(flat, groups.lanes))
+
+
+def channels_of(count: int) -> _Groups:
+    """Of a depthwise convolution: from 16 channels on the last group is made of the last 16."""
+    firsts = np.minimum(np.arange(0, count, LANES), max(count - LANES, 0))
+    lanes = firsts[:, None] + np.arange(LANES)
+    lanes = np.where(lanes < count, lanes, -1)
+    return _Groups(lanes, np.ones(len(lanes), np.bool_))
 
 
 def _depthwise(graph: Graph, op: Op) -> bytes:
     """The constants of nn_depthwise_conv2d_s8_vpu: of each group, tap by tap, the weights of its lanes.
 
-    From 16 channels on the last group is made of the last 16. 16 bytes are read behind the last tap.
+    16 bytes are read behind the last tap.
     """
     assert isinstance(op.attrs, ConvAttrs)
     flat = filter_weights(graph, op)[0].reshape(-1, graph.tensors[op.outputs[0]].shape[3])
-    count = flat.shape[1]
-    firsts = np.minimum(np.arange(0, count, LANES), max(count - LANES, 0))
-    lanes = firsts[:, None] + np.arange(LANES)
-    lanes = np.where(lanes < count, lanes, -1)
+    groups = channels_of(flat.shape[1])
     padded = np.pad(flat, ((0, 0), (0, 1)))
-    packed = padded[:, lanes].transpose(1, 0, 2).tobytes() + bytes(LANES)
-    groups = _Groups(lanes, np.ones(len(lanes), np.bool_))
+    packed = padded[:, groups.lanes].transpose(1, 0, 2).tobytes() + bytes(LANES)
     return _block(graph, op, op.attrs.activation, flat.T.astype(np.int64), groups, packed)
 
 

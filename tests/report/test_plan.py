@@ -303,6 +303,7 @@ def profile_answer(macs, once):
     }
     facts = {"note": "", "estimate": None, "loading": None, "no_cycles": "", "seconds": None}
     rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
+    rest |= {"requantise": "exact", "within_bounds": True, "bounds": []}
     return {**words, **figures, **total, **facts, **rest}
 
 

@@ -115,6 +115,8 @@ def test_a_problem_is_where_the_error_is(error: BuildtoolError, location: dict[s
 def test_an_output_that_differs_is_a_problem() -> None:
     answer = {
         "exact": False,
+        "within_bounds": False,
+        "requantise": "exact",
         "model": "m",
         "board": "b",
         "first_difference": {"operator": "#3", "tensor": "t"},
@@ -122,7 +124,7 @@ def test_an_output_that_differs_is_a_problem() -> None:
     (result,) = read(sarif.log([], __version__, 1, answer))
     assert result["ruleId"] == sarif.DIFFERENT
     assert "first at #3, tensor 't'" in result["message"]["text"]
-    assert read(sarif.log([], __version__, 0, {"exact": True})) == []
+    assert read(sarif.log([], __version__, 0, {"exact": True, "within_bounds": True})) == []
 
 
 def test_every_code_has_a_rule() -> None:

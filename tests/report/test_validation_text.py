@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from buildtool.modes import Reference
+from buildtool.modes import Reference, Requantise
 from buildtool.report import validation as report
 from buildtool.service.emulation import validation
 from buildtool.service.emulation.compare import difference
@@ -31,10 +31,9 @@ def answered(monkeypatch):
         found = [d for n, one in enumerate(run.outputs) for d in difference(graph, n, one, want)]
         plan = SimpleNamespace(strategy="layerwise", arena_bytes=8)
         board = SimpleNamespace(name="host", emulator=None)
-        made = SimpleNamespace(
-            graph=graph, model=SimpleNamespace(name="m"), target=SimpleNamespace(board=board), plan=plan
-        )
-        return validation._answer(made, Reference.NUMPY, [[]] * len(rows), [run], found, run)
+        target = SimpleNamespace(board=board, requantise=Requantise.EXACT)
+        made = SimpleNamespace(graph=graph, model=SimpleNamespace(name="m"), target=target, plan=plan)
+        return validation._answer(made, Reference.NUMPY, [[]] * len(rows), [run], found, [])
 
     return answer
 

@@ -26,7 +26,7 @@ from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import scratch_bytes, select
 from buildtool.target.registry import load_board, make_target
 from buildtool.target.threads import threaded
-from buildtool.target.types import Board
+from buildtool.target.types import Board, Target
 
 TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 ALIGNMENT = 16
@@ -49,9 +49,10 @@ def library(family: str, threads: int = 1) -> CDLL:
 class Family:
     """A family's kernels as a board's catalogue chooses them; `used` counts calls by kernel."""
 
-    def __init__(self, board: str, family: str, threads: int = 1) -> None:
+    def __init__(self, board: str, family: str, threads: int = 1, target: Target | None = None) -> None:
         self.family, self.threads = family, threads
-        self.target = load_target(board) if threads == 1 else make_target(_threaded(board, threads))
+        plain = target or load_target(board)
+        self.target = plain if threads == 1 else make_target(_threaded(board, threads))
         self.select = of_an_operator(functools.partial(select, self.target))
         self.used: Counter[str] = Counter()
 
@@ -89,9 +90,12 @@ def _threaded(board: str, threads: int) -> Board:
 
 
 @contextlib.contextmanager
-def on_host(board: str, family: str, threads: int = 1) -> Iterator[Family]:
-    """While it lasts, placements run `board`'s kernels of `family`, each call by so many threads."""
-    chosen = Family(board, family, threads)
+def on_host(board: str, family: str, threads: int = 1, target: Target | None = None) -> Iterator[Family]:
+    """While it lasts, placements run `board`'s kernels of `family`, each call by so many threads.
+
+    `target`: the board with other kernels, for one thread.
+    """
+    chosen = Family(board, family, threads, target)
     plain = placement.compute
     placement.compute = chosen.compute
     try:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from buildtool.client.answers import DescribeAnswer, Place
 
 INI = "platformio.ini"
-_OF_DESCRIBE = ("board", "cmsis_nn", "threads", "weights_in", "name")  # options that decide what is compiled
+# Options that decide what is compiled.
+_OF_DESCRIBE = ("board", "cmsis_nn", "requantise", "threads", "weights_in", "name")
 Given = Mapping[str, Any]
 
 

@@ -37,7 +37,11 @@ def analysis(request: Analyze, session: Session) -> AnalysisAnswer:
     """The answer to an `analyze` request: the network, then a verdict for each board."""
     boards = request.boards or tuple(board_names())
     asked = TargetChoice(
-        "", cmsis_nn=request.cmsis_nn, threads=request.threads, weights_in=request.weights_in
+        "",
+        cmsis_nn=request.cmsis_nn,
+        threads=request.threads,
+        weights_in=request.weights_in,
+        requantise=request.requantise,
     )
     choices = [replace(asked, board=board) for board in boards]
     targets = [load_target(choice, session) for choice in choices]

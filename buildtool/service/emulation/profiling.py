@@ -8,6 +8,7 @@ from buildtool.emit.names import shape
 from buildtool.modes import Level, Reference
 from buildtool.plan.summary.summary import Summary, summarize
 from buildtool.service.answers.estimate import facts
+from buildtool.service.emulation.bounded import operator_bounds
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.execute import Outcome, execute
 from buildtool.service.emulation.issues import (
@@ -20,10 +21,10 @@ from buildtool.service.emulation.issues import (
 from buildtool.service.emulation.issues import summary as issue_summary
 from buildtool.service.emulation.levels import named, reality
 from buildtool.service.emulation.subject import firmware, subject
-from buildtool.service.emulation.validation import inputs_of
+from buildtool.service.emulation.validation import every_tensor, inputs_of, is_rounded, within
 
 if TYPE_CHECKING:
-    from buildtool.schema.runs import LayerProfile, OutputTop, ProfileAnswer
+    from buildtool.schema.runs import LayerProfile, OperatorBound, OutputTop, ProfileAnswer
     from buildtool.service.pipeline.pipeline import Planned
     from buildtool.service.requests import Profile
     from buildtool.session import Session
@@ -54,6 +55,9 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         )
         for n, got in [*enumerate(plain.outputs), (0, run.outputs[0])]
     )
+    bounds: list[OperatorBound] = []
+    if is_rounded(made):
+        bounds = operator_bounds(made, every_tensor(made, sources, inputs, request.desk), inputs)
     summary = summarize(
         made.plan, made.graph, made.target.named(made.plan.kernels), made.target.costs, made.session
     )
@@ -79,6 +83,9 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         "flash_bytes": len(sources.image.data),
         "inputs": len(inputs),
         "exact": exact,
+        "requantise": str(made.target.requantise),
+        "within_bounds": within(bounds) if is_rounded(made) else exact,
+        "bounds": bounds,
         "per_operator": rows,
         "outputs": _top(made, plain),
         **known,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from buildtool.errors import UsageError, suggest
-from buildtool.modes import Level, Reference
+from buildtool.modes import Level, Reference, Requantise
 from buildtool.service.answers.estimate import facts
+from buildtool.service.emulation.bounded import operator_bounds
 from buildtool.service.emulation.compare import Array, Difference, difference, reference
 from buildtool.service.emulation.execute import Outcome, built, execute
 from buildtool.service.emulation.inputs import from_file, seeded
@@ -17,9 +18,12 @@ from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.pipeline.models import tflite_file
 
 if TYPE_CHECKING:
-    from buildtool.schema.runs import ValidationAnswer
+    from collections.abc import Sequence
+
+    from buildtool.emit.sources import Sources
+    from buildtool.schema.runs import OperatorBound, ValidationAnswer
     from buildtool.service.pipeline.pipeline import Planned
-    from buildtool.service.requests import Inputs, Validate
+    from buildtool.service.requests import Inputs, OnDesk, Validate
     from buildtool.session import Session
     from buildtool.target.types import Board
 
@@ -43,16 +47,43 @@ def validation(request: Validate, session: Session) -> ValidationAnswer:
     with firmware(request, made, sources, flags) as image:
         plain = execute(made, image, inputs, desk=request.desk)
     runs = [plain]
-    if request.tensors:  # the image that hands them out is one of its own
-        with built(made, sources, flags, trace=True) as image:
-            runs.append(execute(made, image, inputs, trace=True, desk=request.desk))
+    bounds: list[OperatorBound] = []
+    if request.tensors or is_rounded(made):
+        traced = every_tensor(made, sources, inputs, request.desk, flags)
+        bounds = operator_bounds(made, traced, inputs) if is_rounded(made) else []
+        runs += [traced] if request.tensors else []
     file = tflite_file(made.model, made.source) if which == Reference.LITERT else b""
     expected = []
     for number, one in enumerate(inputs, 1):
         session.tell(f"computing the reference of input {number} of {len(inputs)}")
         expected.append(reference(which, file, made.source, made.graph, one))
     found = [d for run in runs for d in _differences(made, run, expected)]
-    return _answer(made, which, inputs, runs, found, plain)
+    return _answer(made, which, inputs, runs, found, bounds)
+
+
+def every_tensor(
+    made: Planned,
+    sources: Sources,
+    inputs: list[list[Array]],
+    desk: OnDesk | None,
+    flags: tuple[str, ...] = (),
+) -> Outcome:
+    """A run of the image that hands out every tensor, which is one of its own."""
+    if desk is not None and desk.is_flashed:
+        text = "of every tensor an image of its own is built, which has to be flashed"
+        raise UsageError(text, option="flashed", hint=suggest(flashed=None))
+    with built(made, sources, flags, trace=True) as image:
+        return execute(made, image, inputs, trace=True, desk=desk)
+
+
+def is_rounded(made: Planned) -> bool:
+    """Whether outputs may differ from the reference's, within bounds."""
+    return made.target.requantise is not Requantise.EXACT
+
+
+def within(bounds: Sequence[OperatorBound]) -> bool:
+    """Whether every operator was as near to the reference as is proven."""
+    return all(row["max_abs_diff"] <= row["bound"] for row in bounds)
 
 
 def _sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
@@ -79,9 +110,9 @@ def _answer(
     inputs: list[list[Array]],
     runs: list[Outcome],
     found: list[Difference],
-    plain: Outcome,
+    bounds: list[OperatorBound],
 ) -> ValidationAnswer:
-    traced = runs[-1].traces
+    plain, traced = runs[0], runs[-1].traces
     order = {t: i for i, t in enumerate(made.graph.activations())}
     first = min(found, key=lambda d: (d.input_set, order[d.tensor]), default=None)
     wrong = {(d.input_set, d.tensor): d.elements for d in found}  # outputs are in the trace as well
@@ -98,6 +129,9 @@ def _answer(
         "inputs_equal": len(inputs) - len({number for number, _ in wrong}),
         "elements_different": sum(wrong.values()),
         "exact": not found,
+        "requantise": str(made.target.requantise),
+        "within_bounds": within(bounds) if is_rounded(made) else not found,
+        "bounds": bounds,
         "max_abs_diff": max((d.max_abs for d in found), default=0),
         "first_difference": first.json() if first else None,
         "arena_bytes": made.plan.arena_bytes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from buildtool.modes import Requantise
 from buildtool.options import BOARD_SUFFIXES
 from buildtool.service.files import File, to_file
 from buildtool.session import Session
@@ -16,7 +17,7 @@ Named = str | File  # a known board by its name, or a .toml file
 
 @dataclass(frozen=True)
 class TargetChoice:
-    """What a network is for: a board, the compiler and a library.
+    """What a network is for: a board, the compiler, a library, and how it is requantised.
 
     `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN, "" for none; `debug`: whether
     what is compiled is for a debugger; `wire`: how its test firmware answers ("": by files); `threads`: how
@@ -31,6 +32,7 @@ class TargetChoice:
     wire: str = ""
     threads: int | None = None
     weights_in: str | None = None
+    requantise: Requantise = Requantise.EXACT
 
 
 def choice(target: TargetChoice | Named) -> TargetChoice:
@@ -65,7 +67,7 @@ def load_target(target: TargetChoice, session: Session | None = None) -> Target:
     if session is None or target.cmsis_nn:
         return _made(target)
     board = _board(target)
-    return session.remember("targets", board, lambda: _made(target, board))
+    return session.remember("targets", (board, target.requantise), lambda: _made(target, board))
 
 
 def _board(target: TargetChoice) -> Board:
@@ -79,4 +81,5 @@ def _made(target: TargetChoice, board: Board | None = None) -> Target:
     from buildtool.target.registry import make_target
 
     board = board or _board(target)
-    return make_target(board, {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {})
+    libraries = {"cmsis_nn": target.cmsis_nn} if target.cmsis_nn else {}
+    return make_target(board, libraries, target.requantise)

@@ -69,11 +69,11 @@ def find_lld(clang: Compiler) -> str:
     raise ToolError(f"the linker ld.lld-{version} for clang {version} was not found", hint=hint)
 
 
-def find_gcc(program: str, hint: str) -> Compiler:
-    """The gcc called `program`, or the one that BUILDTOOL_GCC names if `program` is a cross compiler."""
-    chosen = os.environ.get("BUILDTOOL_GCC") if program != "gcc" else None
+def find_gcc(program: str, hint: str, variable: str = "BUILDTOOL_GCC") -> Compiler:
+    """The gcc called `program`, or the one that `variable` names if `program` is a cross compiler."""
+    chosen = os.environ.get(variable) if program != "gcc" else None
     if chosen:
-        return replace(_override("BUILDTOOL_GCC", chosen, "gcc"), name=program)
+        return replace(_override(variable, chosen, "gcc"), name=program)
     compiler = _named(program, "gcc")
     if compiler is None:
         raise ToolError(f"the compiler {program} was not found", hint=hint)

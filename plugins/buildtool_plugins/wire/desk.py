@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -10,7 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from buildtool.errors import ToolError
+from buildtool.errors import Hint, ToolError, suggest
 from buildtool.modes import Level
 from buildtool.target.types import Board, Desk, MemoryKind, Reality, RunRequest, RunResult
 from buildtool_plugins.wire import talk
@@ -24,6 +26,7 @@ EMULATED = Reality(Level.EMULATOR, "emulated board over its UART")
 NO_CYCLES = "an emulator counts no cycles"
 _PTY = re.compile(rb"char device redirected to (\S+)")
 _START_SECONDS = 20.0
+_RTT_SERVER = ("127.0.0.1", 9090)
 
 
 def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
@@ -35,8 +38,9 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
     if desk.is_emulated:
         with emulated(board, image) as port:
             return _run(board, request, port, expected)
-    port = desk.port or (only_port() if desk.wire == "serial" else "127.0.0.1:9090")
-    return _run(board, request, port, expected, socket=desk.wire == "rtt")
+    if desk.wire == "rtt":
+        return _run(board, request, desk.port or _rtt_server(board, image), expected, over_rtt=True)
+    return _run(board, request, desk.port or only_port(), expected)
 
 
 def _run(
@@ -44,11 +48,11 @@ def _run(
     request: RunRequest,
     port: str,
     expected: talk.Identity,
-    socket: bool = False,
+    over_rtt: bool = False,
 ) -> RunResult:
     what = f"board '{board.name}'"
-    transport: Transport = Socket(port) if socket else SerialPort(port, _baud(board))
-    reality = reality_of(port, socket)
+    transport: Transport = Socket(port) if over_rtt else SerialPort(port, _baud(board))
+    reality = reality_of(port, over_rtt)
     with closing(transport):
         link = Link(transport, what)
         firmware = talk.said_hello(link.hello(talk.HELLO_SECONDS), what)
@@ -74,9 +78,23 @@ def _run(
     )
 
 
-def reality_of(port: str, socket: bool = False) -> Reality:
+def _rtt_server(board: Board, image: Path) -> str:
+    """Where the RTT server has to be that nobody named; ToolError with the line that begins one."""
+    with socket.socket() as tried:
+        if tried.connect_ex(_RTT_SERVER) == 0:
+            return f"{_RTT_SERVER[0]}:{_RTT_SERVER[1]}"
+    tools = board.probe.tools if board.probe is not None else ()
+    options = next((tool.options for tool in tools if tool.name == "openocd"), ("-f", "board/NAME.cfg"))
+    find = f"rtt setup {talk.rtt_block(image):#x} 64 {{SEGGER RTT}}"
+    commands = ("init", "reset run", "sleep 500", find, "rtt start", f"rtt server start {_RTT_SERVER[1]} 0")
+    words = ["openocd", *options, *(word for text in commands for word in ("-c", text))]
+    what = f"RTT's server has to run: there is none at {_RTT_SERVER[0]}:{_RTT_SERVER[1]}"
+    raise ToolError(what, hint=[Hint(f"in another terminal: {shlex.join(words)}"), suggest(flashed=True)])
+
+
+def reality_of(port: str, over_rtt: bool = False) -> Reality:
     """How real a run over this connection is: behind a pseudo-terminal there is a program."""
-    if socket:
+    if over_rtt:
         return Reality(Level.BOARD, "on the board, over RTT")
     if is_pseudo(port):
         return EMULATED

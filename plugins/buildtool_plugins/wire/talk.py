@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from buildtool.errors import ToolError
 from buildtool.target.types import RunRequest
@@ -21,6 +22,7 @@ CRC_BYTES_A_SECOND = 1 << 20  # of the slowest core
 _HELLO = struct.Struct("<10I64s")
 _RESULT = struct.Struct("<iIIIIQ")
 _DIGEST_AT, _DIGEST_BYTES = 32, 16  # of the layout in a weight image's header
+_RTT_SYMBOL = "nn_rtt_control"  # drivers/rtt.c
 _FLAG_TRACE, _FLAG_ROWS = 1, 2
 _COUNTERS = {
     0: "",
@@ -260,3 +262,15 @@ def identity(image: Path, read_only: Callable[[int], bool]) -> Identity:
         )
     plan, layout = (words[words.index(name) + 1] for name in ("plan", "layout"))
     return Identity(plan, layout, tuple(one for one in stored if read_only(one[0])))
+
+
+def rtt_block(image: Path) -> int:
+    """The address of RTT's control block in an image; ToolError where there is none."""
+    from elftools.elf.elffile import ELFFile
+
+    with image.open("rb") as file:
+        table: Any = ELFFile(file).get_section_by_name(".symtab")
+        found = table.get_symbol_by_name(_RTT_SYMBOL) if table is not None else None
+        if not found:
+            raise ToolError("the image has no RTT", path=str(image), hint="build it with --wire rtt")
+        return int(found[0]["st_value"])

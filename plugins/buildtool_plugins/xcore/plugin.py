@@ -43,7 +43,11 @@ class XcorePlugin:
 
     def kernel_families(self) -> tuple[KernelFolder, ...]:
         """The kernels for its vector unit, which run on the host through a model of the unit."""
-        return (KernelFolder(kernels_root() / "xcore_vpu"),)
+        return tuple(KernelFolder(kernels_root() / name) for name in ("xcore_vpu", "xcore_vpu16"))
+
+    def requantisations(self, board: Board) -> dict[str, tuple[str, ...]]:
+        """By the multipliers of 16 bits: those of XS3, which VX4's are not."""
+        return {"vpu16": ("xcore_vpu16",)} if board.core.isa == "xs3" else {}
 
     def toolchain(self, board: Board, name: str) -> Toolchain:
         """The host's compiler."""

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from buildtool.target.plugin import Exported
+from buildtool.target.types import MemoryKind
 from buildtool_plugins.xcore.container import Entry, pack
 
 ROOT = Path(__file__).resolve().parent / "xtc"
@@ -32,11 +33,11 @@ def folder(net: str) -> str:
 def project(exported: Exported) -> dict[str, bytes]:
     """The project's files, and the weights in the vendor's flash container.
 
-    Nothing for a network that loads no weights: the application's loader is for weights in flash.
+    Nothing for weights that are not loaded, or not from flash, which the application's loader reads.
     """
-    net = exported.net
+    net, board = exported.net, exported.board
     header = exported.files[f"{net}.h"].decode()
-    if f"{net}_set_loader(" not in header:
+    if f"{net}_set_loader(" not in header or board.memory(board.weights).kind is not MemoryKind.ROM:
         return {}
     streamed = f"{net.upper()}_ROW_BYTES" in header
     words = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from buildtool.target.types import Board
@@ -11,6 +12,7 @@ from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools
 # -ffreestanding: gcc's <stdint.h> asks for the library's otherwise; -fbuiltin: memcpy is inlined still.
 GCC_FLAGS = ("-ffreestanding", "-fbuiltin")
 SHARED = Path(riscv.__file__).resolve().parent  # what compilers call for wide integers and floats, in C
+VARIABLE = "BUILDTOOL_GCC"
 APT_GCC = "apt-get install gcc-xtensa-lx106"
 ESPRESSIF = (
     "no package of Debian's has it: install ESP-IDF's tools (install.sh, or the xtensa-esp-elf archive of"
@@ -26,7 +28,7 @@ class XtensaPlugin(BaremetalPlugin):
     toolchains = ("gcc",)
     cflags = ("-fno-jump-tables",)  # jumps to computed addresses are calls alone: the stack can be told
     startup = (
-        *("start.S", "startup.c", "semihosting_call.c", "products.c"),
+        *("startup_vectors.S", "startup.c", "semihosting_call.c", "products.c"),
         *(str(SHARED / file) for file in ("integers.c", "floats.c")),
     )
     kernels = ("xtensa_lx106",)
@@ -42,7 +44,9 @@ class XtensaPlugin(BaremetalPlugin):
 
         program = f"{self.cross(board)}gcc"
         hint = APT_GCC if board.core.name == "lx106" else ESPRESSIF
-        compiler = find_gcc(program, hint)
+        chosen = Path(os.environ.get(VARIABLE, ""))
+        # The variable may be meant for Arm's boards.
+        compiler = find_gcc(program, hint, VARIABLE if chosen.name.startswith("xtensa-") else "")
         return Tools(compiler, GCC_FLAGS, ("-lgcc", "-Wl,--no-warn-rwx-segments"))
 
 

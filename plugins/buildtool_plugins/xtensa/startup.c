@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define EXIT_FAULT 100 /* + the exception's cause; 164 + kind without one */
-#define KIND_DEBUG 1   /* as start.S numbers the vectors */
+#define KIND_DEBUG 1   /* as startup_vectors.S numbers the vectors */
 #define KIND_EXCEPTION 3
 #define WATCH_STORES 0x80000000U
 #define WATCH_64_BYTES 0U /* the mask of address bits 0 to 5: none is compared */

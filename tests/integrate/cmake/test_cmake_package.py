@@ -44,6 +44,7 @@ def test_every_option_of_emit_is_a_keyword_and_goes_to_its_command_line(tmp_path
         "order": "best",
         "hand_off": "4",
         "cmsis_nn": "cmsis",
+        "requantise": "exact",
         "threads": "2",
         "weights_in": "flash",
         "plan": "a.plan",
@@ -166,7 +167,7 @@ def test_a_compiler_that_does_not_run_is_refused(tmp_path: Path) -> None:
 
 def test_every_board_of_ours_has_its_toolchain_file_and_all_are_alike() -> None:
     files = sorted((PACKAGE / "boards").iterdir())
-    assert [path.stem for path in files] == sorted(board_names())
+    assert sorted(path.stem for path in files) == sorted(board_names())
     assert len({path.read_text() for path in files}) == 1
 
 

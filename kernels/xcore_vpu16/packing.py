@@ -1,0 +1,96 @@
+"""Constants of the vector unit's kernels with records that requantise on 16 bits, and how far these are off.
+
+The blocks are those of the exact family; a group of 16 channels that the unit's multipliers of 16 bits would
+requantise with a larger error than is allowed keeps its exact record.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from buildtool_plugins.xcore.vpu16 import LANES, Factors, Sums, chosen
+
+from buildtool.emit.blocks import (
+    Packing,
+    channel_axis,
+    channel_bias,
+    clamp,
+    filter_weights,
+    quantization,
+    words,
+)
+from buildtool.emit.bounds import Bound
+from buildtool.emit.packing import loaded
+from buildtool.graph.reference.convolution import channel_scales
+from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op, OpKind
+from buildtool.target.kernels import kernels_root
+
+EXACT = loaded(kernels_root() / "xcore_vpu" / "packing.py")
+HEAD, RECORD = 16, EXACT.RECORD  # bytes
+ON16 = 8  # of a record's mode, as in nn_vpu_requantise.h
+HALF = 128  # of z: where outputs are the upper bytes, that rounds
+STEPS = 1  # the value is within 0.5 + 0.125 steps of the real one, the reference's within 0.75
+Int = npt.NDArray[np.int64]
+
+
+def lanes_of(op: Op, channels: int) -> tuple[Int, npt.NDArray[np.bool_]]:
+    """The channels of each group, -1 where there is none, and which groups' outputs lie side by side."""
+    groups = (EXACT.channels_of if op.kind is OpKind.DEPTHWISE_CONV_2D else EXACT.pairs)(channels)
+    return groups.lanes, groups.whole
+
+
+def factors_of(graph: Graph, op: Op) -> Factors:
+    """What the unit needs, lane by lane of the groups."""
+    weights = np.moveaxis(filter_weights(graph, op), channel_axis(op), 0)
+    taps = weights.reshape(len(weights), -1).astype(np.int64)
+    positive, negative = np.maximum(taps, 0).sum(axis=1), np.minimum(taps, 0).sum(axis=1)
+    zero_point = quantization(graph, op, op.inputs[0]).zero_point
+    bias = channel_bias(graph, op, len(taps)) - zero_point * taps.sum(axis=1)
+    assert isinstance(op.attrs, ConvAttrs | FullyConnectedAttrs)
+    lanes = lanes_of(op, len(taps))[0].reshape(-1)
+
+    lowest, highest = 127 * negative - 128 * positive, 127 * positive - 128 * negative
+    low, high = clamp(graph, op, op.attrs.activation)
+    has, scales = lanes >= 0, np.array(channel_scales(graph, op))
+    least, most, biases = (np.where(has, values[lanes], 0) for values in (lowest, highest, bias))
+    to = quantization(graph, op, op.outputs[0]).zero_point
+    return chosen(Sums(least, most, biases, np.where(has, scales[lanes], 0.0), to, low, high))
+
+
+def bound(graph: Graph, op: Op) -> Bound:
+    """The proven bound of an operator's outputs."""
+    factors, channels = factors_of(graph, op), len(channel_scales(graph, op))
+    lanes = lanes_of(op, channels)[0].reshape(-1)
+    rounded = len(set(lanes[factors.rounded].tolist()) - {-1})
+    return Bound(STEPS if rounded else 0, float(factors.error.max(initial=0.0)), rounded, channels)
+
+
+def _with_records(exact: Packing) -> Packing:
+    """A packing of the exact family, with records of groups that are requantised on 16 bits."""
+
+    def pack(graph: Graph, op: Op) -> bytes:
+        block, factors = bytearray(exact(graph, op)), factors_of(graph, op)
+        _, whole = lanes_of(op, len(channel_scales(graph, op)))
+        for group, is_whole in enumerate(whole.tolist()):
+            lanes = slice(group * LANES, (group + 1) * LANES)
+            if factors.rounded[lanes].any():
+                start = HEAD + group * RECORD
+                block[start : start + RECORD] = _record(factors, lanes, 0 if is_whole else HALF)
+        return bytes(block)
+
+    return pack
+
+
+def _record(factors: Factors, lanes: slice, half: int) -> bytes:
+    """nn_vpu_record of one group."""
+    start = factors.start[lanes]
+    arrays = (start >> 16, start, factors.down[lanes], factors.factor[lanes], factors.bias[lanes] + half)
+    table = (np.stack(arrays) & 0xFFFF).astype("<u2").tobytes()
+    return (words(ON16, int(factors.up[lanes][0]), 0, 0) + table).ljust(RECORD, b"\0")
+
+
+PACKINGS: dict[str, Packing] = {
+    f"{name}16": _with_records(EXACT.PACKINGS[name])
+    for name in ("conv_vpu", "depthwise_vpu", "fully_connected_vpu")
+}
+BOUNDS = dict.fromkeys(PACKINGS, bound)

@@ -1,0 +1,180 @@
+"""Kernels with constants on 16 bits equal a twin made of the instructions' descriptions, within their bounds.
+
+On this machine, through the C model of the vector unit, in every placement that plans give them.
+"""
+
+import dataclasses
+import functools
+
+import numpy as np
+import pytest
+from buildtool_plugins.xcore.vpu16 import LANES, Sums, chosen
+from extremecases import windowed as extreme
+from hostfamily import on_host
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from kernelcases import windowed as small
+from placement import WAYS, run_placed
+from vectorcases import windowed as large
+from vpu16_twin import expected, output, rounded_sums
+
+from buildtool.emit.bounds import bound
+from buildtool.emit.packing import loaded
+from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier, quantize_multiplier
+from buildtool.graph.reference import execute_op
+from buildtool.modes import Requantise
+from buildtool.target.catalogue import select
+from buildtool.target.kernels import kernels_root
+from buildtool.target.registry import load_board, make_target
+
+KERNELS = "xcore_vpu"  # whose C is called
+PACKING = loaded(kernels_root() / "xcore_vpu16" / "packing.py")
+NAMES = ("convolution", "depthwise", "dense")
+KINDS = {
+    **{f"small {name}": small[name] for name in NAMES},
+    **{f"large {name}": large[name] for name in NAMES},
+    **extreme,
+}
+# A case that fails is shown as it was found: to make it smaller takes minutes.
+EXAMPLES = settings(
+    max_examples=14, derandomize=True, deadline=None, database=None, phases=(Phase.explicit, Phase.generate)
+)
+
+
+@functools.cache
+def target():
+    return make_target(load_board("xcore"), requantise=Requantise.VPU16)
+
+
+# ---- the numbers --------------------------------------------------------------------------------
+
+
+def layer(rng, count=64):
+    """Sums of a made-up layer's channels, and the same of each channel: the least, the greatest, others."""
+    spread = rng.choice([0.1, 1, 2])
+    m = 10 ** rng.uniform(-5, -0.3) * 10 ** rng.uniform(-spread, 0, count)
+    swing = (10 ** rng.uniform(1, 6, count)).astype(np.int64)
+    least, most = -swing, (swing * rng.uniform(0.5, 1.5, count)).astype(np.int64)
+    bias = np.rint(rng.uniform(-1, 1, count) * rng.choice([10, 150, 400]) / m).astype(np.int64)
+    bias = np.clip(bias, -(1 << 29), 1 << 29)
+    zero_point = int(rng.integers(-128, 128))
+    low = int(rng.choice([-128, -128, min(zero_point, 100)]))
+    inside = rng.uniform(low - 4, 131, (20, count))  # outputs
+    found = np.rint((inside - zero_point) / m - bias)
+    found = np.clip(np.concatenate(([least], [most], found)), least, most).astype(np.int64)
+    return Sums(least, most, bias, m, zero_point, low, 127), found
+
+
+def test_no_sum_is_farther_off_than_is_proven_and_some_are_nearly_as_far():
+    rng, near, exact = np.random.default_rng(5), [], 0
+    for _ in range(60):
+        sums, found = layer(rng)
+        factors = chosen(sums)
+        multipliers = np.array([quantize_multiplier(float(m)) for m in sums.m]).T
+        want = multiply_by_quantized_multiplier(found + sums.bias, *multipliers) + sums.zero_point
+        z = rounded_sums(factors, found, slice(len(sums.m)))
+        made = np.clip(np.floor(z + 0.5), sums.low, sums.high)
+        off = np.abs(made - np.clip(want, sums.low, sums.high))[:, factors.rounded]
+        assert off.max(initial=0) <= PACKING.STEPS
+        v = (found + sums.bias) * sums.m + sums.zero_point
+        # what is beyond the unit's 16 bits is beyond the limits as well
+        inside = (v >= sums.low) & (v <= sums.high) & (np.abs(z) < 127.9) & factors.rounded
+        error = np.where(inside, np.abs(z - v), 0).max(axis=0)
+        assert (error <= factors.error + 1e-9).all()
+        near += (error / np.maximum(factors.error, 1e-9))[inside.any(axis=0)].tolist()
+        exact += np.count_nonzero(~factors.rounded)
+    assert 100 < exact < 2400  # of 3840
+    assert np.median(near) > 0.6 and max(near) > 0.98
+
+
+def test_the_arrays_are_what_the_instructions_give():
+    rng = np.random.default_rng(6)
+    sums, found = layer(rng, LANES)
+    factors = chosen(sums)
+    assert factors.rounded.all()
+    z = rounded_sums(factors, found, slice(LANES))
+    for lane in range(LANES):
+        numbers = [int(getattr(factors, name)[lane]) for name in ("down", "up", "factor", "bias")]
+        for acc, each in zip(found[:, lane] + factors.start[lane], z[:, lane], strict=True):
+            for whole in (True, False):
+                assert output(int(acc), *numbers, whole) == min(np.floor(each + 0.5), 127)
+
+
+def sums_of(m, most=100_000, bias=0):
+    """A group's sums, all alike but for `m`."""
+    m = np.full(LANES, m) if np.isscalar(m) else np.array(m)
+    ends = np.full(LANES, most)
+    return Sums(-ends, ends, np.full(LANES, bias), m, 3, -128, 127)
+
+
+@pytest.mark.parametrize(
+    ("sums", "rounded"),
+    [
+        (sums_of(0.002), True),
+        (sums_of([0.0001, 0.02] * 8), True),  # some sums go up, and some down
+        (sums_of([0.00001, 0.4] * 8, 10_000_000), False),  # the small ones would lose all their bits
+        (sums_of([0.00001, 0.4] * 8, 10), True),  # but not where they are small
+        (sums_of(0.0), True),  # one output
+        (sums_of(-0.002), False),
+        (sums_of(0.00000001, bias=1 << 31), False),  # the reference would leave 32 bits
+        (sums_of(0.0000001, most=(1 << 31) - 1), False),  # so would the unit
+        (sums_of(300.0, most=3), False),
+    ],
+)
+def test_what_16_bits_cannot_do_well_stays_exact(sums, rounded):
+    factors = chosen(sums)
+    assert bool(factors.rounded.all()) == bool(factors.rounded.any()) == rounded
+    assert (factors.error.max() > 0) == rounded
+    none = chosen(sums, most_error=-1)
+    assert not none.rounded.any()
+
+
+# ---- the catalogue ------------------------------------------------------------------------------
+
+
+def test_the_two_families_differ_in_constants_names_and_costs_alone():
+    """What is computed, when, and how much memory it takes is said in two places."""
+    exact = {kernel.name: kernel for kernel in make_target(load_board("xcore")).kernels}
+    of_16 = [kernel for kernel in target().kernels if kernel.packing.endswith("_vpu16")]
+    assert len(of_16) == 4
+    for kernel in of_16:
+        twin = exact[kernel.name.removesuffix("16")]
+        packing = twin.packing + "16"
+        same = {"name": kernel.name, "packing": packing, "packer": kernel.packer, "cost": kernel.cost}
+        assert dataclasses.replace(twin, **same) == kernel
+
+
+# ---- the kernels --------------------------------------------------------------------------------
+
+
+def check(case, how, seed):
+    """Runs a case as plans do; how many channels are rounded, and how many outputs differ."""
+    graph, op = case.graph, case.op
+    variant = select(target(), graph, op)
+    proven = bound(graph, op, variant)
+    if proven is None:
+        return 0, 0
+    factors, lanes = PACKING.factors_of(graph, op), PACKING.lanes_of(op, proven.channels)
+    want = expected(graph, op, case.inputs[0], factors, *lanes)
+    with on_host("xcore", KERNELS, target=target()):
+        made = run_placed(case, how, seed, variant.overlap)
+    np.testing.assert_array_equal(made, want)
+    (exact,) = execute_op(graph, op, {op.inputs[0]: case.inputs[0]})
+    off = np.abs(made.astype(int) - exact)
+    assert off.max() <= proven.steps
+    return proven.rounded, int(np.count_nonzero(off))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_the_kernels_equal_the_twin_wherever_they_are_placed(kind):
+    rounded = 0
+
+    @EXAMPLES
+    @given(case=KINDS[kind], how=st.sampled_from(WAYS), seed=st.integers(0, 999))
+    def run(case, how, seed):
+        nonlocal rounded
+        rounded += check(case, how, seed)[0]
+
+    run()
+    assert rounded > 12

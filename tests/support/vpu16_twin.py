@@ -1,0 +1,123 @@
+"""The XS3 unit's requantisation on 16 bits once more, a number at a time, from what its instructions do.
+
+Nothing here is shared with what buildtool computes: Python integers of any size, and fractions of them.
+
+    made = expected(case.graph, case.op, case.inputs[0], factors, *lanes_of(...))   # an operator's output
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from buildtool.emit.blocks import clamp
+from buildtool.graph.reference import execute_op
+from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind
+
+
+def saturated(value: int, bits: int) -> int:
+    """Symmetric: of 8 bits -127 to 127."""
+    most = (1 << (bits - 1)) - 1
+    return max(-most, min(most, value))
+
+
+def half_up(value: Fraction) -> int:
+    """The nearest integer, halves towards +infinity."""
+    return floor(value + Fraction(1, 2))
+
+
+def vlsat(acc: int, shift: int) -> int:
+    """An accumulator as an element of 16 bits."""
+    return saturated(half_up(Fraction(acc, 1 << shift)), 16)
+
+
+def vlashr(value: int, right: int) -> int:
+    """Rounds down; to the left where `right` is below 0."""
+    return saturated(floor(Fraction(value) / Fraction(2) ** right), 16)
+
+
+def vlmul(value: int, factor: int) -> int:
+    """The factor has 14 bits behind the point."""
+    return saturated(half_up(Fraction(value * factor, 1 << 14)), 16)
+
+
+def vladd(value: int, other: int) -> int:
+    """A sum of 16 bits."""
+    return saturated(value + other, 16)
+
+
+def vdepth8(value: int) -> int:
+    """The upper 8 bits of 16."""
+    return saturated(half_up(Fraction(value, 256)), 8)
+
+
+def output(acc: int, down: int, up: int, factor: int, bias: int, whole: bool) -> int:
+    """What is stored for an accumulator.
+
+    `whole`: outputs of a group lie side by side, made by VDEPTH8, which makes no -128: lanes below -127.5
+    are found by their sign and written apart. Otherwise half a step is added, and the upper byte is stored.
+    """
+    x = vlsat(acc, down)
+    if up:
+        x = vlashr(x, -up)
+    y = vlmul(x, factor)
+    if not whole:
+        return floor(Fraction(vladd(y, bias + 128), 256))
+    z = vladd(y, bias)
+    is_above = saturated(-32641 - z, 16) < 0
+    return vdepth8(z) if is_above else -128
+
+
+def rounded_sums(factors: Any, found: np.ndarray, lanes: slice) -> np.ndarray:
+    """The same z for arrays of sums, lanes last, in steps of the output: before it is rounded."""
+    start, down, up, factor, bias = (
+        getattr(factors, name)[lanes] for name in ("start", "down", "up", "factor", "bias")
+    )
+    x = np.clip(np.floor((found + start) / 2.0**down + 0.5), -32767, 32767) * 2.0**up
+    y = np.clip(np.floor(np.clip(x, -32767, 32767) * factor / 2.0**14 + 0.5), -32767, 32767)
+    return np.clip(y + bias, -32767, 32767) / 256
+
+
+def sums(graph: Graph, op: Op, x: np.ndarray) -> np.ndarray:
+    """The sums of products, without bias, of the input as it is; padding has the zero point."""
+    quant = graph.tensors[op.inputs[0]].quant
+    weights = graph.tensors[op.inputs[1]].data.astype(np.int64)
+    if op.kind is OpKind.FULLY_CONNECTED:
+        return x.reshape(-1, weights.shape[1]).astype(np.int64) @ weights.T
+    attrs = op.attrs
+    assert isinstance(attrs, ConvAttrs)
+    _, rows, columns, channels = graph.tensors[op.outputs[0]].shape
+    edges = ((0, 0), (attrs.pad.top, 99), (attrs.pad.left, 99), (0, 0))
+    padded = np.pad(x.astype(np.int64), edges, constant_values=quant.zero_point)
+    total = np.zeros((1, rows, columns, channels), np.int64)
+    for i in range(weights.shape[1]):
+        for k in range(weights.shape[2]):
+            y0, x0 = i * attrs.dilation[0], k * attrs.dilation[1]
+            taps = padded[:, y0:, x0:][:, :: attrs.stride[0], :: attrs.stride[1]][:, :rows, :columns]
+            is_depthwise = op.kind is OpKind.DEPTHWISE_CONV_2D
+            total += taps * weights[0, i, k] if is_depthwise else taps @ weights[:, i, k].T
+    return total
+
+
+def expected(graph: Graph, op: Op, x: np.ndarray, factors: Any, lanes: np.ndarray, whole: np.ndarray) -> Any:
+    """The operator's output by the unit; channels of groups that stay exact are the reference's.
+
+    `lanes`: the channels of each group, of `whole` ones side by side. A channel of two groups is the last's.
+    """
+    (exact,) = execute_op(graph, op, {op.inputs[0]: x})
+    made, found = exact.copy(), sums(graph, op, x).reshape(exact.shape)
+    limits = clamp(graph, op, op.attrs.activation)
+    for lane, channel in enumerate(lanes.reshape(-1)):
+        if channel < 0:
+            continue
+        made[..., channel] = exact[..., channel]
+        if factors.rounded[lane]:
+            numbers = [int(getattr(factors, name)[lane]) for name in ("down", "up", "factor", "bias")]
+            start, values = int(factors.start[lane]), found[..., channel]
+            is_whole = bool(whole[lane // 16])
+            known = {acc: output(int(acc) + start, *numbers, is_whole) for acc in np.unique(values)}
+            made[..., channel] = np.clip(np.vectorize(known.get)(values), *limits)
+    return made
