@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -163,6 +164,13 @@ def test_ports_that_cannot_be_had_are_told(port: tuple[int, str], tmp_path: Path
         SerialPort(str(tmp_path / "file"), 115200)
     with pytest.raises(ToolError, match=r"cannot connect to the RTT server at 127\.0\.0\.1:1"):
         ports.Socket("127.0.0.1:1")
+
+
+def test_without_pyserial_its_line_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "serial", None)
+    with pytest.raises(ToolError, match="pyserial, which is not installed") as caught:
+        SerialPort("/dev/ttyACM0", 115200)
+    assert "pip install pyserial" in caught.value.hint
 
 
 def test_the_port_that_is_meant_is_the_only_one_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
