@@ -148,7 +148,7 @@ static void compute(nn_vpu *v, walk *w, const nn_window *window) {
         const nn_taps rows = nn_valid_taps(top, w->in->height, g->kernel_h, g->dilation_h);
         const int direct = w->direct && rows.end - rows.first == g->kernel_h;
         if (direct && g->kernel_h == 1) { /* otherwise runs have no rest */
-            w->runs.end = nn_vpu_row_end(w->in, top);
+            w->runs.end = nn_vpu_row_end(w->in, top, y + 1 < window->y1);
         }
         NN_VPU_SCALAR(24);
         for (int32_t x = window->x0; x < window->x1;) {

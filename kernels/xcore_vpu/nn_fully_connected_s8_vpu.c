@@ -13,7 +13,7 @@ static void compute(const void *constants, const nn_view *in, const nn_view *out
     for (int32_t index = first; index < end; index++) {
         const nn_vpu_group group = nn_vpu_member(&b, out->channels, group_bytes, index);
         for (int32_t y = window->y0; y < window->y1; y++) {
-            runs.end = nn_vpu_row_end(in, y);
+            runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
             for (int32_t x = window->x0; x < window->x1; x++) {
                 nn_vpu_pixel(&v, &b, &group, &runs, nn_pixel(in, y, x), 1,
                              nn_pixel(out, y, x) + group.place);

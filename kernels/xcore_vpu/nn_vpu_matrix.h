@@ -22,9 +22,14 @@ typedef struct {
         *end; /* and the end of what may be read; past a run it does not matter what is there */
 } nn_vpu_runs;
 
-/* Behind the last pixel of row y. */
-static inline const int8_t *nn_vpu_row_end(const nn_view *view, int32_t y) {
-    return nn_row(view, y) + (view->ring_cols - 1) * view->pixel_stride + view->channels;
+/* The end of what may be read from row y on: the row's, or that of the next one where it is behind
+ * it and `more` says that it is read as well. */
+static inline const int8_t *nn_vpu_row_end(const nn_view *view, int32_t y, int more) {
+    const int8_t *row = nn_row(view, y);
+    if (more && nn_row(view, y + 1) > row) {
+        row = nn_row(view, y + 1);
+    }
+    return row + (view->ring_cols - 1) * view->pixel_stride + view->channels;
 }
 
 /* Copies bytes, by the unit where both addresses let it; changes vR. */

@@ -3,6 +3,7 @@
 On this machine, through the C model of the vector unit, in every placement that plans give them.
 """
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -126,6 +127,21 @@ def test_what_16_bits_cannot_do_well_stays_exact(sums, rounded):
     assert (factors.error.max() > 0) == rounded
     none = chosen(sums, most_error=-1)
     assert not none.rounded.any()
+
+
+# ---- the catalogue ------------------------------------------------------------------------------
+
+
+def test_the_two_families_differ_in_constants_names_and_costs_alone():
+    """What is computed, when, and how much memory it takes is said in two places."""
+    exact = {kernel.name: kernel for kernel in make_target(load_board("xcore")).kernels}
+    of_16 = [kernel for kernel in target().kernels if kernel.packing.endswith("_vpu16")]
+    assert len(of_16) == 4
+    for kernel in of_16:
+        twin = exact[kernel.name.removesuffix("16")]
+        packing = twin.packing + "16"
+        same = {"name": kernel.name, "packing": packing, "packer": kernel.packer, "cost": kernel.cost}
+        assert dataclasses.replace(twin, **same) == kernel
 
 
 # ---- the kernels --------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from buildtool.service.pipeline.footprint import (
     Part,
     parts_of,
 )
+from buildtool.target.partitions import weights_room
 from buildtool.target.types import MemoryKind, Target
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) ->
     required = arena.size - available_bytes(board) + plan.arena_bytes
     return (
         Need("RAM", arena.name, required, arena.size, parts_of(around, required)),
-        Need("flash", weights.name, image_bytes, weights.size, (Part(WEIGHTS, image_bytes),)),
+        Need("flash", weights.name, image_bytes, weights_room(board), (Part(WEIGHTS, image_bytes),)),
         *_limits(plan, target, image_bytes, options),
     )
 
@@ -111,14 +112,20 @@ def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> No
     """PlanError when the weights do not fit the board, or what `max_flash` allows of it."""
     board = target.board
     memory = board.memory(board.weights)
-    most = _least(options.max_flash, memory.size)
+    room = weights_room(board)
+    most = _least(options.max_flash, room)
     if image_bytes <= most:
         return
     limit = f"memory '{memory.name}' of {board.name} has {most:,}"
     help_ = Hint("take a board with more flash or a narrower network")
-    if most < memory.size:
+    if most == room < memory.size:
+        limit = (
+            f"the weights' {'slot' if board.image.slot_bytes else 'partition'} on {board.name} has {most:,}"
+        )
+        help_ = Hint("take a narrower network, or larger places below [image] in the board's file")
+    if most < room:
         limit = f"{most:,} are allowed"
-        help_ = suggest(max_flash=image_bytes) if image_bytes <= memory.size else help_
+        help_ = suggest(max_flash=image_bytes) if image_bytes <= room else help_
     raise PlanError(
         f"the weight image requires {image_bytes:,} bytes, {limit}: {image_bytes - most:,} too many",
         hint=help_,

@@ -1,0 +1,119 @@
+"""Requantisation on the vector unit: equal at every sum where an output steps, rarely left to scalar code."""
+
+import kernelcases as small
+import numpy as np
+import pytest
+from ckernels import packed
+from extremecases import _with
+from hostfamily import on_host
+from placement import run_whole
+from vpucounts import BOARD, FAMILY
+
+from buildtool.emit.blocks import channel_head
+from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
+from buildtool.graph.types import Activation, ConvAttrs, FullyConnectedAttrs, OpKind, Pad
+from buildtool.target.catalogue import select
+
+TAPS, CHANNELS = 25, 40  # inputs of a sum, one of weight 1, others of 127; a pair of groups and a half
+WIDE, SIGNED, SCALAR = 1, 2, 4  # bits of a record's mode
+HEAD, RECORD = 16, 400
+MOST = 400_000  # of a sum
+FORMS = {
+    "relu": (OpKind.CONV_2D, Activation.RELU, -128),
+    "linear": (OpKind.CONV_2D, Activation.NONE, 11),
+    "bounded": (OpKind.CONV_2D, Activation.RELU6, -40),
+    "dense": (OpKind.FULLY_CONNECTED, Activation.NONE, -7),
+}
+# log2 of factors: sums that fit 16 bits where they matter, that do not, and steps a sum or less apart
+FACTORS = {"narrow": (-7.0, -4.0), "wide": (-11.0, -8.0), "mixed": (-12.0, -4.0), "coarse": (-3.0, 1.0)}
+
+
+def layer(form, factors, seed, pixels):
+    """A layer whose sums can be any integers; its inputs are zeros."""
+    kind, activation, zero_point = FORMS[form]
+    rng = np.random.default_rng(seed)
+    dense = kind is OpKind.FULLY_CONNECTED
+    shape, filter_shape, out = (pixels, TAPS), (CHANNELS, TAPS), (pixels, CHANNELS)
+    attrs = FullyConnectedAttrs(activation)
+    if not dense:
+        shape, out = (1, 1, *shape), (1, 1, *out)
+        filter_shape, attrs = (CHANNELS, 1, 1, TAPS), ConvAttrs((1, 1), (1, 1), Pad(), activation)
+    case = small._weighted(rng, (5, zero_point), True, True, shape, filter_shape, 0, out, kind, attrs)
+    weights = np.full((CHANNELS, TAPS), 127, np.int8)
+    weights[:, 0] = 1
+    x, y = (case.graph.tensors[t].quant.scale for t in (case.op.inputs[0], case.op.outputs[0]))
+    scales = 2.0 ** rng.uniform(*FACTORS[factors], CHANNELS) * y / x
+    bias = rng.integers(-9999, 9999, CHANNELS)
+    return _with(case, weights.reshape(filter_shape), bias, scales)
+
+
+def outputs(row, sums):
+    """The reference's outputs without zero point and bounds."""
+    if len(row) == 3:
+        return multiply_by_quantized_multiplier(sums, row[1], row[2])
+    real = ((int(row[1]) << 16) + int(row[3])) / 2.0 ** (47 - int(row[2]))
+    return np.trunc(sums * real + np.copysign(0.5, sums)).astype(np.int64)
+
+
+def steps(row):
+    """The least sums with outputs of -256 to 256: where a channel's output is another than one sum before."""
+    wanted = np.arange(-256, 257)
+    low, high = np.full(len(wanted), -MOST), np.full(len(wanted), MOST)
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        reached = outputs(row, middle) >= wanted
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return high
+
+
+def inputs(wanted, bias):
+    """For each wanted sum the inputs that make it."""
+    rest = np.clip(wanted - bias, -127 * 128 * (TAPS - 1), 127 * 127 * (TAPS - 1))
+    whole = np.rint(rest / 127).astype(np.int64)
+    found = np.zeros((len(wanted), TAPS), np.int64)
+    found[:, 0] = rest - 127 * whole
+    each = whole // (TAPS - 1)
+    found[:, 1:] = each[:, None]
+    found[:, 1:] += np.arange(TAPS - 1) < (whole - each * (TAPS - 1))[:, None]
+    return found.astype(np.int8)
+
+
+def modes(block, count):
+    """The modes of a block's groups."""
+    return [int.from_bytes(block[HEAD + i * RECORD :][:4].tobytes(), "little") for i in range(count)]
+
+
+CASES = (
+    *(("linear", "mixed"), ("linear", "narrow"), ("linear", "wide"), ("relu", "narrow"), ("relu", "wide")),
+    *(("bounded", "mixed"), ("dense", "wide"), ("relu", "coarse"), ("linear", "coarse"), ("dense", "coarse")),
+)
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(c, marks=pytest.mark.slow) if c != CASES[0] else c for c in CASES]
+)
+def test_outputs_are_equal_at_every_step(case):
+    (form, factors), seed = case, CASES.index(case)
+    plain = layer(form, factors, seed, 1)
+    columns = 4 if form == "dense" else 3
+    numbers = np.frombuffer(channel_head(plain.graph, plain.op, plain.op.attrs.activation), "<i4")
+    table = numbers[4 : 4 + columns * CHANNELS].reshape(CHANNELS, columns)
+    wanted = []
+    for row in table:
+        at = steps(row)
+        wanted.append(inputs(np.concatenate((at, at - 1)), int(row[0])))
+    values = np.unique(np.concatenate(wanted), axis=0)
+    case = layer(form, factors, seed, len(values))
+    case = small.Case(case.graph, (values.reshape(case.inputs[0].shape),))
+    expected = run_whole(case)
+    assert len(values) > 1000 or factors == "coarse"
+    with on_host(BOARD, FAMILY) as family:
+        found = run_whole(case)
+        block = packed(case.graph, case.op, select(family.target, case.graph, case.op))
+    assert family.used.total() == 1
+    np.testing.assert_array_equal(found, expected)
+    kinds = modes(block, 3)
+    taken = [kind for kind in kinds if not kind & SCALAR]
+    assert len(taken) >= 2 or factors == "coarse"  # by the unit, but for unlucky groups
+    assert factors in ("mixed", "coarse") or {bool(kind & WIDE) for kind in taken} == {factors == "wide"}
+    assert factors == "coarse" or {bool(kind & SIGNED) for kind in taken} == {form == "linear"}
