@@ -27,7 +27,7 @@ from buildtool.modes import Image, Objective
 from buildtool.plan.types import Plan
 from buildtool.service.firmware.bound import FEATURES, features
 from buildtool.service.firmware.firmware import link
-from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
+from buildtool.service.firmware.library import all_kernel_sources, is_runtime, kernel_includes
 from buildtool.service.firmware.linked import LinkedImage, link_anyway, roomy
 from buildtool.service.firmware.linkmap import contributions
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
@@ -45,6 +45,7 @@ CODE, VARIABLES = (".text", ".rodata"), (".data", ".bss")
 TIGHT = ("autoencoder", "ds_cnn", "mobilenetv1_025_96", "resnet8")  # planned in the least memory as well
 STREAMED = ("ds_cnn", "resnet8")
 MARGIN = 1.02  # of a fitted bound, over every network that it was fitted to
+RUNTIME = re.compile(r"_nn_(image|crc32)\.o$")  # objects of the runtime, which is part of the firmware
 STUB = "void reset_handler(void);\nvoid reset_handler(void) {}\n"
 
 
@@ -81,7 +82,7 @@ class Sample:
 
 def kernels(target: Target, tools: Toolchain) -> Kernels:
     """All of them, from one link of all."""
-    _, *sources = all_kernel_sources(target)  # the first one is the runtime: part of the firmware
+    sources = [path for path in all_kernel_sources(target) if not is_runtime(path)]
     wanted = sorted({callee.symbol for callee in (*target.kernels, *target.routines)})
     includes = kernel_includes(target)
     own = (*map(Path, tools.includes), *includes)
@@ -161,7 +162,7 @@ def samples(target: Target, tools: Toolchain, known: Kernels) -> Iterator[Sample
 
 
 def _sample(sources: Sources, plan: Plan, target: Target, image: LinkedImage, known: Kernels) -> Sample:
-    _, *kernel_objects = image.objects.kernels  # the first one is the runtime
+    kernel_objects = [path for path in image.objects.kernels if not RUNTIME.search(path.name)]
     kept = {path.name for path in (*image.objects.network, *kernel_objects)}
     rest = [path for path in image.objects.all if path.name not in kept]
     own = {path.name for path in image.objects.network}

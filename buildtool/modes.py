@@ -74,6 +74,14 @@ class Reference(enum.StrEnum):
     LITERT = "litert"  # LiteRT's reference kernels
 
 
+class Format(enum.StrEnum):
+    """What the files for flash are written as, beside .elf and .map."""
+
+    BIN = "bin"  # bytes without addresses
+    HEX = "hex"  # Intel HEX
+    UF2 = "uf2"  # blocks for boot loaders that show themselves as a disk
+
+
 class Level(enum.StrEnum):
     """How real a result is: what computed it, the least real first."""
 

@@ -243,7 +243,7 @@ def test_a_probe_is_served_by_what_the_boards_file_says(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match="openocd was not found") as caught:
         plugin(board).debug_server(board, 4000)  # type: ignore[attr-defined]
-    assert caught.value.hint == "apt-get install openocd"
+    assert caught.value.hint == "apt-get install openocd; pip install pyocd"
     program = tmp_path / "openocd"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)

@@ -407,7 +407,7 @@ def test_an_unknown_extra_is_refused_with_the_names(served: Machine, words: list
     done = served.dev(*words)
     assert done.returncode == 1
     assert (
-        "--with needs one of these names: arm-gcc bazel browser gdb platformio tensorflow xtensa"
+        "--with needs one of these names: arm-gcc bazel browser gdb mcuboot platformio tensorflow xtensa"
         in done.stderr
     )
     assert served.calls() == []

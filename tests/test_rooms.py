@@ -51,6 +51,7 @@ ORDER = (
     "service.pipeline",
     "service.depends",
     "service.firmware",
+    "service.flashing",
     "service.requests",
     "service.answers",
     "service.emulation",

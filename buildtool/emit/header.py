@@ -98,6 +98,12 @@ extern "C" {{
     NN_STATIC_ASSERT(sizeof(array) >= {macro}_ARENA_BYTES, "the arena is too small")
 
 #define {macro}_WEIGHTS_BYTES {len(network.image.data)}
+#define {macro}_PAYLOAD_BYTES ({macro}_WEIGHTS_BYTES - sizeof(nn_image_header))
+
+/* Of the weight image that {net}.c was made for; another one is refused. */
+#define {macro}_LAYOUT
+    {{{", ".join(map(str, network.image.layout))}}}
+
 #define {macro}_OPERATORS {len(graph.ops)}
 #define {macro}_INPUTS {len(graph.inputs)}
 #define {macro}_OUTPUTS {len(graph.outputs)}
@@ -106,8 +112,9 @@ extern "C" {{
 /* The weight image, where it is linked into the firmware ({net}_weights.S). */
 extern const uint8_t {net}_weights[];
 
-/* Checks the weight image (length, layout, CRC-32) and takes the arena. Call it once before the
- * first invoke, and again after something else has used the arena's memory. */
+/* Checks the weight image (length, layout, CRC-32), which needs some of the arena, and takes the
+ * arena. Call it once before the first invoke, and again after something else has used the arena's
+ * memory. */
 nn_status {net}_init(void *arena, size_t arena_bytes, const void *weights);
 
 {_input_prototype(network)}/* Where output `index` is after an invoke, until the next one.

@@ -24,12 +24,15 @@ from buildtool.target.catalogue import constants_bytes, operands
 from buildtool.target.types import KernelVariant
 
 MAGIC = b"NTWI"
-VERSION = 1
+VERSION = 2
 HEADER_BYTES = 64
 DIGEST_BYTES = 16
 ALIGNMENT = 16
+_SEAL_BYTES = 4  # the header ends in a CRC-32 of all before it
 QUANTIZATION_BYTES = 8  # nn_quantization
-_NUMBERS = struct.Struct("<7I")  # version, header's bytes, payload's bytes, its CRC-32, inputs, outputs, 0
+_NUMBERS = struct.Struct(
+    "<7I"
+)  # version, header's bytes, payload's bytes, its CRC-32, inputs, outputs, sequence
 _TENSOR = "tensor"  # an entry that is a constant operand's values
 
 
@@ -149,8 +152,9 @@ def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Weigh
         len(graph.outputs),
         0,
     )
-    head = (header + digest).ljust(HEADER_BYTES, b"\0")
-    return WeightImage(head + payload, digest, places)
+    head = (header + digest).ljust(HEADER_BYTES - _SEAL_BYTES, b"\0")
+    seal = zlib.crc32(head).to_bytes(_SEAL_BYTES, "little")
+    return WeightImage(head + seal + payload, digest, places)
 
 
 def layout_digest(graph: Graph, places: ImageLayout) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from buildtool.emit import loading
-from buildtool.emit.layout import numbers
 from buildtool.emit.network import Network
 
 _HOOK = """
@@ -30,11 +29,8 @@ NO_SOURCE = (
 
 def state(network: Network) -> str:
     """What the functions share: the arena, the weights, the hooks."""
-    digest = "\n".join(numbers(f"0x{b:02X}" for b in network.image.layout))
     return f"""\
-/* Of the weight image that this code was made for; another one is refused. */
-static const uint8_t layout[NN_IMAGE_DIGEST_BYTES] = {{
-{digest}}};
+static const uint8_t layout[NN_IMAGE_DIGEST_BYTES] = {network.macro}_LAYOUT;
 
 #ifdef NN_DEBUG
 #define arena {network.net}_arena /* by this name a debugger finds it, whatever else is called arena */
@@ -62,7 +58,7 @@ nn_status {net}_init(void *memory, size_t memory_bytes, const void *image) {{
     if ((uintptr_t)memory % {macro}_ARENA_ALIGNMENT != 0) {{
         return NN_ERROR_ARENA;
     }}
-    const uint32_t payload_bytes = {macro}_WEIGHTS_BYTES - sizeof(nn_image_header);
+    const uint32_t payload_bytes = {macro}_PAYLOAD_BYTES;
 {loading.check_image(network)}
     if (status == NN_OK) {{
         arena = memory;

@@ -183,12 +183,14 @@ def harness_macro(network: Network) -> str:
 def check_image(network: Network) -> str:
     """Of init: sets `status`."""
     if not network.plan.loads:
-        return "    const nn_status status = nn_image_check(image, layout, payload_bytes);"
+        return """\
+    const nn_status status =
+        nn_image_check_with(image, layout, payload_bytes, memory, memory_bytes);"""
     return """\
     const nn_status status =
         image == NULL && loader.begin != NULL
             ? nn_image_check_loaded(&loader, memory, memory_bytes, layout, payload_bytes)
-            : nn_image_check(image, layout, payload_bytes);"""
+            : nn_image_check_with(image, layout, payload_bytes, memory, memory_bytes);"""
 
 
 def read_quantization(network: Network) -> str:

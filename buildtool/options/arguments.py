@@ -110,7 +110,7 @@ COMMANDS = (
     Command(
         "build",
         "build",
-        "Builds firmware: sources, weight image, .elf and .bin.",
+        "Builds firmware: sources, weight image, .elf and files for flash.",
         ("model",),
         own=(
             _out("DIR", "The folder for the files.", required=True),
@@ -152,9 +152,9 @@ COMMANDS = (
     Command(
         "sizes",
         "sizes",
-        "Tells what a linked image takes of each memory; writes its .bin files.",
+        "Tells what a linked image takes of each memory; writes its files for flash.",
         ("elf",),
-        own=(_out("DIR", "The folder for the .bin files and sizes.txt."),),
+        own=(_out("DIR", "The folder for the files for flash and sizes.txt."),),
     ),
     Command("validate", "validate", "Builds, runs, and compares with the reference.", ("model",)),
     Command("profile", "profile", "Builds, runs, and counts the instructions of every layer.", ("model",)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from buildtool.modes import MOST_THREADS, On, Reference, Requantise
+from buildtool.modes import MOST_THREADS, Format, On, Reference, Requantise
 from buildtool.options.nested import PLANNED
 from buildtool.options.parsers import (
     MOST_CAPACITY,
@@ -15,6 +15,7 @@ from buildtool.options.parsers import (
     location,
     mode,
     text,
+    version,
     whole,
     wire,
 )
@@ -23,6 +24,7 @@ from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, Group, Optio
 COMPILED = ("describe", "build", "validate", "profile", "flash")
 DESK = ("describe", "build", "validate", "profile")  # kinds that may be about a board on the desk
 RUN = ("validate", "profile")
+FLASHED = ("describe", "build", "sizes")  # kinds that name or write files for flash
 TRIED = (*RUN, "debug")  # kinds for which the test firmware gets inputs
 LINKED = (*TRIED, "flash")  # kinds that may be about the image of a build
 
@@ -54,6 +56,37 @@ KEYS: tuple[Option, ...] = (
         Group.TARGET,
         default="none",
         folder=True,
+    ),
+    Option(
+        "formats",
+        "FORMAT",
+        "A format of the files for flash, beside .elf and .map: bin, hex (Intel) or uf2; it may be given "
+        "several times.",
+        listed(mode(Format)),
+        FLASHED,
+        Group.TARGET,
+        default="bin",
+        values=tuple(map(str, Format)),
+        many=True,
+        spelt="format",
+    ),
+    Option(
+        "sign",
+        "KEY.pem",
+        "Also writes the firmware signed for MCUboot, with this private key; imgtool has to be installed.",
+        location,
+        FLASHED,
+        Group.TARGET,
+        suffixes=("",),
+    ),
+    Option(
+        "image_version",
+        "VERSION",
+        "The version in MCUboot's header: numbers such as 1.2.3 or 1.2.3+4.",
+        version,
+        FLASHED,
+        Group.TARGET,
+        default="0.0.0",
     ),
     Option(
         "requantise",
@@ -147,8 +180,8 @@ KEYS: tuple[Option, ...] = (
     Option(
         "wire",
         "WIRE[:PORT]",
-        "How a board on the desk answers: serial or rtt, and the port: serial:/dev/ttyACM0, "
-        "rtt:127.0.0.1:9090. In an emulator serial is its UART.",
+        "How a board on the desk answers: serial or rtt, and the port (serial:/dev/ttyACM0, "
+        "rtt:127.0.0.1:9090), or semihosting, by files of its debugger's. In an emulator serial is its UART.",
         wire,
         (*DESK, "flash"),
         Group.DESK,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import math
+import re
 from typing import Any
 
 from buildtool.errors import UsageError, did_you_mean
@@ -20,7 +21,7 @@ MOST_CAPACITY = 1 << 50  # bytes
 MOST_NODES = 1 << 40
 MOST_DIGITS = 19  # of a number that comes as text: more than any size has
 MOST_SHOWN = 60  # characters of a refused value in a message
-WIRES = ("serial", "rtt")  # how results come back from a board
+WIRES = ("serial", "rtt", "semihosting")  # how results come back from a board
 _UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
 
 
@@ -146,6 +147,16 @@ def identifier(name: str, value: object) -> str:
     words = text(name, value)
     if not (words.isascii() and words.isidentifier() and words[0].islower() and words.lower() == words):
         raise refuse(name, value, "a C identifier in lower case")
+    return words
+
+
+def version(name: str, value: object) -> str:
+    """A version as MCUboot has it: major and minor number below 256, revision, build."""
+    words = text(name, value)
+    match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,5}))?(?:\+(\d{1,10}))?", words, re.ASCII)
+    limits = (0xFF, 0xFF, 0xFFFF, 0xFFFFFFFF)
+    if match is None or any(int(n or 0) > most for n, most in zip(match.groups(), limits, strict=True)):
+        raise refuse(name, value, "a version such as 1.2.3 or 1.2.3+4")
     return words
 
 

@@ -65,7 +65,8 @@ class Tools(TypedDict):
 class NetworkFiles(TypedDict):
     """What is made of a network: `emitted` by the request `emit`, the rest by the build and its commands.
 
-    `weights`: the weight image among the emitted files. `apart`: whether it lies in a memory of its own,
+    `binaries`: the files for flash that are asked for. `weights`: the weight image among the emitted files.
+    `apart`: whether it lies in a memory of its own,
     so that a build had better link the program with `reserve` as a flag for the assembly, and put the
     image in where `symbol` is: other weights then link nothing.
     """
@@ -234,7 +235,7 @@ class BundleAnswer(TypedDict):
 
 
 class SizesAnswer(LevelAnswer):
-    """What a linked image takes of each memory, and its networks of the stack; `files`: the .bin files."""
+    """What a linked image takes of each memory, and its networks of the stack; `files`: those for flash."""
 
     board: str
     sizes: list[MemorySize]

@@ -25,7 +25,7 @@ from buildtool.schema.builds import (
 from buildtool.service.depends import Origins
 from buildtool.service.firmware.linkmap import MAP_FLAG
 from buildtool.service.pipeline.targets import TargetChoice
-from buildtool.service.requests import Describe
+from buildtool.service.requests import Describe, Flashing
 from buildtool.session import Session
 from buildtool.target.debugging import RENAMES
 from buildtool.target.types import Board, LinkerScript, Target, Toolchain
@@ -64,7 +64,7 @@ def answer(request: Describe, session: Session) -> DescribeAnswer:
 
     net = request.name or (identifier(net_name(request.model)) if request.model else "")
     digest = session.remember("code digest", (), code_digest)
-    return _described(_subject(request.target, session), net, digest)
+    return _described(_subject(request.target, session), net, digest, request.flashing)
 
 
 def _subject(choice: TargetChoice, session: Session) -> _Subject:
@@ -76,12 +76,14 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
     return _Subject(origins, tools, choice.cmsis_nn, choice.threads, choice.weights_in, choice.requantise)
 
 
-def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
+def _described(subject: _Subject, net: str, digest: str, flashing: Flashing) -> DescribeAnswer:
     """The answer for a board, and for the network `net` ("": without one)."""
     from buildtool.service.firmware.library import all_kernel_sources, kernel_includes
     from buildtool.service.firmware.tools import harness as harness_of
+    from buildtool.service.flashing.files import check
 
     board, tools = subject.target.board, subject.tools
+    check(board, flashing.formats, signed=flashing.sign is not None)
     harness, roots = harness_of(subject.origins.plugin, board, tools), _Roots(subject)
     emitted = _emitted("")
     kernels = list(map(roots.place, kernel_includes(subject.target)))
@@ -102,8 +104,8 @@ def _described(subject: _Subject, net: str, digest: str) -> DescribeAnswer:
         "groups": groups,
         "library": ["network", "kernels"],
         "image": ["harness", "startup"],
-        "network": _files(net, board) if net else None,
-        "commands": _commands(subject),
+        "network": _files(net, board, flashing) if net else None,
+        "commands": _commands(subject, flashing),
         "depends": list(map(roots.place, subject.origins.files())),
         "digest": digest,
     }
@@ -193,8 +195,11 @@ def _script(script: LinkerScript | None) -> Script | None:
     return {"name": script.name, "data": script.data, "flag": script.flag}
 
 
-def _files(net: str, board: Board) -> NetworkFiles:
-    from buildtool.service.firmware.sizes import binary_suffixes, is_native
+def _files(net: str, board: Board, flashing: Flashing) -> NetworkFiles:
+    from buildtool.service.firmware.sizes import is_native
+    from buildtool.service.flashing.files import suffixes
+
+    endings = suffixes(board, flashing.formats, signed=flashing.sign is not None)
 
     return {
         "net": net,
@@ -203,7 +208,7 @@ def _files(net: str, board: Board) -> NetworkFiles:
         "library": f"lib{net}.a",
         "image": f"{net}.elf",
         "map": f"{net}.map",
-        "binaries": [net + ending for ending in binary_suffixes(board)],
+        "binaries": [net + ending for ending in endings],
         "report": "sizes.txt",
         "weights": f"{net}_weights.bin",
         "symbol": f"{net}_weights",
@@ -212,8 +217,16 @@ def _files(net: str, board: Board) -> NetworkFiles:
     }
 
 
-def _commands(subject: _Subject) -> dict[str, list[str | Slot]]:
-    """Command lines of buildtool; `sizes` writes the binaries and the report to the folder `out`."""
+def _flashed(flashing: Flashing) -> list[str]:
+    """Words for the files for flash; none for those that are written anyway."""
+    words = [] if flashing == Flashing() else [f"--format={name}" for name in flashing.formats]
+    if flashing.sign is not None:
+        words += [f"--sign={flashing.sign.path}", f"--image-version={flashing.version}"]
+    return words
+
+
+def _commands(subject: _Subject, flashing: Flashing) -> dict[str, list[str | Slot]]:
+    """Command lines of buildtool; `sizes` writes the files for flash and the report to the folder `out`."""
 
     def slot(name: str) -> Slot:
         return {"slot": name}
@@ -235,7 +248,15 @@ def _commands(subject: _Subject) -> dict[str, list[str | Slot]]:
         slot("plan"),
     ]
     return {
-        "sizes": ["sizes", slot("image"), "--board", slot("board"), "--out", slot("out")],
+        "sizes": [
+            "sizes",
+            slot("image"),
+            "--board",
+            slot("board"),
+            *_flashed(flashing),
+            "--out",
+            slot("out"),
+        ],
         "profile": ["profile", *run],
         "validate": ["validate", *run],
         "debug": ["debug", *run, "--out", slot("session")],

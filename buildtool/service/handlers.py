@@ -36,7 +36,10 @@ if TYPE_CHECKING:
     from buildtool.schema.fronts import FrontAnswer
     from buildtool.schema.plans import PlanAnswer
     from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
+    from buildtool.service.flashing.signing import Signing
     from buildtool.session import Session
+
+_MOST_KEY_BYTES = 1 << 16
 
 
 def answer(request: r.Request, session: Session) -> dict[str, Any]:
@@ -210,7 +213,7 @@ def describe(request: r.Describe, session: Session) -> DescribeAnswer:
 
 
 def build(request: r.Build, session: Session) -> BuildAnswer:
-    """The test firmware of a network: sources, image, .bin, size report."""
+    """The test firmware of a network: sources, image, files for flash, size report."""
     from buildtool.plan.codec import to_bytes
     from buildtool.service.answers.estimate import facts
     from buildtool.service.emulation.levels import built, named
@@ -222,9 +225,11 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
         map_of,
     )
     from buildtool.service.firmware.linkmap import portable
-    from buildtool.service.firmware.sizes import binaries, size_report
+    from buildtool.service.firmware.sizes import size_report
     from buildtool.service.firmware.stack.report import stack_report
     from buildtool.service.firmware.tools import toolchain
+    from buildtool.service.flashing.files import check
+    from buildtool.service.flashing.files import files as flashed
     from buildtool.service.pipeline.emitted import emitted
     from buildtool.service.pipeline.given import planned_or_given
     from buildtool.service.pipeline.needs import refuse_unless_fits
@@ -235,6 +240,8 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     refuse_unless_fits(made, len(sources.image.data))
     board = made.target.board
     family = plugin(board)
+    signing = _signing(request.flashing)
+    check(board, request.flashing.formats, signed=signing is not None)
     with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
         tools = toolchain(made.choice, made.target)
         tell = session.tell
@@ -247,7 +254,7 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
         f"{sources.net}.plan": to_bytes(made.plan),
         f"{sources.net}.elf": elf,
         f"{sources.net}.map": table,
-        **binaries(elf, board, sources.net),
+        **flashed(elf, board, sources.net, request.flashing.formats, signing),
         **for_other_tools(family, sources, made.plan, made.target),
     }
     own = compiled_by_maker(family, sources.net, files, tell)
@@ -264,6 +271,15 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     }
 
 
+def _signing(flashing: r.Flashing) -> Signing | None:
+    """What firmware is signed with; UsageError for a key that cannot be read."""
+    from buildtool.service.flashing.signing import Signing
+
+    if flashing.sign is None:
+        return None
+    return Signing(flashing.sign.read("the key", _MOST_KEY_BYTES), flashing.version)
+
+
 def bundle(request: r.Bundle, session: Session) -> BundleAnswer:
     """The sources of a network with all that has to be compiled with them."""
     from buildtool.service.bundling import answer as bundled
@@ -272,14 +288,18 @@ def bundle(request: r.Bundle, session: Session) -> BundleAnswer:
 
 
 def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
-    """What a linked image takes of each of the board's memories, and its .bin files."""
+    """What a linked image takes of each of the board's memories, and its files for flash."""
     from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, networks
     from buildtool.service.emulation.levels import built, named
-    from buildtool.service.firmware.sizes import binaries, size_report
+    from buildtool.service.firmware.sizes import size_report
     from buildtool.service.firmware.stack.report import stack_report
+    from buildtool.service.flashing.files import check
+    from buildtool.service.flashing.files import files as flashed
     from buildtool.service.pipeline.targets import load_board
 
     board = load_board(request.board)
+    signing = _signing(request.flashing)
+    check(board, request.flashing.formats, signed=signing is not None)
     elf = request.elf.read("the image", MOST_IMAGE_BYTES)
     try:
         return {
@@ -287,7 +307,7 @@ def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
             **named(built(board, None)),
             "sizes": size_report(elf, board),
             "stacks": stack_report(elf, board, [found.net for found in networks(elf)]),
-            "files": binaries(elf, board, request.elf.stem),
+            "files": flashed(elf, board, request.elf.stem, request.flashing.formats, signing),
             "note": board.note,
         }
     except BuildtoolError as error:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from buildtool import options as table
 from buildtool.errors import UsageError, did_you_mean, suggest
-from buildtool.modes import On, Reference, Requantise
+from buildtool.modes import Format, On, Reference, Requantise
 from buildtool.options import NESTED, Group
 from buildtool.service.files import File, to_file
 from buildtool.service.pipeline.options import (
@@ -110,11 +110,21 @@ class Emit(Planning):
 
 
 @dataclass(frozen=True)
+class Flashing:
+    """What the files for flash are written as; `sign`: the key for MCUboot, `version`: in its header."""
+
+    formats: tuple[Format, ...] = (Format.BIN,)
+    sign: File | None = None
+    version: str = ""
+
+
+@dataclass(frozen=True)
 class Build(Planning):
     """The test firmware of a network; `name` as for `Emit`."""
 
     kind: ClassVar[str] = "build"
     name: str = ""
+    flashing: Flashing = Flashing()
 
 
 @dataclass(frozen=True)
@@ -226,6 +236,7 @@ class Describe:
     target: TargetChoice
     model: Named | None = None
     name: str = ""
+    flashing: Flashing = Flashing()
 
 
 @dataclass(frozen=True)
@@ -235,6 +246,7 @@ class Sizes:
     kind: ClassVar[str] = "sizes"
     board: Named
     elf: File
+    flashing: Flashing = Flashing()
 
 
 @dataclass(frozen=True)
@@ -372,7 +384,7 @@ class _Values:
         for name in ("flashed", "tool"):
             if self.given.get(name):
                 raise UsageError("it has no effect in an emulator", option=name, hint=suggest(on="board"))
-        if port or kind == "rtt":
+        if port or kind == "rtt":  # semihosting is QEMU's own
             text = "an emulator is reached by the UART that it has" if port else "no emulator has RTT"
             raise UsageError(text, option="wire", hint=[suggest(on="board"), suggest(wire="serial")])
         return OnDesk(is_emulated=True) if kind else None
@@ -381,6 +393,15 @@ class _Values:
         """The fields of `Planning`."""
         target, lock = self.target(), self.lock()
         return self.model(), target, plan_options(self.options), lock
+
+    def flashing(self) -> Flashing:
+        """The files for flash; a version is of a signed image."""
+        sign = _file("sign", self.given["sign"]) if "sign" in self.given else None
+        if "image_version" in self.given and sign is None:
+            text = "it has no effect without 'sign'"
+            raise UsageError(text, option="image_version", hint=suggest(image_version=None))
+        formats = tuple(dict.fromkeys(self.get("formats", ()))) or (Format.BIN,)
+        return Flashing(formats, sign, self.get("image_version", "0.0.0" if sign else ""))
 
     def lock(self) -> Lock | None:
         """The plan that is given without an image; what decides how one is made must not stand beside it."""
@@ -496,7 +517,8 @@ def _describe(values: _Values) -> Describe:
     if name and model is None:
         text = "it has no effect without a model"
         raise UsageError(text, option="name", hint=suggest(name=None))
-    return Describe(values.target(), model, name)
+    flashing = values.flashing()
+    return Describe(values.target(), model, name, flashing)
 
 
 _KINDS: dict[str, Callable[[_Values], Request]] = {
@@ -509,10 +531,14 @@ _KINDS: dict[str, Callable[[_Values], Request]] = {
     "analyze": _analyze,
     "emit": lambda values: Emit(*values.planning(), name=values.get("name", "")),
     "describe": _describe,
-    "build": lambda values: Build(*values.planning(), name=values.get("name", "")),
+    "build": lambda values: Build(
+        *values.planning(), name=values.get("name", ""), flashing=values.flashing()
+    ),
     "bundle": lambda values: Bundle(*values.planning(), name=values.get("name", "")),
     "sizes": lambda values: Sizes(
-        to_file(values.need("board"), table.BOARD_SUFFIXES), _file("elf", values.need("elf"))
+        to_file(values.need("board"), table.BOARD_SUFFIXES),
+        _file("elf", values.need("elf")),
+        values.flashing(),
     ),
     "validate": _validate,
     "profile": lambda values: Profile(

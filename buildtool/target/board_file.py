@@ -21,6 +21,7 @@ from buildtool.errors import Hint, TargetError, did_you_mean
 from buildtool.modes import MOST_THREADS
 from buildtool.target import board_keys
 from buildtool.target.keys import names
+from buildtool.target.partitions import boundary, partition_start
 from buildtool.target.threads import MACRO, threaded
 from buildtool.target.types import (
     Board,
@@ -28,6 +29,8 @@ from buildtool.target.types import (
     Core,
     Emulator,
     Estimate,
+    FlashImage,
+    Mcuboot,
     Memory,
     MemoryKind,
     Probe,
@@ -66,6 +69,8 @@ _NO_OBJECT = frozenset(
 )
 _PRINTS = ("-print-", "--print-", "-dumpversion", "-dumpmachine", "-dumpspecs", "--analyze", "-cc1")
 _ROLES = names(board_keys.ROLES)
+_BLOCKS = re.compile(r"(?:([1-9][0-9]{0,5})x)?([0-9]{1,9}[KM]?)")
+_MOST_SLOTS = 16  # as nn_slots.h has it
 _SERVERS = ("openocd", "pyocd")
 _PROBE_TOOLS = (*_SERVERS, "esptool", "xflash")
 _BAUD = 115200
@@ -252,11 +257,97 @@ class _Reader:
             note=self.note(table["note"]) if "note" in table else "",
             estimate=self.estimate(table["estimate"]) if "estimate" in table else None,
             probe=self.probe(table["probe"]) if "probe" in table else None,
+            image=self.image(table["image"], roles, memories) if "image" in table else FlashImage(),
             uart=self.uart(table["uart"]) if "uart" in table else None,
             chip=self.chip(table["chip"]) if "chip" in table else None,
             vector_unit=self.vector_unit(table["vector_unit"]) if "vector_unit" in table else None,
             published=self.published(table["published"]) if "published" in table else None,
         )
+
+    def image(self, value: object, roles: dict[str, str], memories: tuple[Memory, ...]) -> FlashImage:
+        table = self.table(value, "image")
+        self.known(table, names(board_keys.IMAGE), "image.")
+        sizes = {memory.name: memory for memory in memories}
+        code, weights = sizes[roles["code"]], sizes[roles["weights"]]
+        found = FlashImage(
+            uf2_family=self.below_image(table, "uf2_family", 0),
+            code_start=self.below_image(table, "code_start", 0),
+            weights_start=self.size(table["weights_start"], "image.weights_start")
+            if "weights_start" in table
+            else None,
+            slots=self.below_image(table, "slots", 1),
+            slot_bytes=self.below_image(table, "slot_bytes", 0),
+            mcuboot=self.mcuboot(table["mcuboot"]) if "mcuboot" in table else None,
+        )
+        if found.uf2_family >= _ADDRESS_END:
+            self.fail("image.uf2_family", f"{found.uf2_family:#x} has more than 32 bits")
+        if not 1 <= found.slots <= _MOST_SLOTS:
+            self.fail("image.slots", f"must be from 1 to {_MOST_SLOTS}, not {found.slots}")
+        if found.slots > 1 and not found.slot_bytes:
+            self.fail("image.slots", f"{found.slots} slots need their size", "write slot_bytes below [image]")
+        self.partition(found, code, weights)
+        return found
+
+    def below_image(self, table: Table, key: str, default: int) -> int:
+        return self.size(table.get(key, default), f"image.{key}")
+
+    def partition(self, image: FlashImage, code: Memory, weights: Memory) -> None:
+        """Code, slots and partitions lie in their memories, at the boundaries of erase blocks."""
+        places = [("code_start", image.code_start, code)]
+        if image.weights_start is not None:
+            places.append(("weights_start", image.weights_start, weights))
+        for key, start, memory in places:
+            if start >= memory.size:
+                self.fail(f"image.{key}", f"{show_size(start)} is behind memory '{memory.name}'")
+            if start != boundary(memory, start) or start % 16:
+                near = show_size(boundary(memory, start + -start % 16))
+                self.fail(
+                    f"image.{key}",
+                    f"{show_size(start)} is inside an erase block",
+                    f"the next begins at {near}",
+                )
+        boot = image.mcuboot
+        if boot and image.code_start + boot.slot_bytes > code.size:
+            what = f"{show_size(boot.slot_bytes)} from {show_size(image.code_start)} on"
+            self.fail("image.mcuboot", f"{what} do not fit in memory '{code.name}'")
+        if image.slot_bytes:
+            self.slots(image, code, weights)
+        if image.weights_start is not None and code == weights:
+            end = image.code_start + (boot.slot_bytes if boot else 1)
+            if image.code_start <= image.weights_start < end:
+                self.fail("image.weights_start", "the firmware lies there", "give a place behind it")
+
+    def slots(self, image: FlashImage, code: Memory, weights: Memory) -> None:
+        """Each slot begins and ends with an erase block, and all of them lie in the memory."""
+        start = partition_start(image, code, weights)
+        if start is None:
+            hint = "write weights_start below [image]"
+            self.fail("image.slot_bytes", "slots behind the firmware have no place of their own", hint)
+        end = image.code_start if code == weights and start < image.code_start else weights.size
+        if start + image.slots * image.slot_bytes > end:
+            what = f"{image.slots} slots of {show_size(image.slot_bytes)} from {show_size(start)} on"
+            self.fail("image.slots", f"{what} do not fit in memory '{weights.name}'")
+        for slot in range(image.slots + 1):
+            at = start + slot * image.slot_bytes
+            if at % 16 or at != boundary(weights, at):
+                what = f"{show_size(image.slot_bytes)} are no whole number of erase blocks"
+                self.fail("image.slot_bytes", what, f"the block at {show_size(at)} would be in two slots")
+
+    def mcuboot(self, value: object) -> Mcuboot:
+        table = self.table(value, "image.mcuboot")
+        self.known(table, names(board_keys.MCUBOOT), "image.mcuboot.")
+        where = "image.mcuboot."
+        slot = self.size(self.need(table, "slot_bytes", where), f"{where}slot_bytes")
+        header = self.size(table.get("header_bytes", 512), f"{where}header_bytes")
+        align = self.size(table.get("align", 8), f"{where}align")
+        if align not in (1, 2, 4, 8, 16, 32):
+            self.fail(f"{where}align", f"must be 1, 2, 4, 8, 16 or 32, not {align}")
+        if header < 32 or header % 128 or header >= slot:
+            hint = "vector tables begin at such a multiple"
+            self.fail(
+                f"{where}header_bytes", f"must be a multiple of 128 below slot_bytes, not {header}", hint
+            )
+        return Mcuboot(slot, header, align)
 
     def core(self, table: Table) -> Core:
         self.known(table, names(board_keys.CORE), "core.")
@@ -331,7 +422,31 @@ class _Reader:
         if size == 0 or base + size > _ADDRESS_END:
             self.fail(f"{where}.size", f"{size} bytes at {base:#x} are not a 32-bit address range")
         bandwidth = self.size(table.get("bandwidth", 0), f"{where}.bandwidth")
-        return Memory(name, MemoryKind(kind), base, size, bandwidth)
+        erase = self.erase(table["erase_blocks"], where) if "erase_blocks" in table else ()
+        return Memory(name, MemoryKind(kind), base, size, bandwidth, erase)
+
+    def erase(self, value: object, where: str) -> tuple[tuple[int, int], ...]:
+        """Blocks such as ["4x16K", "64K", "128K"]: each begins at a multiple of its size."""
+        key, found, at = f"{where}.erase_blocks", list[tuple[int, int]](), 0
+        if not isinstance(value, list) or not value:
+            self.fail(
+                key, f"must be a list of blocks, not {_shown(value)}", 'such as ["4x16K", "64K", "128K"]'
+            )
+        for item in value:
+            match = _BLOCKS.fullmatch(item) if isinstance(item, str) else None
+            if match is None:
+                self.fail(
+                    key, f"{_shown(item)} is no block", 'a size, such as "4K", or "4x16K" for four of 16K'
+                )
+            count, block = int(match[1] or 1), parse_size(match[2]) or 0
+            if block < 16 or block & (block - 1) or at % block:
+                what = (
+                    f"{_shown(item)} at {show_size(at)}: blocks are powers of two, at multiples of their size"
+                )
+                self.fail(key, what)
+            found.append((count, block))
+            at += count * block
+        return tuple(found)
 
     def roles(self, table: Table, memories: tuple[Memory, ...]) -> dict[str, str]:
         self.known(table, _ROLES, "roles.")
@@ -412,8 +527,8 @@ class _Reader:
     def vector_unit(self, value: object) -> VectorUnit:
         table = self.table(value, "vector_unit")
         self.known(table, names(board_keys.VECTOR_UNIT), "vector_unit.")
-        macs, cycles = (self.positive(table, key, "vector_unit.") for key in ("macs", "cycles"))
-        return VectorUnit(int(macs), int(cycles))
+        macs, cycles = (self.whole(table, key, "vector_unit.") for key in ("macs", "cycles"))
+        return VectorUnit(macs, cycles)
 
     def published(self, value: object) -> Published:
         table, where = self.table(value, "published"), "published."
@@ -424,7 +539,7 @@ class _Reader:
         return Published(
             network=self.text(self.need(table, "network", where), "published.network"),
             source=self.text(self.need(table, "source", where), "published.source"),
-            macs=int(self.positive(table, "macs", where)),
+            macs=self.whole(table, "macs", where),
             milliseconds=self.positive(table, "milliseconds", where),
             parts=tuple(self.part(part) for part in parts),
         )
@@ -438,6 +553,13 @@ class _Reader:
             operators=self.texts(self.need(table, "operators", where), f"{where}operators"),
             milliseconds=self.positive(table, "milliseconds", where),
         )
+
+    def whole(self, table: Mapping[str, object], key: str, where: str) -> int:
+        """A whole number above 0."""
+        value = self.positive(table, key, where)
+        if not isinstance(value, int):
+            self.fail(f"{where}{key}", f"must be a whole number, not {_shown(value)}")
+        return value
 
     def positive(self, table: Mapping[str, object], key: str, where: str) -> float:
         """A number above 0, which is not infinite."""

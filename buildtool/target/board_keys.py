@@ -29,6 +29,7 @@ TOP = (
     Key("roles", "table", NEEDED, "Which memory holds what. A memory may have several roles."),
     Key("emulator", "table", "none", "What runs an image without the board."),
     Key("probe", "table", "none", "How programs reach the board: to flash it, and to debug on it."),
+    Key("image", "table", "none", "How firmware and weights lie in flash."),
     Key("uart", "table", "none", "The serial port by which test firmware on the board answers."),
     Key("chip", "table", "none", "What the chip needs after a reset: clock, wait states, caches."),
     Key("estimate", "table", "none", "How fast a board is whose speed cannot be measured here."),
@@ -68,6 +69,12 @@ MEMORY = (
         "bytes a second",
         "0: not a limit",
         "Weights in a memory that has one are loaded into the arena before they are read.",
+    ),
+    Key(
+        "erase_blocks",
+        'list of sizes, such as `["4x16K", "64K", "128K"]`',
+        "not known",
+        "Of flash: what one erase empties, from its start; the last one goes on to the end.",
     ),
 )
 ROLES = (
@@ -133,12 +140,34 @@ CHIP = (
     ),
     Key("settings", "list of macros", "none", "What the code wants to know, as `NAME=VALUE`."),
 )
+IMAGE = (
+    Key("uf2_family", "number", "0: it has none", "The chip's number in UF2 files."),
+    Key("code_start", "size", "0", "Where the firmware begins in the code's memory, behind a boot loader."),
+    Key(
+        "weights_start",
+        "size",
+        "the first erase block that the firmware leaves free",
+        "Where the partition of the weights begins in their memory.",
+    ),
+    Key("slots", "number from 1 to 16", "1", "How many weight images the partition has room for."),
+    Key("slot_bytes", "size", "0: all that is left", "Bytes of a slot, in whole erase blocks."),
+    Key("mcuboot", "table", "none", "The slot of a boot loader that checks signatures."),
+)
+MCUBOOT = (
+    Key("slot_bytes", "size", NEEDED, "Bytes of MCUboot's slot, which begins at `code_start`."),
+    Key(
+        "header_bytes", "size, a multiple of 128", "512", "What is kept for MCUboot's header before the code."
+    ),
+    Key("align", "1, 2, 4, 8, 16 or 32", "8", "What the flash writes at once, in bytes."),
+)
 # In the order of the reference page: how the table is written in a file, what it is about, its keys.
 TABLES = (
     ("", "The file's own keys", TOP),
     ("[core]", "The processor core", CORE),
     ("[memory.NAME]", "One memory; any number of them", MEMORY),
     ("[roles]", "Which memory holds what", ROLES),
+    ("[image]", "How firmware and weights lie in flash", IMAGE),
+    ("[image.mcuboot]", "A slot of the boot loader MCUboot", MCUBOOT),
     ("[emulator]", "What runs images", EMULATOR),
     ("[probe]", "How programs reach the board, the preferred one first", PROBE),
     ("[uart]", "The serial port of test firmware", UART),

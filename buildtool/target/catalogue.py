@@ -170,17 +170,17 @@ def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
     return _whole_bytes(variant, "constants", graph, op, ALIGNMENT)
 
 
-def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, int, int, int] | None:
-    """(factors, weights, step, unit), or None if the kernel computes no slices.
+def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, int, int, int, int] | None:
+    """(factors, weights, step, unit, tail), or None if the kernel computes no slices.
 
     Bytes of an output channel's constants; slices begin at multiples of `step` channels, and a block has
-    the bytes of a multiple of `unit`.
+    the bytes of a multiple of `unit`, and `tail` bytes behind them.
     """
     if variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
         return None
-    names = ("channel_factors", "channel_weights", "channel_step", "channel_unit")
-    factors, weights, step, unit = (_whole_bytes(variant, name, graph, op, 1) for name in names)
-    return factors, weights, max(step, 1), max(unit, 1)
+    names = ("channel_factors", "channel_weights", "channel_step", "channel_unit", "channel_tail")
+    factors, weights, step, unit, tail = (_whole_bytes(variant, name, graph, op, 1) for name in names)
+    return factors, weights, max(step, 1), max(unit, 1), tail
 
 
 def _whole_bytes(variant: KernelVariant, name: str, graph: Graph, op: Op, alignment: int) -> int:

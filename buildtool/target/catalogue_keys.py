@@ -49,6 +49,12 @@ PACKING = (
         "1",
         "Of how many channels a block has the bytes of a multiple; the last ones are filled up.",
     ),
+    Key(
+        "channel_tail",
+        "formula",
+        "0",
+        "Bytes behind a block's weights that the kernel reads and that say nothing.",
+    ),
 )
 KERNEL = (
     Key("op", "operator kind, or a list", NEEDED, "What it computes, as `buildtool ops` names it."),

@@ -21,6 +21,7 @@ SCHEMA = 2
 _PLANNED = (
     *("op", "name", "call", "windows", "when", "scratch", "asks", "overlap", "cost"),
     *("constants", "slices", "channel_factors", "channel_weights", "channel_step", "channel_unit"),
+    "channel_tail",
 )
 _EMITTED = ("op", "name", "symbol", "call", "headers")
 _PACKED = ("op", "name", "call", "packing", "constants")

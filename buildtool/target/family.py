@@ -59,6 +59,7 @@ class Layout:
     channel_weights: str = "0"
     channel_step: str = "1"
     channel_unit: str = "1"
+    channel_tail: str = "0"
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ def _with_layout(variant: KernelVariant, known: Mapping[str, Layout], path: str)
         channel_weights=layout.channel_weights,
         channel_step=layout.channel_step,
         channel_unit=layout.channel_unit,
+        channel_tail=layout.channel_tail,
     )
 
 

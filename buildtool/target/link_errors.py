@@ -6,6 +6,7 @@ import re
 
 from buildtool.errors import ToolError
 from buildtool.target.board_file import show_size
+from buildtool.target.partitions import PARTITION, Region, regions
 from buildtool.target.types import Board
 
 # ld.lld: "section '.text' will not fit in region 'flash': overflowed by 12 bytes"
@@ -29,15 +30,31 @@ def explain_link_failure(text: str, board: Board) -> ToolError | None:
     found = {region: int(excess) for region, excess in _GNU.findall(text)}
     for _, region, excess in _LLD.findall(text):
         found[region] = max(found.get(region, 0), int(excess))
-    sizes = {memory.name: memory.size for memory in board.memories}
+    places = {region.name: region for region in regions(board)}
+    sizes = {name: region.size for name, region in places.items()}
     known = [(excess, region) for region, excess in found.items() if region in sizes]
     if not known:
         return None
     excess, region = max(known)
-    roles = [role for role in _HELP if getattr(board, role) == region]
+    return too_small(board, places[region], sizes[region] + excess)
+
+
+def too_small(board: Board, region: Region, needed: int) -> ToolError:
+    """The error for a region in which `needed` bytes are to lie; the roles that it has are named."""
+    memory = region.memory.name
+    roles = [role for role in _HELP if getattr(board, role) == memory]
+    if region.name.endswith(PARTITION):
+        roles = ["weights"]
+    elif any(other.name == memory + PARTITION for other in regions(board)):
+        roles.remove("weights")
     holds = f" ({', '.join(roles)})" if roles else ""
+    helps = [_HELP[role] for role in roles]
+    what = f"memory '{memory}'{holds}"
+    if region.size < region.memory.size:
+        what += f" from {region.origin:#x} on"
+        helps.append("other places below [image] in the board's file")
     return ToolError(
-        f"memory '{region}'{holds} of board '{board.name}' is {excess} bytes too small:"
-        f" {sizes[region] + excess} needed, {show_size(sizes[region])} there",
-        hint="; ".join(_HELP[role] for role in roles),
+        f"{what} of board '{board.name}' is {needed - region.size} bytes too small:"
+        f" {needed} needed, {show_size(region.size)} there",
+        hint="; ".join(helps),
     )

@@ -21,13 +21,18 @@ class MemoryKind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Memory:
-    """An address range; sizes in bytes, bandwidth in bytes a second (0: not a limit)."""
+    """An address range; sizes in bytes, bandwidth in bytes a second (0: not a limit).
+
+    `erase`: flash is erased in blocks, from the memory's start so many (count) of so many bytes; the last
+    entry goes on to the end. Empty: what is erased at once is not known.
+    """
 
     name: str
     kind: MemoryKind
     base: int
     size: int
     bandwidth: int = 0
+    erase: tuple[tuple[int, int], ...] = ()
 
 
 class Contract(enum.StrEnum):
@@ -142,7 +147,8 @@ class KernelVariant:
     length of the packed block in bytes. `slices` says whether the kernel can compute some of the output
     channels from a block of theirs: a head of 16 bytes, then `channel_factors` bytes of each channel,
     then `channel_weights` bytes of each, both parts rounded up to 16; all but the last channels are cut at
-    multiples of `channel_step`, and there are bytes for a multiple of `channel_unit` channels.
+    multiples of `channel_step`, and there are bytes for a multiple of `channel_unit` channels and
+    `channel_tail` bytes more.
     `asks` names the question about scratch that the kernel's library answers, instead of a formula
     ("": none), and `ask` is who answers it.
     """
@@ -165,6 +171,7 @@ class KernelVariant:
     channel_weights: str = "0"
     channel_step: str = "1"
     channel_unit: str = "1"
+    channel_tail: str = "0"
     packer: Path | None = field(default=None, compare=False)
     asks: str = ""
     ask: Asked | None = field(default=None, compare=False)
@@ -246,6 +253,35 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Mcuboot:
+    """A slot of the boot loader MCUboot, in bytes, from `FlashImage.code_start` on.
+
+    `header_bytes`: kept for its header, before the code; `align`: what the flash writes at once.
+    """
+
+    slot_bytes: int
+    header_bytes: int = 512
+    align: int = 8
+
+
+@dataclass(frozen=True)
+class FlashImage:
+    """How firmware lies in flash; places in bytes from the start of the memory.
+
+    `code_start`: where the firmware begins, behind a boot loader. `weights_start`: where the partition of the
+    weights does; None: at the first erase block that the firmware leaves free. `slots` images of weights have
+    `slot_bytes` each (0: what is left). `uf2_family`: the chip's number in UF2 files; 0: it has none.
+    """
+
+    uf2_family: int = 0
+    code_start: int = 0
+    weights_start: int | None = None
+    slots: int = 1
+    slot_bytes: int = 0
+    mcuboot: Mcuboot | None = None
+
+
+@dataclass(frozen=True)
 class VectorUnit:
     """How fast a vector unit can be: `macs` an issue at most, `cycles` of the core from issue to issue."""
 
@@ -295,6 +331,7 @@ class Board:
     note: str = ""  # what a user has to know of results "for" it
     estimate: Estimate | None = None
     probe: Probe | None = None
+    image: FlashImage = FlashImage()
     uart: Uart | None = None
     chip: Chip | None = None
     vector_unit: VectorUnit | None = None

@@ -3,7 +3,7 @@
  * A header of 64 bytes, then the payload. The layout's digest names the order, place and packing
  * of every block in the payload; it does not depend on the values, nor on the arena's plan. So a
  * retrained image of the same topology can be flashed without new firmware, and any other is
- * refused.
+ * refused. Several of them may lie in slots, of which the newest whole one counts: see nn_slots.h.
  */
 #ifndef NN_IMAGE_H
 #define NN_IMAGE_H
@@ -36,7 +36,7 @@ extern "C" {
     static int8_t name[bytes] __attribute__((section(place), aligned(alignment)))
 
 #define NN_IMAGE_MAGIC 0x4957544EU /* "NTWI" in memory */
-#define NN_IMAGE_VERSION 1U
+#define NN_IMAGE_VERSION 2U
 #define NN_IMAGE_DIGEST_BYTES 16
 
 typedef struct {
@@ -45,9 +45,10 @@ typedef struct {
     uint32_t payload_bytes;   /* a multiple of 16 */
     uint32_t payload_crc32;   /* as zlib's */
     uint32_t inputs, outputs; /* the payload starts with an nn_quantization for each of them */
-    uint32_t reserved;
+    uint32_t sequence;        /* 0 as built; an update of a slot counts up (see nn_slots.h) */
     uint8_t layout[NN_IMAGE_DIGEST_BYTES];
-    uint8_t padding[16];
+    uint8_t padding[12];
+    uint32_t header_crc32; /* of the 60 bytes before it */
 } nn_image_header;
 
 NN_STATIC_ASSERT(sizeof(nn_image_header) == 64, "the header has no gaps");
@@ -66,11 +67,32 @@ typedef enum {
     NN_ERROR_IMAGE_LAYOUT,    /* weights of another network, or packed for another core */
     NN_ERROR_IMAGE_CRC,       /* damaged */
     NN_ERROR_NOT_INITIALISED, /* invoke before init, or after a failed init */
-    NN_ERROR_NO_ROW_SOURCE    /* the image comes row by row, and nothing delivers it */
+    NN_ERROR_NO_ROW_SOURCE,   /* the image comes row by row, and nothing delivers it */
+    NN_ERROR_NO_SLOT,         /* no slot has an image that this firmware can run */
+    NN_ERROR_FLASH,           /* a hook failed, or flash does not hold what was written to it */
+    NN_ERROR_SLOTS            /* slots that cannot be: see nn_slots.h */
 } nn_status;
+
+/* CRC-32 (IEEE 802.3, as zlib's): of `bytes` bytes at `data`, behind those whose CRC is `crc` (0:
+ * none).
+ *
+ * `scratch` (NULL: none) is memory of NN_CRC32_SCRATCH_BYTES and the alignment 4, whose contents
+ * are lost: with it, long data costs about a third of the instructions. The function is weak: one
+ * of this name in the application, which uses the chip's CRC unit, takes its place. */
+#define NN_CRC32_SCRATCH_BYTES 1200U
+uint32_t nn_crc32(uint32_t crc, const void *data, uint32_t bytes, void *scratch);
 
 /* Compares the header with what the firmware was built for, and the payload with its CRC. */
 nn_status nn_image_check(const void *image, const uint8_t *layout, uint32_t payload_bytes);
+
+/* The same, faster where there are NN_CRC32_SCRATCH_BYTES or more of `scratch`, such as the arena.
+ */
+nn_status nn_image_check_with(const void *image, const uint8_t *layout, uint32_t payload_bytes,
+                              void *scratch, size_t scratch_bytes);
+
+/* Compares a header, wherever it came from, with what the firmware was built for. */
+nn_status nn_image_check_header(const nn_image_header *header, const uint8_t *layout,
+                                uint32_t payload_bytes);
 
 /* Brings parts of a weight image that lies where it cannot be read in place: `begin` starts to copy
  * `bytes` bytes from byte `from` of the image to `to`, `wait` returns when all that was begun is

@@ -2,23 +2,10 @@
 
 #include <stddef.h>
 
-/* CRC-32 (IEEE 802.3, reflected) four bits at a time: 64 bytes of table instead of 1 KB. */
-static const uint32_t crc_nibble[16] = {0x00000000U, 0x1DB71064U, 0x3B6E20C8U, 0x26D930ACU,
-                                        0x76DC4190U, 0x6B6B51F4U, 0x4DB26158U, 0x5005713CU,
-                                        0xEDB88320U, 0xF00F9344U, 0xD6D6A3E8U, 0xCB61B38CU,
-                                        0x9B64C2B0U, 0x86D3D2D4U, 0xA00AE278U, 0xBDBDF21CU};
+#define SEALED_BYTES offsetof(nn_image_header, header_crc32)
 
-static uint32_t crc32_more(uint32_t crc, const uint8_t *data, uint32_t bytes) {
-    for (uint32_t i = 0; i < bytes; i++) {
-        crc ^= data[i];
-        crc = (crc >> 4) ^ crc_nibble[crc & 15U];
-        crc = (crc >> 4) ^ crc_nibble[crc & 15U];
-    }
-    return crc;
-}
-
-static nn_status check_header(const nn_image_header *header, const uint8_t *layout,
-                              uint32_t payload_bytes) {
+nn_status nn_image_check_header(const nn_image_header *header, const uint8_t *layout,
+                                uint32_t payload_bytes) {
     if (header->magic != NN_IMAGE_MAGIC) {
         return NN_ERROR_IMAGE;
     }
@@ -30,21 +17,31 @@ static nn_status check_header(const nn_image_header *header, const uint8_t *layo
             return NN_ERROR_IMAGE_LAYOUT;
         }
     }
-    return header->payload_bytes == payload_bytes ? NN_OK : NN_ERROR_IMAGE_LAYOUT;
+    if (header->payload_bytes != payload_bytes) {
+        return NN_ERROR_IMAGE_LAYOUT;
+    }
+    const uint32_t crc = nn_crc32(0, header, SEALED_BYTES, NULL);
+    return crc == header->header_crc32 ? NN_OK : NN_ERROR_IMAGE_CRC;
 }
 
-nn_status nn_image_check(const void *image, const uint8_t *layout, uint32_t payload_bytes) {
+nn_status nn_image_check_with(const void *image, const uint8_t *layout, uint32_t payload_bytes,
+                              void *scratch, size_t scratch_bytes) {
     const nn_image_header *header = image;
     if (image == NULL || ((uintptr_t)image & 15U) != 0) {
         return NN_ERROR_IMAGE;
     }
-    const nn_status status = check_header(header, layout, payload_bytes);
+    const nn_status status = nn_image_check_header(header, layout, payload_bytes);
     if (status != NN_OK) {
         return status;
     }
     const uint8_t *payload = (const uint8_t *)image + sizeof *header;
-    const uint32_t crc = ~crc32_more(0xFFFFFFFFU, payload, payload_bytes);
+    const int enough = scratch_bytes >= NN_CRC32_SCRATCH_BYTES && ((uintptr_t)scratch & 3U) == 0;
+    const uint32_t crc = nn_crc32(0, payload, payload_bytes, enough ? scratch : NULL);
     return crc == header->payload_crc32 ? NN_OK : NN_ERROR_IMAGE_CRC;
+}
+
+nn_status nn_image_check(const void *image, const uint8_t *layout, uint32_t payload_bytes) {
+    return nn_image_check_with(image, layout, payload_bytes, NULL, 0);
 }
 
 static void bring(const nn_loader *loader, void *to, uint32_t from, uint32_t bytes) {
@@ -61,18 +58,22 @@ nn_status nn_image_check_loaded(const nn_loader *loader, void *memory, size_t me
     }
     const nn_image_header *header = memory;
     bring(loader, memory, 0, sizeof *header);
-    const nn_status status = check_header(header, layout, payload_bytes);
+    const nn_status status = nn_image_check_header(header, layout, payload_bytes);
     const uint32_t expected = header->payload_crc32;
     if (status != NN_OK) {
         return status;
     }
-    uint32_t crc = 0xFFFFFFFFU;
+    /* What is brought lies behind the scratch, if there is room for both. */
+    const int enough = memory_bytes >= 8U * NN_CRC32_SCRATCH_BYTES;
+    uint8_t *const room = (uint8_t *)memory + (enough ? NN_CRC32_SCRATCH_BYTES : 0);
+    const size_t most = (memory_bytes - (enough ? NN_CRC32_SCRATCH_BYTES : 0)) & ~(size_t)15U;
+    uint32_t crc = 0;
     for (uint32_t done = 0; done < payload_bytes;) {
         const uint32_t left = payload_bytes - done;
-        const uint32_t bytes = left < memory_bytes ? left : (uint32_t)memory_bytes;
-        bring(loader, memory, (uint32_t)sizeof *header + done, bytes);
-        crc = crc32_more(crc, memory, bytes);
+        const uint32_t bytes = left < most ? left : (uint32_t)most;
+        bring(loader, room, (uint32_t)sizeof *header + done, bytes);
+        crc = nn_crc32(crc, room, bytes, enough ? memory : NULL);
         done += bytes;
     }
-    return ~crc == expected ? NN_OK : NN_ERROR_IMAGE_CRC;
+    return crc == expected ? NN_OK : NN_ERROR_IMAGE_CRC;
 }

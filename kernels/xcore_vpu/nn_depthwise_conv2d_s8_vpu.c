@@ -17,7 +17,7 @@ typedef struct {
     int32_t ring;               /* its bytes, */
     const int8_t *ring_end;     /* and where it ends */
     int direct;                 /* 16 channels of a pixel can be read in place */
-    NN_VPU_ALIGNED int8_t padding[NN_VPU_ACC];
+    NN_VPU_ALIGNED int8_t padding[NN_VPU_BYTES];
 } walk;
 
 static walk opened(const nn_conv_geometry *g, const nn_vpu_block *b, const nn_view *in,

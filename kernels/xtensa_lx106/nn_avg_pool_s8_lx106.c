@@ -1,6 +1,5 @@
 /* AVERAGE_POOL_2D: what lies outside the tensor does not count. Areas of up to 360 elements are
  * divided by multiplication. */
-#include "nn_area.h"
 #include "nn_lx106_reduce.h"
 #include "nn_xtensa.h"
 
@@ -22,26 +21,33 @@ static inline int8_t average(uint32_t natural, const divisor *d) {
     return (int8_t)nn_clamp(sum < 0 ? -quotient : quotient, d->low, d->high);
 }
 
-/* `wide` channels of an area from c on. */
-static void block(const nn_area *area, const divisor *d, int8_t *out, int32_t c, int32_t wide) {
-    const nn_view *in = area->in;
-    const int32_t step = in->pixel_stride, column = nn_column(in, area->x);
-    const int32_t run = nn_min(area->columns, in->ring_cols - column);
-    const int8_t *row = nn_row(in, area->y) + c;
-    const int8_t *end = in->data + in->ring_rows * in->row_stride;
-    uint32_t sums[NN_LX106_FOUR] = {0, 0, 0, 0};
-    int32_t rows = area->rows;
-    if (run * step == in->row_stride && row + rows * in->row_stride <= end + c) { /* one run */
-        nn_lx106_take(sums, row + column * step, step, run * rows, wide);
-        rows = 0;
-    }
-    for (; rows > 0; rows--) {
-        nn_lx106_take(sums, row + column * step, step, run, wide);
-        if (run < area->columns) { /* the column window wraps around */
-            nn_lx106_take(sums, row, step, area->columns - run, wide);
+/* Four channels from c on of an area whose words lie as in the tensor. */
+static inline void plain_block(const nn_lx106_area *a, const divisor *d, int8_t *out, int32_t c) {
+    const int8_t *row = a->first + a->column + c;
+    uint32_t even = 0, odd = 0;
+    for (int32_t rows = a->rows; rows > 0; rows--, row += a->row_step) {
+        const int8_t *from = row;
+        for (int32_t left = a->run; left > 0; left--, from += a->step) {
+            const uint32_t word = *(const uint32_t *)(const void *)from ^ NN_LX106_BYTES;
+            even += word & NN_LX106_PAIRS;
+            odd += word >> 8 & NN_LX106_PAIRS;
         }
-        row += in->row_stride;
-        row = row >= end ? row - in->ring_rows * in->row_stride : row;
+    }
+    out[c] = average(even & 0xFFFF, d);
+    out[c + 1] = average(odd & 0xFFFF, d);
+    out[c + 2] = average(even >> 16, d);
+    out[c + 3] = average(odd >> 16, d);
+}
+
+/* `wide` channels of any area from c on: 4 or 1. */
+NN_OUTLINE void block(const nn_lx106_area *a, const divisor *d, int8_t *out, int32_t c,
+                      int32_t wide) {
+    const int8_t *row = a->first + c;
+    uint32_t sums[NN_LX106_FOUR] = {0, 0, 0, 0};
+    for (int32_t rows = a->rows; rows > 0; rows--) {
+        nn_lx106_take(sums, row + a->column, a->step, a->run, wide);
+        nn_lx106_take(sums, row, a->step, a->rest, wide);
+        row = nn_lx106_next_row(a, row);
     }
     for (int32_t i = 0; i < wide; i++) {
         out[c + i] = average(sums[i], d);
@@ -54,12 +60,17 @@ static void compute(const nn_area *area, const nn_pool_constants *constants, int
     const uint32_t elements = (uint32_t)(area->rows * area->columns);
     const divisor d = {elements, elements / 2, elements > MOST_ELEMENTS ? 0 : range / elements + 1,
                        constants->clamp_min, constants->clamp_max};
+    const nn_lx106_area a = nn_lx106_locate(area);
     int32_t c = 0;
     for (; c + NN_LX106_FOUR <= channels; c += NN_LX106_FOUR) {
-        block(area, &d, out, c, NN_LX106_FOUR);
+        if (a.is_plain) {
+            plain_block(&a, &d, out, c);
+        } else {
+            block(&a, &d, out, c, NN_LX106_FOUR);
+        }
     }
     for (; c < channels; c++) {
-        block(area, &d, out, c, 1);
+        block(&a, &d, out, c, 1);
     }
 }
 

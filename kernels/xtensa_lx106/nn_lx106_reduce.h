@@ -2,6 +2,7 @@
 #ifndef NN_LX106_REDUCE_H
 #define NN_LX106_REDUCE_H
 
+#include "nn_area.h"
 #include "nn_lx106.h"
 
 #define NN_LX106_FOUR 4
@@ -48,6 +49,40 @@ NN_OUTLINE void nn_lx106_take(uint32_t sums[NN_LX106_FOUR], const int8_t *from, 
             nn_lx106_add_words(sums, from, step, nn_min(count, NN_LX106_FLUSH));
         }
     }
+}
+
+/* Where an area's elements lie: worked out once for all channels, because it takes divisions. */
+typedef struct {
+    const int8_t *first, *end; /* the first row's column window; behind the ring of rows */
+    int32_t column, step;      /* bytes to the first column, and from one to the next */
+    int32_t rows, run, rest;   /* columns up to the window's end, and from its start on again */
+    int32_t row_step, ring;
+    int is_plain; /* words that lie as in the tensor, no more than sums of 16 bits hold */
+} nn_lx106_area;
+
+static inline nn_lx106_area nn_lx106_locate(const nn_area *area) {
+    const nn_view *in = area->in;
+    const int32_t column = nn_column(in, area->x);
+    nn_lx106_area a;
+    a.first = nn_row(in, area->y);
+    a.ring = in->ring_rows * in->row_stride;
+    a.end = in->data + a.ring;
+    a.step = in->pixel_stride;
+    a.column = column * a.step;
+    a.rows = area->rows;
+    a.run = nn_min(area->columns, in->ring_cols - column);
+    a.rest = area->columns - a.run;
+    a.row_step = in->row_stride;
+    a.is_plain =
+        (((uintptr_t)(a.first + a.column) | (uintptr_t)a.step | (uintptr_t)a.row_step) & 3) == 0 &&
+        a.rest == 0 && a.first + (a.rows - 1) * a.row_step < a.end &&
+        a.rows * a.run <= NN_LX106_FLUSH;
+    return a;
+}
+
+static inline const int8_t *nn_lx106_next_row(const nn_lx106_area *a, const int8_t *row) {
+    row += a->row_step;
+    return row >= a->end ? row - a->ring : row;
 }
 
 #endif

@@ -1,5 +1,4 @@
 /* MAX_POOL_2D: four channels at a time, compared in the highest byte of a word each. */
-#include "nn_area.h"
 #include "nn_lx106_reduce.h"
 #include "nn_xtensa.h"
 
@@ -30,24 +29,19 @@ static inline __attribute__((always_inline)) void take(int32_t greatest[NN_LX106
 }
 
 /* `wide` channels of an area from c on. */
-static inline __attribute__((always_inline)) void block(const nn_area *area,
+static inline __attribute__((always_inline)) void block(const nn_lx106_area *a,
                                                         const nn_pool_constants *constants,
                                                         int8_t *out, int32_t c,
                                                         const int32_t wide) {
-    const nn_view *in = area->in;
-    const int32_t step = in->pixel_stride, column = nn_column(in, area->x);
-    const int32_t run = nn_min(area->columns, in->ring_cols - column);
     const int32_t low = constants->clamp_min, high = constants->clamp_max;
-    const int8_t *row = nn_row(in, area->y) + c;
-    const int8_t *end = in->data + in->ring_rows * in->row_stride;
+    const int8_t *row = a->first + c;
     int32_t greatest[NN_LX106_FOUR] = {LEAST, LEAST, LEAST, LEAST};
-    for (int32_t rows = area->rows; rows > 0; rows--) {
-        take(greatest, row + column * step, step, run, wide);
-        if (run < area->columns) { /* the column window wraps around */
-            take(greatest, row, step, area->columns - run, wide);
+    for (int32_t rows = a->rows; rows > 0; rows--) {
+        take(greatest, row + a->column, a->step, a->run, wide);
+        if (a->rest > 0) { /* the column window wraps around */
+            take(greatest, row, a->step, a->rest, wide);
         }
-        row += in->row_stride;
-        row = row >= end ? row - in->ring_rows * in->row_stride : row;
+        row = nn_lx106_next_row(a, row);
     }
 #pragma GCC unroll 4
     for (int32_t i = 0; i < wide; i++) {
@@ -57,12 +51,13 @@ static inline __attribute__((always_inline)) void block(const nn_area *area,
 
 static void compute(const nn_area *area, const nn_pool_constants *constants, int8_t *out) {
     const int32_t channels = area->in->channels;
+    const nn_lx106_area a = nn_lx106_locate(area);
     int32_t c = 0;
     for (; c + NN_LX106_FOUR <= channels; c += NN_LX106_FOUR) {
-        block(area, constants, out, c, NN_LX106_FOUR);
+        block(&a, constants, out, c, NN_LX106_FOUR);
     }
     for (; c < channels; c++) {
-        block(area, constants, out, c, 1);
+        block(&a, constants, out, c, 1);
     }
 }
 

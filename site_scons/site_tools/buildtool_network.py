@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import SCons
 from SCons.Action import Action
@@ -90,8 +90,8 @@ class Network:
 
     `reserving` is the library with room in place of the weights, for programs that PlaceWeights fills; it
     is a target where somebody asks for it.
-    `answer` is what buildtool says of the network, `made` the part about its files; `slots`: by name, what
-    its commands are about.
+    `answer` is what buildtool says of the network, `made` the part about its files, `asked` the request;
+    `slots`: by name, what its commands are about.
     """
 
     def __init__(
@@ -103,6 +103,7 @@ class Network:
         include,
         files,
         reserve,
+        asked,
     ):
         assert answer["network"] is not None  # it was asked for with a model
         self.made = answer["network"]
@@ -114,6 +115,7 @@ class Network:
         self._reserve = reserve
         self.include = include
         self.files = files
+        self.asked = asked
 
     @functools.cached_property
     def reserving(self):
@@ -216,7 +218,7 @@ def neural_network(env, model, directory=None, name=None, plan="", **planning):
     group = _group(answer, "network")
     include = [_node(own, answer, place, env.fs.Dir, emitted) for place in group["includes"]]
     slots = {key: asked[key] for key in ("model", "board", "cmsis_nn") if key in asked}
-    return Network(answer, directory, slots, library, include, emitted, reserve)
+    return Network(answer, directory, slots, library, include, emitted, reserve, asked)
 
 
 def place_weights(env, target, program, networks):
@@ -232,9 +234,17 @@ def place_weights(env, target, program, networks):
     return env.OnlyAsRecorded(env.Command(target, sources, action, NETWORK_SYMBOLS=list(symbols)))
 
 
-def network_firmware(env, network: Network, directory=None):
-    """The test firmware of a network: .elf, its .bin files (none on the host) and sizes.txt."""
-    answer, files = network.answer, network.made
+def network_firmware(env, network: Network, directory=None, formats=None, sign="", image_version=""):
+    """The test firmware of a network: .elf, its files for flash (none on the host) and sizes.txt.
+
+    `formats`: bin, hex, uf2; `sign`: the private key by which firmware is signed for MCUboot, with the
+    `image_version` in its header.
+    """
+    given = {"formats": list(formats or ()), "sign": sign, "image_version": image_version}
+    asked = {option: value for option, value in given.items() if value}
+    answer = _described(env, {**network.asked, **asked}) if asked else network.answer
+    files = answer["network"]
+    assert files is not None  # it was asked for with a model
     directory = _folder(env, directory) if directory else network.directory
     own = _own(env, BOARD_ANSWER=answer)
     parts = {
@@ -253,7 +263,8 @@ def network_firmware(env, network: Network, directory=None):
         elf, maps = made[:1], made[1:]
     network.slots |= {"image": elf[0].path, "plan": network.files[files["plan"]].path, "out": directory.path}
     made = [directory.File(name) for name in (files["report"], *files["binaries"])]
-    report = own.Command(made, elf, _action(_filled(network, "sizes")))
+    keys = [env.fs.File(sign)] if sign else []
+    report = own.Command(made, [*elf, *keys], _action(_filled(network, "sizes", answer)))
     env.OnlyAsRecorded([elf, maps, report])
     return [*elf, *maps, *report]
 
@@ -543,9 +554,9 @@ def _emit(env, directory, request, read):
 # ---- commands ------------------------------------------------------------------------------------
 
 
-def _filled(network: Network, command: str) -> list[str]:
-    """A command of the answer, its slots filled."""
-    words = network.answer["commands"][command]
+def _filled(network: Network, command: str, answer: answers.DescribeAnswer | None = None) -> list[str]:
+    """A command of the answer (default: of the network's), its slots filled."""
+    words = (answer or network.answer)["commands"][command]
     values = {slot: _word(value) for slot, value in network.slots.items()}
     return [word if isinstance(word, str) else values[word["slot"]] for word in words]
 
@@ -614,7 +625,7 @@ def _code():
     return code_digest()
 
 
-def _described(env, request: dict[str, str]) -> answers.DescribeAnswer:
+def _described(env, request: dict[str, Any]) -> answers.DescribeAnswer:
     try:
         top = env.Dir("#").abspath
         answer = described(

@@ -301,8 +301,9 @@ def test_the_linker_fragment_puts_weights_and_arena_into_their_memories(
     cc = (needs_tool("arm-none-eabi-gcc"), *core, "-ffreestanding")
     folders_ = [f"-I{folder}/{name}" for name in ("networks/wake", "kernels/include", "kernels/cortex_m_dsp")]
     sources = [f"{folder}/networks/wake/wake.c", f"{folder}/networks/wake/wake_weights.S"]
-    said(tmp_path, *cc, "-O2", *folders_, "-c", "app.c", *sources, f"{folder}/kernels/runtime/nn_image.c")
-    objects = ("app.o", "wake.o", "wake_weights.o", "nn_image.o")
+    runtime = [f"{folder}/kernels/runtime/{name}.c" for name in ("nn_image", "nn_crc32")]
+    said(tmp_path, *cc, "-O2", *folders_, "-c", "app.c", *sources, *runtime)
+    objects = ("app.o", "wake.o", "wake_weights.o", "nn_image.o", "nn_crc32.o")
     ld = needs_tool("arm-none-eabi-ld") if linker == "gnu" else _lld()
     # `wake_invoke` is not called, so that its kernels are not needed
     words = ("--gc-sections", "--unresolved-symbols=ignore-all", f"-L{folder}", "-T", "app.ld")

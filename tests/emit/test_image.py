@@ -35,14 +35,15 @@ def small(seed=0, *, stride=1, channels=5):
 def test_the_header_says_what_follows():
     graph = rewrite(every_operator())
     image = weight_image(graph, TARGET.named(plan(graph, TARGET).kernels))
-    magic, version, header, payload, crc, inputs, outputs, reserved = struct.unpack_from("<4s7I", image.data)
-    assert (magic, version, header, reserved) == (b"NTWI", 1, HEADER_BYTES, 0)
+    magic, version, header, payload, crc, inputs, outputs, sequence = struct.unpack_from("<4s7I", image.data)
+    assert (magic, version, header, sequence) == (b"NTWI", 2, HEADER_BYTES, 0)
     assert payload == len(image.data) - HEADER_BYTES == image.payload_bytes
     assert payload % 16 == 0
     assert crc == zlib.crc32(image.data[HEADER_BYTES:])
     assert (inputs, outputs) == (len(graph.inputs), len(graph.outputs)) == (2, 4)
     assert image.data[32:48] == image.layout
-    assert image.data[48:64] == bytes(16)
+    assert image.data[48:60] == bytes(12)
+    assert image.data[60:64] == zlib.crc32(image.data[:60]).to_bytes(4, "little")
 
 
 def test_the_payload_starts_with_the_interface_s_quantisation():
@@ -147,8 +148,8 @@ def test_another_packing_has_another_layout():
 def test_the_emitted_c_holds_the_image_s_layout():
     graph = rewrite(small())
     made = emit(graph, plan(graph, TARGET), TARGET, "net")
-    source = made.files["net.c"].decode()
-    values = source.split("layout[NN_IMAGE_DIGEST_BYTES] = {")[1].split("}")[0]
-    assert bytes(int(v, 16) for v in values.split(",")) == made.image.layout
+    assert "layout[NN_IMAGE_DIGEST_BYTES] = NET_LAYOUT;" in made.files["net.c"].decode()
+    values = made.files["net.h"].decode().split("#define NET_LAYOUT")[1].split("{")[1].split("}")[0]
+    assert bytes(map(int, values.split(","))) == made.image.layout
     assert made.files["net_weights.bin"] == made.image.data
     assert hashlib.sha256(made.image.layout).digest() != hashlib.sha256(bytes(16)).digest()

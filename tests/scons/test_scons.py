@@ -324,7 +324,16 @@ def test_the_tools_import_nothing_of_buildtool_but_the_client() -> None:
 def test_run_prints_the_layers_and_that_the_output_is_right(project: Project) -> None:
     """With the compiler that is not the default."""
     needs_tool("arm-none-eabi-gcc")
-    words = ("board=cortex-m4", "model=ds_cnn", "toolchain=gcc", "-j2", "run", "seed=5", "inputs=2")
+    words = (
+        "board=cortex-m4",
+        "model=ds_cnn",
+        "toolchain=gcc",
+        "-j2",
+        "run",
+        "seed=5",
+        "inputs=2",
+        "format=hex,bin",
+    )
     said = project.scons(*words)
     made = "build/cortex-m4/ds_cnn"
     built = f"--elf {made}/ds_cnn.elf --plan {made}/src/ds_cnn.plan"
@@ -332,7 +341,8 @@ def test_run_prints_the_layers_and_that_the_output_is_right(project: Project) ->
     assert "(emulated, gcc " in said  # as the image itself says
     assert re.search(r"^ *total +2,656,768 ", said, re.MULTILINE)
     assert said.rstrip().endswith("output of 2 inputs: EQUAL to the reference, to the bit")
-    assert {"ds_cnn.elf", "ds_cnn.bin", "sizes.txt"} <= project.files(made)
+    names = {"ds_cnn.elf", "ds_cnn.bin", "ds_cnn.hex", "ds_cnn_weights.hex", "sizes.txt"}
+    assert names <= project.files(made)
     assert (project.folder / "compile_commands.json").is_file()
 
 

@@ -41,6 +41,9 @@ VALUES: dict[str, object] = {
     "size": "32x48",
     "toolchain": "gcc",
     "debug": True,
+    "formats": ["hex"],
+    "sign": "/data/key.pem",
+    "image_version": "1.2.3",
     "on": "board",
     "wire": "serial",
     "flashed": True,
@@ -78,6 +81,7 @@ NEEDED = {
     "plugin": "host",
 }
 BESIDE = {"segments": {"strategy": "xcore-strips"}, "elf": {"plan": "/data/net.plan"}}
+BESIDE["image_version"] = {"sign": "/data/key.pem"}
 BESIDE["plan"] = {"elf": "/data/net.elf"}
 BESIDE |= {"flashed": {"on": "board"}, "tool": {"on": "board"}}
 

@@ -80,6 +80,6 @@ def symbols(path: Path) -> Symbols:
                 flags = elf.get_section(place)["sh_flags"]
                 if flags & SH_FLAGS.SHF_WRITE:
                     variables.add(symbol.name)
-                elif flags & SH_FLAGS.SHF_EXECINSTR and symbol["st_info"]["bind"] == "STB_GLOBAL":
+                elif flags & SH_FLAGS.SHF_EXECINSTR and symbol["st_info"]["bind"] != "STB_LOCAL":
                     functions.add(symbol.name)
     return Symbols(frozenset(needed), frozenset(functions), frozenset(variables))

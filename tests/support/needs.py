@@ -27,10 +27,12 @@ from buildtool.errors import ToolError
 WITH = {
     "arm-none-eabi-gcc": "arm-gcc",
     "arm-none-eabi-nm": "arm-gcc",
+    "arm-none-eabi-objcopy": "arm-gcc",
     "bazel": "bazel",
     "pio": "platformio",
     "chromium": "browser",
     "gdb-multiarch": "gdb",
+    "imgtool": "mcuboot",
     "selenium": "browser",
     "tensorflow": "tensorflow",
     "xtensa-lx106-elf-gcc": "xtensa",

@@ -251,3 +251,57 @@ def test_merge_replaces_lists_and_lays_tables_over_each_other():
     base = {"a": {"b": 1, "c": [1, 2]}, "d": 3}
     assert merge(base, {"a": {"c": [9]}, "e": 4}) == {"a": {"b": 1, "c": [9]}, "d": 3, "e": 4}
     assert base == {"a": {"b": 1, "c": [1, 2]}, "d": 3}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('slots = 2\nslot_bytes = "8K"\n', "slots behind the firmware have no place of their own"),
+        ("slots = 2\n", "2 slots need their size"),
+        ("slots = 17\n", "must be from 1 to 16, not 17"),
+        ('weights_start = "70K"\n', "70K is inside an erase block"),
+        ('weights_start = "0K"\n', "the firmware lies there"),
+        ('weights_start = "4M"\n', "4M is behind memory 'flash'"),
+        ('code_start = "20K"\n', "20K is inside an erase block"),
+        (
+            'weights_start = "128K"\nslots = 2\nslot_bytes = "64K"\n',
+            "64K are no whole number of erase blocks",
+        ),
+        ('weights_start = "896K"\nslots = 2\nslot_bytes = "128K"\n', "do not fit in memory 'flash'"),
+        (
+            'code_start = "64K"\nweights_start = "16K"\nslots = 4\nslot_bytes = "16K"\n',
+            "do not fit in memory",
+        ),
+        ("uf2_family = 4294967296\n", "has more than 32 bits"),
+        ("family = 3\n", "unknown key 'image.family'"),
+        ("[image.mcuboot]\n", "key 'image.mcuboot.slot_bytes' is missing"),
+        ('[image.mcuboot]\nslot_bytes = "2M"\n', "do not fit in memory 'flash'"),
+        ('[image.mcuboot]\nslot_bytes = "64K"\nheader_bytes = 100\n', "must be a multiple of 128"),
+        ('[image.mcuboot]\nslot_bytes = "64K"\nalign = 3\n', "must be 1, 2, 4, 8, 16 or 32, not 3"),
+    ],
+)
+def test_a_place_in_flash_that_cannot_be_is_refused(tmp_path, text, told):
+    (tmp_path / "mine.toml").write_text(f'extends = "nucleo-f412zg"\n[image]\n{text}')
+    with pytest.raises(TargetError) as caught:
+        load_board(str(tmp_path / "mine.toml"))
+    assert told in str(caught.value)
+    assert caught.value.path.endswith("mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("blocks", "told"),
+    [
+        ("[]", "must be a list of blocks"),
+        ('"4K"', "must be a list of blocks"),
+        ('["4x"]', "'4x' is no block"),
+        ("[4096]", "4096 is no block"),
+        ('["3K"]', "blocks are powers of two"),
+        ('["16K", "64K"]', "blocks are powers of two, at multiples of their size"),
+    ],
+)
+def test_erase_blocks_that_cannot_be_are_refused(tmp_path, blocks, told):
+    text = f'extends = "nucleo-f412zg"\n[memory.flash]\nerase_blocks = {blocks}\n'
+    (tmp_path / "mine.toml").write_text(text)
+    with pytest.raises(TargetError) as caught:
+        load_board(str(tmp_path / "mine.toml"))
+    assert told in str(caught.value)

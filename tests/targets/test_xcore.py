@@ -137,7 +137,7 @@ def test_no_more_memory_than_xcore_opt_with_the_weights_in_it(segments):
 @slow
 def test_the_trained_network_in_the_least_memory_equals_the_reference():
     model = str(needs_shared(MODEL))
-    options = {"strategy": "xcore-strips", "segments": "0-6x20,7-14x10,15-22x4", "ram": 140000}
+    options = {"strategy": "xcore-strips", "segments": "0-6x20,7-14x10,15-22x4", "ram": 150000}
     answer = ask("validate", model=model, inputs=2, reference="litert", options=options)
     assert answer["exact"], answer["first_difference"]
-    assert answer["arena_bytes"] <= 140000
+    assert answer["arena_bytes"] <= 150000

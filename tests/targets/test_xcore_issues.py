@@ -12,7 +12,7 @@ import pytest
 from buildtool_plugins.xcore.issues import FLAGS, SOURCE, parse
 from needs import needs_tool
 
-from buildtool.errors import ToolError
+from buildtool.errors import TargetError, ToolError
 from buildtool.report import issues as issue_report
 from buildtool.report import profile as report
 from buildtool.service import handle
@@ -93,7 +93,7 @@ def expected(calls):
     )
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_firmware_counts_what_the_threads_of_every_operator_issue(tmp_path, seed):
     wanted = operators(seed)
     source = tmp_path / "program.c"
@@ -139,6 +139,7 @@ def test_a_profile_counts_operators_of_the_vector_unit_and_says_why_others_are_n
     assert ("not counted: #" in text) == some and ("x limit" in text) == (found["operators"] > 0)
 
 
+@pytest.mark.slow
 def test_other_boards_count_no_issues():
     answer = handle(
         {"kind": "profile", "model": "ds_cnn", "board": "host", "options": {"strategy": "layerwise"}}
@@ -171,3 +172,22 @@ def test_a_published_profile_stands_beside_the_network_it_is_of_and_no_other():
     assert re.search(r"all +169\.86 +1000\.00", text)
     made.plan.macs_layerwise += 1
     assert beside_published(made, rows, estimate) is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("[vector_unit]\nmacs = 0", "vector_unit.macs: must be a number above 0, not 0"),
+        ("[vector_unit]\ncycles = 2.5", "vector_unit.cycles: must be a whole number, not 2.5"),
+        ("[vector_unit]\nmac = 1", "unknown key 'vector_unit.mac'"),
+        ("[published]\nmilliseconds = nan", "published.milliseconds: must be a number above 0, not nan"),
+        ("[published]\npart = 5", "published.part: must be a list of tables"),
+        ("[[published.part]]\nname = 'x'\noperators = []", "key 'published.part.milliseconds' is missing"),
+        ("[[published.part]]\nname = 'x'\noperators = 'ADD'\nmilliseconds = 1", "published.part.operators"),
+    ],
+)
+def test_mistakes_in_a_boards_file_are_named(tmp_path, lines, said):
+    path = tmp_path / "mine.toml"
+    path.write_text(f'extends = "xcore"\n{lines}\n')
+    with pytest.raises(TargetError, match=re.escape(said)):
+        load_board(str(path))

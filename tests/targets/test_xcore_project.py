@@ -58,6 +58,7 @@ def test_without_xtc_everything_up_to_the_compiler_is_made_and_the_level_says_so
     assert "@" not in (folder / f"{NET}_xtc/CMakeLists.txt").read_text()
 
 
+@pytest.mark.slow
 def test_xtc_gets_every_source_once_with_folders_that_are_there(built, calls):
     folder = built[1]
     compiled = [words for name, _, *words in calls if name == "xcc" and "-c" in words]
@@ -108,6 +109,7 @@ def zeros_through_the_reference():
     return np.asarray(values[graph.outputs[0]]).ravel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("leaves", "said"), [(b"", "made no app.xe"), (b"STUB", "that is no program")])
 def test_what_is_no_program_of_the_chip_never_becomes_a_result(built, tmp_path, monkeypatch, leaves, said):
     """The stub's xcc makes nothing, or a file that is no .xe."""
@@ -157,6 +159,7 @@ def test_weights_that_are_read_in_place_have_no_project_and_a_streamed_image_has
     subprocess.run([*command, *folders, str(tmp_path / "mobilenetv1_025_96_xtc/main.c")], check=True)
 
 
+@pytest.mark.slow
 def test_what_is_asked_of_the_kit_itself_is_answered_with_the_lines_to_run(built):
     for request in ({"kind": "flash"}, {"kind": "validate", "on": "board"}):
         with pytest.raises(ToolError, match="XTC tools make the chip's program") as raised:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from buildtool.client import BuildtoolError
+from buildtool.client import options as table
 from buildtool.integrate.cmake import libraries, toolchains
 from buildtool.integrate.cmake.context import Context
 from buildtool.integrate.cmake.folder import write_whole
@@ -37,6 +38,12 @@ def _message(error: BuildtoolError) -> str:
     """The error with options as CMake spells them: RAM 64K."""
 
     def spelled(option: str, value: object) -> str:
-        return f"without {option.upper()}" if value is None else f"{option.upper()} {value}"
+        return f"without {_keyword(option)}" if value is None else f"{_keyword(option)} {value}"
 
-    return error.message(spelled, str.upper) + "\n"
+    return error.message(spelled, _keyword) + "\n"
+
+
+def _keyword(option: str) -> str:
+    """An option as the package's functions have it."""
+    known = table.BY_NAME.get(option)
+    return (known.spelt if known and known.spelt else option).upper()

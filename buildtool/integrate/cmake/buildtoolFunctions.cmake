@@ -1,7 +1,7 @@
 # The functions of the package. They know how CMake builds; what there is to build, run.py says.
 #
 #   buildtool_add_network(NAME MODEL file BOARD board [OPTION value]... [DEPENDS file-or-target...])
-#   buildtool_add_firmware(TARGET NETWORK NAME)
+#   buildtool_add_firmware(TARGET NETWORK NAME [FORMAT format...] [SIGN key] [IMAGE_VERSION version])
 #   buildtool_add_startup(TARGET [BOARD board])
 cmake_policy(VERSION 3.20...3.31)
 
@@ -57,9 +57,10 @@ endfunction()
 
 # TARGET is the test firmware of a network: what the targets NETWORK_run, NETWORK_validate and NETWORK_profile run.
 function(buildtool_add_firmware name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NETWORK" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NETWORK;SIGN;IMAGE_VERSION" "FORMAT")
   if(DEFINED arg_UNPARSED_ARGUMENTS OR NOT arg_NETWORK)
-    message(FATAL_ERROR "buildtool_add_firmware(${name}): the one keyword is NETWORK, with the name of a network")
+    message(FATAL_ERROR "buildtool_add_firmware(${name}): the keywords are NETWORK, with the name of a network, "
+      "FORMAT, SIGN and IMAGE_VERSION")
   endif()
   if(NOT TARGET "${arg_NETWORK}")
     message(FATAL_ERROR "buildtool_add_firmware(${name}): there is no network '${arg_NETWORK}' before this line")
@@ -75,6 +76,16 @@ function(buildtool_add_firmware name)
   if(several)
     set(out "${folder}/$<CONFIG>")
   endif()
+  foreach(format IN LISTS arg_FORMAT)
+    string(APPEND request "format ${format}\n")
+  endforeach()
+  if(DEFINED arg_SIGN)
+    get_filename_component(arg_SIGN "${arg_SIGN}" ABSOLUTE)
+    string(APPEND request "sign ${arg_SIGN}\n")
+  endif()
+  if(DEFINED arg_IMAGE_VERSION)
+    string(APPEND request "image_version ${arg_IMAGE_VERSION}\n")
+  endif()
   _buildtool_ask(firmware "buildtool_add_firmware(${name})" "${name}" "folder ${folder}\n${request}")
   include("${answer}")
 
@@ -87,7 +98,7 @@ function(buildtool_add_firmware name)
 
   list(TRANSFORM image_binaries PREPEND "${out}/")
   add_custom_command(
-    OUTPUT ${image_binaries} COMMAND ${command} ${sizes_words} DEPENDS ${name}
+    OUTPUT ${image_binaries} COMMAND ${command} ${sizes_words} DEPENDS ${name} ${arg_SIGN}
     COMMENT "Sizes of ${name}" VERBATIM)
   add_custom_target(${name}_sizes ALL DEPENDS ${image_binaries})
   foreach(target run profile)

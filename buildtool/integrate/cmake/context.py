@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-_LISTS = ("argument", "option", "generated")
+_LISTS = ("argument", "option", "generated", "format")
 
 
 @dataclass
@@ -14,13 +14,15 @@ class Context:
     """A call of one of the package's functions, and the project it is made in.
 
     `values`: by name, the network's or board's name, folders, the compiler with its flags; `argument`: those
-    of the function; `option`: compile options of the folder; `generated`: files that the project makes.
+    of the function; `option`: compile options of the folder; `generated`: files that the project makes;
+    `format`: of the files for flash.
     """
 
     values: dict[str, str] = field(default_factory=dict)
     argument: list[str] = field(default_factory=list)
     option: list[str] = field(default_factory=list)
     generated: list[str] = field(default_factory=list)
+    format: list[str] = field(default_factory=list)
 
     @classmethod
     def read(cls, lines: Iterable[str]) -> Context:

@@ -59,7 +59,9 @@ def _kernels(answer: answers.DescribeAnswer, kernels: answers.SourceGroup) -> It
 def firmware(context: Context) -> Iterator[str]:
     """What makes the test firmware of a network, and the commands that run it."""
     wanted = requests.wanted(context)
-    answer = describe(context, wanted.described, same_kind=True)
+    flashed: dict[str, object] = {name: context[name] for name in ("sign", "image_version") if context[name]}
+    flashed |= {"formats": context.format} if context.format else {}
+    answer = describe(context, {**wanted.described, **flashed}, same_kind=True)
     made = answer["network"]
     assert made is not None  # it was asked for with a model
     emitted, parts = context["emitted"], [group(answer, name) for name in answer["image"]]

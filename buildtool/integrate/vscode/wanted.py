@@ -47,7 +47,7 @@ ROUND = {
 }
 SERVING = {"activeOnStart": True, "beginsPattern": "^server: ", "endsPattern": "^waiting at "}
 # Compilers that clangd may ask for their own folders of headers.
-DRIVERS = "--query-driver=**/clang*,**/arm-none-eabi-gcc*,**/riscv*-elf-gcc*"
+DRIVERS = "--query-driver=**/clang*,**/arm-none-eabi-gcc*,**/riscv*-elf-gcc*,**/xtensa-*-elf-gcc*"
 CLANGD = "clangd.arguments"
 COMMANDS = "--compile-commands-dir=${workspaceFolder}"
 

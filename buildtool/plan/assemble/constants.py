@@ -19,7 +19,8 @@ class Constants:
 
     `channels` output channels of `factors` and `weights` bytes each, in this order behind a head;
     0 channels: the block cannot be cut, and where it can, then at multiples of `step`. There are bytes for
-    a multiple of `unit` channels. `scattered`: they are several blocks of the weight image.
+    a multiple of `unit` channels, and `tail` bytes behind them that are read, whatever is in them.
+    `scattered`: they are several blocks of the weight image.
     """
 
     size: int
@@ -28,6 +29,7 @@ class Constants:
     weights: int = 0
     step: int = 1
     unit: int = 1
+    tail: int = 0
     scattered: bool = False
 
     def least_bytes(self) -> int:
@@ -38,7 +40,8 @@ class Constants:
     def slice_bytes(self, channels: int) -> int:
         """Bytes of the block for so many of the channels."""
         whole = round_up(channels, self.unit)
-        return round_up(HEAD + self.factors * whole, HEAD) + round_up(self.weights * whole, HEAD)
+        weights = self.weights * whole + self.tail
+        return round_up(HEAD + self.factors * whole, HEAD) + round_up(weights, HEAD)
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int
             cut = (
                 (features(graph, op)["cout"], *channel)
                 if channel and one_image and not read
-                else (0, 0, 0, 1, 1)
+                else (0, 0, 0, 1, 1, 0)
             )
             found[position] = Constants(size, *cut, len(read) + bool(block) > 1)
     return found

@@ -41,17 +41,19 @@ ATTEMPTS = 8  # at keeping a limit, by asking for less than what came out too la
 
 
 class Haste(NamedTuple):
-    """How early constants come: so many regions at most, and what is waited for in two slices at a time."""
+    """How early constants come: so many regions at most, and what is waited for in two slices at a time.
+
+    `share`: of the room above the least arena, what they may take.
+    """
 
     farthest: int
     in_two: bool
+    share: float
 
 
-HASTE = (
-    Haste(FARTHEST, True),
-    Haste(1, True),
-    Haste(1, False),
-)  # what is there for longer is harder to place
+# What is there for longer is harder to place.
+HASTE = (*(Haste(FARTHEST, True, share) for share in (1, 0.9, 0.75)), Haste(1, True, 1), Haste(1, False, 1))
+SPARE = 1.02  # times the least: with less room than this all shares of it are the same
 
 
 class RegionNeed(NamedTuple):
@@ -167,6 +169,8 @@ class Loading:
         best: Plan | None = None
         for _ in range(ATTEMPTS):
             for haste in HASTE:
+                if haste.share < 1 and asked < SPARE * self.least:
+                    continue
                 made = self.placed(asked, enough, haste)
                 if best is None or made.arena_bytes < best.arena_bytes:
                     best = made
@@ -183,7 +187,9 @@ class Loading:
         spans = [(first, end - 1) for first, end in pairwise(self.timeline.starts)]
         ways = [self._ways(index, limit) for index in range(len(self.timeline.regions))]
         ways = self._beside(ways, limit) if haste.in_two else ways
-        extra, loads, sliced = self._buffers(spans, ways, self._begins(ways, limit, haste.farthest))
+        extra, loads, sliced = self._buffers(
+            spans, ways, self._begins(ways, self._for_early(limit, haste), haste.farthest)
+        )
         turned = {op: way.bytes for own in ways for op, way in own.items() if way.by_turns}
         placed = self._assembled(extra, sliced - self._in_place, turned, enough)
         mixed = self._mixed(placed, sliced)
@@ -255,6 +261,10 @@ class Loading:
     def _rooms(self) -> dict[int, Room | None]:
         return {}
 
+    def _for_early(self, limit: float, haste: Haste) -> float:
+        """Bytes of the arena that constants may fill that come early."""
+        return limit if haste.share == 1 else min(limit, self.least + haste.share * (limit - self.least))
+
     def _beside(self, found: Sequence[Mapping[int, Way]], limit: float) -> list[Mapping[int, Way]]:
         """The same; but what an operator that runs alone would have to wait for comes in slices, of which two
         have room: one comes while the other is used.
@@ -265,7 +275,7 @@ class Loading:
             alone = not region.is_streamed and op in own and not own[op].channels
             block = self.constants[op] if alone else None
             if block is not None and block.channels >= 2 * block.step:
-                before = self._total(index - 1, ways[-1]) if index else limit
+                before = self._total(index - 1, ways[-1]) if index else 0
                 if before + _lasting(own) > limit:
                     own = self._in_two(index, op, own, limit, limit - before)
             ways.append(own)

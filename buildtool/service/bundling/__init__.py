@@ -26,6 +26,7 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
     """The answer to a `bundle` request."""
     from buildtool.plan.codec import digest, to_bytes
     from buildtool.service.firmware.firmware import arena_map, kernel_sources
+    from buildtool.service.firmware.library import apart
     from buildtool.service.pipeline.emitted import emitted
     from buildtool.service.pipeline.given import planned_or_given
     from buildtool.service.pipeline.needs import refuse_unless_fits
@@ -45,7 +46,7 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
         **arena_map(net, plan, made.graph, session),
         f"{net}.plan": to_bytes(plan),
     }
-    folder, compiled = f"{NETWORKS}/{net}", kernel_sources(plan, made.target)
+    folder, compiled = f"{NETWORKS}/{net}", [*kernel_sources(plan, made.target), *apart()]
     kernels, headers = _kernel_files(made.target, own.values(), compiled)
     licensed = licenses(made.target, {**kernels, **headers})
     files = {f"{folder}/{name}": data for name, data in own.items()}

@@ -9,7 +9,7 @@ from buildtool.plan.codec import to_bytes
 from buildtool.service.emulation.desk import flashing
 from buildtool.service.emulation.execute import built, linked
 from buildtool.service.emulation.subject import subject
-from buildtool.service.firmware.sizes import binaries
+from buildtool.service.flashing.files import files as flash_files
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import FlashAnswer
@@ -29,7 +29,7 @@ def flashed(request: Flash, session: Session) -> FlashAnswer:
         with built(made, sources) as firmware:
             elf, compiler = firmware.elf.read_bytes(), firmware.compiler
         plan = {f"{net}.plan": to_bytes(made.plan)}
-        files = {image: elf, **plan, **binaries(elf, board, net)}
+        files = {image: elf, **plan, **flash_files(elf, board, net)}
     else:
         with linked(made, sources, given.elf) as firmware:
             compiler = firmware.compiler

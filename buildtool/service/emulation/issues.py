@@ -63,7 +63,7 @@ def why_uncounted(counts: Mapping[int, Issues], position: int) -> str:
     """Why an operator has no count, of a run that counted."""
     if position not in counts:
         return "no code runs for them"
-    return "their kernels are plain C, of which a model of the vector unit sees nothing"
+    return "they run plain C, of which a model of the vector unit sees nothing"
 
 
 def summary(rows: Sequence[LayerProfile], board: Board) -> IssueSummary | None:

@@ -8,6 +8,7 @@ from collections import Counter
 from buildtool.emit.sources import Sources, plan_routines
 from buildtool.plan.types import Plan
 from buildtool.service.firmware.firmware import kernel_sources
+from buildtool.service.firmware.library import is_runtime
 from buildtool.service.pipeline.footprint import (
     ALIGNMENT,
     ARENA,
@@ -24,6 +25,7 @@ from buildtool.service.pipeline.footprint import (
     MemoryUse,
     parts_of,
 )
+from buildtool.target.partitions import boundary, shared_weights
 from buildtool.target.plugin import TargetPlugin
 from buildtool.target.recorded import Recorded, read, recorded
 from buildtool.target.types import Target
@@ -118,7 +120,8 @@ def _default(target: Target) -> str:
 
 def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict[str, int] | None:
     """Code and constants by who brings them; None for a kernel that is not recorded."""
-    _, *kernels = kernel_sources(plan, target)  # the first one is the runtime: it is part of the firmware
+    # The runtime is part of the firmware.
+    kernels = [path for path in kernel_sources(plan, target) if not is_runtime(path)]
     names = [f"{path.parent.name}/{path.name}" for path in kernels]
     if any(name not in entry.code for name in names):
         return None
@@ -149,6 +152,10 @@ def _uses(
         (board.arena, {ARENA: plan.arena_bytes, AROUND: _AROUND_ARENA, ALIGNMENT: _GAPS if shared else 0}),
     ):
         parts.setdefault(memory, Counter()).update(named)
+    if shared_weights(board):
+        place = board.image.code_start + sum(code.values())
+        gap = boundary(board.memory(board.weights), place) - sum(code.values())
+        parts[board.code].update({ALIGNMENT: gap})
     return tuple(
         MemoryUse(m.name, (total := sum(parts[m.name].values())), parts_of(parts[m.name], total))
         for m in board.memories

@@ -1,4 +1,4 @@
-"""What a linked image takes of each memory, and the .bin files that go into flash."""
+"""What a linked image takes of each memory, section by section."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 
 from buildtool.errors import ToolError
 from buildtool.schema.builds import MemorySize
-from buildtool.target.types import Board, Memory, MemoryKind
+from buildtool.target.types import Board, Memory
 
 _LEAST_HEADER = 32  # bytes of a section's or a segment's header: a 32-bit segment's has the least
 _WRITABLE, _ALLOCATED = 1, 2  # flags of a section
-FILL = b"\xff"  # of gaps: what erased flash holds
 
 
 def open_elf(data: bytes) -> Any:
@@ -78,6 +77,7 @@ class Placed:
     size: int
     load_address: int
     is_writable: bool
+    index: int = -1  # among the file's sections
 
     @property
     def is_stored(self) -> bool:
@@ -89,12 +89,12 @@ def placed_sections(elf: Any) -> list[Placed]:
     """The sections of an image that take memory, in the order of the file."""
     loads = [(int(s["p_vaddr"]), int(s["p_paddr"]), int(s["p_filesz"])) for s in elf.iter_segments("PT_LOAD")]
     found = []
-    for section in elf.iter_sections():
+    for index, section in enumerate(elf.iter_sections()):
         flags, size, address = (int(section[key]) for key in ("sh_flags", "sh_size", "sh_addr"))
         if flags & _ALLOCATED and size:
             stored = section["sh_type"] != "SHT_NOBITS"
             load = _load_address(loads, address) if stored else -1
-            found.append(Placed(section.name, address, size, load, bool(flags & _WRITABLE)))
+            found.append(Placed(section.name, address, size, load, bool(flags & _WRITABLE), index))
     return found
 
 
@@ -112,35 +112,3 @@ def _entry(name: str, size: int, rows: list[tuple[str, int]]) -> MemorySize:
         "size": size,
         "sections": [{"name": section, "bytes": n} for section, n in rows],
     }
-
-
-def binary_suffixes(board: Board) -> list[str]:
-    """What `binaries` names its files after the stem: the code's, then the weights' if they lie apart."""
-    if is_native(board):
-        return []
-    return [".bin", *([f"_{board.weights}.bin"] if board.weights != board.code else [])]
-
-
-def binaries(data: bytes, board: Board, stem: str) -> dict[str, bytes]:
-    """What is to be flashed: `stem`.bin for the code's memory, `stem`_<memory>.bin for others.
-
-    Gaps are filled with 0xFF. Nothing for a native image.
-    """
-    if is_native(board):
-        return {}
-    loads = [
-        (int(s["p_paddr"]), bytes(s.data())) for s in open_elf(data).iter_segments("PT_LOAD") if s["p_filesz"]
-    ]
-    files = {}
-    for memory in board.memories:
-        pieces = sorted((address, part) for address, part in loads if _in(memory, address))
-        if not pieces or (memory.kind != MemoryKind.ROM and memory.name not in (board.code, board.weights)):
-            continue
-        flat = bytearray()
-        for address, part in pieces:
-            start = address - memory.base
-            flat += FILL * (start - len(flat))
-            flat[start : start + len(part)] = part
-        name = f"{stem}.bin" if memory.name == board.code else f"{stem}_{memory.name}.bin"
-        files[name] = bytes(flat)
-    return files

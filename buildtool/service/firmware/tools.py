@@ -7,7 +7,7 @@ from pathlib import Path
 
 from buildtool.errors import UsageError, suggest
 from buildtool.service.depends import Origins
-from buildtool.service.pipeline.targets import TargetChoice, wire_of
+from buildtool.service.pipeline.targets import ANY_WIRE, TargetChoice, wire_of
 from buildtool.target import registry
 from buildtool.target.debugging import debuggable
 from buildtool.target.plugin import Harness, TargetPlugin
@@ -19,7 +19,7 @@ def toolchain(choice: TargetChoice, target: Target) -> Toolchain:
     tools = registry.toolchain(target, choice.toolchain)
     wire = wire_of(choice, target.board)
     if wire:
-        wiring = _wiring(target, wire)
+        wiring = _wiring(target, wire, "on" if choice.wire == ANY_WIRE else "wire")
         tools = dataclasses.replace(tools, cflags=(*tools.cflags, *wiring.cflags), wiring=wiring)
     if not choice.debug:
         return tools
@@ -34,11 +34,12 @@ def harness(plugin: TargetPlugin, board: Board, tools: Toolchain) -> Harness:
     return Harness(tuple(map(Path, sources)), tuple(map(Path, includes)))
 
 
-def _wiring(target: Target, wire: str) -> Wiring:
+def _wiring(target: Target, wire: str, option: str) -> Wiring:
+    """What a wire takes of the board's plugin; UsageError about `option`, which asked for it."""
     board = target.board
     make = getattr(registry.plugin(board), "wiring", None)
     if make is None:
         text = f"test firmware for board '{board.name}' answers over no wire"
-        raise UsageError(text, option="wire", hint=suggest(wire=None))
+        raise UsageError(text, option=option, hint=suggest(**{option: None}))
     found: Wiring = make(board, wire)
     return found

@@ -15,12 +15,17 @@ from buildtool.service.pipeline.footprint import (
     Part,
     parts_of,
 )
+from buildtool.target.partitions import weights_room
 from buildtool.target.types import MemoryKind, Target
 
 if TYPE_CHECKING:
     from buildtool.plan.types import Plan
     from buildtool.service.pipeline.options import PlanOptions
     from buildtool.service.pipeline.pipeline import Planned
+
+
+_MORE_FLASH = "take a board with more flash or a narrower network"
+_MORE_ROOM = f"{_MORE_FLASH}, or give the weights more room below [image] in the board's file"
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) ->
     required = arena.size - available_bytes(board) + plan.arena_bytes
     return (
         Need("RAM", arena.name, required, arena.size, parts_of(around, required)),
-        Need("flash", weights.name, image_bytes, weights.size, (Part(WEIGHTS, image_bytes),)),
+        Need("flash", weights.name, image_bytes, weights_room(board), (Part(WEIGHTS, image_bytes),)),
         *_limits(plan, target, image_bytes, options),
     )
 
@@ -111,14 +116,18 @@ def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> No
     """PlanError when the weights do not fit the board, or what `max_flash` allows of it."""
     board = target.board
     memory = board.memory(board.weights)
-    most = _least(options.max_flash, memory.size)
+    room = weights_room(board)
+    most = _least(options.max_flash, room)
     if image_bytes <= most:
         return
-    limit = f"memory '{memory.name}' of {board.name} has {most:,}"
-    help_ = Hint("take a board with more flash or a narrower network")
-    if most < memory.size:
+    where, help_ = f"memory '{memory.name}' of {board.name}", Hint(_MORE_FLASH)
+    if room < memory.size:  # of a partition, or of what the shortest code leaves
+        where = f"the weights' {'slot' if board.image.slot_bytes else 'partition'} in {where}"
+        help_ = Hint(_MORE_ROOM)
+    limit = f"{where} has {most:,}"
+    if most < room:
         limit = f"{most:,} are allowed"
-        help_ = suggest(max_flash=image_bytes) if image_bytes <= memory.size else help_
+        help_ = suggest(max_flash=image_bytes) if image_bytes <= room else help_
     raise PlanError(
         f"the weight image requires {image_bytes:,} bytes, {limit}: {image_bytes - most:,} too many",
         hint=help_,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from buildtool.target import partitions
 from buildtool.target.types import Board, MemoryKind
 
 STACK_GUARD_BYTES = 256  # below the stack; the Cortex-M start-up code knows the size
@@ -12,24 +13,37 @@ def _comment(text: str) -> str:
     return text.replace("*/", "* /").encode("utf-8", "replace").decode()
 
 
+def _place(board: Board) -> str:
+    """Weights that follow the firmware begin with an erase block: its place in a linker script."""
+    memory = board.memory(board.weights)
+    if partitions.weights_start(board) is not None or not memory.erase:
+        return ""
+    *blocks, (_, last) = partitions.blocks_after(memory)
+    choice = f"ALIGN(__code_end, {last:#x})"
+    for end, block in reversed(blocks):
+        choice = f"__code_end <= {memory.base + end:#x} ? ALIGN(__code_end, {block:#x}) : {choice}"
+    return f"({choice}) "
+
+
 def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     """The script of a board: one region a memory, sections by the board's roles.
 
     `guard_bytes`: aligned bytes below the stack, a power of two, or 0 where an overflow leaves the
     memory anyway.
 
-    Sections: .vectors .text .rodata in `code` (.literal is of Xtensa code, and lies before it), .nn_weights
-    in `weights`, .stack .data .bss in
-    `data`, .nn_arena in `arena`. What needs no contents is in no segment, so that a loader leaves
-    it alone. Symbols: __stack_bottom, __stack_top (at the low end of `data`, so that an overflow
-    leaves the memory instead of overwriting globals), __stack_guard (aligned bytes below it, for
-    cores that can forbid access), __data_start, __data_end, __data_load,
-    __bss_start, __bss_end, __nn_arena_start, __nn_arena_end.
+    Sections: .vectors .text .rodata in `code` (.literal is of Xtensa code, and lies before it),
+    .nn_weights in `weights` (there at the boundary of an erase block), .stack .data .bss in `data`,
+    .nn_arena in `arena`. What needs no contents is in no segment, so that a loader leaves it alone.
+    Symbols: __stack_bottom, __stack_top (at the low end of `data`, so that an overflow leaves the
+    memory instead of overwriting globals), __stack_guard (aligned bytes below it, for cores that can
+    forbid access), __data_start, __data_end, __data_load, __bss_start, __bss_end, __nn_arena_start,
+    __nn_arena_end, __code_end (in `code`), __nn_weights_start.
     """
+    found = partitions.regions(board)
     regions = "\n".join(
-        f"    {memory.name} ({'rwx' if memory.kind is MemoryKind.RAM else 'rx'}) :"
-        f" ORIGIN = {memory.base:#010x}, LENGTH = {memory.size:#x}"
-        for memory in board.memories
+        f"    {region.name} ({'rwx' if region.memory.kind is MemoryKind.RAM else 'rx'}) :"
+        f" ORIGIN = {region.origin:#010x}, LENGTH = {region.size:#x}"
+        for region in found
     )
     return f"""\
 /* {_comment(f"{board.name}: {board.title}")} */
@@ -60,11 +74,6 @@ SECTIONS
         . = ALIGN(4);
     }} > {board.code} :code
 
-    .nn_weights : AT(ADDR(.nn_weights))
-    {{
-        *(.nn_weights .nn_weights.*)
-    }} > {board.weights} :weights
-
     .stack (NOLOAD) : ALIGN({max(guard_bytes, 16)})
     {{
         __stack_guard = .;
@@ -81,6 +90,13 @@ SECTIONS
         __data_end = .;
     }} > {board.data} AT> {board.code} :data
     __data_load = LOADADDR(.data);
+    __code_end = __data_load + SIZEOF(.data);
+
+    .nn_weights {_place(board)}: AT(ADDR(.nn_weights))
+    {{
+        __nn_weights_start = .;
+        *(.nn_weights .nn_weights.*)
+    }} > {partitions.weights_region(board).name} :weights
 
     .nn_arena (NOLOAD) : ALIGN({max(board.alignment, 16)})
     {{

@@ -27,7 +27,7 @@ def _openocd(options: tuple[str, ...], image: Path) -> tuple[str, ...]:
 
 
 def _pyocd(options: tuple[str, ...], image: Path) -> tuple[str, ...]:
-    return ("load", *options, "--format", "elf", str(image))
+    return ("load", "--no-wait", *options, "--format", "elf", str(image))
 
 
 def _esptool(options: tuple[str, ...], image: Path) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
-from buildtool.errors import ToolError
+from buildtool.errors import Hint, ToolError, suggest
 from buildtool.target.plugin import ProgramError
 from buildtool.target.types import Board, RunRequest, RunResult
 from buildtool_plugins.qemu import counter
@@ -39,7 +39,8 @@ def command(board: Board, image: Path) -> list[str]:
     """The command line that runs `image` on the board's emulator; raises ToolError."""
     emulator = board.emulator
     if emulator is None or not emulator.kind.startswith("qemu-system-"):
-        raise ToolError(f"board '{board.name}' has no emulator", hint="flash it, or choose an emulated board")
+        hints = [suggest("on the desk", on="board"), Hint("or choose an emulated board")]
+        raise ToolError(f"board '{board.name}' has no emulator", hint=hints)
     program = find_qemu(emulator.kind)
     return [program, "-M", emulator.machine, *emulator.options, *OPTIONS, "-kernel", str(image.resolve())]
 

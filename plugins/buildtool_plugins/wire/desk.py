@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -10,10 +12,11 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from buildtool.errors import ToolError
+from buildtool.errors import Hint, ToolError, suggest
 from buildtool.modes import Level
 from buildtool.target.types import Board, Desk, MemoryKind, Reality, RunRequest, RunResult
 from buildtool_plugins.wire import talk
+from buildtool_plugins.wire.counted import why_no_cycles
 from buildtool_plugins.wire.link import Link, Transport
 from buildtool_plugins.wire.ports import SerialPort, Socket, is_pseudo, only_port
 
@@ -21,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EMULATED = Reality(Level.EMULATOR, "emulated board over its UART")
-NO_CYCLES = "an emulator counts no cycles"
 _PTY = re.compile(rb"char device redirected to (\S+)")
 _START_SECONDS = 20.0
+_RTT_SERVER = ("127.0.0.1", 9090)
 
 
 def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
@@ -31,12 +34,17 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
 
     Raises ToolError, ProgramError.
     """
+    if desk.wire == "semihosting":
+        from buildtool_plugins.wire.semihosted import run as run_by_files
+
+        return run_by_files(board, image, request, desk)
     expected = talk.identity(image, _read_only(board))
     if desk.is_emulated:
         with emulated(board, image) as port:
             return _run(board, request, port, expected)
-    port = desk.port or (only_port() if desk.wire == "serial" else "127.0.0.1:9090")
-    return _run(board, request, port, expected, socket=desk.wire == "rtt")
+    if desk.wire == "rtt":
+        return _run(board, request, desk.port or _rtt_server(board, image), expected, over_rtt=True)
+    return _run(board, request, desk.port or only_port(), expected)
 
 
 def _run(
@@ -44,26 +52,18 @@ def _run(
     request: RunRequest,
     port: str,
     expected: talk.Identity,
-    socket: bool = False,
+    over_rtt: bool = False,
 ) -> RunResult:
     what = f"board '{board.name}'"
-    transport: Transport = Socket(port) if socket else SerialPort(port, _baud(board))
-    reality = reality_of(port, socket)
+    transport: Transport = Socket(port) if over_rtt else SerialPort(port, _baud(board))
+    reality = reality_of(port, over_rtt)
     with closing(transport):
         link = Link(transport, what)
         firmware = talk.said_hello(link.hello(talk.HELLO_SECONDS), what)
         talk.check_identity(firmware, expected, what)
         talk.check_memory(link, expected, what)
         told = talk.run(link, firmware, request, what)
-    no_cycles = firmware.no_cycles
-    if reality.level is not Level.BOARD:  # a counter that runs there counts the host's time
-        no_cycles = no_cycles or NO_CYCLES
-    elif board.clock_hz and firmware.core_hz and firmware.core_hz != board.clock_hz:
-        raise ToolError(
-            f"{what} runs at {firmware.core_hz:,} Hz, and its file says {board.clock_hz:,}: its "
-            "crystal or PLL did not start",
-            hint="check the board's solder bridges for the crystal or the clock of its debugger (MCO)",
-        )
+    no_cycles = why_no_cycles(board, reality, firmware.no_cycles, firmware.core_hz)
     return RunResult(
         told.files,
         "",
@@ -74,9 +74,23 @@ def _run(
     )
 
 
-def reality_of(port: str, socket: bool = False) -> Reality:
+def _rtt_server(board: Board, image: Path) -> str:
+    """Where the RTT server has to be that nobody named; ToolError with the line that begins one."""
+    with socket.socket() as tried:
+        if tried.connect_ex(_RTT_SERVER) == 0:
+            return f"{_RTT_SERVER[0]}:{_RTT_SERVER[1]}"
+    tools = board.probe.tools if board.probe is not None else ()
+    options = next((tool.options for tool in tools if tool.name == "openocd"), ("-f", "board/NAME.cfg"))
+    find = f"rtt setup {talk.rtt_block(image):#x} 64 {{SEGGER RTT}}"
+    commands = ("init", "reset run", "sleep 500", find, "rtt start", f"rtt server start {_RTT_SERVER[1]} 0")
+    words = ["openocd", *options, *(word for text in commands for word in ("-c", text))]
+    what = f"RTT's server has to run: there is none at {_RTT_SERVER[0]}:{_RTT_SERVER[1]}"
+    raise ToolError(what, hint=[Hint(f"in another terminal: {shlex.join(words)}"), suggest(flashed=True)])
+
+
+def reality_of(port: str, over_rtt: bool = False) -> Reality:
     """How real a run over this connection is: behind a pseudo-terminal there is a program."""
-    if socket:
+    if over_rtt:
         return Reality(Level.BOARD, "on the board, over RTT")
     if is_pseudo(port):
         return EMULATED

@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 from buildtool.errors import ToolError
 from buildtool.target.types import RunRequest
+from buildtool_plugins.wire.counted import reason
 from buildtool_plugins.wire.frames import MOST_PAYLOAD
 from buildtool_plugins.wire.link import Link
 
@@ -21,12 +23,8 @@ CRC_BYTES_A_SECOND = 1 << 20  # of the slowest core
 _HELLO = struct.Struct("<10I64s")
 _RESULT = struct.Struct("<iIIIIQ")
 _DIGEST_AT, _DIGEST_BYTES = 32, 16  # of the layout in a weight image's header
+_RTT_SYMBOL = "nn_rtt_control"  # drivers/rtt.c
 _FLAG_TRACE, _FLAG_ROWS = 1, 2
-_COUNTERS = {
-    0: "",
-    1: "the core has no cycle counter that the firmware knows",
-    2: "the core's cycle counter stands still, as an emulator's does",
-}
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def said_hello(data: bytes, what: str) -> Firmware:
             hint="flash the test firmware anew: buildtool flash",
         )
     values = _HELLO.unpack_from(data)
-    no_cycles = _COUNTERS.get(values[7], f"the firmware gave reason {values[7]}")
+    no_cycles = reason(values[7])
     plan = data[_HELLO.size :].decode("ascii", "replace")
     protocol, flags, inputs, outputs, arena, operators, core_hz, _, overhead, row, header = values
     return Firmware(
@@ -260,3 +258,15 @@ def identity(image: Path, read_only: Callable[[int], bool]) -> Identity:
         )
     plan, layout = (words[words.index(name) + 1] for name in ("plan", "layout"))
     return Identity(plan, layout, tuple(one for one in stored if read_only(one[0])))
+
+
+def rtt_block(image: Path) -> int:
+    """The address of RTT's control block in an image; ToolError where there is none."""
+    from elftools.elf.elffile import ELFFile
+
+    with image.open("rb") as file:
+        table: Any = ELFFile(file).get_section_by_name(".symtab")
+        found = table.get_symbol_by_name(_RTT_SYMBOL) if table is not None else None
+        if not found:
+            raise ToolError("the image has no RTT", path=str(image), hint="build it with --wire rtt")
+        return int(found[0]["st_value"])

@@ -74,6 +74,7 @@ def test_a_project_with_gcc_of_its_own_links_newlib_and_the_kernels_of_cmsis_nn(
 ) -> None:
     needs_tool("arm-none-eabi-gcc")
     text = OWN.replace("BOARD ${BOARD}", f'BOARD board.toml CMSIS_NN "{TESTS}/support/cmsis_nn"')
+    text = text.replace("NETWORK net)", "NETWORK net FORMAT hex bin)")
     text += 'add_executable(app main.c)\ntarget_link_libraries(app PRIVATE net "--specs=nosys.specs")\n'
     floats = "-mfloat-abi=hard -mfpu=fpv4-sp-d16"
     project = CMakeProject(
@@ -98,6 +99,16 @@ def test_a_project_with_gcc_of_its_own_links_newlib_and_the_kernels_of_cmsis_nn(
     assert "_cmsis_nn(" in (project.build_folder / "buildtool/net/net.c").read_text()
     said = project.tested("--verbose")
     assert "EQUAL to the bit" in said and ", gcc 1" in said
+    made = project.build_folder / "buildtool/firmware"
+    assert {path.name for path in made.iterdir() if path.suffix in (".hex", ".bin", ".uf2")} == {
+        *("net.hex", "net_weights.hex", "net_code.hex", "net.bin", "net_weights.bin")
+    }
+
+
+def test_a_format_that_the_board_has_not_is_told_in_cmakes_words(tmp_path: Path, cmake_dir: str) -> None:  # noqa: F811
+    text = OWN.replace("NETWORK net)", "NETWORK net FORMAT uf2)")
+    said = CMakeProject(tmp_path / "host", cmake_dir, text, PACKAGE=cmake_dir, BOARD="host").refused()
+    assert "programs of this machine, and not flashed" in said and "without FORMAT" in said
 
 
 def test_a_compiler_for_another_core_is_refused(tmp_path: Path, cmake_dir: str) -> None:  # noqa: F811

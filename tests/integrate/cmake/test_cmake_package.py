@@ -167,7 +167,7 @@ def test_a_compiler_that_does_not_run_is_refused(tmp_path: Path) -> None:
 
 def test_every_board_of_ours_has_its_toolchain_file_and_all_are_alike() -> None:
     files = sorted((PACKAGE / "boards").iterdir())
-    assert [path.stem for path in files] == sorted(board_names())
+    assert sorted(path.stem for path in files) == sorted(board_names())
     assert len({path.read_text() for path in files}) == 1
 
 

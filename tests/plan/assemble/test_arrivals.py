@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
+from plainxcore import plain_xcore
 
 from buildtool.errors import PlanError, UsageError
 from buildtool.modes import Objective
@@ -31,9 +32,9 @@ slow = pytest.mark.slow
 
 
 @cache
-def made(model=SMALL, **options):
+def made(model=SMALL, board="", **options):
     options = {"objective": Objective.RAM, "max_f": 1.0} | options
-    return planned(model, "xcore", PlanOptions(**options), SESSION)
+    return planned(model, board or plain_xcore(), PlanOptions(**options), SESSION)
 
 
 def loads_of(plan, op):
@@ -56,30 +57,43 @@ def changed(plan, index, **fields):
 
 
 @slow
-@pytest.mark.parametrize(("image", "most"), [("overwritable", 112_000), ("resident", 160_000)])
-def test_the_trained_network_in_few_bytes_with_its_weight_buffers(image, most):
-    """XMOS's compiler needs 192,872 bytes at its best, before weights are counted, and F 1.13."""
-    plan = made(str(needs_shared(TRAINED)), image=image).plan
-    assert plan.arena_bytes <= most
-    assert plan.macs == plan.macs_layerwise
-    assert by_turns(plan)
+@pytest.mark.parametrize(
+    ("image", "most", "on_the_vector_unit"),
+    [("overwritable", 112_000, 115_200), ("resident", 160_000, 172_900)],
+)
+def test_the_trained_network_in_few_bytes_with_its_weight_buffers(image, most, on_the_vector_unit):
+    """XMOS's compiler needs 192,872 bytes at its best, before weights are counted, and F 1.13.
+
+    Kernels of the vector unit have larger constants: 25 bytes a channel besides the weights, filled up.
+    """
+    network = str(needs_shared(TRAINED))
+    for board, limit in (("", most), ("xcore", on_the_vector_unit)):
+        plan = made(network, board, image=image).plan
+        assert plan.arena_bytes <= limit
+        assert plan.macs == plan.macs_layerwise
 
 
 @slow
 def test_the_trained_network_equals_the_reference_in_every_tensor():
     options = {"objective": "ram", "max_f": 1.0}
-    request = {"kind": "validate", "model": str(needs_shared(TRAINED)), "board": "xcore", "options": options}
+    request = {
+        "kind": "validate",
+        "model": str(needs_shared(TRAINED)),
+        "board": plain_xcore(),
+        "options": options,
+    }
     answer = handle(request | {"inputs": 2, "tensors": True, "reference": "litert"}, SESSION)
     assert answer["exact"], answer["first_difference"]
     assert answer["arena_high_water"] <= answer["arena_bytes"]
 
 
 @slow
-@pytest.mark.parametrize("model", [SMALL, "resnet8"])
-def test_the_emitted_c_brings_the_same_bytes_early_or_late(model):
+@pytest.mark.parametrize(("model", "on_the_vector_unit"), [(SMALL, False), (SMALL, True), ("resnet8", False)])
+def test_the_emitted_c_brings_the_same_bytes_early_or_late(model, on_the_vector_unit):
     """The harness copies when asked in one set and when waited for in the next."""
     options = {"objective": "ram", "max_f": 1.0}
-    request = {"kind": "validate", "model": model, "board": "xcore", "options": options}
+    board = "xcore" if on_the_vector_unit else plain_xcore()
+    request = {"kind": "validate", "model": model, "board": board, "options": options}
     answer = handle(request | {"inputs": 2, "tensors": True}, SESSION)
     assert answer["exact"], answer["first_difference"]
 
@@ -164,7 +178,12 @@ def test_every_time_that_constants_come_is_in_the_estimate():
     timeline = Timeline.of(found.graph, plan.regions, plan.image)
     brings = [load for _, load in brought(timeline, plan.loads, plan.buffers)]
     answer = handle(
-        {"kind": "plan", "model": SMALL, "board": "xcore", "options": {"objective": "ram", "max_f": 1.0}},
+        {
+            "kind": "plan",
+            "model": SMALL,
+            "board": plain_xcore(),
+            "options": {"objective": "ram", "max_f": 1.0},
+        },
         SESSION,
     )
     assert answer["loading"]["bytes"] == sum(load.size for load in brings)

@@ -13,11 +13,12 @@ typedef struct {
     uint32_t flags;
 } ring;
 
+/* The host knows the name. */
 static struct {
     volatile char id[16];
     int32_t ups, downs;
     ring up, down;
-} control __attribute__((aligned(4), used));
+} nn_rtt_control __attribute__((aligned(4), used));
 
 static uint8_t up_data[UP_BYTES], down_data[DOWN_BYTES];
 
@@ -31,18 +32,18 @@ static void barrier(void) {
 
 void wire_start(void) {
     static const char id[16] = "TTR REGGES"; /* backwards, see above */
-    control.ups = control.downs = 1;
-    control.up = (ring){"buildtool", up_data, UP_BYTES, 0, 0, 0};
-    control.down = (ring){"buildtool", down_data, DOWN_BYTES, 0, 0, 0};
+    nn_rtt_control.ups = nn_rtt_control.downs = 1;
+    nn_rtt_control.up = (ring){"buildtool", up_data, UP_BYTES, 0, 0, 0};
+    nn_rtt_control.down = (ring){"buildtool", down_data, DOWN_BYTES, 0, 0, 0};
     barrier();
     for (int i = 0; i < 10; i++) {
-        control.id[9 - i] = id[i];
+        nn_rtt_control.id[9 - i] = id[i];
     }
     barrier();
 }
 
 int wire_get(void) {
-    ring *const from = &control.down;
+    ring *const from = &nn_rtt_control.down;
     const uint32_t at = from->read;
     if (at == from->written) {
         return -1;
@@ -55,7 +56,7 @@ int wire_get(void) {
 }
 
 void wire_put(uint8_t byte) {
-    ring *const to = &control.up;
+    ring *const to = &nn_rtt_control.up;
     const uint32_t at = to->written, next = at + 1 == UP_BYTES ? 0 : at + 1;
     while (next == to->read) {
     }

@@ -1,0 +1,1 @@
+"""Files for flash: what a linked image is written as."""

@@ -1,0 +1,110 @@
+"""Where firmware and weights lie in flash: the regions of a linker script, by a board's data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from buildtool.target.types import Board, FlashImage, Memory
+
+PARTITION = "_partition"  # behind the memory's name: the region of weights that share it with the code
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region of a linker script: `memory` it is of, and its place there in bytes."""
+
+    name: str
+    memory: Memory
+    start: int
+    size: int
+
+    @property
+    def origin(self) -> int:
+        """The address of its first byte."""
+        return self.memory.base + self.start
+
+
+def boundary(memory: Memory, at: int) -> int:
+    """Where the first erase block at or after byte `at` of the memory begins; `at` where none is known."""
+    start = 0
+    for count, block in memory.erase:
+        if (count, block) == memory.erase[-1] or at <= start + count * block:
+            return max(start, at + -at % block)
+        start += count * block
+    return at
+
+
+def weights_start(board: Board) -> int | None:
+    """The first byte of the weights' partition in their memory; None: it follows the firmware."""
+    return partition_start(board.image, board.memory(board.code), board.memory(board.weights))
+
+
+def partition_start(image: FlashImage, code: Memory, weights: Memory) -> int | None:
+    """See `weights_start`."""
+    if image.weights_start is not None:
+        return image.weights_start
+    if weights != code:
+        return 0
+    if image.mcuboot is not None:
+        return boundary(weights, image.code_start + image.mcuboot.slot_bytes)
+    return None
+
+
+def regions(board: Board) -> tuple[Region, ...]:
+    """Every memory as a region, without what is kept for a boot loader; then the weights' partition.
+
+    Weights that lie in the code's memory at a place of their own have a region of their own.
+    """
+    found = [_whole(board, memory) for memory in board.memories]
+    start = weights_start(board)
+    if board.weights == board.code and start is not None:
+        memory = board.memory(board.weights)
+        end = memory.size if start >= board.image.code_start else board.image.code_start
+        found.append(Region(memory.name + PARTITION, memory, start, end - start))
+    return tuple(found)
+
+
+def weights_region(board: Board) -> Region:
+    """The region that the weights lie in."""
+    return next(
+        region
+        for name in (board.weights + PARTITION, board.weights)
+        for region in regions(board)
+        if region.name == name
+    )
+
+
+def shared_weights(board: Board) -> bool:
+    """Whether the weights follow the firmware in its own memory."""
+    return board.weights == board.code and weights_start(board) is None
+
+
+def weights_room(board: Board) -> int:
+    """Bytes that a weight image may have at most: of its slot, or of its region behind the shortest code."""
+    region = weights_region(board)
+    code = boundary(region.memory, region.start + 1) - region.start if shared_weights(board) else 0
+    return board.image.slot_bytes or max(region.size - code, 0)
+
+
+def _whole(board: Board, memory: Memory) -> Region:
+    image, begin, end = board.image, 0, memory.size
+    weights = weights_start(board) if memory.name == board.weights else None
+    if memory.name == board.code:
+        begin = image.code_start
+        if image.mcuboot is not None:
+            end = begin + image.mcuboot.slot_bytes
+            begin += image.mcuboot.header_bytes
+        elif weights is not None and weights > begin:
+            end = weights
+    elif weights is not None:
+        begin = weights
+    return Region(memory.name, memory, begin, end - begin)
+
+
+def blocks_after(memory: Memory) -> tuple[tuple[int, int], ...]:
+    """(end, bytes of a block): what to align to where the place is below `end`, in the memory's order."""
+    found, at = [], 0
+    for count, block in memory.erase:
+        at += count * block
+        found.append((at, block))
+    return tuple(found)

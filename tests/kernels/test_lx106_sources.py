@@ -1,0 +1,27 @@
+"""The LX106 kernels compile without a warning, and need no more than the runtime and gcc's own helpers."""
+
+import subprocess
+
+import pytest
+from cbuilds import kernel_objects, symbols
+from ckernels import KERNELS
+from needs import needs_tool
+
+PLAIN = {"nn_add_s8", "nn_mul_s8", "nn_mean_s8"}  # which the catalogue names beside its own
+HELPERS = {"__muldi3", "__umulsidi3", "__ashldi3", "__lshrdi3", "__ashrdi3"}
+QUOTIENTS = {"__divsi3", "__modsi3", "__udivsi3", "__umodsi3"}
+ALLOWED = {"memcpy", "memset", "memmove", *PLAIN, *HELPERS, *QUOTIENTS}
+
+
+@pytest.mark.slow
+def test_every_kernel_compiles_without_a_warning_and_needs_nothing(tmp_path):
+    needs_tool("xtensa-lx106-elf-gcc")
+    files = sorted((KERNELS / "xtensa_lx106").glob("*.c"))
+    assert files
+    for source, made in zip(files, kernel_objects("esp8266", "", files, tmp_path), strict=True):
+        assert symbols(made).needed <= ALLOWED, source.name
+
+
+def test_the_sources_are_formatted():
+    files = (KERNELS / "xtensa_lx106").glob("*.[ch]")
+    subprocess.run([needs_tool("clang-format"), "--dry-run", "--Werror", *map(str, files)], check=True)

@@ -1,0 +1,77 @@
+"""`buildtool flash`: the command that the board's file makes, and what is told; the tools are stubs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from buildtool_plugins.probe.flash import flashing
+
+from buildtool import flasher
+from buildtool.errors import ToolError, UsageError
+from buildtool.target.board_file import parse_board, read_table
+from buildtool.target.registry import load_board
+
+IMAGE = Path("out/net.elf")
+
+
+def stub(folder: Path, name: str, text: str = "") -> None:
+    """A program in the place of a tool for boards: no board is reached."""
+    program = folder / name
+    program.write_text(f"#!/bin/sh\n{text}\n")
+    program.chmod(0o755)
+
+
+def test_the_first_tool_that_is_there_flashes_with_the_words_of_the_boards_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    board = load_board("nucleo-f767zi")
+    missing = flashing(board, IMAGE)
+    assert (missing.tool, missing.is_there, missing.command[0]) == ("openocd", False, "openocd")
+    assert missing.command[-1] == "program {out/net.elf} verify reset exit"
+    stub(tmp_path, "pyocd")
+    found = flashing(board, IMAGE)
+    assert (found.tool, found.is_there) == ("pyocd", True)
+    assert found.command[1:3] == ("load", "--no-wait") and found.command[-1] == "out/net.elf"
+    assert flashing(board, IMAGE, "openocd").tool == "openocd"
+    with pytest.raises(UsageError, match="does not say how 'xflash' reaches it"):
+        flashing(board, IMAGE, "xflash")
+    with pytest.raises(UsageError, match="names no tool that flashes it"):
+        flashing(load_board("cortex-m4"), IMAGE)
+
+
+def test_other_tools_get_the_files_that_they_take() -> None:
+    table = read_table(Path(__file__).parents[1] / "plugins/buildtool_plugins/riscv/boards/hifive1.toml")
+    probe = {"esptool": ["--chip", "esp32c3"], "xflash": ["--target", "XK-EVK-XU316"]}
+    board = parse_board({**table, "probe": probe}, "mine", "mine.toml")
+    assert flashing(board, IMAGE, "esptool").command[-3:] == ("write_flash", "0x0", "out/net.bin")
+    assert flashing(board, IMAGE, "xflash").command[-1] == "out/net.xe"
+
+
+ANSWER: dict[str, Any] = {
+    "net": "net",
+    "board": "b",
+    "compiler": "c",
+    "image": "net.elf",
+    "tool": "openocd",
+    "install": "apt-get install openocd",
+    "is_there": True,
+}
+
+
+def test_a_tool_runs_in_the_folder_and_what_is_missing_or_fails_is_told(tmp_path: Path) -> None:
+    stub(tmp_path, "tool", "pwd > where; exit 3")
+    answer = {**ANSWER, "command": [str(tmp_path / "tool"), "a b"]}
+    with pytest.raises(ToolError, match="openocd ended with exit status 3"):
+        flasher.flash(answer, tmp_path)  # type: ignore[arg-type]
+    assert (tmp_path / "where").read_text().strip() == str(tmp_path)
+    with pytest.raises(ToolError, match="was not found") as caught:
+        flasher.flash({**answer, "is_there": False}, tmp_path)  # type: ignore[arg-type]
+    assert f"cd {tmp_path} && {tmp_path}/tool 'a b'" in caught.value.hint
+    with pytest.raises(ToolError, match="cannot be started"):
+        flasher.flash({**answer, "command": ["/no/tool"]}, tmp_path)  # type: ignore[arg-type]
+    stub(tmp_path, "tool")
+    assert flasher.flash(answer, tmp_path) == 0  # type: ignore[arg-type]
+    assert "flashing: " in flasher.text(answer, tmp_path)  # type: ignore[arg-type]
