@@ -56,8 +56,11 @@ static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *
 }
 
 static inline int8_t *fill(int8_t *to, int32_t value, int32_t bytes) {
-    memset(to, value, (size_t)bytes);
-    NN_VPU_SCALAR(2 * bytes + 2);
+    if (bytes > 0) {
+        memset(to, value, (size_t)bytes);
+        NN_VPU_SCALAR(2 * bytes + 1);
+    }
+    NN_VPU_SCALAR(1);
     return to + bytes;
 }
 

@@ -53,18 +53,36 @@ static inline int32_t group_of(const walk *w, int32_t index, nn_vpu_group *group
     return first;
 }
 
-/* The products of `taps` taps with what lies at `x`; each is `step` further. Two issues a tap; four
- * of them to a turn of the loop. */
+/* The products of one tap: two issues. */
+static inline void add_tap(nn_vpu *v, const int8_t *x, const int8_t *weights) {
+    nn_vpu_vldc(v, weights);
+    nn_vpu_vlmacc(v, x);
+}
+
+/* The products of `taps` taps with what lies at `x`; each is `step` further. */
 static inline const int8_t *add_taps(nn_vpu *v, const int8_t *x, int32_t step, int32_t taps,
                                      const int8_t *weights) {
-    for (int32_t i = taps; i > 0; i--) {
-        nn_vpu_vldc(v, weights);
-        nn_vpu_vlmacc(v, x);
-        x += step;
+    NN_VPU_MAC(2 * taps);
+    NN_VPU_SCALAR(taps > 0 ? 4 + taps / 4 : 1); /* four tests, and the loop's turns */
+    if (taps <= 0) {
+        return weights;
+    }
+    for (; taps >= 4; taps -= 4, x += 4 * step, weights += 4 * NN_VPU_ACC) {
+        add_tap(v, x, weights);
+        add_tap(v, x + step, weights + NN_VPU_ACC);
+        add_tap(v, x + 2 * step, weights + 2 * NN_VPU_ACC);
+        add_tap(v, x + 3 * step, weights + 3 * NN_VPU_ACC);
+    }
+    if (taps & 2) {
+        add_tap(v, x, weights);
+        add_tap(v, x + step, weights + NN_VPU_ACC);
+        x += 2 * step;
+        weights += 2 * NN_VPU_ACC;
+    }
+    if (taps & 1) {
+        add_tap(v, x, weights);
         weights += NN_VPU_ACC;
     }
-    NN_VPU_MAC(2 * taps);
-    NN_VPU_SCALAR(2 + taps / 4);
     return weights;
 }
 
@@ -128,32 +146,48 @@ NN_OUTLINE const int8_t *add_taps_apart(nn_vpu *v, const int8_t *x, int32_t step
     return weights;
 }
 
-/* A row of taps that meets a row of the input, from the group's first channel on. */
-static const int8_t *add_row(nn_vpu *v, const walk *w, const window_taps *t, const int8_t *row,
-                             const int8_t *weights) {
+/* Where a row of taps meets the input: a ring of columns cuts it into two runs at most. */
+typedef struct {
+    const int8_t *at[2];
+    int32_t taps[2];
+} line;
+
+static line line_of(const walk *w, const window_taps *t, int32_t row) {
     const nn_view *in = w->in;
-    const int32_t dilation = w->g->dilation_w;
-    int32_t x = t->left + t->columns.first * dilation;
-    weights = add_taps(v, w->padding, 0, t->columns.first, weights);
-    for (int32_t left = t->columns.end - t->columns.first; left > 0;) {
-        const int32_t span = nn_run(in, x, (left - 1) * dilation + 1);
-        const int32_t taps = (span + dilation - 1) / dilation;
-        const int8_t *at = row + nn_column(in, x) * in->pixel_stride;
-        weights = w->direct ? add_taps(v, at, w->tap_step, taps, weights)
-                            : add_taps_apart(v, at, w->tap_step, taps, weights,
-                                             nn_min(w->channels, NN_VPU_ACC));
-        x += taps * dilation;
-        left -= taps;
-        NN_VPU_SCALAR(14);
+    const int32_t dilation = w->g->dilation_w, taps = t->columns.end - t->columns.first;
+    const int8_t *data = nn_row(in, t->top + row * w->g->dilation_h);
+    const int32_t x = t->left + t->columns.first * dilation;
+    const int32_t held = (nn_run(in, x, (taps - 1) * dilation + 1) + dilation - 1) / dilation;
+    line l;
+    l.at[0] = l.at[1] = data + nn_column(in, x) * in->pixel_stride;
+    l.taps[0] = held;
+    l.taps[1] = taps - held;
+    if (held < taps) {
+        l.at[1] = data + nn_column(in, x + held * dilation) * in->pixel_stride;
     }
-    return add_taps(v, w->padding, 0, w->g->kernel_w - t->columns.end, weights);
+    NN_VPU_SCALAR(24);
+    return l;
 }
+
+static inline const int8_t *add_run(nn_vpu *v, const walk *w, const int8_t *x, int32_t taps,
+                                    const int8_t *weights) {
+    return w->direct
+               ? add_taps(v, x, w->tap_step, taps, weights)
+               : add_taps_apart(v, x, w->tap_step, taps, weights, nn_min(w->channels, NN_VPU_ACC));
+}
+
+#define MOST_LINES 8 /* that are looked up once for all channels of a pixel */
 
 /* All channels of one pixel. */
 static void compute_apart(nn_vpu *v, const walk *w, const window_taps *t, int8_t *to) {
     const nn_conv_geometry *g = w->g;
     const int none = t->columns.first >= t->columns.end;
     const int32_t begin = none ? 0 : t->rows.first, end = none ? 0 : t->rows.end;
+    const int32_t before = t->columns.first, after = g->kernel_w - t->columns.end;
+    line lines[MOST_LINES];
+    for (int32_t k = begin; k < end && k < begin + MOST_LINES; k++) {
+        lines[k - begin] = line_of(w, t, k);
+    }
     for (int32_t index = 0; index < w->groups; index++) {
         nn_vpu_group group;
         const int32_t first = group_of(w, index, &group);
@@ -161,13 +195,16 @@ static void compute_apart(nn_vpu *v, const walk *w, const window_taps *t, int8_t
         nn_vpu_biases(v, group.record);
         weights = add_taps(v, w->padding, 0, begin * g->kernel_w, group.weights);
         for (int32_t k = begin; k < end; k++) {
-            const int8_t *row = nn_row(w->in, t->top + k * g->dilation_h) + first;
-            weights = add_row(v, w, t, row, weights);
-            NN_VPU_SCALAR(8);
+            const line l = k - begin < MOST_LINES ? lines[k - begin] : line_of(w, t, k);
+            weights = add_taps(v, w->padding, 0, before, weights);
+            weights = add_run(v, w, l.at[0] + first, l.taps[0], weights);
+            weights = add_run(v, w, l.at[1] + first, l.taps[1], weights);
+            weights = add_taps(v, w->padding, 0, after, weights);
+            NN_VPU_SCALAR(3);
         }
         add_taps(v, w->padding, 0, (g->kernel_h - end) * g->kernel_w, weights);
         nn_vpu_finish(v, w->block, &group, 0, to + first);
-        NN_VPU_SCALAR(6);
+        NN_VPU_SCALAR(2);
     }
 }
 

@@ -78,7 +78,10 @@ def test_every_operator_is_checked_on_its_own_inputs():
     assert not validation.within(list(rows.values()))
 
 
-@pytest.mark.parametrize("kind", ["plan", "front", "analyze", "describe"])
+SLOWER = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("front", "analyze", "plan")]
+
+
+@pytest.mark.parametrize("kind", ["describe", *SLOWER])
 def test_boards_without_the_unit_refuse(kind):
     boards = {"boards": ["host"]} if kind == "analyze" else {"board": "host"}
     with pytest.raises(UsageError, match="board 'host' cannot requantise by 'vpu16'") as caught:
@@ -94,6 +97,7 @@ def test_only_known_ways_are_taken():
     assert list(map(str, Requantise)) == ["exact", "vpu16"]
 
 
+@pytest.mark.slow
 def test_plans_and_commands_are_of_one_way():
     exact, other = (
         handle({"kind": "plan", "model": "ds_cnn", "board": "xcore", "requantise": name})
