@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from buildtool_plugins.probe.flash import flashing
+from paths import ROOT
 
 from buildtool import flasher
 from buildtool.errors import ToolError, UsageError
@@ -43,7 +44,7 @@ def test_the_first_tool_that_is_there_flashes_with_the_words_of_the_boards_file(
 
 
 def test_other_tools_get_the_files_that_they_take() -> None:
-    table = read_table(Path(__file__).parents[1] / "plugins/buildtool_plugins/riscv/boards/hifive1.toml")
+    table = read_table(ROOT / "plugins/buildtool_plugins/riscv/boards/hifive1.toml")
     probe = {"esptool": ["--chip", "esp32c3"], "xflash": ["--target", "XK-EVK-XU316"]}
     board = parse_board({**table, "probe": probe}, "mine", "mine.toml")
     assert flashing(board, IMAGE, "esptool").command[-3:] == ("write_flash", "0x0", "out/net.bin")

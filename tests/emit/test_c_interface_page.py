@@ -20,8 +20,18 @@ BLOCKS = re.findall(r"(?ms)^```(c|cpp)\n(.*?)^```$", PAGE)
 NETWORKS = (
     ("wake", "host", ()),
     ("seen", "host", ("--image", "stream", "--objective", "ram")),
-    ("slow", "xcore", ()),
+    ("slow", "slow.toml", ()),
 )
+SLOW = """\
+extends = "host"
+[memory.flash]
+kind = "rom"
+base = 0x40000000
+size = "4M"
+bandwidth = 50000000
+[roles]
+weights = "flash"
+"""
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-O1")
 
 APP_H = """\
@@ -167,8 +177,10 @@ int main(void) {
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the networks' library, their headers and drivers."""
     folder, session = tmp_path_factory.mktemp("page"), Session()
+    (folder / "slow.toml").write_text(SLOW)
     for name, board, options in NETWORKS:
-        words = ("build", "ds_cnn", "--board", board, "--name", name, *options)
+        known = str(folder / board) if board.endswith(".toml") else board
+        words = ("build", "ds_cnn", "--board", known, "--name", name, *options)
         assert run([*words, "--bundle", "--out", str(folder / "nets")], session) == 0
     (folder / "app.h").write_text(APP_H)
     (folder / "drivers.c").write_text(DRIVERS_C)

@@ -96,6 +96,7 @@ def test_the_page_s_function_for_a_chip_s_unit_is_right_in_a_model_of_it(tmp_pat
         assert own(before, data, length, None) == zlib.crc32(data, before)
 
 
+@pytest.mark.slow
 def test_a_function_of_the_application_takes_the_place_of_ours(tmp_path):
     """As a linker sees it that takes the runtime from an archive."""
     (tmp_path / "app.c").write_text("""\

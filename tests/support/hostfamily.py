@@ -52,7 +52,7 @@ class Family:
     def __init__(self, board: str, family: str, threads: int = 1, target: Target | None = None) -> None:
         self.family, self.threads = family, threads
         plain = target or load_target(board)
-        self.target = plain if threads == 1 else make_target(_threaded(board, threads))
+        self.target = plain if threads == 1 else make_target(_threaded(board, family, threads))
         self.select = of_an_operator(functools.partial(select, self.target))
         self.used: Counter[str] = Counter()
 
@@ -84,9 +84,11 @@ class Family:
         assert np.array_equal(rest, behind), f"{variant.name} wrote behind its {size} bytes of scratch"
 
 
-def _threaded(board: str, threads: int) -> Board:
+def _threaded(board: str, family: str, threads: int) -> Board:
+    """The board with this family alone, and with so many threads."""
     found = load_board(board)
-    return dataclasses.replace(found, core=threaded(found.core, threads))
+    core = dataclasses.replace(found.core, families=(family,))
+    return dataclasses.replace(found, core=threaded(core, threads))
 
 
 @contextlib.contextmanager

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from buildtool.service.pipeline.pipeline import Planned
 
 
+_MORE_FLASH = "take a board with more flash or a narrower network"
+_MORE_ROOM = f"{_MORE_FLASH}, or give the weights more room below [image] in the board's file"
+
+
 @dataclass(frozen=True)
 class Need:
     """What firmware asks of a memory, or of an option's limit, against what there is; in bytes.
@@ -116,13 +120,11 @@ def refuse_weights(target: Target, options: PlanOptions, image_bytes: int) -> No
     most = _least(options.max_flash, room)
     if image_bytes <= most:
         return
-    limit = f"memory '{memory.name}' of {board.name} has {most:,}"
-    help_ = Hint("take a board with more flash or a narrower network")
-    if most == room < memory.size:
-        limit = (
-            f"the weights' {'slot' if board.image.slot_bytes else 'partition'} on {board.name} has {most:,}"
-        )
-        help_ = Hint("take a narrower network, or larger places below [image] in the board's file")
+    where, help_ = f"memory '{memory.name}' of {board.name}", Hint(_MORE_FLASH)
+    if room < memory.size:  # of a partition, or of what the shortest code leaves
+        where = f"the weights' {'slot' if board.image.slot_bytes else 'partition'} in {where}"
+        help_ = Hint(_MORE_ROOM)
+    limit = f"{where} has {most:,}"
     if most < room:
         limit = f"{most:,} are allowed"
         help_ = suggest(max_flash=image_bytes) if image_bytes <= room else help_

@@ -45,7 +45,7 @@ class HostPlugin:
             identity=compiler.identity,
             cc=compiler.path,
             cflags=(*CFLAGS, *board.core.cflags, *(f"-D{define}" for define in board.core.defines)),
-            ldflags=("-Wl,--gc-sections",),
+            ldflags=("-Wl,--gc-sections", *(("-pthread",) if board.core.threads > 1 else ())),
             ar=find_ar(compiler),
         )
 

@@ -175,7 +175,7 @@ def test_a_partition_and_a_boot_loader_have_their_places(tmp_path):
     assert len(flat["net.bin"]) == 224 * 1024 + len(flat["net_weights.bin"])
 
 
-@pytest.mark.parametrize("tool", ["clang", "gcc"])
+@pytest.mark.parametrize("tool", ["clang", pytest.param("gcc", marks=pytest.mark.slow)])
 def test_firmware_that_reaches_into_the_partition_is_told_in_the_board_s_terms(tool, tmp_path):
     text = ONE_FLASH.replace(BLOCKS, 'erase_blocks = ["4K"]\n') + 'weights_start = "16K"\n'
     (tmp_path / "small.toml").write_text(text)

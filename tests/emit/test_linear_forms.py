@@ -1,0 +1,34 @@
+"""Linear forms in the place of roundings: what is found is proved, and what is not linear is not found."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from buildtool.emit.linear import linear_form
+
+LIMITS = (-128, 127)
+
+
+@settings(max_examples=20, derandomize=True, deadline=None)
+@given(st.integers(10, 1500), st.integers(-100000, 100000), st.integers(0, 255))
+def test_a_form_gives_the_table_and_no_other(slope, offset, at):
+    x = np.arange(-128, 128)
+    table = np.clip((slope * x + offset) // 1000, *LIMITS)
+    found = linear_form((x,), table, (slope / 1000,), LIMITS, 1 << 22, (1 << 31) - 1)
+    assert found is not None
+    np.testing.assert_array_equal(found.outputs((x,), None, *LIMITS), table)
+    bent = table.copy()
+    bent[at] += 3 if bent[at] < 100 else -3
+    assert linear_form((x,), bent, (slope / 1000,), LIMITS, 1 << 22, (1 << 31) - 1) is None
+
+
+def test_halves_away_from_zero_after_a_first_rounding_need_a_lift():
+    x = np.arange(-1280, 1271)
+    inner = np.floor(x * 0.4 + 0.5).astype(np.int64)  # quarters of tenths
+    table = np.clip(np.sign(inner) * ((np.abs(inner) + 2) // 4), *LIMITS)
+    sides = np.where(x >= 0, 1, -1)
+    arguments = ((x,), table, (0.1,), LIMITS, 1 << 18, (1 << 31) - 1)
+    assert linear_form(*arguments) is None
+    found = linear_form(*arguments, sides)
+    assert found is not None and found.lift > 0
+    np.testing.assert_array_equal(found.outputs((x,), sides, *LIMITS), table)

@@ -1,0 +1,172 @@
+"""Sums, poolings, means and tables on xcore's vector unit, by five threads: equal to their plain twins."""
+
+from collections import Counter
+from ctypes import byref, c_void_p
+
+import ckernels
+import kernelcases
+import numpy as np
+import pytest
+from hostfamily import Family, library, on_host
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernelcases import windowed as small
+from placement import WAYS, Room, run_placed, run_whole
+from test_pool_paths import clamped, sums
+from vectorcases import windowed as large
+
+from buildtool.emit.packing import pack
+from buildtool.emit.strided import reduction
+from buildtool.graph.reference import execute
+from buildtool.graph.types import Activation, ElementwiseAttrs, MeanAttrs, OpKind, Pad, PoolAttrs
+from buildtool.target.catalogue import select
+
+pytestmark = pytest.mark.slow  # they compile the family for several threads
+BOARD, FAMILY, THREADS = "xcore", "xcore_vpu", 5
+
+
+@st.composite
+def sums_of_two(draw):
+    """ADD or SUB of channels that the unit takes."""
+    rng = np.random.default_rng(draw(st.integers(0, 9999)))
+    shape = (1, draw(st.integers(1, 4)), draw(st.integers(1, 9)), draw(st.sampled_from([4, 16, 28, 32, 40])))
+    scales = rng.uniform(0.02, 0.08, 2)
+    steps = (*scales, float(scales.max() * rng.choice([1, 2, rng.uniform(0.7, 2)])))
+    points = [int(n) for n in rng.integers(-128, 128, 3)]
+    names = zip(("x", "y", "z"), steps, points, strict=True)
+    x, y, z = (kernelcases.activation_tensor(name, shape, float(s), p) for name, s, p in names)
+    kind = draw(st.sampled_from([OpKind.ADD, OpKind.SUB]))
+    values = [rng.integers(-128, 128, shape).astype(np.int8) for _ in range(2)]
+    attrs = ElementwiseAttrs(draw(st.sampled_from([Activation.NONE, Activation.RELU])))
+    return kernelcases.case(kind, attrs, [x, y], [], z, values)
+
+
+KINDS = {
+    "sums": sums_of_two(),
+    "elementwise": large["elementwise"],
+    "pool": large["pool"],
+    "table": small["table"],
+    "convolution": large["convolution"],
+    "depthwise": large["depthwise"],
+    "dense": large["dense"],
+}
+
+
+def examples(count):
+    return settings(max_examples=count, derandomize=True, deadline=None, database=None)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_placement_gives_the_same_bytes(kind):
+    """Whole, in pieces from rings, beside other channels and over the input."""
+    used = Counter()
+
+    @examples(60 if kind in ("sums", "pool") else 20)
+    @given(KINDS[kind], st.sampled_from(WAYS), st.integers(0, 999))
+    def run(case, how, seed):
+        expected = run_whole(case)
+        with on_host(BOARD, FAMILY, THREADS) as family:
+            contract = select(family.target, case.graph, case.op).overlap
+            result = run_placed(case, how, seed, contract)
+        np.testing.assert_array_equal(result, expected)
+        used.update(family.used)
+
+    run()
+    assert used.total() > (0 if kind == "elementwise" else 8)
+
+
+def on_unit(case):
+    """The case's output as the family computes it; what it read of constants."""
+    with on_host(BOARD, FAMILY, THREADS) as family:
+        result = run_whole(case)
+    assert family.used.total() == 1
+    return result, ckernels.packed(case.graph, case.op, family.select(case.graph, case.op))
+
+
+@pytest.mark.parametrize("kind", [OpKind.ADD, OpKind.SUB])
+@pytest.mark.parametrize(
+    ("scales", "points", "activation"),
+    [
+        ((0.05, 0.05, 0.1), (0, 0, 0), Activation.NONE),  # halves everywhere
+        ((0.05, 0.02, 0.05), (-128, 127, -128), Activation.RELU),
+        ((0.0173, 0.041, 0.047), (5, -77, 3), Activation.NONE),
+        ((0.0173, 0.041, 0.03), (5, -77, -20), Activation.RELU6),
+    ],
+)
+def test_sums_of_all_pairs_of_bytes_come_from_the_unit(kind, scales, points, activation):
+    a, b = np.meshgrid(np.arange(-128, 128, dtype=np.int8), np.arange(-128, 128, dtype=np.int8))
+    shape = (1, 16, 128, 32)
+    names = zip(("x", "y", "z"), scales, points, strict=True)
+    x, y, z = (kernelcases.activation_tensor(name, shape, scale, point) for name, scale, point in names)
+    values = [a.reshape(shape), b.reshape(shape)]
+    case = kernelcases.case(kind, ElementwiseAttrs(activation), [x, y], [], z, values)
+    found, constants = on_unit(case)
+    assert np.frombuffer(constants[48:52].tobytes(), "<i4") == 1, "the packing has found no form"
+    np.testing.assert_array_equal(found, run_whole(case))
+
+
+def test_quotients_around_every_half():
+    """Those that the unit divides by multiplying, and larger ones."""
+    for count in [*range(1, 27), 36, 49, 63, 64, 65, 81, 100, 127, 128, 169, 196, 225, 255, 256, 289]:
+        wanted = np.resize(sums(count), len(sums(count)) // 4 * 4)
+        low, more = np.divmod(wanted, count)
+        values = np.where(np.arange(count)[:, None] < more, low + 1, low).astype(np.int8)
+        shape = (1, 1, count, len(wanted))
+        x = kernelcases.activation_tensor("x", shape, 0.5, 3)
+        y = kernelcases.activation_tensor("y", (1, 1, 1, len(wanted)), 0.5, 3)
+        attrs = PoolAttrs((1, count), (1, 1), Pad(), Activation.NONE)
+        case = kernelcases.case(OpKind.AVERAGE_POOL_2D, attrs, [x], [], y, [values.reshape(shape)])
+        found, _ = on_unit(case)
+        halves = np.sign(wanted) * ((np.abs(wanted) + count // 2) // count)
+        np.testing.assert_array_equal(found.ravel(), halves, err_msg=str(count))
+
+
+def test_clamps():
+    for kind in (OpKind.MAX_POOL_2D, OpKind.AVERAGE_POOL_2D):
+        for kernel in ((1, 1), (2, 2), (3, 3), (16, 17)):
+            for channels in (32, 36, 68):
+                found, _ = on_unit(clamped(kind, kernel, channels))
+                assert (found.min(), found.max()) == (5 - 16, 5 + 16)
+
+
+def six(values):
+    return [*values, *([0] * (6 - len(values)))]
+
+
+def _columns(pairs):
+    return [[size for size, _ in pairs], [stride for _, stride in pairs]]
+
+
+def mean(rng, sizes, axes):
+    scale = float(rng.uniform(0.01, 0.1))
+    points = [int(n) for n in rng.integers(-128, 128, 2)]
+    x = kernelcases.activation_tensor("x", sizes, scale, points[0])
+    kept = tuple(size for axis, size in enumerate(sizes) if axis not in axes)
+    factor = float(rng.choice([1, rng.uniform(0.3, 2)]))
+    y = kernelcases.activation_tensor("y", kept, scale * factor, points[1])
+    values = rng.integers(-128, 128, sizes).astype(np.int8)
+    return kernelcases.case(OpKind.MEAN, MeanAttrs(axes, False), [x], [], y, [values])
+
+
+def test_means_over_any_axes():
+    rng, family, linear = np.random.default_rng(3), Family(BOARD, FAMILY, THREADS), 0
+    for _ in range(40):
+        rows, columns = (int(n) for n in rng.integers(1, 12, 2))
+        axes = [(1, 2), (1, 2), (1,), (2,), (3,)][rng.integers(5)]
+        case = mean(rng, (1, rows, columns, int(rng.choice([16, 20, 32, 100]))), axes)
+        variant = family.select(case.graph, case.op)
+        block, walk = ckernels.constants(pack(case.graph, case.op, variant)), reduction(case.graph, case.op)
+        sides = [side for pairs in (walk.outer, walk.inner) for side in _columns(pairs)]
+        sizes = (number for side in sides for number in six(side))
+        geometry = ckernels.numbers(len(walk.outer), len(walk.inner), *sizes)
+        x = np.ascontiguousarray(case.inputs[0])
+        room = Room(rng, int(np.prod(case.out_shape)))
+        function = getattr(library(FAMILY, THREADS), variant.symbol)
+        function.restype = None
+        places = (byref(geometry), *(c_void_p(array.ctypes.data) for array in (block, x, room.middle)))
+        function(*places)
+        room.check_guards()
+        wanted = execute(case.graph, [case.inputs[0]])[case.op.outputs[0]]
+        np.testing.assert_array_equal(room.middle.reshape(case.out_shape), wanted)
+        linear += int(np.frombuffer(block[16:20].tobytes(), "<i4")[0])
+    assert linear > 30
