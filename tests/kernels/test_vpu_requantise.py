@@ -120,7 +120,7 @@ def test_outputs_are_equal_at_every_step(case):
 
 @pytest.mark.slow
 def test_outputs_are_equal_at_the_ends_of_the_sums():
-    """With one weight of 1 all sums are met, and the least and the greatest lie between two steps, or on one."""
+    """With one weight of 1 all sums are met; the least and the greatest are on a step or between two."""
     rng = np.random.default_rng(0)
     count, values = 960, np.arange(-128, 128, dtype=np.int8)
     shape, filter_shape, out = (1, 1, 256, 1), (count, 1, 1, 1), (1, 1, 256, count)
