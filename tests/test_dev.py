@@ -426,6 +426,7 @@ def test_the_tests_name_extras_that_exist() -> None:
 
 def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish() -> None:
     script = (ROOT / ".ci/run").read_text()
-    assert "./dev --with arm-gcc --with bazel --with gdb --with platformio pytest" in script
+    extras = "--with arm-gcc --with bazel --with gdb --with mcuboot --with platformio --with xtensa"
+    assert f"./dev {extras} pytest" in script
     assert f"{allowedskips.SWITCH}=1" in script
     assert os.access(ROOT / "dev", os.X_OK)

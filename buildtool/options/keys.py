@@ -180,8 +180,8 @@ KEYS: tuple[Option, ...] = (
     Option(
         "wire",
         "WIRE[:PORT]",
-        "How a board on the desk answers: serial or rtt, and the port: serial:/dev/ttyACM0, "
-        "rtt:127.0.0.1:9090. In an emulator serial is its UART.",
+        "How a board on the desk answers: serial or rtt, and the port (serial:/dev/ttyACM0, "
+        "rtt:127.0.0.1:9090), or semihosting, by files of its debugger's. In an emulator serial is its UART.",
         wire,
         (*DESK, "flash"),
         Group.DESK,

@@ -21,7 +21,7 @@ MOST_CAPACITY = 1 << 50  # bytes
 MOST_NODES = 1 << 40
 MOST_DIGITS = 19  # of a number that comes as text: more than any size has
 MOST_SHOWN = 60  # characters of a refused value in a message
-WIRES = ("serial", "rtt")  # how results come back from a board
+WIRES = ("serial", "rtt", "semihosting")  # how results come back from a board
 _UNITS = {"": 1, "K": 1024, "M": 1024 * 1024}
 
 

@@ -52,9 +52,9 @@ def lines(answer: ProfileAnswer) -> list[str]:
         f"issues are {found['source']}: {found['operators']} of {count(found['all_operators'], 'operator')}, "
         f"{share:.1f} % of the MACs (limit: {round(1 / found['limit_per_mac'])} MACs an issue)",
         *wrap(
-            f"from the counts: {1e3 * found['seconds']:.1f} ms without waiting for weights, if each of "
-            f"{count(found['threads'], 'thread')} issues every {found['cycles_per_issue']} cycles of "
-            f"{found['clock_hz'] / 1e6:.0f} MHz and a call is as long as its slowest thread; not measured",
+            f"from the counts: {1e3 * found['seconds']:.1f} ms without waiting for weights, on "
+            f"{count(found['threads'], 'thread')} with an issue every {found['cycles_per_issue']} cycles of "
+            f"{found['clock_hz'] / 1e6:.0f} MHz each; a call is as long as its slowest thread. Not measured",
             WIDTH,
             subsequent_indent="  ",
         ),

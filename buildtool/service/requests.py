@@ -384,7 +384,7 @@ class _Values:
         for name in ("flashed", "tool"):
             if self.given.get(name):
                 raise UsageError("it has no effect in an emulator", option=name, hint=suggest(on="board"))
-        if port or kind == "rtt":
+        if port or kind == "rtt":  # semihosting is QEMU's own
             text = "an emulator is reached by the UART that it has" if port else "no emulator has RTT"
             raise UsageError(text, option="wire", hint=[suggest(on="board"), suggest(wire="serial")])
         return OnDesk(is_emulated=True) if kind else None

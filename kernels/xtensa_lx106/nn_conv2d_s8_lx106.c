@@ -48,7 +48,7 @@ NN_OUTLINE int32_t take_loose(uint32_t *to, const int8_t *from, int32_t words) {
 }
 
 /* The last one to three bytes, the others of their word being 0. */
-NN_OUTLINE int32_t take_rest(uint32_t *to, const int8_t *from, int32_t bytes) {
+NN_LX106_ONCE int32_t take_rest(uint32_t *to, const int8_t *from, int32_t bytes) {
     int32_t sum = 0;
     uint32_t word = 0;
     for (int32_t i = 0; i < bytes; i++) {
@@ -228,9 +228,9 @@ PUT(put_odd, 1, 0)
 PUT(put_plain_wide, 0, 1)
 PUT(put_odd_wide, 1, 1)
 
-NN_OUTLINE void put_general(const nn_lx106_head *head, const nn_lx106_channel *channel,
-                            const int32_t *sums, const int32_t *inputs, int8_t *out, int32_t step,
-                            int32_t pixels) {
+NN_LX106_ONCE void put_general(const nn_lx106_head *head, const nn_lx106_channel *channel,
+                               const int32_t *sums, const int32_t *inputs, int8_t *out,
+                               int32_t step, int32_t pixels) {
     for (int32_t p = 0; p < pixels; p++, out += step) {
         *out =
             nn_conv_output(nn_wrapping_add(sums[CHANNELS * p], inputs[p]), channel, &head->common);

@@ -108,6 +108,14 @@ static inline int32_t nn_lx106_round(int32_t value, const nn_lx106_rounding *r) 
     return (q + (q >> 31) + r->offset) >> r->exponent;
 }
 
+/* What is rare, or called with few arguments known: one copy, also where gcc would make one a call.
+ */
+#if defined(__xtensa__)
+#define NN_LX106_ONCE NN_OUTLINE __attribute__((noclone))
+#else
+#define NN_LX106_ONCE NN_OUTLINE
+#endif
+
 /* The compiler would put operations off, or load ahead, until registers run out. */
 #define NN_LX106_NOW(value) __asm volatile("" : "+r"(value))
 

@@ -66,9 +66,9 @@ NN_OUTLINE void nn_lx106_put_odd(const nn_lx106_head *head, const nn_lx106_chann
     nn_lx106_put(head, channel, sums, out, step, count, 1, 1);
 }
 
-NN_OUTLINE void nn_lx106_put_general(const nn_lx106_head *head, const nn_lx106_channel *channel,
-                                     const int32_t *sums, int8_t *out, int32_t step,
-                                     int32_t count) {
+NN_LX106_ONCE void nn_lx106_put_general(const nn_lx106_head *head, const nn_lx106_channel *channel,
+                                        const int32_t *sums, int8_t *out, int32_t step,
+                                        int32_t count) {
     nn_channel plain = *channel;
     plain.bias = 0; /* it is in the sums */
     for (int32_t p = 0; p < count; p++, out += step) {

@@ -22,7 +22,7 @@ def tools():
 )
 def test_a_trained_network_equals_the_reference_in_every_tensor(name, options):
     run = exact(str(needs_shared(f"models/{name}.tflite")), "esp8266", options)
-    assert run.level == "emulated"
+    assert run.level == "emulator"
     assert run.outcome.arena_high_water + run.outcome.stack_high_water < 80 << 10
 
 

@@ -10,6 +10,7 @@ from buildtool.graph.types import Activation, ConvAttrs, DepthwiseAttrs, FullyCo
 from buildtool.target.catalogue import features
 from buildtool.target.expression import evaluate
 
+pytestmark = pytest.mark.slow  # of all: they compile the kernels once more
 LANES, CHUNK = 16, 32  # accumulators; inputs of an issue
 LIMIT = 32  # multiply-accumulates an issue
 UNPACKED = 16 + 34  # issues before the pixels of a run: constants of sums with lower bits, without signs

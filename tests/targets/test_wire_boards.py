@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import shlex
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ from buildtool.target.types import Board, RunRequest
 
 NET = "ds_cnn"
 WHAT = "the board"
+EXITED = "echo 'semihosting: *** application exited"  # what OpenOCD says
 # STM32F405 as QEMU has it: no clock control, but the USART of STM32F4.
 F405 = """
 extends = "nucleo-f412zg"
@@ -174,7 +176,7 @@ def test_every_tensor_and_rows_come_over_the_wire_as_a_request_asks() -> None:
     asked = {"kind": "validate", "model": NET, "board": "cortex-m4", "wire": "serial"}
     answer = handle({**asked, "tensors": True})
     assert answer["exact"] and answer["tensors_compared"] > 8
-    answer = handle({**asked, "inputs": 2, "options": {"image": "stream"}})
+    answer = handle({**asked, "options": {"image": "stream"}})
     assert answer["exact"] and answer["tensors_compared"] == 1
     assert (answer["level"], answer["level_text"]) == ("emulator", "emulated board over its UART")
 
@@ -222,6 +224,41 @@ def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(
         other = {**asked, "flashed": True, "options": {"image": "resident"}}
         with pytest.raises(ToolError, match="is of another plan"):
             handle({"kind": "validate", **other, "wire": f"serial:{port}"})
+
+
+@pytest.mark.slow
+def test_a_fault_comes_over_the_wire_with_its_operator(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text('extends = "cortex-m4"\nstack_bytes = 384\n')
+    with pytest.raises(ToolError, match=r"code 104: fault: MemManage after a stack overflow") as caught:
+        handle({"kind": "validate", "model": NET, "board": str(file), "wire": "serial"})
+    assert caught.value.operator.startswith("#0 ") and "computed CONV_2D" in caught.value.text
+
+
+@pytest.mark.slow
+def test_files_and_cycles_come_through_a_debugger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenOCD is a stub that begins QEMU: what is tried is all but the probe."""
+    file, stub = tmp_path / "mine.toml", tmp_path / "openocd"
+    file.write_text('extends = "cortex-m4"\n[probe]\nopenocd = ["-f", "mine.cfg"]\n')
+    asked = {"kind": "profile", "model": NET, "board": str(file), "wire": "semihosting"}
+    emulated = handle(asked)
+    assert emulated["exact"] and emulated["level"] == "emulator"
+    assert emulated["cycles"] is None and "no cycle counter" in emulated["no_cycles"]
+    on_desk = {**asked, "on": "board", "flashed": True}
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with firmware(str(file), "semihosting") as one:
+        line = shlex.join(command(one.board, one.image))
+        stub.write_text(f"#!/bin/sh\necho $@ > {tmp_path}/called\n{line}\n{EXITED} normally ***'\nsleep 60\n")
+        stub.chmod(0o755)
+        answer = handle(on_desk)
+    assert answer["exact"] and answer["level_text"] == "on the board, through its debugger"
+    assert (tmp_path / "called").read_text().startswith("-f mine.cfg -c init -c reset halt")
+    stub.write_text(f"#!/bin/sh\n{EXITED} with error-code 104 ***'\n")
+    with pytest.raises(ToolError, match="application exited with error-code 104"):
+        handle(on_desk)
+    stub.write_text("#!/bin/sh\necho Error: open failed; exit 1\n")
+    with pytest.raises(ToolError, match=r"did not end: OpenOCD ended\n\s*Error: open failed"):
+        handle(on_desk)
 
 
 @pytest.mark.slow

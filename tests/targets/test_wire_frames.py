@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from buildtool_plugins.wire import ROOT
 from buildtool_plugins.wire.frames import MOST_PAYLOAD, Decoder, Frame, decoded
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_tool
 from paths import TESTS
@@ -22,6 +22,7 @@ payloads = st.one_of(
 frames = st.builds(Frame, st.sampled_from("HWabz"), st.integers(0, 255), st.integers(0, 65535), payloads)
 
 
+@settings(derandomize=True, deadline=None, max_examples=40)
 @given(st.lists(st.tuples(frames, st.binary(max_size=20)), max_size=6), st.integers(1, 50))
 def test_frames_come_out_of_a_stream_with_rubbish_between_them(
     sent: list[tuple[Frame, bytes]], piece: int
@@ -33,6 +34,7 @@ def test_frames_come_out_of_a_stream_with_rubbish_between_them(
     assert [frame for frame in found if frame in [one for one, _ in sent]] == [frame for frame, _ in sent]
 
 
+@settings(derandomize=True, deadline=None, max_examples=40)
 @given(frames, st.data())
 def test_a_byte_that_is_changed_or_lost_makes_no_frame(frame: Frame, data: st.DataObject) -> None:
     encoded = frame.encoded().strip(b"\0")
@@ -62,6 +64,7 @@ def said(firmware: Path, stream: bytes) -> list[Frame]:
     return Decoder().feed(done.stdout)
 
 
+@pytest.mark.slow
 def test_the_firmware_answers_each_request_of_its_session_once(firmware: Path) -> None:
     """Twice the same is answered twice alike, what another session sends is refused, a hello begins anew."""
     hello, other = Frame("H", 1, 7), Frame("W", 9, 8, b"abc")
@@ -74,6 +77,7 @@ def test_the_firmware_answers_each_request_of_its_session_once(firmware: Path) -
     assert answers[-2:] == [Frame("h", 3, 8), Frame("w", 9, 8, b"cba")]
 
 
+@pytest.mark.slow
 def test_the_firmware_stands_whatever_comes(firmware: Path) -> None:
     """Rubbish, half frames, frames that are too long: the next whole request is answered all the same."""
     chance = random.Random(4)

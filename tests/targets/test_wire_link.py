@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -30,8 +31,6 @@ INPUTS = RunRequest({"input.bin": bytes(16)}, ("output.bin", "report.txt"), time
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(link, "AGAIN_SECONDS", 0.02)
-    monkeypatch.setattr(talk, "HELLO_SECONDS", 0.15)
-    monkeypatch.setattr(talk, "ANSWER_SECONDS", 0.3)
 
 
 def run(board: FakeBoard, request: RunRequest = INPUTS, expected: talk.Identity = IDENTITY) -> RunResult:
@@ -87,7 +86,21 @@ def answering(fake: FakeBoard, kind: str, otherwise: Serve) -> FakeBoard:
     return fake
 
 
-def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told() -> None:
+def silent(monkeypatch: pytest.MonkeyPatch, said: bytes | None) -> FakeBoard:
+    """A board that says no more than this once the network has run; from then on nobody is patient."""
+    plain = FakeBoard()
+
+    def serve(request: Frame) -> bytes | None:
+        if request.kind == "I":
+            monkeypatch.setattr(talk, "ANSWER_SECONDS", 0.1)
+        return said if request.kind == "O" else plain.answer(request)
+
+    return FakeBoard(serve=serve)
+
+
+def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     words = struct.pack("<ii", 103, 4) + b"fault: HardFault at pc=0x08000123\n"
     fault = answering(FakeBoard(), "I", lambda r: Frame("f", r.sequence, r.session, words).encoded())
     error = failure(fault)
@@ -97,10 +110,12 @@ def test_a_board_that_ends_resets_or_falls_silent_in_the_middle_is_told() -> Non
             FakeBoard(), "O", lambda r, b=reset: Frame(b.kind, r.sequence, 0, b.payload).encoded()
         )
         assert "was reset in the middle of the run" in failure(board).text
-    error = failure(answering(FakeBoard(), "O", lambda r: None))
+    with monkeypatch.context() as patience:
+        error = failure(silent(patience, None))
     assert "stopped answering: nothing came on /dev/pts/" in error.text and "cable" in error.hint
-    error = failure(answering(FakeBoard(), "O", lambda r: b"\0\1\2\3\0"))
-    assert "no answer that is whole within 0.3 s" in error.text and "baud" in error.hint
+    with monkeypatch.context() as patience:
+        error = failure(silent(patience, b"\0\1\2\3\0"))
+    assert "no answer that is whole within 0.1 s" in error.text and "baud" in error.hint
     error = failure(answering(FakeBoard(), "W", lambda r: Frame("e", r.sequence, r.session, b"\2").encoded()))
     assert "does not understand the request 'W'" in error.text
     status = struct.pack("<iIIIIQ", -3, 0, 0, 0, 0, 0)
@@ -163,6 +178,13 @@ def test_ports_that_cannot_be_had_are_told(port: tuple[int, str], tmp_path: Path
         SerialPort(str(tmp_path / "file"), 115200)
     with pytest.raises(ToolError, match=r"cannot connect to the RTT server at 127\.0\.0\.1:1"):
         ports.Socket("127.0.0.1:1")
+
+
+def test_without_pyserial_its_line_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "serial", None)
+    with pytest.raises(ToolError, match="pyserial, which is not installed") as caught:
+        SerialPort("/dev/ttyACM0", 115200)
+    assert "pip install pyserial" in caught.value.hint
 
 
 def test_the_port_that_is_meant_is_the_only_one_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -275,7 +275,7 @@ class Loading:
             alone = not region.is_streamed and op in own and not own[op].channels
             block = self.constants[op] if alone else None
             if block is not None and block.channels >= 2 * block.step:
-                before = self._total(index - 1, ways[-1]) if index else limit
+                before = self._total(index - 1, ways[-1]) if index else 0
                 if before + _lasting(own) > limit:
                     own = self._in_two(index, op, own, limit, limit - before)
             ways.append(own)

@@ -21,6 +21,7 @@ from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.service.emulation.levels import reality
 from buildtool.service.firmware.firmware import Firmware, build_firmware
 from buildtool.service.firmware.tools import toolchain
+from buildtool.service.pipeline.targets import answers_by_files
 from buildtool.target.plugin import Harness, ProgramError
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import Issues, Reality, RunRequest, RunResult
@@ -67,7 +68,7 @@ class Outcome:
 def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
     """The image `elf` that a build made, once it is known to be this network's and this plan's."""
     data = elf.read("the image", MOST_IMAGE_BYTES)
-    over_wire = bool(planned.choice.wire)
+    over_wire = not answers_by_files(planned.choice, planned.target.board)
     found = check_image(data, planned.plan, sources.image, elf.path, over_wire=over_wire)
     if elf.data is None:
         yield Firmware(Path(elf.path), found.compiler)

@@ -59,6 +59,11 @@ def wire_of(choice: TargetChoice, board: Board) -> str:
     return "serial" if board.uart is not None else "rtt"
 
 
+def answers_by_files(choice: TargetChoice, board: Board) -> bool:
+    """Whether the test firmware of a choice reads and writes files, through an emulator or debugger."""
+    return wire_of(choice, board) in ("", "semihosting")
+
+
 def load_target(target: TargetChoice, session: Session | None = None) -> Target:
     """The board with its kernels, best first; those of CMSIS-NN before them where that is asked for.
 

@@ -10,6 +10,9 @@
  *       arena_high_water  end of the highest byte of the arena that was written, over all sets
  *       stack_high_water  bytes of stack that init and invoke used; 0: not known here
  *       guard_ok          1: the 64 bytes on either side of the arena are as they were
+ *   cycles.bin  written with -DNN_CYCLES, of the first set: uint32 reason why none were counted (see
+ *               cycles.h), uint32 clock of the core, uint64 cycles of the invoke, uint64 of each
+ *               operator
  *   trace.bin   written with -DNN_TRACE: {uint32 tensor, uint32 offset, uint32 bytes, data} for
  *               every nn_trace call, in order, all sets
  *
@@ -25,6 +28,13 @@
 
 #ifdef NN_TRACE
 #include "nn_trace.h"
+#endif
+#ifdef NN_VPU_COUNT /* the same marks, but issues are counted by who defines this */
+#undef NN_CYCLES
+#endif
+#ifdef NN_CYCLES
+#include "chip.h"
+#include "cycles.h"
 #endif
 
 /* The number is of the files and report above: another one is another protocol. */
@@ -179,6 +189,21 @@ static void read_inputs(int input, uint32_t set) {
 #endif
 }
 
+#ifdef NN_CYCLES
+static void write_cycles(void) {
+    const uint32_t head[2] = {cycles_state(), chip_core_hz()};
+    const uint64_t total = cycles_total();
+    const int file = io_open_write("cycles.bin");
+    write_all(file, head, sizeof head);
+    write_all(file, &total, sizeof total);
+    for (uint32_t i = 0; i < HARNESS_OPERATORS; i++) {
+        const uint64_t cycles = cycles_of(i);
+        write_all(file, &cycles, sizeof cycles);
+    }
+    io_close(file);
+}
+#endif
+
 static void run_set(int input, int output, uint32_t set) {
     const uint8_t paint = paint_of(set);
     memset(arena, paint, HARNESS_ARENA_BYTES);
@@ -186,7 +211,15 @@ static void run_set(int input, int output, uint32_t set) {
     at_once = set % 2 != 0;
 #endif
     read_inputs(input, set);
+#ifdef NN_CYCLES
+    cycles_clear();
+#endif
     measured(invoke, "invoke gave status ");
+#ifdef NN_CYCLES
+    if (set == 0) {
+        write_cycles();
+    }
+#endif
     const uint32_t used = high_water(paint);
     arena_used = used > arena_used ? used : arena_used;
     for (int i = 0; i < HARNESS_OUTPUTS; i++) {
@@ -235,6 +268,9 @@ int main(void) {
     const uint32_t sets = count_sets(input);
 #ifdef NN_TRACE
     trace = io_open_write("trace.bin");
+#endif
+#ifdef NN_CYCLES
+    cycles_start();
 #endif
     paint_guards();
     measured(init, "init gave status ");

@@ -16,6 +16,7 @@ from buildtool.errors import Hint, ToolError, suggest
 from buildtool.modes import Level
 from buildtool.target.types import Board, Desk, MemoryKind, Reality, RunRequest, RunResult
 from buildtool_plugins.wire import talk
+from buildtool_plugins.wire.counted import why_no_cycles
 from buildtool_plugins.wire.link import Link, Transport
 from buildtool_plugins.wire.ports import SerialPort, Socket, is_pseudo, only_port
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EMULATED = Reality(Level.EMULATOR, "emulated board over its UART")
-NO_CYCLES = "an emulator counts no cycles"
 _PTY = re.compile(rb"char device redirected to (\S+)")
 _START_SECONDS = 20.0
 _RTT_SERVER = ("127.0.0.1", 9090)
@@ -34,6 +34,10 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
 
     Raises ToolError, ProgramError.
     """
+    if desk.wire == "semihosting":
+        from buildtool_plugins.wire.semihosted import run as run_by_files
+
+        return run_by_files(board, image, request, desk)
     expected = talk.identity(image, _read_only(board))
     if desk.is_emulated:
         with emulated(board, image) as port:
@@ -59,15 +63,7 @@ def _run(
         talk.check_identity(firmware, expected, what)
         talk.check_memory(link, expected, what)
         told = talk.run(link, firmware, request, what)
-    no_cycles = firmware.no_cycles
-    if reality.level is not Level.BOARD:  # a counter that runs there counts the host's time
-        no_cycles = no_cycles or NO_CYCLES
-    elif board.clock_hz and firmware.core_hz and firmware.core_hz != board.clock_hz:
-        raise ToolError(
-            f"{what} runs at {firmware.core_hz:,} Hz, and its file says {board.clock_hz:,}: its "
-            "crystal or PLL did not start",
-            hint="check the board's solder bridges for the crystal or the clock of its debugger (MCO)",
-        )
+    no_cycles = why_no_cycles(board, reality, firmware.no_cycles, firmware.core_hz)
     return RunResult(
         told.files,
         "",

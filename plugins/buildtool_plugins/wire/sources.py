@@ -9,7 +9,7 @@ from buildtool.target.types import Board, Wiring
 from buildtool_plugins import baremetal, harness
 from buildtool_plugins.wire import ROOT
 
-KINDS = ("serial", "rtt")
+KINDS = ("serial", "rtt", "semihosting")
 CYCLES = "NN_CYCLES"  # the markers in a network's code read the core's counter
 _UART = """[uart]
     driver = "cmsdk_uart"
@@ -21,15 +21,14 @@ def wiring(board: Board, wire: str) -> Wiring:
     """The parts of a test firmware for a wire; UsageError for a wire that the board has not."""
     if wire not in KINDS:
         raise UsageError(f"there is no wire '{wire}'", option="wire", hint=did_you_mean(wire, KINDS))
-    own = ("board.c", "frames.c", "cycles.c")
-    cflags: tuple[str, ...] = (f"-D{CYCLES}", "-DNN_WIRE")
-    if wire == "serial":
-        driver, more = _serial(board)
-        cflags = (*cflags, *more)
-    else:
-        driver = ROOT / "drivers" / "rtt.c"
-    # Of harness_io.c the measurement of the stack is used, and nothing else is linked.
-    files = (*(ROOT / name for name in own), driver, baremetal.ROOT / "harness_io.c")
+    cflags: tuple[str, ...] = (f"-D{CYCLES}",)
+    files = [baremetal.ROOT / "harness_io.c", ROOT / "cycles.c"]
+    if wire == "semihosting":
+        files = [harness.ROOT / "harness.c", *files]
+    else:  # of harness_io.c the measurement of the stack is used, and nothing else is linked
+        driver, more = _serial(board) if wire == "serial" else (ROOT / "drivers" / "rtt.c", ())
+        cflags = (*cflags, "-DNN_WIRE", *more)
+        files = [ROOT / "board.c", ROOT / "frames.c", driver, *files]
     includes = (harness.ROOT, baremetal.ROOT, ROOT, ROOT / "drivers")
     return Wiring(cflags, tuple(map(str, files)), tuple(map(str, includes)), (CYCLES,))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from buildtool.errors import ToolError
 from buildtool.target.types import RunRequest
+from buildtool_plugins.wire.counted import reason
 from buildtool_plugins.wire.frames import MOST_PAYLOAD
 from buildtool_plugins.wire.link import Link
 
@@ -24,11 +25,6 @@ _RESULT = struct.Struct("<iIIIIQ")
 _DIGEST_AT, _DIGEST_BYTES = 32, 16  # of the layout in a weight image's header
 _RTT_SYMBOL = "nn_rtt_control"  # drivers/rtt.c
 _FLAG_TRACE, _FLAG_ROWS = 1, 2
-_COUNTERS = {
-    0: "",
-    1: "the core has no cycle counter that the firmware knows",
-    2: "the core's cycle counter stands still, as an emulator's does",
-}
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ def said_hello(data: bytes, what: str) -> Firmware:
             hint="flash the test firmware anew: buildtool flash",
         )
     values = _HELLO.unpack_from(data)
-    no_cycles = _COUNTERS.get(values[7], f"the firmware gave reason {values[7]}")
+    no_cycles = reason(values[7])
     plan = data[_HELLO.size :].decode("ascii", "replace")
     protocol, flags, inputs, outputs, arena, operators, core_hz, _, overhead, row, header = values
     return Firmware(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import tempfile
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from needs import needs_shared
-from paths import ROOT
+from plainxcore import plain_xcore
 
 from buildtool.errors import PlanError, UsageError
 from buildtool.modes import Objective
@@ -35,20 +32,9 @@ slow = pytest.mark.slow
 
 
 @cache
-def plain():
-    """Board xcore with the plain kernels, whose constants are as small as can be; its file's path."""
-    text = (ROOT / "plugins/buildtool_plugins/xcore/boards/xcore.toml").read_text()
-    text, changes = re.subn(r"(?m)^families = .*$", 'families = ["reference"]', text)
-    assert changes == 1
-    path = Path(tempfile.mkdtemp()) / "plain.toml"
-    path.write_text(re.sub(r"(?m)^threads = .*$", "", text))
-    return str(path)
-
-
-@cache
 def made(model=SMALL, board="", **options):
     options = {"objective": Objective.RAM, "max_f": 1.0} | options
-    return planned(model, board or plain(), PlanOptions(**options), SESSION)
+    return planned(model, board or plain_xcore(), PlanOptions(**options), SESSION)
 
 
 def loads_of(plan, op):
@@ -90,7 +76,12 @@ def test_the_trained_network_in_few_bytes_with_its_weight_buffers(image, most, o
 @slow
 def test_the_trained_network_equals_the_reference_in_every_tensor():
     options = {"objective": "ram", "max_f": 1.0}
-    request = {"kind": "validate", "model": str(needs_shared(TRAINED)), "board": plain(), "options": options}
+    request = {
+        "kind": "validate",
+        "model": str(needs_shared(TRAINED)),
+        "board": plain_xcore(),
+        "options": options,
+    }
     answer = handle(request | {"inputs": 2, "tensors": True, "reference": "litert"}, SESSION)
     assert answer["exact"], answer["first_difference"]
     assert answer["arena_high_water"] <= answer["arena_bytes"]
@@ -101,7 +92,7 @@ def test_the_trained_network_equals_the_reference_in_every_tensor():
 def test_the_emitted_c_brings_the_same_bytes_early_or_late(model, on_the_vector_unit):
     """The harness copies when asked in one set and when waited for in the next."""
     options = {"objective": "ram", "max_f": 1.0}
-    board = "xcore" if on_the_vector_unit else plain()
+    board = "xcore" if on_the_vector_unit else plain_xcore()
     request = {"kind": "validate", "model": model, "board": board, "options": options}
     answer = handle(request | {"inputs": 2, "tensors": True}, SESSION)
     assert answer["exact"], answer["first_difference"]
@@ -187,7 +178,12 @@ def test_every_time_that_constants_come_is_in_the_estimate():
     timeline = Timeline.of(found.graph, plan.regions, plan.image)
     brings = [load for _, load in brought(timeline, plan.loads, plan.buffers)]
     answer = handle(
-        {"kind": "plan", "model": SMALL, "board": plain(), "options": {"objective": "ram", "max_f": 1.0}},
+        {
+            "kind": "plan",
+            "model": SMALL,
+            "board": plain_xcore(),
+            "options": {"objective": "ram", "max_f": 1.0},
+        },
         SESSION,
     )
     assert answer["loading"]["bytes"] == sum(load.size for load in brings)

@@ -1,0 +1,101 @@
+"""Runs of test firmware that reads and writes files through a debugger, and counts its core's cycles."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from buildtool.errors import ToolError, UsageError
+from buildtool.modes import Level
+from buildtool.target.plugin import ProgramError
+from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
+from buildtool_plugins.wire.counted import reason, why_no_cycles
+
+CYCLES = "cycles.bin"
+EMULATED = Reality(Level.EMULATOR, "emulated, with the core's counter")
+BOARD = Reality(Level.BOARD, "on the board, through its debugger")
+_HEAD = struct.Struct("<IIQ")
+_EXITED = re.compile(rb"application exited (normally|with.*)")
+_LOOK_SECONDS = 0.1
+
+
+def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult:
+    """Runs an image, in the emulator or by OpenOCD on the board; ToolError, ProgramError."""
+    from buildtool_plugins.qemu import runner
+
+    wanted = dataclasses.replace(request, outputs=(*request.outputs, CYCLES), count=False)
+    if desk.is_emulated:
+        result, reality = runner.run(board, image, wanted), EMULATED
+    else:
+        result, reality = _by_openocd(board, wanted), BOARD
+    files = dict(result.files)
+    state, core_hz, total = _HEAD.unpack_from(files[CYCLES])
+    counts = struct.iter_unpack("<Q", files.pop(CYCLES)[_HEAD.size :])
+    no_cycles = why_no_cycles(board, reality, reason(state), core_hz)
+    return RunResult(
+        files,
+        result.text,
+        reality=reality,
+        cycles={} if no_cycles else {i: count for i, (count,) in enumerate(counts)},
+        total_cycles=None if no_cycles else total,
+        no_cycles=no_cycles,
+    )
+
+
+def _by_openocd(board: Board, request: RunRequest) -> RunResult:
+    """Resets the board and serves the files of its firmware until that has ended."""
+    tools = board.probe.tools if board.probe is not None else ()
+    options = next((tool.options for tool in tools if tool.name == "openocd"), None)
+    if options is None:
+        text = f"the file of board '{board.name}' does not say how OpenOCD reaches it"
+        raise UsageError(text, option="wire", hint='[probe] openocd = ["-f", "board/NAME.cfg"]')
+    program = shutil.which("openocd")
+    commands = ("init", "reset halt", "arm semihosting enable", "resume")
+    words = [program or "openocd", *options, *(word for one in commands for word in ("-c", one))]
+    if program is None:
+        hint = f"apt-get install openocd; it would be run as: {shlex.join(words)}"
+        raise ToolError("semihosting on a board needs OpenOCD, which was not found", hint=hint)
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        folder = Path(name)
+        for file, data in request.files.items():
+            (folder / file).write_bytes(data)
+        said = _served(words, folder, request.timeout, board)
+        files = {file: (folder / file).read_bytes() for file in request.outputs if (folder / file).is_file()}
+    for file in request.outputs:
+        if file not in files:
+            raise ToolError(f"the firmware on board '{board.name}' wrote no file '{file}':\n{said[-800:]}")
+    return RunResult(files, said)
+
+
+def _served(words: list[str], folder: Path, seconds: float, board: Board) -> str:
+    """What OpenOCD said until the firmware ended; it is ended then."""
+    what = f"the firmware on board '{board.name}'"
+    with (folder / ".said").open("w+b") as said:
+        process = subprocess.Popen(
+            words, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+        )
+        end = time.monotonic() + seconds
+        try:
+            over, text = False, b""
+            while not (over or _EXITED.search(text) or time.monotonic() > end):
+                time.sleep(_LOOK_SECONDS)
+                over = process.poll() is not None
+                text = (folder / ".said").read_bytes()
+        finally:
+            process.kill()
+            process.wait()
+    shown = text.decode("utf-8", "replace").strip()
+    exited = _EXITED.search(text)
+    if exited is None:
+        how = "OpenOCD ended" if over else f"it was still running after {seconds:g} s"
+        raise ToolError(f"{what} did not end: {how}\n{shown[-800:]}")
+    if exited[1] != b"normally":
+        raise ProgramError(f"{what} {exited[0].decode()}:\n{shown[-800:]}")
+    return shown
