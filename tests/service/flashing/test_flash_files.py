@@ -199,6 +199,8 @@ def test_what_a_board_cannot_be_flashed_with_is_refused():
     with pytest.raises(UsageError, match="has no slot of MCUboot"):
         check(load_board("nucleo-f412zg"), [Format.BIN], signed=True)
     check(load_board("nucleo-f412zg"), EVERY)
+    # MCUboot's tools read no UF2, and --sign is not without effect.
+    assert "_signed.bin" in suffixes(load_board("nucleo-f412zg"), [Format.UF2], signed=True)
     check(load_board("host"), [Format.BIN])
 
 
