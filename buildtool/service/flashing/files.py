@@ -134,9 +134,11 @@ def _parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
 
 
 def _is_flashed(board: Board, piece: Piece) -> bool:
-    """Whether it lies in memory that keeps it; of an emulated board that may be RAM."""
-    return any(
-        _in(board, memory.name, piece)
-        for memory in board.memories
-        if memory.kind is MemoryKind.ROM or memory.name in (board.code, board.weights)
+    """Whether it lies in memory that keeps it; of an emulated board that may be RAM.
+
+    What lies in none of the board's memories is taken for flash that its file leaves out.
+    """
+    found = [memory for memory in board.memories if _in(board, memory.name, piece)]
+    return not found or any(
+        memory.kind is MemoryKind.ROM or memory.name in (board.code, board.weights) for memory in found
     )
