@@ -129,8 +129,11 @@ def _with_bias(
     if sides is None:
         low, high = _range(least, most, deciding)
         return Linear(factors, (low + high) // 2, bits) if low <= high else None
-    up, down = (
-        _range(least, most, (deciding[0] & side, deciding[1] & side)) for side in (sides > 0, sides < 0)
+    if not any((flags & (sides < 0)).any() for flags in deciding):  # as where zero is the least output
+        sides = np.ones(sides.shape, np.int64)
+    up = _range(least, most, (deciding[0] & (sides > 0), deciding[1] & (sides > 0)))
+    down = (
+        _range(least, most, (deciding[0] & (sides < 0), deciding[1] & (sides < 0))) if sides.min() < 0 else up
     )
     if up[0] > up[1] or down[0] > down[1]:
         return None

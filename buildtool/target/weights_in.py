@@ -2,7 +2,7 @@
 
 A board's role `weights` names the memory that they are in unless the user names another one. A memory with
 a bandwidth is not read in place: its weights are brought into the arena, which takes the core's clock so
-many cycles a byte.
+many cycles a byte. Costs of a board with a vector unit are issues of a thread, each of some cycles.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ def with_weights_in(board: Board, name: str | None) -> Board:
 
 
 def loading(costs: Costs, board: Board) -> Costs:
-    """The costs with what the weights' memory takes to deliver a byte, in cycles of the core."""
+    """The costs with what the weights' memory takes to deliver a byte, in the unit of the kernels' costs."""
     bandwidth = next((m.bandwidth for m in board.memories if m.name == board.weights), 0)
     if not bandwidth or not board.clock_hz:
         return costs
-    return dataclasses.replace(costs, load=f"{costs.load} + {board.clock_hz / bandwidth:.4g} * bytes")
+    unit = board.vector_unit.cycles if board.vector_unit else 1
+    return dataclasses.replace(costs, load=f"{costs.load} + {board.clock_hz / bandwidth / unit:.4g} * bytes")

@@ -79,6 +79,7 @@ class _Steps:
     slope: Real  # outputs a unit of sum
     jump: Int  # a sum below 0 is moved by 2^-jump outputs; -1: it is not
     exact: Bools  # the steps are known
+    ends: Int  # channels x 2: the outputs of the least and the greatest sum, which may lie between steps
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,9 @@ def _dense_steps(channels: _Channels) -> _Steps:
 def _steps(channels: _Channels, outputs: Int, sums: Int, slope: Real, jump: Int, exact: Bools) -> _Steps:
     met = (sums > channels.low[:, None]) & (sums <= channels.high[:, None])
     signed = (met & (sums <= 0)).any(axis=1) & (jump > 0)
-    return _Steps(outputs, np.where(met, sums, 0), met, slope, np.where(signed, jump, -1), exact)
+    passed = [(sums <= reach[:, None]).sum(axis=1) for reach in (channels.low, channels.high)]
+    ends = channels.common[2] + np.stack(passed, axis=1)
+    return _Steps(outputs, np.where(met, sums, 0), met, slope, np.where(signed, jump, -1), exact, ends)
 
 
 # ---- constants of the vector unit ----------------------------------------------------------------
@@ -169,14 +172,18 @@ def _word(values: Int) -> Int:
     return np.clip(values, -(1 << 31) + 1, (1 << 31) - 1)
 
 
-def _intercepts(steps: _Steps, slope: Real) -> Real:
-    """The middle of the intercepts with which a line of `slope` passes all steps."""
+def _intercepts(channels: _Channels, steps: _Steps, slope: Real) -> Real:
+    """The middle of the intercepts with which a line of `slope` passes all steps, and none at the ends."""
     sums = steps.sums
     moved = np.where(steps.jump > 0, 2.0 ** -np.maximum(steps.jump, 0).astype(np.float64), 0.0)
     above = steps.outputs + moved[:, None] * (sums < 0)
     below = steps.outputs + moved[:, None] * (sums <= 0)
     least = np.where(steps.met, above - slope[:, None] * sums, -FULL).max(axis=1, initial=-FULL)
     most = np.where(steps.met, below - slope[:, None] * (sums - 1), FULL).min(axis=1, initial=FULL)
+    first = steps.ends[:, 0] + moved * (channels.low < 0) - slope * channels.low
+    last = steps.ends[:, 1] + 1 + moved * (channels.high < 0) - slope * channels.high
+    least = np.where(steps.ends[:, 0] > channels.common[2], np.maximum(least, first), least)
+    most = np.where(steps.ends[:, 1] < channels.common[3], np.minimum(most, last), most)
     return np.asarray(np.where(steps.met.any(axis=1), (least + most) / 2, 0.0))
 
 
@@ -214,11 +221,15 @@ def _halves(values: Int) -> tuple[Int, Int]:
 def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
     """Whether the unit's outputs step where the kernel's do, and never decrease between these sums.
 
-    From a sum to the next the scaled value gains a slope of 3 at least, less what two roundings take.
+    From a sum to the next the scaled value gains a slope of 3 at least, less what two roundings take. A
+    step that lies beyond the sums' ends is none at an end either.
     """
+    ends = np.stack((channels.low, channels.high), axis=1)
+    least, greatest = channels.common[2:4]
+    at_ends = np.clip(_outputs(fit, ends, whole), least, greatest) == steps.ends
     from_here = _outputs(fit, steps.sums, whole) >= steps.outputs
     until_here = _outputs(fit, steps.sums - 1, whole) < steps.outputs
-    stepwise = (~steps.met | (from_here & until_here)).all(axis=1)
+    stepwise = (~steps.met | (from_here & until_here)).all(axis=1) & at_ends.all(axis=1)
     rising = np.where(fit.shift > 0, fit.low, fit.high) >= 3
     elements = (fit.high < WORST) & (fit.low < WORST) & (np.abs(fit.offset) < 1 << 31)
     room = np.maximum(np.abs(channels.low - fit.centre), np.abs(channels.high - fit.centre)) < (1 << 31) - 1
@@ -280,7 +291,7 @@ def _fitted(channels: _Channels, dense: bool, whole: Bools) -> tuple[_Fit, Bools
 
 
 def _tried(channels: _Channels, steps: _Steps, slope: Real, whole: Bools) -> tuple[_Fit, Bools]:
-    fit = _fit(steps, slope, _intercepts(steps, slope), whole)
+    fit = _fit(steps, slope, _intercepts(channels, steps, slope), whole)
     return fit, _good(channels, steps, fit, whole)
 
 

@@ -116,3 +116,22 @@ def test_outputs_are_equal_at_every_step(case):
     assert len(taken) >= 2 or factors == "coarse"  # by the unit, but for unlucky groups
     assert factors in ("mixed", "coarse") or {bool(kind & WIDE) for kind in taken} == {factors == "wide"}
     assert factors == "coarse" or {bool(kind & SIGNED) for kind in taken} == {form == "linear"}
+
+
+@pytest.mark.slow
+def test_outputs_are_equal_at_the_ends_of_the_sums():
+    """With one weight of 1 all sums are met; the least and the greatest are on a step or between two."""
+    rng = np.random.default_rng(0)
+    count, values = 960, np.arange(-128, 128, dtype=np.int8)
+    shape, filter_shape, out = (1, 1, 256, 1), (count, 1, 1, 1), (1, 1, 256, count)
+    attrs = ConvAttrs((1, 1), (1, 1), Pad(), Activation.NONE)
+    case = small._weighted(rng, (5, 11), True, True, shape, filter_shape, 0, out, OpKind.CONV_2D, attrs)
+    x, y = (case.graph.tensors[t].quant.scale for t in (case.op.inputs[0], case.op.outputs[0]))
+    bias = rng.integers(-200, 200, count)
+    case = _with(case, np.ones(filter_shape, np.int8), bias, 2.0 ** rng.uniform(-6, 0, count) * y / x)
+    case = small.Case(case.graph, (values.reshape(shape),))
+    expected = run_whole(case)
+    with on_host(BOARD, FAMILY) as family:
+        found = run_whole(case)
+    assert family.used.total() == 1
+    np.testing.assert_array_equal(found, expected)
