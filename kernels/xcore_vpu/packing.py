@@ -1,6 +1,6 @@
 """Constants of the kernels for XMOS's vector unit, laid out as the kernels beside this file read them.
 
-A block is nn_conv_constants, then a record of 400 bytes for each group of 16 output channels, then the
+A block is nn_conv_constants, then a record of 224 bytes for each group of 16 output channels, then the
 weights. A record has what requantises its group on the vector unit, or, where that is not exact for
 every sum that the weights allow, what the scalar code needs.
 
@@ -48,7 +48,9 @@ WORST = 1 << 15  # of a signed 16-bit element
 MOST_FRACTION = 23  # bits of a sum's scaled value behind the point
 MOST_SHIFT = 14  # of sums, so that 2^shift is an element
 MOST_STEP = 22  # largest right shift of a factor that has exact steps in 64 bits
-RECORD = 400  # bytes of nn_vpu_record
+RECORD = 224  # bytes of nn_vpu_record
+MOST_SIGN = (1 << 14) - 1  # what the kernel derives for 2^14
+NO_SIGN = 15  # in place of 14 - log2 of a sign
 SLOPES = 24  # how many slopes are tried on either side of the factor itself
 FAR = 1 << 40  # farther than a sum is
 FULL = float(1 << 62)
@@ -206,6 +208,7 @@ def _fit(steps: _Steps, slope: Real, intercept: Real, whole: Bools) -> _Fit:
         (steps.jump > 0) & (fraction >= steps.jump), 1 << np.clip(fraction - steps.jump, 0, 14), 0
     )
     value = (intercept + slope * centre) * 2.0**fraction
+    sign = np.minimum(sign, MOST_SIGN)
     # Of the jump, the sign gives half upwards and half downwards; the last shift rounds halves up.
     offset = np.rint(value - sign / 2).astype(np.int64) - ((1 << (fraction - 8)) >> 1)
     offset -= ((1 << fraction) >> 1) * whole
@@ -225,7 +228,7 @@ def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
     step that lies beyond the sums' ends is none at an end either.
     """
     ends = np.stack((channels.low, channels.high), axis=1)
-    _, _, least, greatest = channels.common
+    least, greatest = channels.common[2:4]
     at_ends = np.clip(_outputs(fit, ends, whole), least, greatest) == steps.ends
     from_here = _outputs(fit, steps.sums, whole) >= steps.outputs
     until_here = _outputs(fit, steps.sums - 1, whole) < steps.outputs
@@ -346,19 +349,32 @@ def _record(channels: _Channels, fit: _Fit, good: Bools, lanes: Int) -> bytes:
     used = lanes >= 0
     own = lanes[used]
     if not good[own].all():
-        factors = np.zeros((LANES, channels.table.shape[1]), "<i4")
-        factors[used] = channels.table[own]
-        plain = words(SCALAR, 0, 0, 0) + bytes(64) + factors.tobytes()
-        return plain + bytes(RECORD - len(plain))
+        return _scalar_record(channels.table[own], used)
     mode = WIDE * bool(fit.shift[own].any()) + SIGNED * bool(fit.sign[own].any())
     bias, offset = (channels.bias - fit.centre)[own], fit.offset[own]
-    columns = (
-        *(bias >> 16, bias, fit.shift[own], -(1 << fit.shift[own]), fit.high_low[own], fit.low_low[own]),
-        *(fit.sign[own], offset >> 16, offset, fit.high[own], fit.low[own], fit.down[own]),
-    )
+    columns = (bias >> 16, bias, fit.high[own], fit.high_low[own], offset >> 16, offset)
     table = np.zeros((len(columns), LANES), np.int64)
     table[:, used] = columns
-    return words(mode, 0, 0, 0) + (table & 0xFFFF).astype("<u2").tobytes()
+    jumps = np.full(LANES, NO_SIGN)
+    jumps[used] = [14 - round(math.log2(sign)) if sign else NO_SIGN for sign in fit.sign[own].tolist()]
+    shifts = np.zeros(LANES, np.int64)
+    shifts[used] = 16 * fit.shift[own] + fit.down[own]
+    head = bytes((mode, *bytes(7))) + _bytes(16 * jumps[8:] + jumps[:8] - 128)
+    return head + (table & 0xFFFF).astype("<u2").tobytes() + _bytes(shifts - 128)
+
+
+def _bytes(values: Int) -> bytes:
+    return values.astype(np.int8).tobytes()
+
+
+def _scalar_record(table: npt.NDArray[np.int32], used: Bools) -> bytes:
+    """The same of a group that is scalar; `table`: of the lanes that are used."""
+    factors = np.zeros((LANES, 4), "<i4")
+    factors[used, : table.shape[1]] = table
+    bias, multiplier, shift, low = factors.T
+    halves = ((bias >> 16) & 0xFFFF).astype("<u2").tobytes() + (bias & 0xFFFF).astype("<u2").tobytes()
+    own = multiplier.tobytes() + low.astype("<u2").tobytes() + shift.astype(np.int8).tobytes()
+    return (bytes((SCALAR, *bytes(15))) + halves + own).ljust(RECORD, b"\0")
 
 
 def pairs(count: int) -> _Groups:
@@ -374,10 +390,17 @@ def pairs(count: int) -> _Groups:
 
 
 def _rows(weights: npt.NDArray[np.int8], lanes: Int) -> bytes:
-    """For each group and 32 inputs 32 weights of each lane, the last lane first; zeros fill up."""
-    padded = np.pad(weights, ((0, 1), (0, -weights.shape[1] % CHUNK)))  # lane -1 is a channel of zeros
-    rows = padded[lanes[:, ::-1]].reshape(len(lanes), LANES, -1, CHUNK)
-    return rows.transpose(0, 2, 1, 3).tobytes()
+    """For each group and 32 inputs 32 weights of each lane, the last lane first.
+
+    Of a rest of inputs as many, filled up to a multiple of 4 by zeros. Up to 28 bytes are read behind all.
+    """
+    padded = np.pad(weights, ((0, 1), (0, -weights.shape[1] % 4)))  # lane -1 is a channel of zeros
+    rows = padded[lanes[:, ::-1]]
+    inputs = rows.shape[2]
+    whole = inputs - inputs % CHUNK
+    chunks = rows[:, :, :whole].reshape(len(lanes), LANES, -1, CHUNK).transpose(0, 2, 1, 3)
+    parts = (chunks.reshape(len(lanes), -1), rows[:, :, whole:].reshape(len(lanes), -1))
+    return np.concatenate(parts, axis=1).tobytes() + bytes(-inputs % CHUNK)
 
 
 def _conv(graph: Graph, op: Op) -> bytes:
