@@ -266,7 +266,7 @@ def diff(args: argparse.Namespace) -> Result:
 
     if args.json and args.markdown:
         raise UsageError("--json and --markdown exclude each other", hint="leave one of them out")
-    allowed = [limits.parse(limit) for limit in (args.fail_if or "").split(",") if limit]
+    allowed = [limits.parse(limit) for limit in args.fail_if.split(",")] if args.fail_if is not None else []
     found = compare.changes(figures.read(args.before), figures.read(args.after))
     beyond = limits.exceeded(allowed, found.totals)
     text = report.markdown(found, beyond) if args.markdown else report.text(found, beyond)

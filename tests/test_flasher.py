@@ -11,6 +11,7 @@ from paths import ROOT
 
 from buildtool import flasher
 from buildtool.errors import ToolError, UsageError
+from buildtool.service.emulation import desk
 from buildtool.target.board_file import parse_board, read_table
 from buildtool.target.registry import load_board
 
@@ -49,6 +50,24 @@ def test_other_tools_get_the_files_that_they_take() -> None:
     board = parse_board({**table, "probe": probe}, "mine", "mine.toml")
     assert flashing(board, IMAGE, "esptool").command[-3:] == ("write_flash", "0x0", "out/net.bin")
     assert flashing(board, IMAGE, "xflash").command[-1] == "out/net.xe"
+
+
+def test_a_tool_for_binaries_gets_one_of_the_very_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the image alone: another build's may lie beside it, or none."""
+    monkeypatch.setattr(desk, "flash_files", lambda data, board, stem: {f"{stem}.bin": data + b"!"})
+    table = read_table(ROOT / "plugins/buildtool_plugins/riscv/boards/hifive1.toml")
+    probe = {"esptool": ["--chip", "esp32c3"], "openocd": ["-f", "x.cfg"]}
+    board = parse_board({**table, "probe": probe}, "mine", "mine.toml")
+    image = tmp_path / "net.elf"
+    image.write_bytes(b"image")
+    (tmp_path / "net.bin").write_bytes(b"old")
+    with desk.flashable(board, image, "esptool") as how:
+        assert Path(how.command[-1]).read_bytes() == b"image!"
+    assert (tmp_path / "net.bin").read_bytes() == b"old"
+    with desk.flashable(board, image, "openocd") as how:
+        assert str(image) in how.command[-1]
 
 
 ANSWER: dict[str, Any] = {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from buildtool.changes.figures import MEMORY, METRICS, Figures, Number, Row
+
+MANY = 1000 * 1000  # pairs of rows
 
 
 @dataclass(frozen=True)
@@ -58,13 +61,14 @@ class Changes:
 
 def changes(before: Figures, after: Figures) -> Changes:
     """What differs from one to the other."""
-    return Changes(
-        before,
-        after,
-        tuple(_totals(before, after)),
-        tuple(_rows(before.layers, after.layers)),
-        tuple(_rows(before.regions, after.regions)),
+    totals = tuple(_totals(before, after))
+    if before.rows_of != after.rows_of:
+        return Changes(before, after, totals, (), ())
+    layers, regions = (
+        tuple(_rows(old, new))
+        for old, new in ((before.layers, after.layers), (before.regions, after.regions))
     )
+    return Changes(before, after, totals, layers, regions)
 
 
 def _totals(before: Figures, after: Figures) -> Iterator[Change]:
@@ -78,7 +82,7 @@ def _totals(before: Figures, after: Figures) -> Iterator[Change]:
 
 def _rows(before: Sequence[Row], after: Sequence[Row]) -> Iterator[RowChange]:
     """Rows that differ, matched by their names in the order that they have."""
-    matcher = SequenceMatcher(None, [row.name for row in before], [row.name for row in after], autojunk=False)
+    matcher = SequenceMatcher(None, *_keys(before, after), autojunk=False)
     for tag, a0, a1, b0, b1 in matcher.get_opcodes():
         if tag == "equal":
             pairs = zip(before[a0:a1], after[b0:b1], strict=True)
@@ -86,6 +90,25 @@ def _rows(before: Sequence[Row], after: Sequence[Row]) -> Iterator[RowChange]:
             continue
         yield from (_alone(row, "removed") for row in before[a0:a1])
         yield from (_alone(row, "added") for row in after[b0:b1])
+
+
+def _keys(before: Sequence[Row], after: Sequence[Row]) -> tuple[Sequence[object], Sequence[object]]:
+    """What rows are matched by: their names. Thousands of equal ones are numbered, because matching each
+    with each takes minutes.
+    """
+    old, new = ([row.name for row in rows] for rows in (before, after))
+    if len(old) * len(new) < MANY:
+        return old, new
+    return _numbered(old), _numbered(new)
+
+
+def _numbered(names: Sequence[str]) -> list[tuple[str, int]]:
+    times: Counter[str] = Counter()
+    found = []
+    for name in names:
+        found.append((name, times[name]))
+        times[name] += 1
+    return found
 
 
 def _row(old: Row, new: Row) -> RowChange | None:

@@ -15,6 +15,7 @@ from typing import Any
 from buildtool.errors import BuildtoolError, UsageError
 
 MOST_BYTES = 1 << 28  # of a file
+MOST = 1 << 63  # of a figure
 _HINT = "an answer that `buildtool plan|profile|validate|build|sizes ... --json` printed, or a locked plan"
 Number = int | float
 
@@ -52,7 +53,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a file says: whose answer it is, totals by metric, layers and regions in their order."""
+    """What a file says: whose answer it is, totals by metric, layers and regions in their order.
+
+    `rows_of`: which command names the layers and regions, "" where there are none; those of two commands are
+    not the same things.
+    """
 
     path: str
     about: str
@@ -60,29 +65,39 @@ class Figures:
     units: Mapping[str, str]
     layers: tuple[Row, ...]
     regions: tuple[Row, ...]
+    rows_of: str = ""
 
 
 def read(path: str) -> Figures:
     """The figures of a file; UsageError for one that is none of those above."""
-    content = _content(path)
+    data = _data(path)
+    content = _content(path, data)
     if content.get("format") is not None:
-        return _locked(path)
+        return _locked(path, data)
     if "error" in content:
         raise UsageError("the command that wrote it failed: it has an error and no answer", path=path)
     try:
         return _answer(path, content)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, LookupError, TypeError, ValueError):
         raise _strange(path) from None
 
 
-def _content(path: str) -> dict[str, Any]:
+def _data(path: str) -> bytes:
+    """The file's bytes, read once: it may be a pipe."""
     try:
-        if Path(path).stat().st_size > MOST_BYTES:
-            raise UsageError(f"the file has more than {MOST_BYTES} bytes", path=path)
-        content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        with Path(path).open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
     except OSError as error:
         what = f"cannot read the file: {error.strerror}"
         raise UsageError(what, path=path, hint="check the path") from None
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"the file has more than {MOST_BYTES} bytes", path=path)
+    return data
+
+
+def _content(path: str, data: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise UsageError("not a JSON file", path=path, hint=_HINT) from None
     if not isinstance(content, dict):
@@ -109,9 +124,10 @@ def _answer(path: str, content: Mapping[str, Any]) -> Figures:
             totals["stack"], units["stack"] = _number(stack["needed"]), "bytes"
     if not totals:
         raise KeyError("no figure")
-    layers = tuple(_profiled(content)) or tuple(_planned(content))
+    profiled, planned = tuple(_profiled(content)), tuple(_planned(content))
     regions = tuple(map(_region, content.get("regions") or ()))
-    return Figures(path, _about(content), totals, units, layers, regions)
+    rows_of = "profile" if profiled else "plan" if planned else ""
+    return Figures(path, _about(content), totals, units, profiled or planned, regions, rows_of)
 
 
 def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Number]:
@@ -142,8 +158,11 @@ def _region(region: Mapping[str, Any]) -> Row:
 
 
 def _number(value: object) -> Number:
+    """A number that arithmetic can take: JSON's have any number of digits, and Python reads NaN."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(value)
+        raise TypeError("no number")
+    if not abs(value) < MOST:  # nor is NaN
+        raise ValueError("too large")
     return value
 
 
@@ -154,11 +173,11 @@ def _about(content: Mapping[str, Any]) -> str:
     return " on ".join([*words, *([board] if isinstance(board, str) else [])])
 
 
-def _locked(path: str) -> Figures:
+def _locked(path: str, data: bytes) -> Figures:
     from buildtool.plan.locked import from_text
 
     try:
-        locked = from_text(Path(path).read_bytes())
+        locked = from_text(data)
     except BuildtoolError as error:
         raise error.at(path=path) from None
     plan = locked.plan
@@ -170,4 +189,4 @@ def _locked(path: str) -> Figures:
     }
     pairs = zip(locked.operators, plan.kernels, strict=False)
     layers = tuple(Row(name, {}, {"kernel": kernel}) for name, kernel in pairs)
-    return Figures(path, f"a plan for {locked.board}", totals, {"ram": "bytes"}, layers, ())
+    return Figures(path, f"a plan for {locked.board}", totals, {"ram": "bytes"}, layers, (), "locked plan")

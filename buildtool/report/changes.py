@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ def text(found: Changes, exceeded: Sequence[str]) -> str:
     lines = [_headline(found), "", table.table(["figure", "before", "after", "change", "%"], rows)]
     for title, changed in (("region", found.regions), ("layer", found.layers)):
         if changed:
-            body = [[row.name, row.how, _said(row)] for row in changed[:MOST_ROWS]]
+            body = [[_plain(row.name), row.how, _plain(_said(row))] for row in changed[:MOST_ROWS]]
             lines += ["", table.table([title, "how", "what"], body), *_more(changed)]
     return "\n".join([*lines, *(["", *map(_exceeded, exceeded)] if exceeded else [])])
 
@@ -31,13 +32,13 @@ def text(found: Changes, exceeded: Sequence[str]) -> str:
 def markdown(found: Changes, exceeded: Sequence[str]) -> str:
     """The same as tables of Markdown."""
     if found.is_equal:
-        return f"**{_headline(found)}**: nothing changed"
-    lines = [f"**{_headline(found)}**", "", "| figure | before | after | change |"]
+        return f"**{_escaped(_headline(found))}**: nothing changed"
+    lines = [f"**{_escaped(_headline(found))}**", "", "| figure | before | after | change |"]
     lines.append("| --- | ---: | ---: | ---: |")
     for change in found.totals:
         name, before, after, growth, percent = _cells(change)
         said = table.cell(growth) if percent is None else f"{table.cell(growth)} ({percent} %)"
-        lines.append(f"| {name} | {table.cell(before)} | {table.cell(after)} | {said} |")
+        lines.append(f"| {_escaped(str(name))} | {table.cell(before)} | {table.cell(after)} | {said} |")
     for title, changed in (("region", found.regions), ("layer", found.layers)):
         if changed:
             lines += ["", f"| {title} | how | what |", "| --- | --- | --- |"]
@@ -48,13 +49,14 @@ def markdown(found: Changes, exceeded: Sequence[str]) -> str:
 
 
 def _headline(found: Changes) -> str:
-    before, after = found.before.about, found.after.about
+    before, after = _plain(found.before.about), _plain(found.after.about)
     return after if before == after else f"{before} -> {after}"
 
 
 def _cells(change: Change) -> Iterator[table.Cell]:
     """Name with its unit, before, after, growth and per cent with their signs."""
-    yield f"{change.name}, {change.unit}" if change.unit else change.name
+    name = _plain(change.name)
+    yield f"{name}, {change.unit}" if change.unit else name
     yield change.before
     yield change.after
     yield _signed(change)
@@ -73,7 +75,7 @@ def _signed(change: Change) -> str | None:
 
 def _said(row: RowChange) -> str:
     """What a layer or a region has changed in, in a line."""
-    parts = list(row.words)
+    parts = [word for word in row.words if word]
     for change in row.numbers:
         name = change.name.replace("_", " ")
         if row.how == "changed":
@@ -95,4 +97,10 @@ def _exceeded(limit: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
+    """Words of a file as one line of Markdown that shows them and does nothing else."""
+    return re.sub(r"[\\`*\[\]<|#~&]", r"\\\g<0>", _plain(text))
+
+
+def _plain(text: str) -> str:
+    """Words of a file as one line that a terminal can show: no line breaks and control codes."""
+    return "".join(one if one.isprintable() else " " for one in text)

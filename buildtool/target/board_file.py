@@ -423,6 +423,10 @@ class _Reader:
             self.fail(f"{where}.size", f"{size} bytes at {base:#x} are not a 32-bit address range")
         bandwidth = self.size(table.get("bandwidth", 0), f"{where}.bandwidth")
         erase = self.erase(table["erase_blocks"], where) if "erase_blocks" in table else ()
+        largest = max((block for _, block in erase), default=1)
+        if base % largest:
+            hint = f"write {where}.erase_blocks anew, or leave the base and write code_start below [image]"
+            self.fail(f"{where}.base", f"{base:#x} is inside an erase block of {show_size(largest)}", hint)
         return Memory(name, MemoryKind(kind), base, size, bandwidth, erase)
 
     def erase(self, value: object, where: str) -> tuple[tuple[int, int], ...]:

@@ -79,6 +79,12 @@ def shared_weights(board: Board) -> bool:
     return board.weights == board.code and weights_start(board) is None
 
 
+def weights_before_code(board: Board) -> bool:
+    """Whether the weights' partition lies before the firmware, in the same memory."""
+    start = weights_start(board)
+    return board.weights == board.code and start is not None and start < board.image.code_start
+
+
 def weights_room(board: Board) -> int:
     """Bytes that a weight image may have at most: of its slot, or of its region behind the shortest code."""
     region = weights_region(board)

@@ -225,7 +225,7 @@ def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
     step that lies beyond the sums' ends is none at an end either.
     """
     ends = np.stack((channels.low, channels.high), axis=1)
-    _, _, least, greatest = channels.common
+    least, greatest = channels.common[2:4]
     at_ends = np.clip(_outputs(fit, ends, whole), least, greatest) == steps.ends
     from_here = _outputs(fit, steps.sums, whole) >= steps.outputs
     until_here = _outputs(fit, steps.sums - 1, whole) < steps.outputs

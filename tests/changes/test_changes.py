@@ -102,6 +102,7 @@ def test_a_limit_is_exceeded_by_growth_beyond_it_alone(limit, before, after, is_
 @pytest.mark.parametrize(
     ("limit", "says"),
     [
+        ("", "'' is no limit"),
         ("ram", "'ram' is no limit"),
         ("ram-2%", "is no limit"),
         ("ram+2x", "is no limit"),
@@ -131,6 +132,10 @@ def test_a_limit_that_cannot_be_held_is_refused(limit, says):
         b'{"format": "buildtool locked plan"}',
         b"[" * 100_000,
         b'{"arena_bytes": ' + b"9" * 5_000 + b"}",
+        b'{"arena_bytes": ' + b"9" * 400 + b"}",
+        b'{"arena_bytes": NaN}',
+        b'{"arena_bytes": 1, "f": 1e999}',
+        b'{"arena_bytes": 1, "regions": [{"operators": []}]}',
     ],
 )
 def test_what_is_no_answer_is_refused_by_name(tmp_path, content):
@@ -139,6 +144,34 @@ def test_what_is_no_answer_is_refused_by_name(tmp_path, content):
     with pytest.raises(BuildtoolError) as caught:
         figures.read(str(path))
     assert caught.value.path == str(path)
+
+
+def test_words_of_a_file_are_shown_and_do_nothing(tmp_path):
+    """Neither in Markdown nor on a terminal: a network's names are whatever its file says."""
+    layers = [{"name": "a|`<b>\n\n# x\x1b[31m", "kernel": "*k*"}]
+    memory = {"memory": "fl|ash\n", "used": 1}
+    new = {"arena_bytes": 1, "model": "m\n# <img>", "per_operator": layers, "sizes": [memory]}
+    (tmp_path / "new.json").write_text(json.dumps(new))
+    (tmp_path / "old.json").write_text(json.dumps({**new, "per_operator": [{"name": "a", "kernel": "k"}]}))
+    found = between(tmp_path)
+    table = report.markdown(found, [])
+    assert "| a\\|\\`\\<b>  \\# x \\[31m | added | \\*k\\* |" in table.splitlines()
+    assert table.startswith("**m \\# \\<img>**\n") and "| memory.fl\\|ash , bytes |" in table
+    assert not {one for one in report.text(found, []) if not one.isprintable()} - {"\n"}
+
+
+def test_rows_of_different_commands_are_not_compared(answers):
+    """Their names and columns are not the same: each would count as removed and added."""
+    found = between(answers, "old.json", "old.lock")
+    assert (found.layers, found.regions) == ((), ()) and found.totals
+
+
+def test_thousands_of_layers_with_a_few_names_are_matched_soon():
+    def rows(step):
+        return tuple(figures.Row(f"n{i * step % 7}", {"calls": i}, {}) for i in range(1200))
+
+    made = [figures.Figures("", "", {"ram": 1}, {}, rows(step), (), "plan") for step in (1, 3)]
+    assert compare.changes(*made).layers
 
 
 def test_the_command_ends_by_the_limits(answers, capsys):

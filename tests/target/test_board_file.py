@@ -305,3 +305,12 @@ def test_erase_blocks_that_cannot_be_are_refused(tmp_path, blocks, told):
     with pytest.raises(TargetError) as caught:
         load_board(str(tmp_path / "mine.toml"))
     assert told in str(caught.value)
+
+
+def test_a_memory_that_begins_inside_an_erase_block_is_refused(tmp_path):
+    """Its blocks count from its base, and the linker aligns addresses."""
+    text = 'extends = "nucleo-f412zg"\n[memory.flash]\nbase = 0x08008000\nsize = "512K"\n'
+    (tmp_path / "b.toml").write_text(text)
+    with pytest.raises(TargetError, match="0x8008000 is inside an erase block of 128K") as caught:
+        load_board(str(tmp_path / "b.toml"))
+    assert "code_start" in caught.value.hint

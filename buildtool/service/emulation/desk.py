@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.errors import Hint, ToolError, UsageError, suggest
+from buildtool.service.flashing.files import files as flash_files
 from buildtool.service.pipeline.targets import wire_of
 from buildtool.target.registry import plugin
 from buildtool.target.types import Desk, Flashing
@@ -26,7 +30,8 @@ def run_on_desk(made: Planned, image: Path, request: RunRequest, wanted: OnDesk)
     board = made.target.board
     if not (wanted.is_emulated or wanted.is_flashed):
         made.session.tell(f"flashing {board.name}")
-        flash(flashing(board, image, wanted.tool), image)
+        with flashable(board, image, wanted.tool) as how:
+            flash(how, image)
     made.session.tell(f"waiting for {board.name}")
     run = _method(board, "run_on_board", "on")
     desk = Desk(wire_of(made.choice, board), wanted.port, wanted.is_emulated)
@@ -38,6 +43,25 @@ def flashing(board: Board, image: Path, tool: str) -> Flashing:
     """How an image comes into the board's flash, as its plugin knows; UsageError where it knows nothing."""
     found: Flashing = _method(board, "flashing", "board")(board, image, tool)
     return found
+
+
+def takes_binary(how: Flashing, image: Path) -> bool:
+    """Whether the tool takes the image's .bin file, which need not be there or be of this image."""
+    return str(image.with_suffix(".bin")) in how.command
+
+
+@contextmanager
+def flashable(board: Board, image: Path, tool: str) -> Iterator[Flashing]:
+    """As `flashing`, with what the tool takes there until the context ends."""
+    how = flashing(board, image, tool)
+    if not takes_binary(how, image):
+        yield how
+        return
+    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        copy = Path(name) / image.name
+        for file, data in flash_files(image.read_bytes(), board, image.stem).items():
+            (copy.parent / file).write_bytes(data)
+        yield flashing(board, copy, tool)
 
 
 def flash(how: Flashing, image: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from buildtool.plan.codec import to_bytes
-from buildtool.service.emulation.desk import flashing
+from buildtool.service.emulation.desk import flashing, takes_binary
 from buildtool.service.emulation.execute import built, linked
 from buildtool.service.emulation.subject import subject
 from buildtool.service.flashing.files import files as flash_files
@@ -35,6 +35,9 @@ def flashed(request: Flash, session: Session) -> FlashAnswer:
             compiler = firmware.compiler
             if given.elf.data is not None:
                 files = {image: given.elf.data}
+            if takes_binary(how, Path(image)):  # one of this very image, whatever formats were built
+                how = flashing(board, Path(f"{net}.elf"), request.tool)
+                files |= {f"{net}.bin": flash_files(firmware.elf.read_bytes(), board, net)[f"{net}.bin"]}
     return {
         "net": net,
         "board": board.name,

@@ -13,7 +13,7 @@ from buildtool.errors import UsageError, suggest
 from buildtool.modes import Format
 from buildtool.service.firmware.sizes import is_native, open_elf, placed_sections
 from buildtool.service.flashing.formats import Piece, binary, intel_hex, joined, uf2
-from buildtool.target.partitions import regions
+from buildtool.target.partitions import regions, weights_before_code
 from buildtool.target.types import Board, MemoryKind
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ def _written(name: Format, part: str, pieces: list[Piece], board: Board) -> byte
     start = next(region.origin for region in regions(board) if region.name == board.code)
     if part == "_signed":
         start = memory.base + board.image.code_start
-    return binary([piece for piece in pieces if _in(board, board.code, piece)], start)
+    # Weights that lie before the firmware are in their own file alone.
+    own = [piece for piece in pieces if piece.address >= start or not weights_before_code(board)]
+    return binary([piece for piece in own if _in(board, board.code, piece)], start)
 
 
 def _others(pieces: list[Piece], board: Board, stem: str) -> dict[str, bytes]:

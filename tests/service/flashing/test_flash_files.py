@@ -210,3 +210,13 @@ def test_a_part_without_contents_has_no_file(one_flash, tmp_path):
     assert set(files(data, board, "a", EVERY)) == {
         f"a{part}.{name}" for part in ("", "_code") for name in ("bin", "hex", "uf2")
     }
+
+
+def test_a_binary_begins_with_the_firmware_where_the_weights_lie_before_it(tmp_path):
+    (tmp_path / "before.toml").write_text(f'{ONE_FLASH}code_start = "512K"\nweights_start = "16K"\n')
+    board = load_board(str(tmp_path / "before.toml"))
+    elf = link(board, "clang", [ROOT / "probe.c", ROOT / "probe_weights.S"], (), tmp_path)
+    made = files(elf.read_bytes(), board, "net", EVERY)
+    assert made["net.bin"] == made["net_code.bin"]
+    assert made["net_weights.bin"][:16] == bytes(range(16))
+    assert min(read_hex(made["net.hex"])) == board.memory("flash").base + 0x4000
