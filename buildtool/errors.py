@@ -252,6 +252,15 @@ def from_data(data: Mapping[str, Any]) -> BuildtoolError:
     return error
 
 
+def described(error: BaseException) -> str:
+    """An error that somebody else's code raised, and where: "KeyError: 'x' (packing.py, line 19)"."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = f" ({trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno})" if trace is not None else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint that suggests the closest known word, or lists them all."""
     names = sorted(known)

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from buildtool.emit.blocks import Packing, aligned
-from buildtool.errors import BuildtoolError, TargetError, did_you_mean
+from buildtool.errors import BuildtoolError, TargetError, described, did_you_mean
 from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import NO_PACKING, constants_bytes
 from buildtool.target.types import KernelVariant
@@ -40,7 +40,7 @@ def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
             path=str(kernel.packer),
             hint=did_you_mean(kernel.packing, known),
         )
-    block = aligned(build(graph, op))
+    block = aligned(_built(build, graph, op, kernel))
     expected = constants_bytes(kernel, graph, op)
     if len(block) != expected:
         raise TargetError(
@@ -49,6 +49,21 @@ def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
             path=str(kernel.packer),
             hint=f"correct `bytes` of [packing.{kernel.packing}]",
         )
+    return block
+
+
+def _built(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
+    """What a family's packing makes; TargetError where it fails or makes no bytes."""
+    try:
+        block = build(graph, op)
+    except Exception as error:  # somebody else's code may raise anything
+        if isinstance(error, BuildtoolError):
+            raise
+        what = f"packing '{kernel.packing}' failed: {described(error)}"
+        raise TargetError(what, operator=op.place, path=str(kernel.packer)) from error
+    if not isinstance(block, bytes):
+        what = f"packing '{kernel.packing}' made no bytes but '{type(block).__name__}'"
+        raise TargetError(what, operator=op.place, path=str(kernel.packer))
     return block
 
 

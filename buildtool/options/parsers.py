@@ -165,6 +165,8 @@ def wire(name: str, value: object) -> tuple[str, str]:
     kind, _, port = text(name, value).partition(":")
     if kind not in WIRES or not port.isprintable():
         raise refuse(name, value, f"one of {', '.join(WIRES)}, or one with a port, as serial:/dev/ttyACM0")
+    if port and kind == "semihosting":
+        raise UsageError("semihosting goes through the debugger, and has no port", option=name)
     return kind, port
 
 

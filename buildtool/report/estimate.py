@@ -21,14 +21,14 @@ def lines(answer: BoardFacts) -> list[str]:
 def _time(estimate: Estimate | None) -> list[str]:
     if not estimate:
         return []
-    rates = f"{estimate['macs_per_second'] / 1e9:.2f} GMAC/s"
+    rates = f"{estimate['macs_per_second'] / 1e9:.2f} GMAC/s: {estimate['source']}"
     if estimate["bytes_per_second"]:
-        rates += f", {estimate['bytes_per_second'] / 1e6:.0f} MB/s of flash"
+        rates += f"; weights come at {estimate['bytes_per_second'] / 1e6:.0f} MB/s"
     return [
         f"estimated time: {1e3 * estimate['total_seconds']:.1f} ms: computing "
         f"{1e3 * estimate['compute_seconds']:.1f} ms, loading weights "
         f"{1e3 * estimate['load_seconds']:.1f} ms, in part at once",
-        f"  ({rates}: {estimate['source']})",
+        f"  ({rates})",
     ]
 
 

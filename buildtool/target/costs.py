@@ -27,7 +27,7 @@ from typing import NamedTuple
 from buildtool.errors import TargetError, did_you_mean
 from buildtool.graph.types import Graph, Op
 from buildtool.target.catalogue import features
-from buildtool.target.expression import Formula, check, compiled
+from buildtool.target.expression import Formula, check, compiled, evaluate
 from buildtool.target.taps import taps_met
 from buildtool.target.types import Costs, KernelVariant
 
@@ -180,7 +180,12 @@ class Pricer:
             for piece, times in terms(columns):
                 worth = windows.get((rows, piece))
                 if worth is None:
-                    worth = windows[rows, piece] = formula(variables(of, rows, piece))
+                    known = variables(of, rows, piece)
+                    try:
+                        worth = windows[rows, piece] = formula(known)
+                    except ArithmeticError:
+                        evaluate(kernel.cost, known)  # says which formula it is, and what is wrong with it
+                        raise
                 total += worth * times
             found = self._calls[key] = rounded(total) + self.call
         return found

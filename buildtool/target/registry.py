@@ -12,12 +12,12 @@ import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from buildtool.errors import TargetError, UsageError, did_you_mean, suggest
+from buildtool.errors import BuildtoolError, TargetError, UsageError, described, did_you_mean, suggest
 from buildtool.identity import ENTRY_POINTS
 from buildtool.modes import Requantise
 from buildtool.target.board_file import chain, parse_board, resolve
@@ -196,7 +196,10 @@ def toolchain(target: Target, name: str) -> Toolchain:
 
     It finds the headers of the target's libraries, and compiles their sources with the start-up code.
     """
-    tools = plugin(target.board).toolchain(target.board, name)
+    board = target.board
+    tools: Toolchain = asked(
+        board.family, "toolchain", lambda: plugin(board).toolchain(board, name), Toolchain
+    )
     for library in target.libraries:
         tools = dataclasses.replace(
             tools,
@@ -277,13 +280,33 @@ def _offered(board: Board) -> dict[str, KernelFolder]:
 def _folders(plugins: Iterable[TargetPlugin]) -> dict[str, KernelFolder]:
     found: dict[str, KernelFolder] = {}
     for plugin_ in plugins:
-        for folder in plugin_.kernel_families() if hasattr(plugin_, "kernel_families") else ():
+        if not hasattr(plugin_, "kernel_families"):
+            continue
+        name = getattr(plugin_, "name", "")
+        for folder in asked(name, "kernel_families", plugin_.kernel_families, list | tuple):
+            if not isinstance(folder, KernelFolder):
+                raise TargetError(
+                    f"the target plugin '{name}': kernel_families gives {folder!r}, no KernelFolder"
+                )
             other = found.setdefault(folder.path.name, folder)
             if other.path != folder.path:
                 raise TargetError(
                     f"two plugins have kernels '{folder.path.name}': {other.path} and {folder.path}",
                     hint="rename the folder of one of them",
                 )
+    return found
+
+
+def asked(name: str, method: str, call: Callable[[], Any], kind: Any) -> Any:
+    """What a plugin's method gives; TargetError where somebody else's fails or gives something else."""
+    try:
+        found = call()
+    except Exception as error:  # somebody else's code may raise anything
+        if isinstance(error, BuildtoolError) or name in _own_plugins():
+            raise
+        raise TargetError(f"the target plugin '{name}' failed in {method}: {described(error)}") from error
+    if not isinstance(found, kind):
+        raise TargetError(f"the target plugin '{name}': {method} gives {found!r}")
     return found
 
 
@@ -366,7 +389,7 @@ def _checked(candidate: object, where: str) -> TargetPlugin:
     plugin: TargetPlugin = candidate  # type: ignore[assignment]
     version = getattr(plugin, "interface", None)
     if version != INTERFACE:
-        said = "does not say its interface" if version is None else f"is written for interface {version}"
+        said = "does not say its interface" if version is None else f"is written for interface {version!r}"
         raise TargetError(
             f"the target plugin {where} {said}, and this is buildtool with interface {INTERFACE}",
             hint=f"update buildtool or the plugin; docs/new-boards.md has what interface {INTERFACE} is",

@@ -103,7 +103,7 @@ typedef struct {
     void *context;
 } nn_loader;
 
-/* The same for such an image, which is brought part by part into `memory` (aligned to 16 bytes, 64
+/* The same for such an image, which is brought part by part into `memory` (aligned to 16 bytes, 16
  * of them at least), whose contents are lost. */
 nn_status nn_image_check_loaded(const nn_loader *loader, void *memory, size_t memory_bytes,
                                 const uint8_t *layout, uint32_t payload_bytes);

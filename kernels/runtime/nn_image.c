@@ -53,13 +53,12 @@ static void bring(const nn_loader *loader, void *to, uint32_t from, uint32_t byt
 
 nn_status nn_image_check_loaded(const nn_loader *loader, void *memory, size_t memory_bytes,
                                 const uint8_t *layout, uint32_t payload_bytes) {
-    if (memory_bytes < sizeof(nn_image_header)) {
+    nn_image_header header; /* a small network's arena may be smaller */
+    if (memory_bytes < 16) {
         return NN_ERROR_ARENA;
     }
-    const nn_image_header *header = memory;
-    bring(loader, memory, 0, sizeof *header);
-    const nn_status status = nn_image_check_header(header, layout, payload_bytes);
-    const uint32_t expected = header->payload_crc32;
+    bring(loader, &header, 0, sizeof header);
+    const nn_status status = nn_image_check_header(&header, layout, payload_bytes);
     if (status != NN_OK) {
         return status;
     }
@@ -71,9 +70,9 @@ nn_status nn_image_check_loaded(const nn_loader *loader, void *memory, size_t me
     for (uint32_t done = 0; done < payload_bytes;) {
         const uint32_t left = payload_bytes - done;
         const uint32_t bytes = left < most ? left : (uint32_t)most;
-        bring(loader, room, (uint32_t)sizeof *header + done, bytes);
+        bring(loader, room, (uint32_t)sizeof header + done, bytes);
         crc = nn_crc32(crc, room, bytes, enough ? memory : NULL);
         done += bytes;
     }
-    return crc == expected ? NN_OK : NN_ERROR_IMAGE_CRC;
+    return crc == header.payload_crc32 ? NN_OK : NN_ERROR_IMAGE_CRC;
 }

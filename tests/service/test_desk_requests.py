@@ -25,6 +25,7 @@ RUN = {"kind": "validate", "model": "ds_cnn", "board": "cortex-m4"}
         ({"wire": "serial:/dev/ttyACM0"}, "reached by the UART that it has"),
         ({"wire": "rtt"}, "no emulator has RTT"),
         ({"wire": "usb"}, "'usb' is not one of serial, rtt, semihosting"),
+        ({"wire": "semihosting:x", "on": "board"}, "has no port"),
         ({"on": "desk"}, "'desk' is not one of emulator, board"),
         ({"on": "board", "flashed": True, "tensors": True}, "an image of its own is built"),
     ],

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from buildtool_plugins.qemu.runner import command
-from buildtool_plugins.wire import desk, link, talk
+from buildtool_plugins.wire import desk, link, semihosted, talk
 from buildtool_plugins.wire.ports import SerialPort, Socket
 from daemons import eventually
 from rttprobe import attached
@@ -29,7 +29,8 @@ from buildtool.service.emulation.inputs import seeded
 from buildtool.service.emulation.subject import subject
 from buildtool.service.requests import parse
 from buildtool.session import Session
-from buildtool.target.types import Board, RunRequest
+from buildtool.target.registry import load_board
+from buildtool.target.types import Board, Desk, RunRequest
 
 NET = "ds_cnn"
 WHAT = "the board"
@@ -233,6 +234,13 @@ def test_a_fault_comes_over_the_wire_with_its_operator(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"code 104: fault: MemManage after a stack overflow") as caught:
         handle({"kind": "validate", "model": NET, "board": str(file), "wire": "serial"})
     assert caught.value.operator.startswith("#0 ") and "computed CONV_2D" in caught.value.text
+
+
+def test_firmware_that_writes_no_cycles_is_told_as_such(tmp_path: Path) -> None:
+    (tmp_path / "net.elf").write_bytes(b"another build")
+    with pytest.raises(ToolError, match="writes no cycles") as caught:
+        semihosted.run(load_board("cortex-m4"), tmp_path / "net.elf", RunRequest({}, ()), Desk("semihosting"))
+    assert "--wire semihosting" in caught.value.hint
 
 
 @pytest.mark.slow

@@ -178,6 +178,9 @@ def test_ports_that_cannot_be_had_are_told(port: tuple[int, str], tmp_path: Path
         SerialPort(str(tmp_path / "file"), 115200)
     with pytest.raises(ToolError, match=r"cannot connect to the RTT server at 127\.0\.0\.1:1"):
         ports.Socket("127.0.0.1:1")
+    for place in ("localhost", ":9090", "localhost:99999", "localhost:x"):
+        with pytest.raises(ToolError, match=f"'{place}' is no server's place"):
+            ports.Socket(place)
 
 
 def test_without_pyserial_its_line_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,11 @@ from functools import cache
 
 import pytest
 from needs import needs_shared
+from netbuilder import NetBuilder
 
 from buildtool import cli
 from buildtool.errors import PlanError
+from buildtool.graph.tflite.writer import write_model
 from buildtool.service import handle
 from buildtool.session import Session
 from buildtool.target.registry import load_board
@@ -141,3 +143,13 @@ def test_the_trained_network_in_the_least_memory_equals_the_reference():
     answer = ask("validate", model=model, inputs=2, reference="litert", options=options)
     assert answer["exact"], answer["first_difference"]
     assert answer["arena_bytes"] <= 150000
+
+
+@pytest.mark.slow
+def test_an_arena_smaller_than_the_image_s_header_is_enough(tmp_path):
+    """The header is read to be checked, and needs no room in the arena."""
+    net = NetBuilder(1)
+    path = tmp_path / "tiny.tflite"
+    path.write_bytes(write_model(net.graph([net.mean(net.input((1, 2, 2, 3)))])))
+    answer = handle({"kind": "validate", "model": str(path), "board": "xcore", "options": {}})
+    assert answer["exact"] and answer["arena_bytes"] < 64 and answer["loading"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from buildtool.errors import BuildtoolError, UsageError, did_you_mean
+from buildtool.errors import BuildtoolError, TargetError, UsageError, did_you_mean
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import ALIAS_KINDS, OpKind
@@ -68,6 +68,11 @@ def check(request: TargetCheck, session: Session) -> CheckAnswer:
         for kernel in target.kernels:
             if kernel.sources[0].partition("/")[0] in wanted:
                 kernels.append(_checked(kernel, target, board, request, session))
+    if not kernels:
+        raise UsageError(
+            f"the boards of the plugin '{request.plugin}' have no kernels of a family of its own",
+            hint="a board's file names kernel families in core.families",
+        )
     return {
         "plugin": request.plugin,
         "interface": plugin.interface,
@@ -143,6 +148,8 @@ def _cases(kernel: KernelVariant, target: Target, request: TargetCheck) -> Itera
         try:
             planned = rewrite(graph)
             picked = select_all(target, planned)
+        except TargetError:  # a formula that cannot be computed, say
+            raise
         except BuildtoolError:  # what no kernel serves is no case for this one
             continue
         pairs = zip(planned.ops, picked, strict=True)
@@ -161,7 +168,7 @@ def _run(case: Case, board: Named, request: TargetCheck, session: Session) -> tu
     try:
         found = validation(wanted, session)
     except BuildtoolError as error:
-        return _failure(case, error.text), 0
+        return _failure(case, f"{error.path}: {error.text}" if error.path else error.text), 0
     if found["exact"]:
         return None, found["output_values"]
     first = found["first_difference"]

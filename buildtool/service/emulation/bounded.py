@@ -52,7 +52,8 @@ def operator_bounds(made: Planned, run: Outcome, inputs: Sequence[Sequence[Array
     seen: dict[int, _Seen] = {}
     for number, one in enumerate(inputs):
         made.session.tell(f"checking every operator on input {number + 1} of {len(inputs)}")
-        _compare(graph, dict(zip(graph.inputs, one, strict=True)), run.traces[number], run.partial, seen)
+        trace = run.traces[number] if run.traces else {}  # none where the network computes nothing
+        _compare(graph, dict(zip(graph.inputs, one, strict=True)), trace, run.partial, seen)
     rows: list[OperatorBound] = []
     for position, op in enumerate(graph.ops):
         kernel = kernels[position]

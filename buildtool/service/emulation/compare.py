@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.generic]
 _WHOLE: Mapping[int, bytes] = {}
+_OWN = "without --reference, for the reference of buildtool itself"
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,16 @@ def _litert(model: bytes, source: Graph, graph: Graph, inputs: Sequence[Array]) 
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
     except ImportError:
         raise ToolError("LiteRT is not installed", hint="pip install ai-edge-litert") from None
-    interpreter = Interpreter(
-        model_content=model,
-        experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
-        experimental_preserve_all_tensors=True,
-    )
-    interpreter.allocate_tensors()
+    try:
+        interpreter = Interpreter(
+            model_content=model,
+            experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+            experimental_preserve_all_tensors=True,
+        )
+        interpreter.allocate_tensors()
+    except (RuntimeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        raise ToolError(f"LiteRT does not run the network: {said}", hint=_OWN) from None
     details = interpreter.get_input_details()
     for detail, index, value in zip(details, source.inputs, inputs, strict=True):
         given = value

@@ -101,5 +101,6 @@ def _method(board: Board, name: str, option: str) -> Any:
     found = getattr(plugin(board), name, None)
     if found is None:
         text = f"board '{board.name}' is no board on a desk"
-        raise UsageError(text, option=option, hint=suggest(on=None))
+        hint = suggest(on=None) if option == "on" else "choose a board that has a flash"
+        raise UsageError(text, option=option, hint=hint)
     return found

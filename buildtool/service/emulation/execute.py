@@ -23,6 +23,7 @@ from buildtool.service.firmware.firmware import Firmware, build_firmware
 from buildtool.service.firmware.tools import toolchain
 from buildtool.service.pipeline.targets import answers_by_files
 from buildtool.target.plugin import Harness, ProgramError
+from buildtool.target.registry import asked
 from buildtool.target.registry import plugin as find_plugin
 from buildtool.target.types import Issues, Reality, RunRequest, RunResult
 
@@ -133,7 +134,11 @@ def execute(
         if desk is not None:
             result = run_on_desk(planned, firmware.elf, request, desk)
         else:
-            result = find_plugin(board).run(board, firmware.elf, request)
+            family = find_plugin(board)
+            result = asked(board.family, "run", lambda: family.run(board, firmware.elf, request), RunResult)
+            missing = [file for file in outputs if file not in result.files]
+            if missing:
+                raise ToolError(f"the target plugin '{board.family}': run gives no file '{missing[0]}'")
     except ProgramError as error:
         raise _placed(error, planned) from None
     runs_on = result.reality or reality(board)

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from buildtool.errors import TargetError
+
 _NAMED = re.compile(rb'#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)')
 # What reads a file that the text does not name, or asks whether one is there.
 _HIDDEN = re.compile(
@@ -66,7 +68,12 @@ def _text(path: Path, _time: int, _size: int) -> _Text:
 
 
 def _read(path: Path) -> _Text:
-    stat = path.stat()
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        raise TargetError(
+            "a catalogue or plugin names this file, which is not there", path=str(path)
+        ) from None
     return _text(path, stat.st_mtime_ns, stat.st_size)
 
 

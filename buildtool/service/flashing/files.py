@@ -54,7 +54,10 @@ def suffixes(board: Board, formats: Sequence[Format] = DEFAULT, *, signed: bool 
     for name in dict.fromkeys(formats):
         apart = name != Format.BIN or board.weights == board.code
         found += [f"{part}.{name}" for part in (*parts, *(["_code"] if apart else []))]
-    return [name for name in found if name != f"_signed.{Format.UF2}"]
+    found = [name for name in found if name != f"_signed.{Format.UF2}"]
+    if signed and set(formats) == {Format.UF2}:  # MCUboot's tools know no UF2
+        found.append(f"_signed.{Format.BIN}")
+    return found
 
 
 def files(
@@ -75,7 +78,7 @@ def files(
     wanted = set(suffixes(board, formats, signed=signing is not None))
     found = {}
     for part, pieces in parts.items():
-        for name in formats:
+        for name in Format:
             if f"{part}.{name}" in wanted and pieces:
                 found[f"{stem}{part}.{name}"] = _written(name, part, pieces, board)
     if Format.BIN in formats:
@@ -131,9 +134,11 @@ def _parts(data: bytes, board: Board) -> tuple[list[Piece], list[Piece]]:
 
 
 def _is_flashed(board: Board, piece: Piece) -> bool:
-    """Whether it lies in memory that keeps it; of an emulated board that may be RAM."""
-    return any(
-        _in(board, memory.name, piece)
-        for memory in board.memories
-        if memory.kind is MemoryKind.ROM or memory.name in (board.code, board.weights)
+    """Whether it lies in memory that keeps it; of an emulated board that may be RAM.
+
+    What lies in none of the board's memories is taken for flash that its file leaves out.
+    """
+    found = [memory for memory in board.memories if _in(board, memory.name, piece)]
+    return not found or any(
+        memory.kind is MemoryKind.ROM or memory.name in (board.code, board.weights) for memory in found
     )

@@ -100,6 +100,10 @@ class Socket:
             self._socket = connected
             return
         host, _, port = name.rpartition(":")
+        if not (host and port.isascii() and port.isdigit() and int(port[:6]) < 1 << 16):
+            raise ToolError(
+                f"'{name}' is no server's place", hint=suggest("HOST:PORT", wire="rtt:127.0.0.1:9090")
+            )
         try:
             self._socket = socket.create_connection((host, int(port)), timeout=WRITE_SECONDS)
         except (OSError, ValueError, OverflowError) as error:

@@ -30,6 +30,9 @@ def run(board: Board, image: Path, request: RunRequest, desk: Desk) -> RunResult
     """Runs an image, in the emulator or by OpenOCD on the board; ToolError, ProgramError."""
     from buildtool_plugins.qemu import runner
 
+    if CYCLES.encode() not in image.read_bytes():  # the file's name is in the firmware that writes it
+        hint = "build it with --wire semihosting"
+        raise ToolError("the image writes no cycles by semihosting", path=str(image), hint=hint)
     wanted = dataclasses.replace(request, outputs=(*request.outputs, CYCLES), count=False)
     if desk.is_emulated:
         result, reality = runner.run(board, image, wanted), EMULATED

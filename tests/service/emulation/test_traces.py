@@ -7,7 +7,8 @@ import pytest
 from netbuilder import NetBuilder
 
 from buildtool.errors import ToolError
-from buildtool.service.emulation.compare import difference
+from buildtool.modes import Reference
+from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.execute import _traces
 
 
@@ -71,3 +72,8 @@ def test_only_what_was_computed_is_compared(graph):
     expected.reshape(-1)[5] = -3
     (wrong,) = difference(graph, 0, trace, {out: expected}, partial)
     assert (wrong.elements, wrong.first, wrong.max_abs) == (1, 5, 10)
+
+
+def test_a_file_that_litert_refuses_is_told_so(graph):
+    with pytest.raises(ToolError, match="LiteRT does not run the network"):
+        reference(Reference.LITERT, b"no network at all", graph, graph, [])

@@ -199,6 +199,8 @@ def test_what_a_board_cannot_be_flashed_with_is_refused():
     with pytest.raises(UsageError, match="has no slot of MCUboot"):
         check(load_board("nucleo-f412zg"), [Format.BIN], signed=True)
     check(load_board("nucleo-f412zg"), EVERY)
+    # MCUboot's tools read no UF2, and --sign is not without effect.
+    assert "_signed.bin" in suffixes(load_board("nucleo-f412zg"), [Format.UF2], signed=True)
     check(load_board("host"), [Format.BIN])
 
 
@@ -220,3 +222,11 @@ def test_a_binary_begins_with_the_firmware_where_the_weights_lie_before_it(tmp_p
     assert made["net.bin"] == made["net_code.bin"]
     assert made["net_weights.bin"][:16] == bytes(range(16))
     assert min(read_hex(made["net.hex"])) == board.memory("flash").base + 0x4000
+
+
+def test_what_lies_in_no_memory_of_the_board_is_not_left_out(one_flash):
+    """Such as an application in an external flash that the board's file does not have."""
+    board, elf = one_flash
+    whole = files(elf.read_bytes(), board, "net", [Format.HEX])
+    other = files(elf.read_bytes(), load_board("nucleo-f412zg"), "net", [Format.HEX])
+    assert read_hex(other["net.hex"]) == read_hex(whole["net.hex"])

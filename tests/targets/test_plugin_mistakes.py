@@ -1,0 +1,55 @@
+"""What plugins and packings of others do wrong is said, with the place, and never a traceback of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from buildtool.emit import packing
+from buildtool.errors import TargetError, UsageError
+from buildtool.graph.types import OpKind
+from buildtool.service.checking.cases import network
+from buildtool.service.firmware.includes import reads
+from buildtool.target.catalogue import select
+from buildtool.target.registry import asked, load_target
+from buildtool.target.types import RunResult
+
+
+def failing(*_words: object) -> Any:
+    raise KeyError("x")
+
+
+def test_a_method_that_fails_or_gives_something_else_is_named() -> None:
+    with pytest.raises(TargetError, match=r"plugin 'acme' failed in run: KeyError: 'x' \(.*mistakes.py, "):
+        asked("acme", "run", failing, RunResult)
+    with pytest.raises(TargetError, match="plugin 'acme': run gives None"):
+        asked("acme", "run", lambda: None, RunResult)
+    with pytest.raises(KeyError):  # of ours it is an internal error, which is to be reported
+        asked("host", "run", failing, RunResult)
+
+
+@pytest.mark.parametrize(
+    ("build", "says"), [(failing, "failed: KeyError: 'x' "), (lambda *_: "abc", "made no bytes but 'str'")]
+)
+def test_a_packing_that_fails_or_makes_no_bytes_is_named(monkeypatch: Any, build: Any, says: str) -> None:
+    graph = network(OpKind.CONV_2D, 3, among=False)
+    kernel = select(load_target("host"), graph, graph.ops[0])
+    monkeypatch.setattr(packing, "packings", lambda _file: {kernel.packing: build})
+    with pytest.raises(TargetError, match=says):
+        packing.pack(graph, graph.ops[0], kernel)
+
+
+def test_a_source_that_is_not_there_is_named(tmp_path: Any) -> None:
+    with pytest.raises(TargetError, match="which is not there"):
+        reads(tmp_path / "a.c", ())
+
+
+def test_boards_without_kernels_of_the_plugin_are_not_equal(monkeypatch: Any) -> None:
+    from buildtool.service.checking import check
+
+    monkeypatch.setattr(check, "_families", lambda _plugin, _target: set())
+    from buildtool.service import handle
+
+    with pytest.raises(UsageError, match="no kernels of a family of its own"):
+        handle({"kind": "target", "plugin": "xtensa"})
