@@ -41,6 +41,7 @@ AWAITED: dict[str, str] = {}
 # Used as programs or as a plugin, which no import shows: the file and the words that use them.
 COMMANDS = {
     "clang-format": ("tests/kernels/test_compile.py", 'needs_tool("clang-format")'),
+    "imgtool": ("tests/service/flashing/test_signing.py", 'needs_tool("imgtool")'),
     "cmake": ("tests/support/cmakeprojects.py", 'self._run("cmake", *where'),
     "mypy": ("CONTRIBUTING.md", "./dev mypy"),
     "ninja": ("tests/support/cmakeprojects.py", 'needs_tool("ninja" if'),
@@ -213,7 +214,9 @@ def test_every_declared_dependency_is_used() -> None:
     product = imported(*PRODUCT)
     assert dependencies - product == set(AWAITED)
     for name, lines in extras.items():
-        used = product if name != "dev" else product | imported("tests", "benchmarks") | set(COMMANDS)
+        used = product | set(COMMANDS)
+        if name == "dev":
+            used |= imported("tests", "benchmarks")
         assert lines <= used, f"the extra '{name}' declares what nothing uses"
     for name, (file, words) in COMMANDS.items():
         assert words in (ROOT / file).read_text(), f"{file} does not use {name}"

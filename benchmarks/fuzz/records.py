@@ -12,6 +12,7 @@ import msgpack
 from benchmarks.fuzz.damage import FLOATS, INTEGERS, any_bytes
 
 _HEADER_BYTES = 64  # of a weight image (kernels/include/nn_image.h)
+_SEAL_AT = 60
 _CRC_AT = 16
 _SHAPES = (
     "()",
@@ -82,12 +83,18 @@ def npy(data: bytes, rng: random.Random) -> bytes:
 
 
 def image(data: bytes, rng: random.Random) -> bytes:
-    """A field of the header, or the payload with a checksum that is right."""
+    """A field of the header, half of them under a seal that is right; or the payload with its checksum."""
     changed = bytearray(data)
     if rng.random() < 0.5:
         place = 4 * rng.randrange(_HEADER_BYTES // 4)
         struct.pack_into("<I", changed, place, rng.choice(INTEGERS) & 0xFFFFFFFF)
-        return bytes(changed)
+        return _sealed(changed) if rng.random() < 0.5 else bytes(changed)
     payload = any_bytes(bytes(changed[_HEADER_BYTES:]), rng)
     struct.pack_into("<I", changed, _CRC_AT, zlib.crc32(payload))
-    return bytes(changed[:_HEADER_BYTES]) + payload
+    return _sealed(changed[:_HEADER_BYTES]) + payload
+
+
+def _sealed(data: bytearray) -> bytes:
+    """An image, or its header alone, whose header's own checksum is right."""
+    struct.pack_into("<I", data, _SEAL_AT, zlib.crc32(data[:_SEAL_AT]))
+    return bytes(data)

@@ -35,7 +35,8 @@ def check(graph: Graph, op: Op) -> set[str]:
         if channel is not None:
             count = -(-known["cout"] // channel[3]) * channel[3]
             parts = (n * count for n in channel[:2])
-            assert sum(n + -n % HEAD for n in parts) + HEAD + channel[4] == rounded, kernel.name
+            apart = sum(n + -n % HEAD for n in parts) + HEAD + channel[4]
+            assert apart + -apart % 16 == rounded, kernel.name
     return {kernel.packing for kernel in serving}
 
 

@@ -36,11 +36,11 @@ def made():
 
 
 def _sealed(image):
-    """The image with a checksum that fits: the fault is not one that init would find."""
+    """The image with checksums that fit: the fault is not one that init would find."""
     payload = bytes(image[HEADER_BYTES:])
-    return (
-        bytes(image[:16]) + struct.pack("<I", zlib.crc32(payload)) + bytes(image[20:HEADER_BYTES]) + payload
-    )
+    crc = struct.pack("<I", zlib.crc32(payload))
+    head = bytes(image[:16]) + crc + bytes(image[20 : HEADER_BYTES - 4])
+    return head + struct.pack("<I", zlib.crc32(head)) + payload
 
 
 def _tampered(monkeypatch, change):

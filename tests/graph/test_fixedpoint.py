@@ -1,6 +1,7 @@
 """Fixed-point arithmetic, against the C definitions written out in unbounded integers and fractions."""
 
 import math
+import operator
 from fractions import Fraction
 
 import numpy as np
@@ -108,7 +109,10 @@ def test_halves_are_rounded_away_from_zero():
 
 @EXAMPLES
 @given(
-    real=st.floats(2.0**-24, 8.0) | st.sampled_from([0.5, 0.25, 1.0, 1 / 3, 2 / 3]), seed=st.integers(0, 999)
+    # As in networks: of scales in single precision. Of few-digit decimals such as 0.7 some have no such form.
+    real=st.builds(operator.mul, st.floats(2.0**-12, 2.0, width=32), st.floats(2.0**-12, 4.0, width=32))
+    | st.sampled_from([0.5, 0.25, 1.0, 1 / 3, 2 / 3]),
+    seed=st.integers(0, 999),
 )
 def test_integers_reproduce_a_dense_layers_double_precision(real, seed):
     multiplier, low, shift = dense_multiplier(real)

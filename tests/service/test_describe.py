@@ -22,6 +22,7 @@ from buildtool.target.registry import board_names, load_target
 
 NET = "ds_cnn"
 FAMILIES = ["host", "cortex-m4", "cortex-m55", "hifive1", "qemu-virt-rv32v", "xcore"]
+FOREIGN = ("esp32", "esp32-s3")  # built by compilers that no registry has
 PLANS = [{}, {"image": "stream", "objective": "ram"}]
 
 
@@ -143,7 +144,7 @@ def test_builds_made_from_the_answer_alone_are_exact(board: str, tmp_path: Path)
     assert {file.name for file in tmp_path.glob("*.bin")} == set(front.answer["network"]["binaries"])
 
 
-@pytest.mark.parametrize("board", board_names())
+@pytest.mark.parametrize("board", [name for name in board_names() if name not in FOREIGN])
 def test_the_library_is_the_whole_of_the_boards_kernels(board: str) -> None:
     kernels = group(described(board), "kernels")
     files = {path(described(board), source["file"], ROOT) for source in kernels["sources"]}

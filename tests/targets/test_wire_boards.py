@@ -230,7 +230,7 @@ def test_a_run_on_a_board_flashes_it_and_checks_what_its_memory_holds(
 @pytest.mark.slow
 def test_a_fault_comes_over_the_wire_with_its_operator(tmp_path: Path) -> None:
     file = tmp_path / "small.toml"
-    file.write_text('extends = "cortex-m4"\nstack_bytes = 384\n')
+    file.write_text('extends = "cortex-m4"\nstack_bytes = 448\n')
     with pytest.raises(ToolError, match=r"code 104: fault: MemManage after a stack overflow") as caught:
         handle({"kind": "validate", "model": NET, "board": str(file), "wire": "serial"})
     assert caught.value.operator.startswith("#0 ") and "computed CONV_2D" in caught.value.text
