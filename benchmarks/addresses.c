@@ -10,7 +10,7 @@
 static uint64_t executed[PLACES], at_invoke[PLACES], total[PLACES];
 
 static void on_marker(unsigned cpu, void *data) {
-    const unsigned code = (unsigned)(uintptr_t)data;
+    const unsigned code = code_of(data);
     (void)cpu;
     if (code == CODE_INVOKE_BEGIN) {
         memcpy(at_invoke, executed, sizeof executed);
@@ -24,6 +24,14 @@ static void on_marker(unsigned cpu, void *data) {
 static void on_plain(struct qemu_plugin_insn *insn) {
     const uint64_t place = (qemu_plugin_insn_vaddr(insn) >> 1) % PLACES;
     qemu_plugin_register_vcpu_insn_exec_inline(insn, INLINE_ADD_U64, &executed[place], 1);
+}
+
+static void on_cut(void) {
+}
+
+static int on_argument(const char *text) {
+    (void)text;
+    return 0;
 }
 
 static void on_end(FILE *out) {

@@ -1,13 +1,15 @@
-"""Fits a family's cost formulas to counted instructions: python benchmarks/fit_costs.py BOARD... [--write]
+"""Fits a family's cost formulas to counts: python benchmarks/fit_costs.py BOARD... [--write [UNIT]]
 
-The kernels of the boards' first family are counted over a spread of shapes (single.py), and each kernel's
-cost becomes the sum of terms (cost_terms.toml) with the least relative error, no coefficient negative.
-Boards of one family that differ in the length of their vector registers are fitted together. Printed:
-formula, shapes, and the largest and the mean error over them. Every shape is counted in one call and on
-windows (windows.py); with `--streamed MODEL ...` the layers of streamed plans are shapes too. A layer is the
-sum of its calls, each with the rows and columns that it makes for oh and ow. With `--network MODEL ...`
-(a file or a name of the zoo) whole networks are predicted by the new formulas and counted on the first
-board; network_costs.py has the table of all. `--write` puts the formulas into the family's catalogue.toml.
+The kernels of the boards' families are counted over a spread of shapes (single.py), and each kernel's cost
+becomes the sum of terms (cost_terms.toml) with the least relative error, no coefficient negative: executed
+instructions, and, of a core that LLVM has a pipeline model of, cycles. Boards of one family that differ in
+the length of their vector registers are fitted together. Printed: formula, shapes, and the largest and the
+mean error over them. Every shape is counted in one call and on windows (windows.py); with `--streamed
+MODEL...` the layers of streamed plans are shapes too. A layer is the sum of its calls, each with the rows and
+columns that it makes for oh and ow. A board has to hold them: tests/support/boards/fe310-large.toml is the
+HiFive1's core in large memories. `--write instructions` puts the formulas of the first family into its
+catalogue.toml, `--write cycles` those of all families into their costs/MODEL.toml, and `--write` alone does
+both. network_costs.py shows what the formulas say of whole networks.
 """
 
 from __future__ import annotations
@@ -16,7 +18,6 @@ import argparse
 import dataclasses
 import itertools
 import re
-import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,14 +27,18 @@ import single
 import streamed
 import windows
 
-from buildtool.graph.types import ALIAS_KINDS, Graph, OpKind
+from buildtool.graph.types import Graph, OpKind
+from buildtool.modes import CostUnit
+from buildtool.plan.assemble.layerwise import plan as layerwise
 from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.costs import parts
 from buildtool.plan.schedule.receptive import accumulates
-from buildtool.service import handle
+from buildtool.service.emulation.cycles import find_timer
 from buildtool.service.pipeline.models import load_model, read_graph
-from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, features, select
-from buildtool.target.costs import Pricer, geometry, once, terms, variables
+from buildtool.service.pipeline.pipeline import make_plan
+from buildtool.target.catalogue import LEAST_VECTOR_BITS, VECTOR_BITS, features
+from buildtool.target.costs import geometry, terms, variables
+from buildtool.target.cycle_costs import FIGURES, FOLDER, RATIO
 from buildtool.target.expression import compiled
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_target
@@ -189,10 +194,11 @@ def formula(terms: Sequence[str], coefficients: np.ndarray) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """The variables of a layer's calls, how many there are of each, counted instructions, its weight."""
+    """The variables of a layer's calls, how many there are of each, what was counted, its weight."""
 
     calls: tuple[tuple[Mapping[str, int], int], ...]
     instructions: int
+    cycles: float | None
     weight: float = 1.0
 
     def value(self, expression: str) -> float:
@@ -200,36 +206,35 @@ class Sample:
         formula = compiled(expression)
         return sum(float(formula(known)) * times for known, times in self.calls)
 
+    def counted(self, unit: CostUnit) -> float:
+        """What the layer took."""
+        found = self.cycles if unit is CostUnit.CYCLES else self.instructions
+        assert found is not None
+        return float(found)
 
-def samples(target: Target, toolchain: str) -> dict[str, list[Sample]]:
-    """By kernel: layers in one call."""
-    singles = shapes()
+
+def samples(target: Target, toolchain: str, models: Sequence[str]) -> Iterator[tuple[str, Sample]]:
+    """(kernel, sample) of single operators, whole and on windows, and of the layers of streamed plans."""
     bits = {VECTOR_BITS: target.board.core.vector_bits or LEAST_VECTOR_BITS}
-    rows = single.count(singles, target.board.name, toolchain)
-    graphs = [builder.whole() for builder in single.images(singles)]
-    operators = [(graph, op) for graph in graphs for op in graph.ops]
-    found: dict[str, list[Sample]] = {}
-    for row, (graph, op) in zip(rows, operators, strict=True):
-        sample = Sample(((features(graph, op) | bits, 1),), row["instructions"])
-        found.setdefault(row["kernel"], []).append(sample)
-    return found
-
-
-def windowed(target: Target, toolchain: str, models: Sequence[str]) -> Iterator[tuple[str, Sample]]:
-    """(kernel, sample) of single operators on windows, and of the layers of streamed plans."""
-    bits = {VECTOR_BITS: target.board.core.vector_bits or LEAST_VECTOR_BITS}
-    for found in windows.count(shapes(), target.board.name, toolchain):
+    for builder in single.images(shapes()):
+        graph = builder.whole()
+        plan = layerwise(graph, target, in_place="none", image="overwritable")
+        instructions, cycles = windows.run(graph, plan, target, toolchain)
+        for position, op in enumerate(graph.ops):
+            calls = ((features(graph, op) | bits, 1),)
+            yield plan.kernels[position], Sample(calls, instructions[position], cycles.get(position))
+    for found in windows.count(shapes(), target, toolchain):
         calls = _calls(found.graph, found.position, found.calls, bits)
-        yield found.kernel, Sample(calls, found.instructions, WINDOWS_WEIGHT)
-    plans = itertools.product(models, streamed.HAND_OFFS.values(), LIMITS)
-    with tempfile.TemporaryDirectory() as folder:
-        for model, pixels, max_f in plans:
-            made = streamed.count(model, target.board.name, streamed.options(pixels, max_f), Path(folder))
-            for region in made.plan.regions:
-                for position, own in region_calls(made.graph, region, made.plan.image).operators.items():
-                    if not accumulates(made.graph, made.graph.ops[position]):
-                        calls = _calls(made.graph, position, own, bits)
-                        yield made.plan.kernels[position], Sample(calls, made.by_operator[position])
+        yield found.kernel, Sample(calls, found.instructions, found.cycles, WINDOWS_WEIGHT)
+    for model, pixels, max_f in itertools.product(models, streamed.HAND_OFFS.values(), LIMITS):
+        graph = read_graph(load_model(model))[1]
+        made = make_plan(graph, target, streamed.options(pixels, max_f))
+        instructions, cycles = windows.run(graph, made, target, toolchain)
+        for region in made.regions:
+            for position, own in region_calls(graph, region, made.image).operators.items():
+                if not accumulates(graph, graph.ops[position]):
+                    calls = _calls(graph, position, own, bits)
+                    yield made.kernels[position], Sample(calls, instructions[position], cycles.get(position))
 
 
 def _calls(
@@ -246,41 +251,23 @@ def _calls(
     )
 
 
+Fit = tuple[KernelVariant, str, int, float, float]  # kernel, formula, shapes, largest and mean error
+
+
 def fit(
-    targets: Sequence[Target], toolchain: str, models: Sequence[str]
-) -> Iterator[tuple[KernelVariant, str, int, float, float]]:
-    """(kernel, formula, shapes, largest error, mean error), relative, of the first family's kernels."""
-    family = targets[0].board.core.families[0]
-    by_kernel: dict[str, list[Sample]] = {}
-    for target in targets:
-        for name, some in samples(target, toolchain).items():
-            by_kernel.setdefault(name, []).extend(some)
-        for name, sample in windowed(target, toolchain, models):
-            by_kernel.setdefault(name, []).append(sample)
-    for kernel in targets[0].kernels:
-        terms, measured = terms_of(kernel), by_kernel.get(kernel.name, [])
-        if not kernel.sources[0].startswith(family + "/") or len(measured) < 2 or not terms:
+    kernels: Sequence[KernelVariant], measured: Mapping[str, list[Sample]], unit: CostUnit
+) -> Iterator[Fit]:
+    """The kernels' formulas; their errors are relative."""
+    for kernel in kernels:
+        terms, known = terms_of(kernel), measured.get(kernel.name, [])
+        if len(known) < 2 or not terms:
             continue
-        matrix = np.array([[sample.value(term) for term in terms] for sample in measured])
-        counts = np.array([sample.instructions for sample in measured], np.float64)
-        weights = np.array([sample.weight for sample in measured])
+        matrix = np.array([[sample.value(term) for term in terms] for sample in known])
+        counts = np.array([sample.counted(unit) for sample in known])
+        weights = np.array([sample.weight for sample in known])
         text = formula(terms, fitted(matrix, counts, weights))
-        errors = np.array([abs(sample.value(text) / sample.instructions - 1) for sample in measured])
+        errors = np.abs([sample.value(text) / sample.counted(unit) - 1 for sample in known])
         yield kernel, text, len(counts), float(errors.max()), float(errors.mean())
-
-
-def predicted(target: Target, costs: Mapping[str, str], model: str) -> float:
-    """The cost of a network run layer by layer, by the new formulas where there are any."""
-    _, graph = read_graph(load_model(model))
-    pricer = Pricer(target.costs)
-    total = 0.0
-    for op in graph.ops:
-        if op.kind not in ALIAS_KINDS:
-            kernel = select(target, graph, op)
-            total += once(
-                pricer, dataclasses.replace(kernel, cost=costs.get(kernel.name, kernel.cost)), graph, op
-            )
-    return total
 
 
 def write(family: str, costs: Mapping[str, str]) -> Path:
@@ -292,6 +279,29 @@ def write(family: str, costs: Mapping[str, str]) -> Path:
         text, replaced = re.subn(pattern, rf'\g<1>"{text_cost}"', text)
         assert replaced, name
     path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_cycles(family: str, costs: Mapping[str, str], ratio: float, target: Target) -> Path:
+    """Replaces the family's file of costs in cycles for the core's model."""
+    board = target.board
+    assert board.pipeline is not None
+    model = board.pipeline.model
+    timer = find_timer(board)
+    assert not isinstance(timer, str)
+    lines = [
+        f"# Cycles by LLVM's model of the pipeline of {model}, an estimate; memories are ideal.",
+        f"# Blocks of code ({timer.identity}), with what the board's file says that the model leaves out,",
+        "# fitted by benchmarks/fit_costs.py.",
+        f"{RATIO} = {ratio:.3g}",
+        *(f"{name} = {figure}" for name in FIGURES if (figure := getattr(target.board.pipeline, name))),
+        "",
+        "[kernels]",
+        *(f'{name} = "{text}"' for name, text in costs.items()),
+    ]
+    path = kernels_root() / family / FOLDER / f"{model}.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
@@ -309,27 +319,45 @@ def main() -> None:
     )
     parser.add_argument("boards", nargs="+", metavar="BOARD")
     parser.add_argument("--toolchain", default="")
-    parser.add_argument("--write", action="store_true")
+    units = ["instructions", "cycles", "both"]
+    parser.add_argument("--write", choices=units, nargs="?", const="both", default="")
     parser.add_argument("--streamed", nargs="*", default=[], metavar="MODEL")
-    parser.add_argument("--network", nargs="*", default=[], metavar="MODEL")
     given = parser.parse_args()
     targets = [named(board) for board in given.boards]
     if len({target.board.core.families[0] for target in targets}) > 1:
         parser.error("the boards' first families differ")
+    measured: dict[str, list[Sample]] = {}
+    for target in targets:
+        for name, sample in samples(target, given.toolchain, given.streamed):
+            measured.setdefault(name, []).append(sample)
+    first = targets[0]
+    families = first.board.core.families
+    for unit, wanted in ((CostUnit.INSTRUCTIONS, families[:1]), (CostUnit.CYCLES, families)):
+        known = [sample for some in measured.values() for sample in some]
+        if unit is CostUnit.CYCLES and any(sample.cycles is None for sample in known):
+            continue
+        for family in wanted:
+            costs = _fitted(first, family, measured, unit)
+            if given.write not in (unit, "both") or not costs:
+                continue
+            if unit is CostUnit.CYCLES:
+                ratio = float(np.mean([sample.counted(unit) / sample.instructions for sample in known]))
+                print(f"written: {write_cycles(family, costs, ratio, first)}")
+            else:
+                print(f"written: {write(family, costs)}")
+
+
+def _fitted(
+    target: Target, family: str, measured: Mapping[str, list[Sample]], unit: CostUnit
+) -> dict[str, str]:
+    """The formulas of a family's kernels, which are printed."""
     costs = {}
-    for kernel, text, count, largest, mean in fit(targets, given.toolchain, given.streamed):
+    own = {kernel.name: kernel for kernel in target.kernels if kernel.sources[0].startswith(family + "/")}
+    for kernel, text, count, largest, mean in fit([*own.values()], measured, unit):
         costs[kernel.name] = text
-        print(
-            f"{kernel.name}: {text}\n    {count} shapes, error {mean:.1%} on average, {largest:.1%} at most"
-        )
-    for model in given.network:
-        options = {"strategy": "layerwise"}
-        request = {"kind": "profile", "model": model, "board": given.boards[0], "toolchain": given.toolchain}
-        counted = handle({**request, "options": options})["instructions"]
-        wanted = predicted(targets[0], costs, model)
-        print(f"{model}: predicted {wanted:,.0f}, counted {counted:,}: {wanted / counted - 1:+.1%}")
-    if given.write:
-        print(f"written: {write(targets[0].board.core.families[0], costs)}")
+        error = f"{count} shapes, error {mean:.1%} on average, {largest:.1%} at most"
+        print(f"{kernel.name}, {unit}: {text}\n    {error}", flush=True)
+    return costs
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Prints what costs predict for whole networks, beside counts: python benchmarks/network_costs.py
 
-A Markdown table: for every network and board the predicted instructions over the counted ones, and the
-counted ones. Networks run layer by layer on the default compiler. `--boards` and `--networks` choose; a
-network is a file or a name of the zoo, and the default is all of the zoo and of ../shared/models.
-Nothing is written.
+A Markdown table: for every network and board the cost over what was counted, and the count: executed
+instructions, or with `--cycles` the cycles that `profile` estimates, on boards whose costs are in cycles. A
+network that a board has no room for is left out there. Networks run layer by layer on the default compiler.
+`--boards` and `--networks` choose; a network is a file or a name of the zoo, and the default is all of the
+zoo and of ../shared/models. Nothing is written.
 """
 
 from __future__ import annotations
@@ -13,17 +14,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from instructions import in_instructions
+
+from buildtool.errors import PlanError
+from buildtool.modes import CostUnit, Strategy
 from buildtool.service import handle
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import planned
 from buildtool.session import Session
 from buildtool.zoo import names
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"
+LARGE = str(Path(__file__).resolve().parents[1] / "tests/support/boards/fe310-large.toml")
 BOARDS = ("cortex-m4", "cortex-m55", "qemu-virt-rv32", "qemu-virt-rv32v", "qemu-virt-rv32v256")
+IN_CYCLES = ("cortex-m4", "mps2-an500", "cortex-m55", LARGE)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A network on a board: instructions by the catalogues' formulas, and executed ones."""
+    """A network on a board: what the catalogues' formulas say, and what was counted."""
 
     predicted: float
     counted: int
@@ -34,30 +43,42 @@ class Cell:
         return self.predicted / self.counted - 1
 
 
-def cell(board: str, model: str) -> Cell:
-    """Plans and profiles. Stops if the result is not exact."""
-    request = {"model": model, "board": board, "options": {"strategy": "layerwise"}}
+def cell(board: str, model: str, in_cycles: bool) -> Cell | None:
+    """Plans and profiles; None where the board has no room. Stops if the result is not exact."""
+    request = {"kind": "profile", "model": model, "board": board, "options": {"strategy": "layerwise"}}
     session = Session()
-    answer = handle({"kind": "profile", **request}, session)
+    try:
+        made = planned(model, board, PlanOptions(strategy=Strategy.LAYERWISE), session)
+        answer = handle(request, session)
+    except PlanError:
+        return None
     if not answer["exact"]:
         raise SystemExit(f"{model} on {board}: the result differs from the executor's")
-    return Cell(handle({"kind": "plan", **request}, session)["cost"], answer["instructions"])
+    if not in_cycles:
+        return Cell(in_instructions(made.plan, made.graph, made.target.board), answer["instructions"])
+    if made.target.cost_unit is not CostUnit.CYCLES:
+        raise SystemExit(f"costs of {board} are {made.target.cost_unit}")
+    return Cell(made.plan.cost, answer["cycles"])
 
 
-def lines(networks: Sequence[str], boards: Sequence[str]) -> Iterator[str]:
-    """The table, and the largest error of each board."""
-    yield "| network | " + " | ".join(f"{board} | counted" for board in boards) + " |"
+def lines(networks: Sequence[str], boards: Sequence[str], in_cycles: bool) -> Iterator[str]:
+    """The table, and the errors of each board."""
+    names_of = [Path(board).stem for board in boards]
+    yield "| network | " + " | ".join(f"{name} | counted" for name in names_of) + " |"
     yield "| --- |" + " ---: | ---: |" * len(boards)
-    worst = dict.fromkeys(boards, 0.0)
+    errors: dict[str, list[float]] = {name: [] for name in names_of}
     for network in networks:
         cells = []
-        for board in boards:
-            found = cell(board, network)
-            worst[board] = max(worst[board], abs(found.error))
-            cells.append(f"{found.error:+.1%} | {found.counted:,}")
+        for name, board in zip(names_of, boards, strict=True):
+            found = cell(board, network, in_cycles)
+            if found is not None:
+                errors[name].append(abs(found.error))
+            cells.append(f"{found.error:+.1%} | {found.counted:,}" if found else "|")
         yield f"| {Path(network).stem} | " + " | ".join(cells) + " |"
     yield ""
-    yield "largest error: " + ", ".join(f"{board} {error:.1%}" for board, error in worst.items())
+    for name, own in errors.items():
+        mean = sum(own) / len(own)
+        yield f"{name}: error {mean:.1%} on average, {max(own):.1%} at most, {len(own)} networks"
 
 
 def main() -> None:
@@ -65,11 +86,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--boards", nargs="+", default=BOARDS)
+    parser.add_argument("--boards", nargs="+", default=[])
     parser.add_argument("--networks", nargs="+", default=[])
+    parser.add_argument("--cycles", action="store_true")
     given = parser.parse_args()
     files = sorted(str(path) for path in SHARED.glob("*.tflite") if "float" not in path.name)
-    for line in lines(given.networks or [*files, *names()], given.boards):
+    boards = given.boards or (IN_CYCLES if given.cycles else BOARDS)
+    for line in lines(given.networks or [*files, *names()], boards, given.cycles):
         print(line, flush=True)
 
 

@@ -31,6 +31,7 @@ from buildtool_plugins.tools.find import find_host_compiler
 from buildtool_plugins.tools.sandbox import run_program
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
+from instructions import in_instructions
 
 from buildtool.emit.sources import Sources, emit
 from buildtool.graph.types import Graph
@@ -39,6 +40,7 @@ from buildtool.plan.types import Plan
 from buildtool.service.emulation.compare import difference, reference
 from buildtool.service.emulation.execute import read_outcome
 from buildtool.service.emulation.inputs import seeded
+from buildtool.service.emulation.levels import reality
 from buildtool.service.firmware.firmware import build_firmware
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.pipeline import Planned, planned
@@ -60,9 +62,13 @@ ADDRESSES_SEEN = 1 << 21  # bytes; the plugin gives addresses modulo this
 
 @dataclass(frozen=True)
 class Counted:
-    """A plan that ran: instructions by operator and by part of the firmware, kernel calls by operator."""
+    """A plan that ran: instructions by operator and by part of the firmware, kernel calls by operator.
+
+    `predicted`: its cost in instructions.
+    """
 
     plan: Plan
+    predicted: float
     graph: Graph
     total: int
     by_operator: Mapping[int, int]
@@ -85,13 +91,15 @@ def count(model: str, board: str, how: PlanOptions, folder: Path) -> Counted:
     files, text = _run(made, firmware.elf, request, folder)
     by_operator, total = counter.parse_counts(files.pop(counter.OUTPUT))
     addresses = files.pop("addresses.txt")
-    outcome = read_outcome(made.graph, RunResult(files, text, by_operator, total), 1, firmware.compiler)
+    result = RunResult(files, text, by_operator, total)
+    outcome = read_outcome(made.graph, result, 1, firmware.compiler, reality(made.target.board))
     expected = reference("numpy", made.model.data, made.source, made.graph, inputs[0])
     if difference(made.graph, 0, outcome.outputs[0], expected):
         raise SystemExit(f"{model} on {board} differs from the executor")
     by_part = _parts(_functions(firmware.elf, addresses), made, sources)
     calls = Counter(step.op for step in plan_steps(made.plan.regions, made.graph, made.plan.image))
-    return Counted(made.plan, made.graph, total, by_operator, by_part, calls, firmware.compiler)
+    predicted = in_instructions(made.plan, made.graph, made.target.board)
+    return Counted(made.plan, predicted, made.graph, total, by_operator, by_part, calls, firmware.compiler)
 
 
 def _run(made: Planned, elf: Path, request: RunRequest, folder: Path) -> tuple[dict[str, bytes], str]:
@@ -151,8 +159,8 @@ def options(pixels: int, max_f: float = 1.0) -> PlanOptions:
 
 
 def _predicted(found: Counted) -> str:
-    """The plan's cost against the count."""
-    return f"{100 * (found.plan.cost / found.total - 1):+.2f} %"
+    """The plan's cost in instructions against the count."""
+    return f"{100 * (found.predicted / found.total - 1):+.2f} %"
 
 
 def _more(now: int, before: int, whole: int) -> str:

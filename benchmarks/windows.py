@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,12 +24,14 @@ from buildtool.plan.assemble.assemble import assemble
 from buildtool.plan.schedule.calls import Calls, region_calls
 from buildtool.plan.schedule.receptive import accumulates, columns, rows, streams
 from buildtool.plan.schedule.timeline import Timeline
-from buildtool.plan.types import Group, Region, Scheme
+from buildtool.plan.types import Group, Plan, Region, Scheme
+from buildtool.service.emulation.cycles import find_timer, timed
 from buildtool.service.firmware.firmware import build_firmware
+from buildtool.session import Session
+from buildtool.target.blocks import Executed
 from buildtool.target.catalogue import select_all
-from buildtool.target.registry import load_target
 from buildtool.target.registry import plugin as find_plugin
-from buildtool.target.types import RunRequest
+from buildtool.target.types import Board, RunRequest, Target
 
 # (rows, columns) of a hand-off; 0 columns: whole rows
 WINDOWS = (
@@ -42,18 +44,23 @@ WINDOWS = (
 CHOSEN = 6  # windows of each shape
 MOST_OPERATORS = 340  # of an image
 WEIGHT_BYTES, ACTIVATION_BYTES = 6_500_000, 2_500_000  # of an image
+SESSION = Session()  # which knows blocks that were timed
 CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
 
 
 @dataclass(frozen=True)
 class Windowed:
-    """An operator that was counted: its graph and position, its kernel, its calls, its instructions."""
+    """An operator that was counted: its graph and position, its kernel, its calls, and what they took.
+
+    `cycles`: of LLVM's model of the core, memories being ideal; None where there is no model.
+    """
 
     graph: Graph
     position: int
     kernel: str
     calls: Calls
     instructions: int
+    cycles: float | None
 
 
 class Image:
@@ -122,10 +129,8 @@ def images(singles: Sequence[Single], seed: int = 1) -> list[Image]:
     return found
 
 
-def count(singles: Sequence[Single], board: str, toolchain: str = "") -> Iterator[Windowed]:
-    """Every operator on its windows, with the instructions of all its calls."""
-    target = load_target(board)
-    plugin = find_plugin(target.board)
+def count(singles: Sequence[Single], target: Target, toolchain: str = "") -> Iterator[Windowed]:
+    """Every operator on its windows, with the instructions and cycles of all its calls."""
     for image in images(singles):
         made = image.builder.whole()
         graph = graph_of("single", made.tensors, made.ops, made.inputs, made.ops[-1].outputs)
@@ -133,18 +138,39 @@ def count(singles: Sequence[Single], board: str, toolchain: str = "") -> Iterato
         regions = tuple(Region((group,)) for group in image.groups)
         timeline = Timeline.of(graph, regions, "overwritable")
         plan = assemble(timeline, target, kernels, strategy="best", in_place="none", enough=math.inf)
-        sources = emit(graph, plan, target, "single")
-        with tempfile.TemporaryDirectory() as folder:
-            work = Path(folder)
-            tools = plugin.toolchain(target.board, toolchain)
-            elf = build_firmware(sources, plan, target, plugin, tools, work).elf
-            rng = np.random.default_rng(1)
-            sizes = (graph.tensors[t].size for t in graph.inputs)
-            data = b"".join(rng.integers(-128, 128, size, np.int8).tobytes() for size in sizes)
-            request = RunRequest({"input.bin": data}, ("output.bin", "report.txt"), timeout=900, count=True)
-            counts = plugin.run(target.board, elf, request).counts
+        instructions, cycles = run(graph, plan, target, toolchain)
         calls = {
             p: c for region in regions for p, c in region_calls(graph, region, plan.image).operators.items()
         }
-        for position in image.wanted:
-            yield Windowed(graph, position, plan.kernels[position], calls[position], counts[position])
+        for p in image.wanted:
+            yield Windowed(graph, p, plan.kernels[p], calls[p], instructions[p], cycles.get(p))
+
+
+def run(
+    graph: Graph, plan: Plan, target: Target, toolchain: str = ""
+) -> tuple[Mapping[int, int], Mapping[int, float]]:
+    """Instructions and cycles by operator of a plan that is built and run; no cycles without a model."""
+    plugin = find_plugin(target.board)
+    sources = emit(graph, plan, target, "single")
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        tools = plugin.toolchain(target.board, toolchain)
+        elf = build_firmware(sources, plan, target, plugin, tools, work).elf
+        rng = np.random.default_rng(1)
+        sizes = (graph.tensors[t].size for t in graph.inputs)
+        data = b"".join(rng.integers(-128, 128, size, np.int8).tobytes() for size in sizes)
+        outputs = ("output.bin", "report.txt")
+        blocks = target.board.pipeline is not None
+        request = RunRequest({"input.bin": data}, outputs, timeout=900, count=True, blocks=blocks)
+        result = plugin.run(target.board, elf, request)
+    return result.counts, cycles_of(result.executed, target.board) if result.executed else {}
+
+
+def cycles_of(executed: Executed, board: Board) -> dict[int, float]:
+    """Cycles by operator that LLVM's model of the core says; what memories let it wait is not in them."""
+    timer = find_timer(board)
+    if isinstance(timer, str):
+        raise SystemExit(timer)
+    parts = timed(executed, board, timer, SESSION).parts
+    waits = {op: own.code + own.data for op, own in parts.items()}
+    return {op: (own.cycles - waits[op]) / executed.invokes for op, own in parts.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,28 @@ from buildtool import console
 from buildtool.errors import BuildtoolError, UsageError
 from buildtool.options import arguments
 
+# What is being done before the service says so: it has to be loaded, and files to be read.
+_FIRST = {
+    "analyze": "analysing the network",
+    "plan": "planning",
+    "front": "planning",
+    "watch": "planning",
+    "ops": "reading the network",
+    "sizes": "reading the image",
+    "target": "checking kernels",
+    "zoo": "making the network",
+    "arena": "placing buffers",
+    **dict.fromkeys(("build", "emit", "validate", "profile", "debug", "flash"), "planning"),
+    "describe": "describing the build",
+}
 
-def ask(args: argparse.Namespace, kind: str = "") -> Any:
-    """The service's answer to the request that the arguments make (of another `kind`)."""
+
+def ask(args: argparse.Namespace, kind: str = "", without: Collection[str] = ()) -> Any:
+    """The service's answer to the request that the arguments make, of another `kind`, `without` some keys."""
     from buildtool.client import door
     from buildtool.client.files import Located
 
-    request = arguments.request(args)
+    request = {name: value for name, value in arguments.request(args).items() if name not in without}
     located = Located(request | ({"kind": kind} if kind else {}))
     use = _cache_use(args)
     who = door.mode(args.daemon) if hasattr(args, "daemon") else door.Mode.OFF
@@ -31,7 +46,7 @@ def ask(args: argparse.Namespace, kind: str = "") -> Any:
         return answered(request, session, use)
 
     try:
-        with console.progress() as listen:
+        with console.progress(_FIRST.get(args.command, "")) as listen:
             return door.ask(located.request, here, mode=who, cache=use, listen=listen)
     except BuildtoolError as error:
         raise located.restored(error) from None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from buildtool.session import Session
 
 # What multiplies no matrices: numpy need not start threads for that, which takes longer than a small plan.
-_PLANNING = frozenset({"analyze", "plan", "front", "ops", "boards", "arena"})
+_PLANNING = frozenset({"analyze", "plan", "front", "report", "ops", "boards", "arena"})
 INTERNAL = 70  # the exit status of a fault of ours (EX_SOFTWARE of sysexits.h)
 
 
@@ -40,7 +40,10 @@ def run(argv: Sequence[str], session: Session | None = None) -> int:
         with _as_wide_as(console.width()):
             answer, text, status = COMMANDS[args.command](args)
             if answer:
-                console.write(console.as_json(answer) if args.json else table.folded(text))
+                if args.json:
+                    console.write(console.as_json(answer))
+                else:
+                    console.write_text(text)
         console.write_sarif(argv, [], status, answer)
         return status
     except BrokenPipeError:
@@ -90,6 +93,7 @@ def main() -> NoReturn:
 
         completion.complete()
     try:
+        _end_in_order()
         console.prepare()
         status = _finished(sys.argv[1:])
     except BrokenPipeError:
@@ -99,6 +103,18 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         status = 128 + signal.SIGINT
     sys.exit(status)
+
+
+def _end_in_order() -> None:
+    """From now on, a signal that ends the process ends as well what it began, and removes what it wrote."""
+
+    def end(number: int, _frame: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup has it ignored
+            signal.signal(number, end)
 
 
 def _finished(argv: Sequence[str]) -> int:

@@ -18,6 +18,9 @@ from buildtool.outfiles import keep_inputs, write_changed
 from buildtool.outfiles import write as write_files
 
 if TYPE_CHECKING:
+    from buildtool.changes.figures import Figures
+    from buildtool.changes.floors import Floor
+    from buildtool.changes.limits import Limit
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
     from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer, ZooFile
     from buildtool.schema.builds import (
@@ -30,9 +33,12 @@ if TYPE_CHECKING:
         TflmAnswer,
     )
     from buildtool.schema.checks import CheckAnswer
+    from buildtool.schema.datasets import DatasetAnswer
     from buildtool.schema.fronts import FrontAnswer
-    from buildtool.schema.plans import PlanAnswer
+    from buildtool.schema.plans import PlanAnswer, TraceAnswer
+    from buildtool.schema.reports import ReportAnswer
     from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
+    from buildtool.session import Session
 
 Result = tuple[Mapping[str, object], str, int]  # the answer, its text, the exit status
 
@@ -48,7 +54,7 @@ def analyze(args: argparse.Namespace) -> Result:
 
 
 def plan(args: argparse.Namespace) -> Result:
-    """The plan, with --out as a file to build by; with --emit the model's file for another runtime."""
+    """The plan; with --out a file to build by, with --trace one to look at, with --emit one for others."""
     from buildtool.report import plan as report
 
     if args.emit:
@@ -56,15 +62,42 @@ def plan(args: argparse.Namespace) -> Result:
     if args.board is None:
         what = "the following arguments are required: -b/--board"
         raise UsageError(what, hint="see 'buildtool plan --help'")
+    if args.trace:
+        if args.out and Path(args.out).absolute() == Path(args.trace).absolute():
+            raise UsageError("--out and --trace name the same file", hint="give them two names")
+        args.session = args.session or _kept_session()  # the trace's request finds the plan there
     answer: PlanAnswer = ask(args)
     text = report.text(answer, buffers=args.buffers)
-    if not args.out:
-        return answer, text, 0
-    out = Path(args.out)
-    plan_again = os.path.realpath(args.plan) if args.plan else ""  # it is read as a whole before
-    keep_inputs([(out, None)], {os.path.realpath(name) for name in inputs(args)} - {plan_again})
-    written = write_files({out.name: answer["locked"]}, out.parent)
-    return {**answer, "files": written}, f"{text}\n\nwritten: {args.out}", 0
+    written = []
+    if args.out:
+        out = Path(args.out)
+        plan_again = os.path.realpath(args.plan) if args.plan else ""  # it is read as a whole before
+        keep_inputs([(out, None)], {os.path.realpath(name) for name in inputs(args)} - {plan_again})
+        written += write_files({out.name: answer["locked"]}, out.parent)
+        text += f"\n\nwritten: {args.out}"
+    if args.trace:
+        said, names = _trace(args)
+        written += names
+        text += f"\n\n{said}"
+    return ({**answer, "files": written} if written else answer), text, 0
+
+
+def _trace(args: argparse.Namespace) -> tuple[str, list[str]]:
+    """Writes a plan over time; what is said of it, and the file's name."""
+    from buildtool.report import trace as report
+
+    answer: TraceAnswer = ask(argparse.Namespace(**{**vars(args), "compare": None}), "trace")
+    out = Path(args.trace)
+    keep_inputs([(out, None)], inputs(args))
+    (data,) = answer["files"].values()
+    return report.text(answer, args.trace), write_files({out.name: data}, out.parent)
+
+
+def _kept_session() -> Session:
+    """A session for several requests, where no daemon is asked."""
+    from buildtool.service import kept_session
+
+    return kept_session()
 
 
 def _emit_plan(args: argparse.Namespace) -> Result:
@@ -73,8 +106,9 @@ def _emit_plan(args: argparse.Namespace) -> Result:
 
     if not args.out:
         raise UsageError("--emit needs --out FILE.tflite", hint="see 'buildtool plan --help'")
-    if args.buffers:
-        raise UsageError("--buffers has no effect with --emit", hint="leave --buffers out")
+    for name in ("buffers", "trace"):
+        if getattr(args, name):
+            raise UsageError(f"--{name} has no effect with --emit", hint=f"leave --{name} out")
     answer: TflmAnswer = ask(args, "tflm")
     out = Path(args.out)
     keep_inputs([(out, None)], inputs(args))
@@ -89,6 +123,34 @@ def front(args: argparse.Namespace) -> Result:
 
     answer: FrontAnswer = ask(args)
     return answer, report.text(answer), 0
+
+
+def report(args: argparse.Namespace) -> Result:
+    """A plan drawn, as one HTML file; with --json its data, and no file unless --out names one."""
+    from buildtool.changes import reports
+    from buildtool.report.html.page import page
+
+    if args.profile and args.profiled:
+        raise UsageError("--profile and --profiled exclude each other", hint="leave one of them out")
+    earlier = reports.read(args.against) if args.against else None
+    profiled: Mapping[str, Any] | None = reports.read_profile(args.profiled) if args.profiled else None
+    answer: ReportAnswer = ask(args)
+    if args.profile:
+        profiled = ask(args, "profile", without=("peers",))
+        answer = reports.with_image(answer, ask(args, "build", without=("peers",)))
+    if profiled is not None:
+        answer = reports.with_counts(answer, profiled, args.profiled or "")
+    if earlier is not None:
+        answer = reports.compared(answer, earlier)
+    name = args.out or ("" if args.json else "report.html")
+    if not name:
+        return answer, "", 0
+    out = Path(name)
+    again = os.path.realpath(args.against) if args.against else ""  # it is read as a whole before
+    kept = {os.path.realpath(read) for read in [*inputs(args), *filter(None, [args.profiled])]}
+    keep_inputs([(out, None)], kept - {again})
+    written = write_files({out.name: page(answer, spelled)}, out.parent)
+    return {**answer, "files": written}, f"written: {name}", 0
 
 
 def build(args: argparse.Namespace) -> Result:
@@ -154,19 +216,64 @@ def sizes(args: argparse.Namespace) -> Result:
     from buildtool.report import estimate
     from buildtool.report import sizes as report
 
+    depth = _depth(args)
+    for name in ("markdown", "fail_if"):
+        if getattr(args, name) and not args.diff:
+            option = spelled_name(name)
+            raise UsageError(f"{option} needs --diff, the image to compare with", hint=f"leave {option} out")
     answer: SizesAnswer = ask(args)
     level = f"level: {answer['level_text']}"
     table = report.text(answer["sizes"], answer["stacks"])
     text = "\n".join([table, level, *estimate.note_lines(answer["note"])])
     files = {**answer["files"], "sizes.txt": (text + "\n").encode()}
     written = write_files(files, Path(args.out)) if args.out else []
+    if args.diff:
+        return _sizes_since(args, answer, depth or report.DEPTH)
+    if depth or not args.out:
+        text += "\n\n" + report.tree(answer["parts"], answer["files_from"], depth or report.DEPTH)
     return {**answer, "files": written}, text, 0
 
 
-def validate(args: argparse.Namespace) -> Result:
-    """The verdict; the exit status is 1 where the output differs, or by more than its bound."""
-    from buildtool.report import validation
+def _sizes_since(args: argparse.Namespace, answer: SizesAnswer, depth: int) -> Result:
+    """What changed since an earlier image, whose map is looked for beside it."""
+    from buildtool.changes import figures
 
+    earlier = {
+        **vars(args),
+        "elf": args.diff,
+        "map": None,
+        "formats": None,
+        "sign": None,
+        "image_version": None,
+    }
+    before: SizesAnswer = ask(argparse.Namespace(**earlier))
+    names = (args.diff, args.elf)
+    found = [figures.of_answer(name, one) for name, one in zip(names, (before, answer), strict=True)]
+    return _compared(args, found[0], found[1], depth)
+
+
+def _depth(args: argparse.Namespace) -> int:
+    """The levels of a tree that are asked for; 0: none were named."""
+    if args.depth is None:
+        return 0
+    if not (args.depth.isascii() and args.depth.isdecimal() and 0 < len(args.depth) < 6 and int(args.depth)):
+        raise UsageError(f"'{args.depth}' is not a whole number above 0", option="depth", hint="--depth 3")
+    return int(args.depth)
+
+
+def validate(args: argparse.Namespace) -> Result:
+    """The verdict; the exit status is 1 where the output differs beyond its bound, or accuracy is too low."""
+    from buildtool.changes import floors
+    from buildtool.report import dataset, validation
+
+    if args.fail_if is not None and args.data is None:
+        raise UsageError("it has no effect without a data set", option="fail_if", hint="leave it out")
+    wanted = [floors.parse(floor) for floor in args.fail_if.split(",")] if args.fail_if is not None else []
+    if args.data is not None:
+        found: DatasetAnswer = ask(args)
+        below = floors.undercut(wanted, found)
+        failed = found["within_bounds"] is False or below
+        return {**found, "exceeded": below}, dataset.text(found, below), 1 if failed else 0
     answer: ValidationAnswer = ask(args)
     return answer, validation.text(answer), 0 if answer["within_bounds"] else 1
 
@@ -259,17 +366,34 @@ def arena(args: argparse.Namespace) -> Result:
 
 def diff(args: argparse.Namespace) -> Result:
     """What changed between two files; the exit status is 1 where a limit is exceeded."""
-    import dataclasses
+    from buildtool.changes import figures
+    from buildtool.report import sizes as report
 
-    from buildtool.changes import compare, figures, limits
-    from buildtool.report import changes as report
+    depth = _depth(args) or report.DEPTH
+    _compare_arguments(args)
+    return _compared(args, figures.read(args.before), figures.read(args.after), depth)
+
+
+def _compare_arguments(args: argparse.Namespace) -> list[Limit | Floor]:
+    """The limits that are given, before anything is read; UsageError for what cannot be."""
+    from buildtool.changes import limits
 
     if args.json and args.markdown:
         raise UsageError("--json and --markdown exclude each other", hint="leave one of them out")
-    allowed = [limits.parse(limit) for limit in args.fail_if.split(",")] if args.fail_if is not None else []
-    found = compare.changes(figures.read(args.before), figures.read(args.after))
-    beyond = limits.exceeded(allowed, found.totals)
-    text = report.markdown(found, beyond) if args.markdown else report.text(found, beyond)
+    return [limits.parse(limit) for limit in args.fail_if.split(",")] if args.fail_if is not None else []
+
+
+def _compared(args: argparse.Namespace, before: Figures, after: Figures, depth: int) -> Result:
+    """What differs between two files' figures; the exit status is 1 where a limit is exceeded."""
+    import dataclasses
+
+    from buildtool.changes import compare, limits
+    from buildtool.report import changes as report
+
+    found = compare.changes(before, after)
+    beyond = limits.exceeded(_compare_arguments(args), found.totals)
+    shown = report.markdown if args.markdown else report.text
+    text = shown(found, beyond, depth)
     said = {name: [dataclasses.asdict(row) for row in getattr(found, name)] for name in report.PARTS}
     return {**said, "equal": found.is_equal, "exceeded": beyond}, text, 1 if beyond else 0
 
@@ -278,9 +402,8 @@ def watch(args: argparse.Namespace) -> Result:
     """Plans on every save; what it shows is printed as it comes."""
     from buildtool import watch as watching
     from buildtool.client import door
-    from buildtool.service import kept_session
 
-    args.session = kept_session()  # of all rounds, where no daemon is asked
+    args.session = _kept_session()  # of all rounds, where no daemon is asked
     files = watching.Files(lambda: inputs(args))
     lease = watching.Lease(wanted=door.mode(args.daemon) is not door.Mode.OFF and not args.once)
 
@@ -321,7 +444,7 @@ def ide(args: argparse.Namespace) -> Result:
     folder, model = Path(args.folder or "."), args.model or ""
     if model.lower().endswith(MODEL_SUFFIXES):
         model = str(Path(model).absolute())
-    emulator = load_board(args.board).emulator if args.board else None
+    emulator = load_board(args.board).own_emulator if args.board else None
     subject = Subject(
         _seen_from(args.board or "", folder),
         _seen_from(args.model or "", folder),
@@ -361,6 +484,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
         analyze,
         plan,
         front,
+        report,
         build,
         emit,
         describe,

@@ -46,6 +46,34 @@ def width() -> int:
     return max(columns() or WIDTH, LEAST_WIDTH)
 
 
+def is_coloured(stream: Any) -> bool:
+    """Whether texts for a stream are in colours: on terminals that have them, or where that is asked for.
+
+    NO_COLOR and FORCE_COLOR decide, in this order, where they are set and not empty (FORCE_COLOR=0: no).
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced not in ("0", "false")
+    return _is_terminal(stream)
+
+
+def _is_terminal(stream: Any) -> bool:
+    """Whether people read a stream at a terminal that can go back and change colours."""
+    try:
+        return stream is not None and stream.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
+    except ValueError:  # it is closed
+        return False
+
+
+def write_text(text: str) -> None:
+    """Writes a command's answer for people: as wide as the lines are, and in colours where there are any."""
+    from buildtool.report import colour, table
+
+    folded = table.folded(text)
+    write(colour.answer(folded) if is_coloured(sys.stdout) else folded)
+
+
 def write(text: str) -> None:
     """Writes a command's answer, all of it. MachineError where nobody can take it."""
     if sys.stdout is None:
@@ -59,16 +87,17 @@ def write(text: str) -> None:
 
 
 @contextlib.contextmanager
-def progress() -> Iterator[Callable[[Mapping[str, Any]], None]]:
+def progress(first: str = "") -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """A listener to messages of progress: on a terminal, what takes longer than a second is said in one line.
 
-    The line is gone when the block ends.
+    `first` is said until there is a message. The line is gone when the block ends. Nothing is said where
+    standard error is no terminal.
     """
-    # A dumb terminal cannot go back to the beginning of a line.
-    if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not _is_terminal(sys.stderr):
         yield lambda _: None
         return
     line = _Line()
+    line.hear({"progress": {"text": first}})
     try:
         yield line.hear
     finally:
@@ -104,7 +133,9 @@ class _Line:
     def _show(self) -> None:
         with self._lock, contextlib.suppress(OSError, ValueError):
             if not self._ended:
-                text = self._text[: max((columns() or WIDTH) - 4, 1)]  # a line that breaks cannot vanish
+                text = self._text[: max((columns(2) or WIDTH) - 4, 1)]  # a line that breaks cannot vanish
+                if not text and not self._shown:
+                    return
                 print(f"\r{text.ljust(self._shown)}", end="", file=sys.stderr, flush=True)
                 self._shown = len(text)
 
@@ -161,7 +192,12 @@ def report(error: Exception, argv: Sequence[str]) -> BuildtoolError:
         except MachineError:
             pass  # then in words
     with contextlib.suppress(OSError, ValueError):
-        print(_words(told, argv), file=sys.stderr, flush=True)
+        words = _words(told, argv)
+        if is_coloured(sys.stderr):
+            from buildtool.report import colour
+
+            words = colour.message(words)
+        print(words, file=sys.stderr, flush=True)
     return told
 
 

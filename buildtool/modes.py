@@ -23,6 +23,15 @@ class Objective(enum.StrEnum):
     RAM = "ram"  # bytes of the arena
 
 
+class CostUnit(enum.StrEnum):
+    """What a cost is counted in. Costs of two units are never compared, nor added up."""
+
+    INSTRUCTIONS = "instructions"  # executed ones: no time
+    ISSUES = "issues"  # of one thread of a core with a vector unit
+    CYCLES = "cycles"  # by a published model of the core's pipeline
+    UNSTATED = "unstated"  # of plans that were written before they said it
+
+
 class Image(enum.StrEnum):
     """What happens to the network's input while it runs."""
 
@@ -98,3 +107,12 @@ class On(enum.StrEnum):
 
     EMULATOR = "emulator"  # or this machine, as the board's file says
     BOARD = "board"  # on the desk
+
+
+class Resize(enum.StrEnum):
+    """How an image of another size comes to the size of a network's input."""
+
+    CROP = "crop"  # scaled until it covers the input, and what stands over is cut off on both sides
+    PAD = "pad"  # scaled until it lies within the input, black on both sides
+    STRETCH = "stretch"  # each side scaled by itself
+    EXACT = "exact"  # not at all: other sizes are refused

@@ -84,6 +84,8 @@ class _Set:
             self._make_folder(path.parent)
             if path.is_dir():
                 raise IsADirectoryError(0, "Is a directory")
+            if _is_special(path):
+                raise OSError(0, "a device or a pipe, and a file would take its place")
             part = path.parent / f"{self._token}-{len(self._parts)}.part"
             self._parts[path] = part
             with part.open("xb") as file:
@@ -128,6 +130,13 @@ class _Set:
         for one in reversed(missing):
             one.mkdir(exist_ok=True)
             self._folders.append(one)
+
+
+def _is_special(path: Path) -> bool:
+    """Whether a device, a pipe or a socket is there, or a link that stands for an open file (/dev/stdout)."""
+    if path.is_symlink() and str(path.readlink()).startswith("/proc/"):
+        return True
+    return path.exists() and not path.is_file()
 
 
 def _keep(path: Path, kept: Path) -> bool:

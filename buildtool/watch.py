@@ -190,6 +190,8 @@ def _figures(answer: Mapping[str, Any]) -> dict[str, Any]:
         "arena_bytes": answer["arena_bytes"],
         "f": answer["f"],
         "cost": answer["cost"],
+        "cost_unit": answer["cost_unit"],
+        "estimated_ms": answer["estimated_ms"],
         "flash_bytes": answer["flash_bytes"],
     }
 
@@ -200,11 +202,12 @@ def _lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterator
     for name, title, form in (
         ("arena_bytes", "RAM    bytes", "{:,}"),
         ("f", "F", "{:.3f}"),
-        ("cost", "cost", "{:,.0f}"),
+        ("cost", now["cost_unit"], "{:,.0f}"),
         ("flash_bytes", "weights bytes", "{:,}"),
     ):
         text = form.format(now[name])
-        if before is not None and before[name] != now[name]:
+        alike = before is not None and (name != "cost" or before["cost_unit"] == now["cost_unit"])
+        if before is not None and alike and before[name] != now[name]:
             text += f"  (was {form.format(before[name])})"
         yield f"  {title:13}  {text}"
 

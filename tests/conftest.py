@@ -22,6 +22,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ["BUILDTOOL_DAEMON"] = "off"
 os.environ["BUILDTOOL_CACHE"] = "off"
 
+# Texts are as wide as where no terminal is, on every terminal and in workers, which are told its width.
+os.environ.pop("COLUMNS", None)
+
 # What a run of the tests has started is known by this, and nothing of it is there when the run has ended.
 os.environ.setdefault(daemons.RUN, str(os.getpid()))
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -154,10 +155,10 @@ def test_analyze_says_what_is_missing_where_a_network_does_not_fit(
     assert need["excess"] == need["required"] - need["available"] > 0
     assert cli.run(["analyze", NET, "-b", str(board)]) == 0
     text = capsys.readouterr().out
-    assert f"RAM: {need['excess']:,} bytes too many for memory 'psram'" in text
-    assert "tiny does not fit:" in text
+    said = f"does not fit tiny: {need['excess']:,} bytes too many for RAM (psram)"
+    assert said in text.splitlines()[0]
     assert "DEPTHWISE_CONV_2D" in text  # the operator that binds
-    assert "try: boards with room for this plan: cortex-m4" in text
+    assert "\n    --arena-in sram " in text
 
 
 def test_zoo_writes_the_networks_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -239,12 +240,13 @@ def test_validate_takes_a_users_input_and_tells_a_difference(
 
     from buildtool.service.emulation import validation
 
-    original = validation.reference
+    original = validation.referrer
 
-    def wrong(*args: object) -> dict[int, object]:
-        return {t: value ^ 1 for t, value in original(*args).items()}
+    def wrong(*args: object) -> Callable[[object, bool], dict[int, object]]:
+        refer = original(*args)
+        return lambda inputs, reset: {t: value ^ 1 for t, value in refer(inputs, reset).items()}
 
-    monkeypatch.setattr(validation, "reference", wrong)
+    monkeypatch.setattr(validation, "referrer", wrong)
     assert cli.run(words) == 1
     said = "DIFFERENT by up to 1: 1 input, 0 equal, 1 differs in 12 values; first in input 0 at #12 SOFTMAX"
     assert said in " ".join(capsys.readouterr().out.split())

@@ -14,7 +14,7 @@ from paths import ROOT
 SET_UP_FILES = ["dev", "requirements.txt", "pyproject.toml", "setup.py", "buildtool/plan/place/search.c"]
 REAL = "bash cat chmod echo env find flock grep head id mkdir mv rm sed sh sha256sum sleep tail true"
 HANG_SECONDS = 600  # ends a call that never would, and says nothing of how long one takes
-WANTED = "clang-19 lld-19 libclang-rt-19-dev qemu-system-arm qemu-system-misc gcc"
+WANTED = "clang-19 lld-19 libclang-rt-19-dev llvm-19 qemu-system-arm qemu-system-misc gcc"
 EXTRAS = "gcc-arm-none-eabi libnewlib-arm-none-eabi chromium chromium-driver bazel-bootstrap"
 
 FAKE = """#!/bin/sh
@@ -243,6 +243,16 @@ def test_root_gets_the_newest_clang_that_has_its_lld(machine: Machine) -> None:
     assert install.endswith(f" install --no-install-recommends {WANTED}")
 
 
+def test_the_models_of_cores_are_installed_beside_a_clang_that_is_there(machine: Machine) -> None:
+    machine.add_tools()
+    machine.add_apt()
+    machine.env["OFFERED"] += " llvm-22"
+    (machine.bin / "id").unlink()
+    machine.add("id", "#!/bin/sh\necho 0\n")
+    assert machine.dev("true").returncode == 0
+    assert [call.split()[-1] for call in machine.calls() if call.startswith("apt-get")] == ["llvm-22"]
+
+
 def test_lists_are_updated_only_when_they_know_no_package(machine: Machine) -> None:
     machine.add("python3", PYTHON)
     machine.add_apt()
@@ -426,7 +436,8 @@ def test_the_tests_name_extras_that_exist() -> None:
 
 def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish() -> None:
     script = (ROOT / ".ci/run").read_text()
-    extras = "--with arm-gcc --with bazel --with gdb --with mcuboot --with platformio --with xtensa"
+    names = "arm-gcc bazel browser gdb mcuboot platformio xtensa".split()
+    extras = " ".join(f"--with {name}" for name in names)
     assert f"./dev {extras} pytest" in script
     assert f"{allowedskips.SWITCH}=1" in script
     assert os.access(ROOT / "dev", os.X_OK)

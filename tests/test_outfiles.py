@@ -120,3 +120,20 @@ def test_a_name_that_is_as_long_as_the_system_allows_is_written(tmp_path: Path) 
 def test_a_folder_that_is_no_path_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="this is not a path"):
         outfiles.write({"a": b""}, tmp_path / "a\0b")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes with names")
+def test_devices_pipes_and_open_files_are_not_replaced(tmp_path: Path) -> None:
+    """As --trace /dev/full by root would: the name gets a file, and the device is gone for all."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "null").symlink_to("/dev/null")
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
+    before = sorted(tmp_path.iterdir())
+    for name in ("pipe", "null", "stdout"):
+        with pytest.raises(UsageError, match="a device or a pipe") as caught:
+            outfiles.write({"first": b"new", name: b"new"}, tmp_path)
+        assert caught.value.path == str(tmp_path / name)
+    assert sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / "pipe").is_fifo() and all(
+        (tmp_path / name).is_symlink() for name in ("null", "stdout")
+    )

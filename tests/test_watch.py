@@ -79,7 +79,8 @@ def test_every_save_is_planned_and_told_of_between_two_lines(project, tmp_path, 
     ]
     assert [one[-1]["problems"] for one in events_of] == [0, 0, 1, 1, 0]
     first, second, last = (events_of[i][1] for i in (0, 1, 4))
-    assert set(first) == {"event", "model", "board", "arena_bytes", "f", "cost", "flash_bytes"}
+    costs = {"cost", "cost_unit", "estimated_ms"}
+    assert set(first) == {"event", "model", "board", "arena_bytes", "f", "flash_bytes", *costs}
     assert second["flash_bytes"] > first["flash_bytes"]
     assert last["cost"] != second["cost"]
     assert events_of[2][1]["error"]["code"] == "MODEL"

@@ -127,8 +127,8 @@ def _fits(value: Any, kind: Any) -> bool:
         hints = typing.get_type_hints(kind)
         return (
             isinstance(value, dict)
-            and value.keys() == hints.keys()
-            and all(_fits(value[key], hint) for key, hint in hints.items())
+            and kind.__required_keys__ <= value.keys() <= hints.keys()
+            and all(_fits(held, hints[key]) for key, held in value.items())
         )
     inner = typing.get_args(kind)
     if typing.get_origin(kind) is list:

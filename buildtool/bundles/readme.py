@@ -18,16 +18,16 @@ listed in `sources.json`. The examples take this folder to be called `networks`.
 
 Memory is in bytes. The arena is RAM that the application gives; the weights are read-only. The stack is that
 of the compilers that buildtool has figures of, with `-O3`; interrupts and call-backs come on top.
-
+{states}
 ## Calls
 
 ```c
 #include "{net}.h"
 
 {macro}_DEFINE_ARENA(arena);
-
+{second}
 nn_status run(void) {{
-    nn_status status = {net}_init(arena, sizeof arena, {net}_weights); /* once */
+    nn_status status = {net}_init(arena, sizeof arena,{given} {net}_weights); /* once */
 {calls}
     return status; /* NN_OK: the result is at {net}_output(0) */
 }}
@@ -88,7 +88,8 @@ script that has memories of their own for them; an arena goes there by
 
 `buildtool build MODEL --board {board} --name NAME --bundle --out FOLDER` puts another network beside these.
 They share the kernels, so a program takes one such folder. Networks that never run at the same time may share
-one arena, which is as large as the largest; call `NAME_init` again after another one has run.
+one arena, which is as large as the largest; call `NAME_init` again after another one has run, but never that
+of a network with state: it would reset it.
 {licenses}"""
 
 
@@ -103,7 +104,10 @@ def readme(folder: Folder) -> bytes:
         net=net,
         library=library(net),
         macro=net.upper(),
+        states="".join(_state(name, network) for name, network in folder.each),
         calls="\n".join(_calls(net, first)),
+        second=_second(net, first),
+        given=" second, sizeof second," if first.get("second_arena_bytes") else "",
         core=f"`{core}`. Kernels are written for it."
         if core
         else "any little-endian one of 32 bits or more.",
@@ -117,12 +121,37 @@ def _row(net: str, network: BundledNetwork) -> str:
     cells = [
         f"`{net}`",
         f"`{network['sources'][0].removesuffix('.c')}.h`",
-        f"{network['arena_bytes']:,}",
+        _arenas(network),
         f"{network['weights_bytes']:,}",
         "not known" if stack is None else f"{stack:,}",
         "row by row" if network["streamed"] else "whole",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def _arenas(network: BundledNetwork) -> str:
+    """The size of the arena, or of both."""
+    second = network.get("second_arena_bytes")
+    return f"{network['arena_bytes']:,}{f' and {second:,}' if second else ''}"
+
+
+def _state(net: str, network: BundledNetwork) -> str:
+    """What a network keeps between invokes, and who resets it."""
+    size = network.get("state_bytes")
+    if not size:
+        return ""
+    return f"""
+`{net}` keeps {size:,} bytes between invokes: its own array, beside the arena (section `.bss.nn_state`, or
+`{net.upper()}_STATE_SECTION`). `{net}_init` gives it its first values, so init is called once;
+`{net}_reset` does where a new sequence begins. Other networks may use the arena in between.
+"""
+
+
+def _second(net: str, network: BundledNetwork) -> str:
+    """The line that defines a second arena, in another memory of the board."""
+    if not network.get("second_arena_bytes"):
+        return ""
+    return f'{net.upper()}_DEFINE_SECOND_ARENA_IN(second, ".bss.nn_second_arena");\n'
 
 
 def _calls(net: str, network: BundledNetwork) -> list[str]:

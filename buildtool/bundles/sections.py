@@ -31,11 +31,23 @@ _TEXT = """\
 """
 
 
+_SECOND = """\
+/* Of networks whose arena is in two memories: name the other one by REGION_ALIAS("NN_SECOND_ARENA", DTCM). */
+.nn_second_arena (NOLOAD) : ALIGN({alignment})
+{{
+    *(.nn_second_arena .nn_second_arena.* .bss.nn_second_arena .bss.nn_second_arena.*)
+}} > NN_SECOND_ARENA
+"""
+
+
 def sections(folder: Folder) -> bytes:
     """The file's text."""
     arenas = ", ".join(f"{network['arena_bytes']} bytes for {net}" for net, network in folder.each)
-    return _TEXT.format(
+    alignment = max(network["arena_alignment"] for _, network in folder.each)
+    spread = any(network.get("second_arena_bytes") for _, network in folder.each)
+    text = _TEXT.format(
         weights=sum(network["weights_bytes"] for _, network in folder.each),
         arenas=arenas,
-        alignment=max(network["arena_alignment"] for _, network in folder.each),
-    ).encode()
+        alignment=alignment,
+    )
+    return (text + (_SECOND.format(alignment=alignment) if spread else "")).encode()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
-from buildtool.changes.figures import MEMORY, METRICS, Figures, Number, Row
+from buildtool.changes.figures import COST, MEMORY, METRICS, STATE, Figures, Number, Row
+from buildtool.changes.floors import PERCENT
+from buildtool.changes.sizetree import Node, changed, tree
 
 MANY = 1000 * 1000  # pairs of rows
 
@@ -28,8 +30,8 @@ class Change:
 
     @property
     def percent(self) -> float | None:
-        """The growth in per cent of what was before; None where that is 0 or missing."""
-        growth = self.growth
+        """The growth in per cent of what was before; None where that is 0, missing, or itself in per cent."""
+        growth = None if self.unit.startswith(PERCENT) else self.growth
         return None if growth is None or not self.before else 100.0 * growth / self.before
 
 
@@ -45,30 +47,43 @@ class RowChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """All that differs between two files; `totals` has every figure of either, also those that are equal."""
+    """All that differs between two files; `totals` has every figure of either, also those that are equal.
+
+    `sizes`: of the parts of two images, those that differ.
+    """
 
     before: Figures
     after: Figures
     totals: tuple[Change, ...]
     layers: tuple[RowChange, ...]
     regions: tuple[RowChange, ...]
+    sizes: tuple[Node, ...] = ()
 
     @property
     def is_equal(self) -> bool:
         """Whether no figure differs."""
-        return not self.layers and not self.regions and all(t.before == t.after for t in self.totals)
+        return not (self.layers or self.regions or self.sizes) and all(
+            t.before == t.after for t in self.totals
+        )
 
 
 def changes(before: Figures, after: Figures) -> Changes:
     """What differs from one to the other."""
     totals = tuple(_totals(before, after))
+    sizes = changed(tree(before.parts, after.parts)) if before.parts and after.parts else ()
     if before.rows_of != after.rows_of:
-        return Changes(before, after, totals, (), ())
-    layers, regions = (
-        tuple(_rows(old, new))
-        for old, new in ((before.layers, after.layers), (before.regions, after.regions))
+        return Changes(before, after, totals, (), (), sizes)
+    pairs = [(before.layers, after.layers), (before.regions, after.regions)]
+    if before.units.get(COST) != after.units.get(COST):
+        pairs = [(_without_cost(old), _without_cost(new)) for old, new in pairs]
+    layers, regions = (tuple(_rows(old, new)) for old, new in pairs)
+    return Changes(before, after, totals, layers, regions, sizes)
+
+
+def _without_cost(rows: Sequence[Row]) -> tuple[Row, ...]:
+    return tuple(
+        replace(row, numbers={name: n for name, n in row.numbers.items() if name != COST}) for row in rows
     )
-    return Changes(before, after, totals, layers, regions)
 
 
 def _totals(before: Figures, after: Figures) -> Iterator[Change]:
@@ -76,8 +91,14 @@ def _totals(before: Figures, after: Figures) -> Iterator[Change]:
     names += sorted({name for one in (before, after) for name in one.totals if name.startswith(MEMORY)})
     for name in names:
         if name in before.totals or name in after.totals:
-            unit = after.units.get(name) or before.units.get(name, "")
-            yield Change(name, before.totals.get(name), after.totals.get(name), unit)
+            old, new = before.totals.get(name), after.totals.get(name)
+            if name == STATE and not old and not new:
+                continue
+            was, unit = before.units.get(name, ""), after.units.get(name, "")
+            if old is not None and new is not None and was != unit:  # nothing says what one is in the other
+                yield Change(name, old, None, was)
+                old = None
+            yield Change(name, old, new, unit or was)
 
 
 def _rows(before: Sequence[Row], after: Sequence[Row]) -> Iterator[RowChange]:

@@ -12,32 +12,54 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from buildtool.changes.embedded import data_of
+from buildtool.changes.floors import FIGURES as SHARES
+from buildtool.changes.floors import PERCENT, shares
+from buildtool.changes.sizetree import LEVELS, Part
 from buildtool.errors import BuildtoolError, UsageError
 
 MOST_BYTES = 1 << 28  # of a file
 MOST = 1 << 63  # of a figure
-_HINT = "an answer that `buildtool plan|profile|validate|build|sizes ... --json` printed, or a locked plan"
+_HINT = (
+    "a report, an answer that `buildtool plan|profile|validate|build|sizes --json` printed, or a locked plan"
+)
 Number = int | float
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A total: its name in `--fail-if`, and its unit ("" for a plain number)."""
+    """A total: its name in `--fail-if`, and its unit ("" for a plain number).
+
+    `key`: of the answer; "" for what is added up.
+    """
 
     name: str
     unit: str
-    key: str  # of the answer
+    key: str
 
 
+COST = "cost"
+STATE = "state"  # most networks have none
+VARIABLES = "variables"
+KINDS = ("code", "constants", VARIABLES)  # of an image's parts
+OWNERS = ("network", "kernels", "application")  # who brought what is stored
+_OF_DATA_SETS = ("inputs", "inputs_run", "inputs_equal", "elements_different")
+HIGHER_IS_BETTER = (*SHARES, *_OF_DATA_SETS[:3])
 # In the order of the tables. Which of them a file has depends on the command that wrote it.
 METRICS = (
     Metric("ram", "bytes", "arena_bytes"),
+    Metric(STATE, "bytes", "state_bytes"),
     Metric("weights", "bytes", "flash_bytes"),
     Metric("stack", "bytes", "stack_high_water"),
     Metric("macs", "", "macs"),
     Metric("f", "", "f"),
-    Metric("cost", "", "cost"),
+    Metric(COST, "", "cost"),  # its unit is the answer's
     Metric("instructions", "", "instructions"),
+    Metric("cycles", "", "cycles"),
+    Metric("ms", "estimated", "estimated_ms"),
+    Metric("run_ms", "", "run_ms"),
+    *(Metric(name, "", f"data set {name}") for name in (*SHARES, *_OF_DATA_SETS)),  # shares in per cent
+    *(Metric(name, "bytes", "") for name in (*KINDS, *map("flash.{}".format, OWNERS))),  # of an image's parts
 )
 MEMORY = "memory."  # begins the names of what an image takes of a memory
 
@@ -56,7 +78,7 @@ class Figures:
     """What a file says: whose answer it is, totals by metric, layers and regions in their order.
 
     `rows_of`: which command names the layers and regions, "" where there are none; those of two commands are
-    not the same things.
+    not the same things. `parts`: of an image, as schema.builds.SizePart has them.
     """
 
     path: str
@@ -66,6 +88,7 @@ class Figures:
     layers: tuple[Row, ...]
     regions: tuple[Row, ...]
     rows_of: str = ""
+    parts: tuple[Part, ...] = ()
 
 
 def read(path: str) -> Figures:
@@ -76,6 +99,11 @@ def read(path: str) -> Figures:
         return _locked(path, data)
     if "error" in content:
         raise UsageError("the command that wrote it failed: it has an error and no answer", path=path)
+    return of_answer(path, content)
+
+
+def of_answer(path: str, content: Mapping[str, Any]) -> Figures:
+    """The figures of an answer's plain values; UsageError for one that has none. `path`: where it is from."""
     try:
         return _answer(path, content)
     except (AttributeError, LookupError, TypeError, ValueError):
@@ -97,7 +125,7 @@ def _data(path: str) -> bytes:
 
 def _content(path: str, data: bytes) -> dict[str, Any]:
     try:
-        content = json.loads(data.decode("utf-8-sig"))
+        content = json.loads(data_of(data).decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise UsageError("not a JSON file", path=path, hint=_HINT) from None
     if not isinstance(content, dict):
@@ -112,22 +140,85 @@ def _strange(path: str) -> UsageError:
 def _answer(path: str, content: Mapping[str, Any]) -> Figures:
     totals: dict[str, Number] = {}
     units: dict[str, str] = {}
+    own = _own_units(content)
+    content = _of_data_set(content) if "fed" in content else _with_run(content)
     for metric in METRICS:
-        value = content.get(metric.key)
+        value = content.get(metric.key) if metric.key else None
         if value is not None:
-            totals[metric.name], units[metric.name] = _number(value), metric.unit
+            totals[metric.name], units[metric.name] = _number(value), own.get(metric.name, metric.unit)
     for memory in content.get("sizes") or ():
         name = MEMORY + str(memory["memory"])
         totals[name], units[name] = _number(memory["used"]), "bytes"
     for stack in content.get("stacks") or ():
         if stack["needed"] is not None:
             totals["stack"], units["stack"] = _number(stack["needed"]), "bytes"
+    parts = tuple(map(_part, content.get("parts") or ()))
+    for name, size in _added(parts):
+        totals[name] = totals.get(name, 0) + size
+        units[name] = "bytes"
     if not totals:
         raise KeyError("no figure")
     profiled, planned = tuple(_profiled(content)), tuple(_planned(content))
-    regions = tuple(map(_region, content.get("regions") or ()))
-    rows_of = "profile" if profiled else "plan" if planned else ""
-    return Figures(path, _about(content), totals, units, profiled or planned, regions, rows_of)
+    reported = tuple(_reported(content))
+    regions = tuple(_regions(content))
+    rows_of = "report" if reported else "profile" if profiled else "plan" if planned else ""
+    layers = reported or profiled or planned
+    return Figures(path, _about(content), totals, units, layers, regions, rows_of, parts)
+
+
+def _with_run(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An answer with the time that was measured, and with what a report's run has counted as its own."""
+    seconds, run = content.get("seconds"), content.get("run")
+    if seconds is not None:
+        return {**content, "run_ms": 1000 * _number(seconds)}
+    if isinstance(run, Mapping):
+        names = ("instructions", "cycles", "cycles_are")
+        return {**content, **{name: run[name] for name in names}, "run_ms": run["milliseconds"]}
+    return content
+
+
+def _of_data_set(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An answer on a data set with what its firmware has as its own, and METRICS' keys of data sets."""
+    run, accuracy = content.get("firmware") or {}, content.get("accuracy")
+    found: dict[str, Any] = {name: run.get(name) for name in ("arena_bytes", "stack_high_water")}
+    numbers = {"inputs": content.get("inputs"), "inputs_run": run.get("inputs")}
+    numbers |= {name: run.get(name) for name in ("inputs_equal", "elements_different")}
+    if accuracy is not None:
+        numbers |= {name: round(100 * _number(share), 9) for name, share in shares(accuracy).items()}
+    names = {key: content.get(key) for key in ("model", "board")}
+    return {**names, **found, **{f"data set {name}": value for name, value in numbers.items()}}
+
+
+def _own_units(content: Mapping[str, Any]) -> dict[str, str]:
+    """What figures are in, or are, where the answer says that."""
+    how = str(content.get("cycles_are") or "")
+    of = f"{PERCENT} of the {(content.get('accuracy') or {}).get('of')}"  # the two may differ
+    return {
+        COST: str(content.get("cost_unit", "")),
+        "cycles": how,
+        "run_ms": how,
+        **dict.fromkeys(SHARES, of),
+    }
+
+
+def _part(part: Mapping[str, Any]) -> Part:
+    size = _number(part["bytes"])
+    if not isinstance(size, int):
+        raise TypeError("not a whole number")
+    return {**{name: str(part[name]) for name in ("kind", *LEVELS)}, "bytes": size}
+
+
+def _added(parts: Sequence[Part]) -> Iterator[tuple[str, int]]:
+    """Totals that a part counts to: what it is, and of what is stored who brought it."""
+    if parts:
+        yield from ((metric.name, 0) for metric in METRICS if not metric.key)
+    for part in parts:
+        kind, owner, size = part["kind"], part["owner"], part["bytes"]
+        assert isinstance(size, int)
+        if kind in KINDS:
+            yield str(kind), size
+        if kind != VARIABLES and owner in OWNERS:
+            yield f"flash.{owner}", size
 
 
 def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Number]:
@@ -137,7 +228,7 @@ def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Number]:
 def _profiled(content: Mapping[str, Any]) -> Iterator[Row]:
     """The layers of a profile."""
     for layer in content.get("per_operator") or ():
-        numbers = _numbers(layer, ("ram_alive", "macs", "calls", "instructions"))
+        numbers = _numbers(layer, ("ram_alive", "macs", "calls", "instructions", "cycles", "estimated_ms"))
         yield Row(str(layer["name"]), numbers, {"kernel": str(layer["kernel"])})
 
 
@@ -150,11 +241,23 @@ def _planned(content: Mapping[str, Any]) -> Iterator[Row]:
         yield Row(str(operator["name"]), {}, words)
 
 
-def _region(region: Mapping[str, Any]) -> Row:
-    operators = region["operators"]
-    name = f"{operators[0]}-{operators[-1]}" if len(operators) > 1 else str(operators[0])
-    numbers = _numbers(region, ("live_bytes", "calls", "macs", "cost"))
-    return Row(name, numbers, {"runs": "streamed" if region["streamed"] else "whole"})
+def _reported(content: Mapping[str, Any]) -> Iterator[Row]:
+    """The layers of a report: all figures that it has of them."""
+    for layer in content.get("layers") or ():
+        names = ("ram_alive", "weight_bytes", "macs", "calls", "cost", "instructions", "cycles")
+        words = {name: str(layer[name]) for name in ("kernel", "form")}
+        yield Row(str(layer["name"]), _numbers(layer, names), words)
+
+
+def _regions(content: Mapping[str, Any]) -> Iterator[Row]:
+    """The regions of a plan by the names of their first and last operators: each layer shifts positions."""
+    names = {one["position"]: str(one["name"]) for one in content.get("operators") or ()}
+    for region in content.get("regions") or ():
+        ops = region["operators"]
+        first, last = (names.get(op, str(op)) for op in (ops[0], ops[-1]))
+        name = f"{first} - {last}" if len(ops) > 1 else first
+        numbers = _numbers(region, ("live_bytes", "calls", "macs", "cost"))
+        yield Row(name, numbers, {"runs": "streamed" if region["streamed"] else "whole"})
 
 
 def _number(value: object) -> Number:
@@ -187,6 +290,7 @@ def _locked(path: str, data: bytes) -> Figures:
         "f": plan.f,
         "cost": plan.cost,
     }
+    units = {"ram": "bytes", COST: str(plan.cost_unit)}
     pairs = zip(locked.operators, plan.kernels, strict=False)
     layers = tuple(Row(name, {}, {"kernel": kernel}) for name, kernel in pairs)
-    return Figures(path, f"a plan for {locked.board}", totals, {"ram": "bytes"}, layers, (), "locked plan")
+    return Figures(path, f"a plan for {locked.board}", totals, units, layers, (), "locked plan")

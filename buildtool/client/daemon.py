@@ -123,8 +123,8 @@ def _environment(request: Mapping[str, Any]) -> dict[str, str]:
     return dict(os.environ) if request.get("kind") in TOOLS else {}
 
 
-PURE = frozenset({"plan", "front", "emit", "arena", "tflm", "zoo", "ops", "boards"})
-TOOLS = frozenset({"analyze", "describe"})  # they look for compilers as well
+PURE = frozenset({"plan", "trace", "front", "emit", "arena", "tflm", "zoo", "ops", "boards"})
+TOOLS = frozenset({"analyze", "describe", "report"})  # they look for compilers as well
 SERVED = PURE | TOOLS  # what builds and runs firmware belongs to the caller's own processes
 
 

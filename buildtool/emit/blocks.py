@@ -95,14 +95,17 @@ def filter_weights(graph: Graph, op: Op) -> npt.NDArray[np.int8]:
 def channel_head(graph: Graph, op: Op, activation: Activation, *, fold: bool = True) -> bytes:
     """nn_conv_constants and every channel's constants, a multiple of 16 bytes.
 
-    `fold`: minus the input's zero point times the sum of a channel's weights goes into its bias.
+    `fold`: minus the input's zero point times the sum of a channel's weights, without the filter's zero
+    point, goes into its bias.
     """
     weights, axis = filter_weights(graph, op), channel_axis(op)
     zero_point = quantization(graph, op, op.inputs[0]).zero_point
     bias = channel_bias(graph, op, weights.shape[axis])
     if fold:
         others = tuple(d for d in range(weights.ndim) if d != axis)
-        bias = bias - zero_point * weights.sum(axis=others, dtype=np.int64)
+        taps = weights.size // weights.shape[axis]
+        own = quantization(graph, op, op.inputs[1]).zero_point  # 0 but in networks that were uint8
+        bias = bias - zero_point * (weights.sum(axis=others, dtype=np.int64) - taps * own)
     factors = np.array(channel_factors(graph, op), np.int32)
     table = np.column_stack((bias.astype(np.int32), factors)).astype("<i4")
     output_zero_point = quantization(graph, op, op.outputs[0]).zero_point

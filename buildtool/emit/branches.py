@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from buildtool.emit import rowtables
+from buildtool.plan.schedule.axis import AxisTable
 from buildtool.plan.schedule.branches import INPUT, Branches, Lane, Read
-from buildtool.plan.schedule.receptive import Axis
 
 Lines = list[str]
 
@@ -61,6 +62,8 @@ def _ready(lanes: Branches, lane: Lane, read: Read) -> str:
     made = (
         f"goal_{lanes.lanes[-1].position}" if read.lane == INPUT else f"row_{lanes.lanes[read.lane].position}"
     )
+    if isinstance(read.axis, AxisTable):
+        return rowtables.ready(made, lane.position, read.axis, read.height)
     offset = read.axis.pad - read.axis.kernel + read.axis.stride
     return f"nn_ready({made}, {read.height}, {lane.height}, {offset}, {read.axis.stride})"
 
@@ -71,7 +74,7 @@ def _needed(lanes: Branches, index: int, name: str) -> Lines:
     for reader in lanes.lanes:
         for read in reader.reads:
             if read.lane == index:
-                found[_high(f"need_{reader.position}", read.axis)] = read.height
+                found[_high(reader.position, read)] = read.height
     first, *others = found
     height = max(found.values())
     if not others:
@@ -82,8 +85,11 @@ def _needed(lanes: Branches, index: int, name: str) -> Lines:
     ]
 
 
-def _high(variable: str, axis: Axis) -> str:
-    """C for axis.high(variable), not below 0."""
+def _high(position: int, read: Read) -> str:
+    """C for the rows that an operator needs of what it reads, not below 0."""
+    variable, axis = f"need_{position}", read.axis
+    if isinstance(axis, AxisTable):
+        return rowtables.high(variable, position, axis, read.height, some=False)
     scaled = variable if axis.stride == 1 else f"{variable} * {axis.stride}"
     offset = axis.kernel - axis.stride - axis.pad
     if not offset:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from buildtool.emit.geometry import geometry, initialiser
+from buildtool.emit import views
+from buildtool.emit.geometry import geometry, initialiser, number_table, recurrent_geometry
 from buildtool.emit.invocation import invocation, view_arguments
-from buildtool.emit.strided import MAX_RANK, copies, reduction
+from buildtool.emit.strided import MAX_RANK, Copy, copies, matmul, reduction
+from buildtool.emit.widened import addition
 from buildtool.errors import UnsupportedError
 from buildtool.graph.types import (
+    PAIR_KINDS,
+    STATEFUL,
+    AxisAttrs,
+    DType,
+    GatherAttrs,
     Graph,
     Op,
     OpKind,
     PadAttrs,
     PadMode,
     Tensor,
+    WidenedAttrs,
 )
 from buildtool.plan.types import Step
+from buildtool.target.catalogue import operands
 from buildtool.target.types import Argument, KernelVariant, Role, Target
 
 
@@ -49,19 +59,23 @@ class Call:
 
     def invoked(self, arguments: Mapping[Argument, str]) -> str:
         """The kernel's call: `arguments`, and those that every call of the kernel has."""
-        own = {
+        return invocation(self.kernel, {**self.served(), **arguments})
+
+    def served(self) -> dict[Argument, str]:
+        """The arguments that every call of the kernel has."""
+        return {
             Argument.CONSTANTS: self.constants,
             Argument.SCRATCH: self.scratch,
             Argument.SCRATCH_BYTES: self.scratch_bytes,
+            **_GEOMETRY,
         }
-        return invocation(self.kernel, {**own, **_GEOMETRY, **arguments})
 
     def addresses(self, source: str, sink: str) -> dict[Argument, str]:
         """The arguments of a kernel that works on whole tensors in memory."""
         return {Argument.IN_DATA: source, Argument.OUT_DATA: sink}
 
 
-_GEOMETRY = {Argument.GEOMETRY: "&geometry"}
+_GEOMETRY = {Argument.GEOMETRY: "&geometry", Argument.CHANNEL: "0"}
 _WINDOW = {Argument.WINDOW: "&window"}
 
 
@@ -85,26 +99,27 @@ def _window(step: Step) -> str:
     return f"static const nn_window window = {{{step.y0}, {step.y1}, {step.x0}, {step.x1}}};"
 
 
-def _view(name: str, address: str, height: int, width: int, channels: int) -> str:
-    return f"const nn_view {name} = nn_whole({address}, {height}, {width}, {channels});"
+def _view(name: str, address: str, height: int, width: int, channels: int, dtype: DType) -> str:
+    return f"const nn_view {name} = {views.whole(address, height, width, channels, dtype)};"
 
 
 def _image_bytes(tensor: Tensor) -> int:
-    _, h, w, c = tensor.nhwc
-    return h * w * c * tensor.dtype.size
+    return tensor.nhwc[1] * tensor.row_bytes
 
 
 def _one_to_one(call: Call) -> list[str]:
     """A kernel from one view to another."""
-    batch, ih, iw, ic = call.input().nhwc
+    (source_tensor,) = operands(call.kernel, call.graph, call.op)
+    taken = call.graph.tensors[source_tensor]
+    batch, ih, iw, ic = taken.nhwc
     _, oh, ow, oc = call.output().nhwc
 
     def body(at: Callable[[str, int], str]) -> list[str]:
-        source = at(call.tensor(call.op.inputs[0]), _image_bytes(call.input()))
+        source = at(call.tensor(source_tensor), _image_bytes(taken))
         sink = at(call.tensor(call.op.outputs[0]), _image_bytes(call.output()))
         return [
-            _view("in", source, ih, iw, ic),
-            _view("out", sink, oh, ow, oc),
+            _view("in", source, ih, iw, ic, taken.dtype),
+            _view("out", sink, oh, ow, oc, call.output().dtype),
             call.invoked({**view_arguments(["in"], "out"), **_WINDOW}),
         ]
 
@@ -118,19 +133,24 @@ def _fully_connected(call: Call) -> list[str]:
     pixels = call.input().elements // inputs
     return [
         _window(replace(call.step, y0=0, y1=1, x0=0, x1=pixels)),
-        _view("in", call.tensor(call.op.inputs[0]), 1, pixels, inputs),
-        _view("out", call.tensor(call.op.outputs[0]), 1, pixels, outputs),
+        _view("in", call.tensor(call.op.inputs[0]), 1, pixels, inputs, call.input().dtype),
+        _view("out", call.tensor(call.op.outputs[0]), 1, pixels, outputs, call.output().dtype),
         call.invoked({**view_arguments(["in"], "out"), **_WINDOW}),
     ]
 
 
-def _binary(call: Call) -> list[str]:
-    """ADD, SUB, MUL, PRELU: two operands that broadcast over the output."""
+def _several(call: Call) -> list[str]:
+    """ADD, PRELU, SELECT_V2, ...: several operands that broadcast over the output; or a lookup of one."""
+    if Argument.IN in call.kernel.call:
+        return _one_to_one(call)
     batch, oh, ow, oc = call.output().nhwc
+    widened = isinstance(call.op.attrs, WidenedAttrs)
+    names = [f"in{n + 1}" for n in range(len(operands(call.kernel, call.graph, call.op)))]
+    names = ["in1", "in2", "filling"] if widened else names
 
     def body(at: Callable[[str, int], str]) -> list[str]:
         lines = []
-        for n, name in enumerate(("in1", "in2")):
+        for n, name in enumerate(names):
             tensor = call.input(n)
             own_batch, h, w, c = tensor.nhwc
             if own_batch not in (1, batch) or (own_batch == batch and batch > 1 and len(tensor.shape) > 4):
@@ -138,12 +158,15 @@ def _binary(call: Call) -> list[str]:
             image = _image_bytes(tensor) if own_batch > 1 else 0
             address = at(call.tensor(call.op.inputs[n]), image)
             if (h, w) == (oh, ow):
-                lines.append(_view(name, address, oh, ow, c))
+                lines.append(_view(name, address, oh, ow, c, tensor.dtype))
             else:
-                lines.append(f"const nn_view {name} = nn_repeated({address}, {h}, {w}, {c}, {oh}, {ow});")
+                view = views.repeated(address, (h, w, c), oh, ow, tensor.dtype)
+                lines.append(f"const nn_view {name} = {view};")
         sink = at(call.tensor(call.op.outputs[0]), _image_bytes(call.output()))
-        lines.append(_view("out", sink, oh, ow, oc))
-        lines.append(call.invoked({**view_arguments(["in1", "in2"], "out"), **_WINDOW}))
+        lines.append(_view("out", sink, oh, ow, oc, call.output().dtype))
+        if widened:
+            return [*lines, *addition(call.graph, call.op, call.kernel, [*names, "out"], call.served())]
+        lines.append(call.invoked({**view_arguments(names, "out"), **_WINDOW}))
         return lines
 
     return [_window(call.step), *_batched(call, batch, body)]
@@ -165,15 +188,9 @@ def _copy_lines(call: Call) -> list[str]:
     lines = []
     for n, copy in enumerate(copies(call.graph, call.op)):
         split = call.op.kind == OpKind.SPLIT
-        concat = call.op.kind == OpKind.CONCATENATION
+        concat = call.op.kind in (OpKind.CONCATENATION, OpKind.SHIFT)
         source = call.tensor(call.op.inputs[n if concat else 0])
         sink = call.tensor(call.op.outputs[n if split else 0])
-        fields = [
-            ("rank", len(copy.size)),
-            ("size", _array(copy.size)),
-            ("in_stride", _array(copy.in_stride)),
-            ("out_stride", _array(copy.out_stride)),
-        ]
         if len(copy.size) > MAX_RANK:
             raise UnsupportedError(
                 f"{len(copy.size)} dimensions that cannot be merged; at most {MAX_RANK} are supported",
@@ -182,11 +199,22 @@ def _copy_lines(call: Call) -> list[str]:
         addresses = call.addresses(_plus(source, copy.in_offset), _plus(sink, copy.out_offset))
         lines += [
             "{",
-            *("    " + line for line in initialiser("nn_copy_geometry", "geometry", fields)),
+            *("    " + line for line in copy_geometry(copy)),
             f"    {call.invoked(addresses)}",
             "}",
         ]
     return lines
+
+
+def copy_geometry(copy: Copy) -> list[str]:
+    """C that declares `geometry`, of a copy."""
+    fields = [
+        ("rank", len(copy.size)),
+        ("size", _array(copy.size)),
+        ("in_stride", _array(copy.in_stride)),
+        ("out_stride", _array(copy.out_stride)),
+    ]
+    return initialiser("nn_copy_geometry", "geometry", fields)
 
 
 def _plus(address: str, offset: int) -> str:
@@ -206,11 +234,19 @@ def _pad(call: Call) -> list[str]:
 def _mirror_pad(call: Call) -> list[str]:
     attrs = call.op.attrs
     assert isinstance(attrs, PadAttrs)
+    size = call.input().dtype.size
+    shape, paddings = call.input().shape, attrs.paddings
+    if size > 1:  # the kernel moves bytes
+        shape, paddings = (*shape, size), (*paddings, (0, 0))
+    if len(shape) > MAX_RANK:
+        raise UnsupportedError(
+            f"{len(attrs.paddings)} dimensions of {call.input().dtype}", operator=call.op.place
+        )
     fields = [
-        ("rank", len(attrs.paddings)),
-        ("in_size", _array(call.input().shape)),
-        ("before", _array([before for before, _ in attrs.paddings])),
-        ("after", _array([after for _, after in attrs.paddings])),
+        ("rank", len(paddings)),
+        ("in_size", _array(shape)),
+        ("before", _array([before for before, _ in paddings])),
+        ("after", _array([after for _, after in paddings])),
         ("symmetric", int(attrs.mode == PadMode.SYMMETRIC)),
     ]
     source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
@@ -224,7 +260,7 @@ def _mean(call: Call) -> list[str]:
     walk = reduction(call.graph, call.op)
     if max(len(walk.outer), len(walk.inner)) > MAX_RANK:
         raise UnsupportedError(
-            f"a mean over more than {MAX_RANK} separate dimensions", operator=call.op.place
+            f"a reduction over more than {MAX_RANK} separate dimensions", operator=call.op.place
         )
     fields = [
         ("outer_rank", len(walk.outer)),
@@ -241,6 +277,73 @@ def _mean(call: Call) -> list[str]:
     ]
 
 
+def _recurrent(call: Call) -> list[str]:
+    """SVDF, UNIDIRECTIONAL_SEQUENCE_LSTM: all of the output, with the state brought up to date in place."""
+    op = call.op
+    pairs = sorted(STATEFUL[op.kind].items())
+    kept = [call.tensor(op.inputs[operand]) for operand, _ in pairs]
+    if kept != [call.tensor(op.outputs[made]) for _, made in pairs]:
+        raise UnsupportedError("the operator's old state is still read after it has run", operator=op.place)
+    arguments = call.addresses(call.tensor(op.inputs[0]), call.tensor(op.outputs[0]))
+    arguments |= dict(zip((Argument.STATE, Argument.STATE2), kept, strict=False))
+    return [*recurrent_geometry(call.graph, op, "geometry"), call.invoked(arguments)]
+
+
+def _gather(call: Call) -> list[str]:
+    """The places are a table of the code: they are the topology's, as a permutation is."""
+    attrs, shape = call.op.attrs, call.input().shape
+    assert isinstance(attrs, GatherAttrs)
+    fields = [
+        ("outer", math.prod(shape[: attrs.axis])),
+        ("size", shape[attrs.axis]),
+        ("count", len(attrs.indices)),
+        ("inner", math.prod(shape[attrs.axis + 1 :]) * call.input().dtype.size),
+        ("indices", "indices"),
+    ]
+    source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
+    return [
+        *number_table("int32_t", "indices", attrs.indices),
+        *initialiser("nn_gather_geometry", "geometry", fields),
+        call.invoked(call.addresses(source, sink)),
+    ]
+
+
+def _arg(call: Call) -> list[str]:
+    """Places of extremes along one axis."""
+    attrs, shape = call.op.attrs, call.input().shape
+    assert isinstance(attrs, AxisAttrs)
+    fields = [
+        ("outer", math.prod(shape[: attrs.axis])),
+        ("count", shape[attrs.axis]),
+        ("inner", math.prod(shape[attrs.axis + 1 :])),
+        ("flip", -1 if call.op.kind is OpKind.ARG_MIN else 0),
+        ("wide", int(call.output().dtype is DType.INT64)),
+    ]
+    source, sink = call.tensor(call.op.inputs[0]), call.tensor(call.op.outputs[0])
+    return [
+        *initialiser("nn_arg_geometry", "geometry", fields),
+        call.invoked(call.addresses(source, sink)),
+    ]
+
+
+def _matmul(call: Call) -> list[str]:
+    """Whole operands: their matrices one by one."""
+    walk = matmul(call.graph, call.op)
+    fields = [
+        ("rank", len(walk.size)),
+        ("size", _array(walk.size)),
+        ("x_stride", _array(walk.x_stride)),
+        ("y_stride", _array(walk.y_stride)),
+        *zip(("rows", "inner", "columns", "x_row", "x_step", "y_step", "y_column"), walk.matrix, strict=True),
+    ]
+    named = zip(("in1", "in2", "out"), (*call.op.inputs, call.op.outputs[0]), strict=True)
+    return [
+        *initialiser("nn_matmul_geometry", "geometry", fields),
+        *(_view(n, call.tensor(t), 1, 1, call.graph.tensors[t].elements, DType.INT8) for n, t in named),
+        call.invoked(view_arguments(["in1", "in2"], "out")),
+    ]
+
+
 _WRITERS: dict[OpKind, Callable[[Call], list[str]]] = {
     OpKind.CONV_2D: _one_to_one,
     OpKind.DEPTHWISE_CONV_2D: _one_to_one,
@@ -248,18 +351,31 @@ _WRITERS: dict[OpKind, Callable[[Call], list[str]]] = {
     OpKind.FULLY_CONNECTED: _fully_connected,
     OpKind.AVERAGE_POOL_2D: _one_to_one,
     OpKind.MAX_POOL_2D: _one_to_one,
-    OpKind.ADD: _binary,
-    OpKind.SUB: _binary,
-    OpKind.MUL: _binary,
-    OpKind.PRELU: _binary,
+    **dict.fromkeys(PAIR_KINDS, _several),
+    OpKind.PRELU: _several,
     OpKind.SOFTMAX: _one_to_one,
+    OpKind.L2_NORMALIZATION: _one_to_one,
+    OpKind.LOG_SOFTMAX: _one_to_one,
     OpKind.RELU: _one_to_one,
     OpKind.RELU6: _one_to_one,
     OpKind.LEAKY_RELU: _one_to_one,
+    OpKind.ABS: _one_to_one,
+    OpKind.EXP: _one_to_one,
+    OpKind.LOG: _one_to_one,
+    OpKind.GELU: _one_to_one,
+    OpKind.NEG: _one_to_one,
+    OpKind.SQRT: _one_to_one,
+    OpKind.RSQRT: _one_to_one,
+    OpKind.ELU: _one_to_one,
+    OpKind.RELU_N1_TO_1: _one_to_one,
+    OpKind.RELU_0_TO_1: _one_to_one,
+    OpKind.LOGICAL_NOT: _one_to_one,
     OpKind.LOGISTIC: _one_to_one,
     OpKind.TANH: _one_to_one,
     OpKind.HARD_SWISH: _one_to_one,
     OpKind.QUANTIZE: _one_to_one,
+    OpKind.LOOKUP: _one_to_one,
+    OpKind.CAST: _one_to_one,
     OpKind.MEAN: _mean,
     OpKind.PAD: _pad,
     OpKind.MIRROR_PAD: _mirror_pad,
@@ -267,9 +383,23 @@ _WRITERS: dict[OpKind, Callable[[Call], list[str]]] = {
     OpKind.SLICE: _copy_lines,
     OpKind.STRIDED_SLICE: _copy_lines,
     OpKind.SPLIT: _copy_lines,
+    OpKind.TILE: _copy_lines,
+    OpKind.GATHER: _gather,
+    OpKind.DEPTH_TO_SPACE: _one_to_one,
+    OpKind.SPACE_TO_DEPTH: _one_to_one,
+    OpKind.REDUCE_MAX: _mean,
+    OpKind.REDUCE_MIN: _mean,
+    OpKind.ARG_MAX: _arg,
+    OpKind.ARG_MIN: _arg,
+    OpKind.BATCH_MATMUL: _matmul,
     OpKind.CONCATENATION: _copy_lines,
+    OpKind.READ_VARIABLE: _copy_lines,
+    OpKind.ASSIGN_VARIABLE: _copy_lines,
+    OpKind.SHIFT: _copy_lines,
     OpKind.RESIZE_NEAREST_NEIGHBOR: _one_to_one,
     OpKind.RESIZE_BILINEAR: _one_to_one,
+    OpKind.SVDF: _recurrent,
+    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: _recurrent,
 }
 
 

@@ -10,6 +10,7 @@ from buildtool.emit.image import ALIGNMENT
 from buildtool.emit.layout import continued
 from buildtool.emit.names import comment, shape
 from buildtool.emit.network import Network
+from buildtool.emit.states import reset_prototype, state_macros
 from buildtool.graph.types import DType, Tensor
 from buildtool.modes import Image
 
@@ -17,7 +18,10 @@ INTERFACE = 1  # grows where an application has to be changed; what is added has
 _C_TYPES = {
     DType.INT8: "int8_t",
     DType.UINT8: "uint8_t",
+    DType.BOOL: "uint8_t",
+    DType.INT16: "int16_t",
     DType.INT32: "int32_t",
+    DType.INT64: "int64_t",
     DType.FLOAT32: "float",
 }
 
@@ -56,7 +60,8 @@ def interface_tensors(network: Network) -> list[tuple[str, int, Tensor]]:
 def header(network: Network, stack: str = "") -> str:
     """<net>.h: sizes, and the functions that the application calls; `stack`: lines about the stack."""
     net, macro, graph, plan = network.net, network.macro, network.graph, network.plan
-    sizes = []
+    beside = reset_prototype(network) + loading.prototype(network)
+    sizes, second = [], _SECOND if network.is_spread else ""
     for name, _, tensor in interface_tensors(network):
         sizes.append(f"\n/* {tensor.dtype} {shape(tensor.shape)} */")
         sizes.append(f"#define {macro}_{name}_TYPE {_C_TYPES[tensor.dtype]}")
@@ -64,6 +69,7 @@ def header(network: Network, stack: str = "") -> str:
         sizes.append(f"#define {macro}_{name}_BYTES {tensor.size}")
         dims = ", ".join(str(n) for n in tensor.shape) or "1"
         sizes.append(f"#define {macro}_{name}_SHAPE {{{dims}}}")
+        sizes += _order(macro, name, tensor)
     body = f"""\
 #ifndef {macro}_H
 #define {macro}_H
@@ -85,7 +91,7 @@ extern "C" {{
 
 /* The arena holds every activation and all scratch. Any memory of this size and alignment will do,
  * and networks that do not run at the same time may share one. */
-#define {macro}_ARENA_BYTES {plan.arena_bytes}
+#define {macro}_ARENA_BYTES {plan.arenas[0]}
 #define {macro}_ARENA_ALIGNMENT {max(plan.alignment, ALIGNMENT)}
 {stack}
 /* Defines a static array for the arena, at file scope; the second one in a section of the linker
@@ -96,7 +102,7 @@ extern "C" {{
     NN_ARENA_IN(name, {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
 #define {macro}_CHECK_ARENA(array)
     NN_STATIC_ASSERT(sizeof(array) >= {macro}_ARENA_BYTES, "the arena is too small")
-
+{_second(network)}{state_macros(network)}
 #define {macro}_WEIGHTS_BYTES {len(network.image.data)}
 #define {macro}_PAYLOAD_BYTES ({macro}_WEIGHTS_BYTES - sizeof(nn_image_header))
 
@@ -113,9 +119,8 @@ extern "C" {{
 extern const uint8_t {net}_weights[];
 
 /* Checks the weight image (length, layout, CRC-32), which needs some of the arena, and takes the
- * arena. Call it once before the first invoke, and again after something else has used the arena's
- * memory. */
-nn_status {net}_init(void *arena, size_t arena_bytes, const void *weights);
+ * {_TAKES[network.is_spread]} */
+nn_status {net}_init(void *arena, size_t arena_bytes,{second} const void *weights);
 
 {_input_prototype(network)}/* Where output `index` is after an invoke, until the next one.
  * NULL before init, and where there is no such output. */
@@ -131,13 +136,52 @@ nn_quantization {net}_output_quantization(int index);
 
 /* `hook` (NULL: none) is called between regions of an invoke, for a watchdog or a scheduler. */
 void {net}_set_yield(void (*hook)(void *context), void *context);
-{_row_source_prototype(network) if network.is_streamed else ""}{loading.prototype(network)}
+{_row_source_prototype(network) if network.is_streamed else ""}{beside}
 #ifdef __cplusplus
 }}
 #endif
 
 #endif"""
     return "\n".join([banner(network, "the interface"), *continued(body)])
+
+
+def _order(macro: str, name: str, tensor: Tensor) -> list[str]:
+    """Says in which order an input is wanted, where that is not the model file's."""
+    perm = tensor.source.perm if tensor.source is not None else ()
+    if not perm or not name.startswith("INPUT"):
+        return []
+    file = tuple(tensor.shape[perm.index(d)] for d in range(len(perm)))
+    order = ", ".join(map(str, perm))
+    return [
+        f"/* The model file has it as {shape(file)}, in another order: dimension i of the shape above is",
+        f" * dimension {macro}_{name}_ORDER[i] there. What is written has the order of the shape above. */",
+        f"#define {macro}_{name}_ORDER {{{order}}}",
+    ]
+
+
+_TAKES = (
+    "arena. Call it once before the first invoke, and again after something else has used the arena's\n"
+    " * memory.",
+    "arenas. Call it once before the first invoke, and again after something else has used their\n * memory.",
+)
+_SECOND = " void *second_arena, size_t second_arena_bytes,"
+
+
+def _second(network: Network) -> str:
+    """The size of the second arena, and what defines one; nothing where there is none."""
+    if not network.is_spread:
+        return ""
+    macro = network.macro
+    return f"""
+/* Some of it is in a second arena, in another memory of the board, of the same alignment. */
+#define {macro}_SECOND_ARENA_BYTES {network.plan.arenas[1]}
+#define {macro}_DEFINE_SECOND_ARENA(name)
+    NN_ARENA(name, {macro}_SECOND_ARENA_BYTES, {macro}_ARENA_ALIGNMENT)
+#define {macro}_DEFINE_SECOND_ARENA_IN(name, section)
+    NN_ARENA_IN(name, {macro}_SECOND_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, section)
+#define {macro}_CHECK_SECOND_ARENA(array)
+    NN_STATIC_ASSERT(sizeof(array) >= {macro}_SECOND_ARENA_BYTES, "the second arena is too small")
+"""
 
 
 def _input_prototype(network: Network) -> str:
@@ -155,11 +199,11 @@ int8_t *{network.net}_input(int index);
 
 def _row_source_prototype(network: Network) -> str:
     macro = network.macro
-    _, height, width, channels = network.graph.tensors[network.graph.inputs[0]].nhwc
+    image = network.graph.tensors[network.graph.inputs[0]]
     return f"""
 /* Input 0 is an image of so many rows, which is never whole in the arena. */
-#define {macro}_ROWS {height}
-#define {macro}_ROW_BYTES {width * channels}
+#define {macro}_ROWS {image.nhwc[1]}
+#define {macro}_ROW_BYTES {image.row_bytes}
 
 /* The image comes row by row: an invoke calls `deliver` for rows 0, 1, 2 ... of input 0, each once,
  * in order, and as late as possible; it writes {macro}_ROW_BYTES to `data`. Rows at the bottom that

@@ -19,7 +19,9 @@ import numpy as np
 
 from buildtool.emit.packing import pack
 from buildtool.graph.digest import topology_digest
-from buildtool.graph.types import Graph
+from buildtool.graph.secondpass import once_positions, repeated_ops, without_second_passes
+from buildtool.graph.topology import filling
+from buildtool.graph.types import Graph, State
 from buildtool.target.catalogue import constants_bytes, operands
 from buildtool.target.types import KernelVariant
 
@@ -34,6 +36,7 @@ _NUMBERS = struct.Struct(
     "<7I"
 )  # version, header's bytes, payload's bytes, its CRC-32, inputs, outputs, sequence
 _TENSOR = "tensor"  # an entry that is a constant operand's values
+_STATE = "state"  # one that is a state's initial value, or the byte of which all of that consists
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,9 @@ class ImageLayout:
 
     `constants` maps an operator's position to its block, `sizes` to that one's bytes, `tensors` a
     constant operand's tensor index to its values, `operands` a position to the tensors that its kernel
-    reads as such. `entries` are all of these in their order: (position, packing or "tensor", offset, bytes).
+    reads as such, `states` has one place for each of the graph's. `entries` are all of these in their order:
+    (position, packing, "tensor" or "state", offset, bytes). What runs again in a second pass reads what its
+    first run reads, and has no entries of its own.
     """
 
     size: int
@@ -51,6 +56,7 @@ class ImageLayout:
     sizes: dict[int, int]
     operands: dict[int, tuple[int, ...]]
     entries: tuple[tuple[int, str, int, int], ...]
+    states: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,23 +114,32 @@ def image_layout(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Image
     sizes: dict[int, int] = {}
     reads: dict[int, tuple[int, ...]] = {}
     entries: list[tuple[int, str, int, int]] = []
+    again = repeated_ops(graph)
     for position, kernel in enumerate(kernels):
         if kernel is None:
             continue
-        op = graph.ops[position]
-        size = constants_bytes(kernel, graph, op)
+        op, first = graph.ops[position], again.get(position)
+        if first in constants:
+            constants[position], sizes[position] = constants[first], sizes[first]
+        size = 0 if first is not None else constants_bytes(kernel, graph, op)
         if size:
             constants[position], sizes[position] = place, size
             entries.append((position, kernel.packing, place, size))
             place += size
-        reads[position] = operands(kernel, op)
+        reads[position] = operands(kernel, graph, op)
         for index in reads[position]:
             if graph.tensors[index].is_constant and index not in tensors:
                 size = _round_up(graph.tensors[index].size)
                 tensors[index] = place
                 entries.append((position, _TENSOR, place, size))
                 place += size
-    return ImageLayout(place, constants, tensors, sizes, reads, tuple(entries))
+    states = []
+    for index, state in enumerate(graph.states):
+        size = _round_up(1 if filling(state) is not None else state.initial.nbytes)
+        states.append(place)
+        entries.append((index, _STATE, place, size))
+        place += size
+    return ImageLayout(place, constants, tensors, sizes, reads, tuple(entries), tuple(states))
 
 
 def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> WeightImage:
@@ -132,9 +147,11 @@ def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Weigh
     places = image_layout(graph, kernels)
     blocks = [_interface(graph)]
     values = {place: graph.tensors[index].data for index, place in places.tensors.items()}
-    for position, _, place, size in places.entries:
-        kernel = kernels[position]
-        if place in values:
+    for position, what, place, size in places.entries:
+        kernel = kernels[position] if what != _STATE else None
+        if what == _STATE:
+            block = _initial(graph.states[position])
+        elif place in values:
             block = _aligned(np.ascontiguousarray(values[place]).tobytes())
         else:
             assert kernel is not None
@@ -157,9 +174,23 @@ def weight_image(graph: Graph, kernels: Sequence[KernelVariant | None]) -> Weigh
     return WeightImage(head + seal + payload, digest, places)
 
 
+def _initial(state: State) -> bytes:
+    """A state's initial value, or the byte of which all of it consists."""
+    fill = filling(state)
+    return _aligned(np.ascontiguousarray(state.initial).tobytes() if fill is None else bytes([fill]))
+
+
 def layout_digest(graph: Graph, places: ImageLayout) -> bytes:
-    """What tells a layout from every other one: DIGEST_BYTES of the header."""
-    layout = [VERSION, topology_digest(graph), *map(list, places.entries)]
+    """What tells a layout from every other one: DIGEST_BYTES of the header.
+
+    It is that of the network without second passes, which need no constants of their own.
+    """
+    once = once_positions(graph)
+    entries = [
+        [position if what == _STATE else once[position], what, *others]
+        for position, what, *others in places.entries
+    ]
+    layout = [VERSION, topology_digest(without_second_passes(graph)), *entries]
     return hashlib.sha256(msgpack.packb(layout)).digest()[:DIGEST_BYTES]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from buildtool.emit import loading
 from buildtool.emit.network import Network
+from buildtool.emit.states import reset_at_init, reset_function
 
 _HOOK = """
 /* Lets the application in, if it asked for that. */
@@ -15,6 +16,10 @@ static void between_regions(void) {
 """
 
 
+_SECOND = """\
+static int8_t *second_arena;
+"""
+_SECOND_PARAMETERS = " void *second, size_t second_bytes,"
 _ROW_SOURCE = """\
 static void (*row_source)(void *context, int32_t row, int8_t *data);
 static void *row_context;
@@ -34,9 +39,9 @@ static const uint8_t layout[NN_IMAGE_DIGEST_BYTES] = {network.macro}_LAYOUT;
 
 #ifdef NN_DEBUG
 #define arena {network.net}_arena /* by this name a debugger finds it, whatever else is called arena */
-#endif
+{f"#define second_arena {network.net}_second_arena{chr(10)}" if network.is_spread else ""}#endif
 static int8_t *arena; /* NULL: not initialised */
-static const uint8_t *weights;
+{_SECOND if network.is_spread else ""}static const uint8_t *weights;
 static void (*yield_hook)(void *context);
 static void *yield_context;
 {_ROW_SOURCE if network.is_streamed else ""}{_HOOK if len(network.plan.regions) > 1 else ""}"""
@@ -44,13 +49,14 @@ static void *yield_context;
 
 def interface(network: Network) -> str:
     """All functions of the interface but the invoke."""
-    net, macro, graph = network.net, network.macro, network.graph
+    net, macro, graph, two = network.net, network.macro, network.graph, network.is_spread
+    second = _SECOND_PARAMETERS if two else ""
     ended = network.after(network.plan.moves)
     outputs = "".join(
         f"    case {i}:\n        return {ended.address(t)};\n" for i, t in enumerate(graph.outputs)
     )
     return f"""\
-nn_status {net}_init(void *memory, size_t memory_bytes, const void *image) {{
+nn_status {net}_init(void *memory, size_t memory_bytes,{second} const void *image) {{
     arena = NULL;
     if (memory == NULL || memory_bytes < {macro}_ARENA_BYTES) {{
         return NN_ERROR_ARENA;
@@ -58,16 +64,16 @@ nn_status {net}_init(void *memory, size_t memory_bytes, const void *image) {{
     if ((uintptr_t)memory % {macro}_ARENA_ALIGNMENT != 0) {{
         return NN_ERROR_ARENA;
     }}
-    const uint32_t payload_bytes = {macro}_PAYLOAD_BYTES;
+{_check_second(macro) if two else ""}    const uint32_t payload_bytes = {macro}_PAYLOAD_BYTES;
 {loading.check_image(network)}
     if (status == NN_OK) {{
         arena = memory;
-        weights = image;
-    }}
+{"        second_arena = second;" + chr(10) if two else ""}        weights = image;
+{reset_at_init(network)}    }}
     return status;
 }}
 
-{_input(network)}const int8_t *{net}_output(int index) {{
+{reset_function(network)}{_input(network)}const int8_t *{net}_output(int index) {{
     if (arena == NULL) {{
         return NULL;
     }}
@@ -98,6 +104,17 @@ void {net}_set_yield(void (*hook)(void *context), void *context) {{
     yield_context = context;
 }}
 {_set_row_source(net) if network.is_streamed else ""}{loading.set_loader(network)}"""
+
+
+def _check_second(macro: str) -> str:
+    return f"""\
+    if (second == NULL || second_bytes < {macro}_SECOND_ARENA_BYTES) {{
+        return NN_ERROR_ARENA;
+    }}
+    if ((uintptr_t)second % {macro}_ARENA_ALIGNMENT != 0) {{
+        return NN_ERROR_ARENA;
+    }}
+"""
 
 
 def _input(network: Network) -> str:

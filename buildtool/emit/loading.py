@@ -6,6 +6,7 @@ comes while this one computes.
 
 from __future__ import annotations
 
+from buildtool.emit import views
 from buildtool.emit.geometry import geometry
 from buildtool.emit.image import pieces
 from buildtool.emit.invocation import invocation, view_arguments
@@ -90,7 +91,7 @@ class Loading:
         to, slot = f"arena + {buffer.offset}", buffer.size // load.slots
         now = to if load.slots == 1 else f"{to} + part * {slot}"
         then = to if load.slots == 1 else f"{to} + (1 - part) * {slot}"
-        out = network.address(op.outputs[0])
+        given, out = network.address(op.inputs[0]), network.address(op.outputs[0])
         begin = [
             "if (next > 0) {",
             f"    load_channels(&block_{load.op}, {then}, (uint32_t)c + {count}, (uint32_t)next);",
@@ -102,11 +103,15 @@ class Loading:
             Argument.GEOMETRY: "&geometry",
             Argument.CONSTANTS: now,
             Argument.WINDOW: "&window",
+            Argument.CHANNEL: "c",
             Argument.SCRATCH: network.scratch(load.op),
             Argument.SCRATCH_BYTES: network.scratch_bytes(load.op),
         }
         by_channels = slices_in_place(graph, op)  # of the input, too
         read = "read" if by_channels else "in"
+        part_in, part_out = (
+            views.part(f"&{of}", "c", "count", t.dtype) for of, t in ((read, source), ("all", result))
+        )
         body = [
             f"const int32_t count = nn_least({count}, {channels} - c);",
             f"const int32_t next = nn_least({count}, {channels} - c - count);",
@@ -114,8 +119,8 @@ class Loading:
             "    loaded();",
             "}",
             *(begin if load.slots == 2 else []),
-            *(["const nn_view in = nn_part(&read, c, count);"] if by_channels else []),
-            "const nn_view out = nn_part(&all, c, count);",
+            *([f"const nn_view in = {part_in};"] if by_channels else []),
+            f"const nn_view out = {part_out};",
             invocation(kernel, arguments),
         ]
         body += begin if load.slots == 1 else ["part = 1 - part;"]
@@ -123,8 +128,8 @@ class Loading:
         return [
             *(geometry(graph, op, "geometry") if Argument.GEOMETRY in kernel.call else []),
             f"static const nn_window window = {{0, {rows}, 0, {columns}}};",
-            f"const nn_view {read} = nn_whole({network.address(op.inputs[0])}, {height}, {width}, {depth});",
-            f"const nn_view all = nn_whole({out}, {rows}, {columns}, {channels});",
+            f"const nn_view {read} = {views.whole(given, height, width, depth, source.dtype)};",
+            f"const nn_view all = {views.whole(out, rows, columns, channels, result.dtype)};",
             *(["int32_t part = 0;"] if load.slots == 2 else []),
             f"for (int32_t c = 0; c < {channels}; c += {count}) {{",
             *("    " + line for line in body),
@@ -141,7 +146,8 @@ class Loading:
             position = load.op
             block, start = self.blocks[position], self.network.image.constants[position]
             channels = round_up(block.channels, block.unit)
-            fields = f"{start}, {channels}, {block.factors}, {block.weights}, {block.unit}"
+            numbers = (start, channels, block.factors, block.weights, block.unit, block.group)
+            fields = ", ".join(map(str, numbers))
             blocks.append(f"static const constants_block block_{position} = {{{fields}}};")
         return _STATE + (_SLICES + "\n".join(blocks) + "\n" if sliced else "")
 
@@ -240,9 +246,9 @@ static void loaded(void) {
 
 _SLICES = """
 /* An operator's constants in the weight image: `channels` of so many bytes each, behind a head; there
- * are bytes for a multiple of `unit` channels. */
+ * are bytes for a multiple of `unit` channels, and factors of `group` channels come together. */
 typedef struct {
-    uint32_t from, channels, factors, weights, unit;
+    uint32_t from, channels, factors, weights, unit, group;
 } constants_block;
 
 static uint32_t whole_lines(uint32_t bytes) {
@@ -253,11 +259,13 @@ static uint32_t whole_lines(uint32_t bytes) {
 static void load_channels(const constants_block *block, int8_t *to, uint32_t first,
                           uint32_t count) {
     const uint32_t there = whole_lines(16U + block->factors * block->channels);
-    uint32_t here;
+    const uint32_t together = first / block->group * block->group;
+    const uint32_t groups = (first - together + count + block->group - 1U) / block->group;
+    const uint32_t factors = block->factors * block->group * groups;
+    const uint32_t here = whole_lines(16U + factors);
     count = (count + block->unit - 1U) / block->unit * block->unit;
-    here = whole_lines(16U + block->factors * count);
     load(to, block->from, 16U);
-    load(to + 16, block->from + 16U + block->factors * first, block->factors * count);
+    load(to + 16, block->from + 16U + block->factors * together, factors);
     load(to + here, block->from + there + block->weights * first, block->weights * count);
 }
 

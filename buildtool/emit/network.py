@@ -56,6 +56,7 @@ class Network:
     def _makers(self) -> dict[int, str]:
         """Tensor -> what makes it."""
         made = {t: f"input {i}" for i, t in enumerate(self.graph.inputs)}
+        made |= {state.before: f"state {i}" for i, state in enumerate(self.graph.states)}
         for position, op in enumerate(self.graph.ops):
             for i, t in enumerate(op.outputs):
                 made[t] = f"operator {position}" + (f", output {i}" if len(op.outputs) > 1 else "")
@@ -86,6 +87,16 @@ class Network:
             if not load.by_turns and self.plan.buffers[load.buffer].first not in starts
         )
 
+    @property
+    def is_spread(self) -> bool:
+        """Whether there is a second arena, in another memory."""
+        return self.plan.second_at > 0
+
+    def place(self, offset: int) -> str:
+        """C expression of a place of the arena, or of the second one, by the plan's offset."""
+        second = self.plan.second_at
+        return f"second_arena + {offset - second}" if 0 < second <= offset else f"arena + {offset}"
+
     def address(self, tensor: int, reader: int = -1) -> str:
         """C expression of a tensor's first byte (of a ring: of its buffer's), for operator `reader`."""
         if self.graph.tensors[tensor].is_constant:
@@ -93,9 +104,16 @@ class Network:
                 start = self.image.tensors[tensor]
                 parts = pieces(self.graph, self.image.places, reader)
                 place = next(place for at, _, place in parts if at == start)
-                return f"arena + {self.loaded[reader] + place}"
+                return self.place(self.loaded[reader] + place)
             return f"nn_constant(weights + {self.image.tensors[tensor]})"
-        return f"arena + {self.holders[tensor].offset}"
+        if tensor in self.states:
+            return f"{self.net}_state + {self.states[tensor]}"
+        return self.place(self.holders[tensor].offset)
+
+    @cached_property
+    def states(self) -> dict[int, int]:
+        """Tensor that is state -> where it lies in the network's state."""
+        return {t: buffer.offset for buffer in self.plan.states for t in buffer.tensors}
 
     def constants(self, position: int) -> str:
         """C expression of an operator's packed constants."""
@@ -103,7 +121,7 @@ class Network:
         if position in self.wandering:
             return f"constants_{position}"
         if place is not None and position in self.loaded:
-            return f"arena + {self.loaded[position]}"
+            return self.place(self.loaded[position])
         return "NULL" if place is None else f"weights + {place}"
 
     def scratch(self, position: int) -> str:
@@ -122,5 +140,5 @@ class Network:
     def _served(self, position: int, kind: BufferKind) -> str:
         for buffer in self.plan.buffers:
             if buffer.kind is kind and buffer.op == position:
-                return f"arena + {buffer.offset}"
+                return self.place(buffer.offset)
         return "NULL"

@@ -11,13 +11,14 @@ import hashlib
 import importlib.util
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from buildtool.emit.blocks import Packing, aligned
 from buildtool.errors import BuildtoolError, TargetError, described, did_you_mean
-from buildtool.graph.types import Graph, Op
+from buildtool.graph.types import ElementwiseAttrs, Graph, Op, WidenedAttrs
 from buildtool.target.catalogue import NO_PACKING, constants_bytes
 from buildtool.target.types import KernelVariant
 
@@ -55,7 +56,7 @@ def pack(graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
 def _built(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) -> bytes:
     """What a family's packing makes; TargetError where it fails or makes no bytes."""
     try:
-        block = build(graph, op)
+        block = build(graph, _of_all_channels(op))
     except Exception as error:  # somebody else's code may raise anything
         if isinstance(error, BuildtoolError):
             raise
@@ -65,6 +66,13 @@ def _built(build: Packing, graph: Graph, op: Op, kernel: KernelVariant) -> bytes
         what = f"packing '{kernel.packing}' made no bytes but '{type(block).__name__}'"
         raise TargetError(what, operator=op.place, path=str(kernel.packer))
     return block
+
+
+def _of_all_channels(op: Op) -> Op:
+    """The operator as its kernel knows it: a filling of channels has the quantisation of what it fills up."""
+    if not isinstance(op.attrs, WidenedAttrs):
+        return op
+    return replace(op, inputs=op.inputs[:2], attrs=ElementwiseAttrs(op.attrs.activation))
 
 
 def packings(file: Path) -> Mapping[str, Packing]:

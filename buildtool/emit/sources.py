@@ -15,9 +15,11 @@ from buildtool.emit.layout import COLUMNS, continued, indented
 from buildtool.emit.names import identifier, shape
 from buildtool.emit.network import Network
 from buildtool.emit.stack import stack_bytes, stack_macro
+from buildtool.emit.states import state_memory
 from buildtool.emit.streamed import streamed_region, whole_image
 from buildtool.emit.turns import Turns
 from buildtool.errors import PlanError
+from buildtool.graph.secondpass import repeated_ops
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Move, Plan, Region, Step
@@ -121,7 +123,7 @@ def _operator(network: Network, step: Step, loads: loading.Loading, index: int) 
     traces = [
         f"NN_TRACE_TENSOR({t}, {network.address(t)}, {graph.tensors[t].size});"
         for t in op.outputs
-        if t in network.holders
+        if t in network.holders or t in network.states
     ]
     body = lines(call) if cut is None else loads.in_slices(network, cut, kernel, index)
     return [f"NN_MARK_BEGIN({step.op});", *body, "NN_MARK_END();", *traces]
@@ -138,7 +140,7 @@ def _move(network: Network, move: Move) -> list[str]:
     source, target = network.plan.buffers[move.source], network.plan.buffers[move.target]
     return [
         f"/* Makes room: {network.called(source.tensors[0])} */",
-        f"memmove(arena + {target.offset}, arena + {source.offset}, {source.size});",
+        f"memmove({network.place(target.offset)}, {network.place(source.offset)}, {source.size});",
     ]
 
 
@@ -147,10 +149,11 @@ def _region(
 ) -> list[str]:
     """A region's function; `network` as it is after the moves with which the region begins."""
     graph = network.graph
-    text = []
+    text, repeated = [], repeated_ops(graph)
     for position in region.ops:
         op = graph.ops[position]
-        text.append(f"/* Operator {position}: {op.kind}, {_shapes(graph, op)} */")
+        again = f"; again what operator {repeated[position]} did" if position in repeated else ""
+        text.append(f"/* Operator {position}: {op.kind}, {_shapes(graph, op)}{again} */")
     text += [f"static void region_{index}(void) {{"]
     if region.is_streamed:
         body = streamed_region(network, region, Turns(network, index))
@@ -180,10 +183,22 @@ def _content(network: Network, buffer: Buffer) -> str:
     return of if buffer.kind is BufferKind.TENSOR else f"{buffer.kind} of {of}"
 
 
+def _arenas(network: Network) -> str:
+    """How large the arena is, or both are."""
+    first, *second = network.plan.arenas
+    return f"arenas of {first} and {second[0]} bytes" if second else f"arena of {first} bytes"
+
+
+def _place(network: Network, buffer: Buffer) -> str:
+    """Where a buffer lies: its offset, in the second arena behind a sign."""
+    second = network.plan.second_at
+    return f"2+{buffer.offset - second}" if 0 < second <= buffer.offset else str(buffer.offset)
+
+
 def _memory_map(network: Network) -> list[str]:
     """A comment: what lies where in the arena, and when."""
     rows = [
-        (str(b.offset), str(b.size), f"{b.first}-{b.last}", _content(network, b))
+        (_place(network, b), str(b.size), f"{b.first}-{b.last}", _content(network, b))
         for b in sorted(network.plan.buffers, key=lambda b: (b.first, b.last, b.offset))
     ]
     head = ("offset", "bytes", "steps", "holds")
@@ -192,6 +207,7 @@ def _memory_map(network: Network) -> list[str]:
         "/* The arena by time; a step is a kernel call, counted over the whole invoke. An operator stands",
         " * for its output, whose name in the model is in the file",
         f" * {network.net}_arena.json.",
+        *([" * Offsets behind 2+ are those of the second arena."] if network.is_spread else []),
         " *",
     ]
     for row in (head, *rows):
@@ -232,7 +248,7 @@ def _source(network: Network) -> str:
             calls.append("    between_regions();")
     return "\n".join(
         [
-            banner(network, f"{plan.strategy} plan, arena of {plan.arena_bytes} bytes"),
+            banner(network, f"{plan.strategy} plan, {_arenas(network)}"),
             f'#include "{network.net}.h"',
             "",
             '#include "nn.h"',
@@ -241,13 +257,14 @@ def _source(network: Network) -> str:
             '#include "nn_profile.h"',
             '#include "nn_trace.h"',
             '#include "nn_view.h"',
-            *(["", "#include <string.h>"] if plan.loads or plan.moves else []),
+            *(["", "#include <string.h>"] if plan.loads or plan.moves or plan.states else []),
             "",
             *plan_check(network),
             *_identity(network),
             *_memory_map(network),
             state(network),
             *([loads.declarations()] if plan.loads else []),
+            *state_memory(network),
             *functions,
             *continued(interface(network)),
             f"nn_status {network.net}_invoke(void) {{",

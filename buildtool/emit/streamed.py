@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from buildtool.emit import branches
+from buildtool.emit import branches, rowtables, views
+from buildtool.emit.channelwise import moved_channels
 from buildtool.emit.geometry import geometry
 from buildtool.emit.invocation import invocation, view_arguments
 from buildtool.emit.network import Network
 from buildtool.emit.turns import Turns
+from buildtool.emit.widened import addition
 from buildtool.errors import UnsupportedError
-from buildtool.graph.types import OpKind
-from buildtool.plan.schedule.receptive import Axis, accumulates, axes, columns
+from buildtool.graph.types import OpKind, WidenedAttrs
+from buildtool.plan.schedule.axis import Axis, AxisTable
+from buildtool.plan.schedule.receptive import accumulates, axes, columns, moves_channels
 from buildtool.plan.schedule.schedule import Link, column_ends, first_column, links
 from buildtool.plan.types import Group, Region
 from buildtool.target.catalogue import operands
@@ -30,6 +33,7 @@ def streamed_region(network: Network, region: Region, coming: Turns) -> list[str
     chain = links(region, network.graph)
     source = _source_tensor(network, region)
     lines = [*_geometries(network, region), *_views(network, region)]
+    lines += rowtables.declarations(chain, source is not None)
     counted = "Rows made by each group" if source is None else "Rows made by each group, rows of the image"
     lines += [f"/* {counted}. */", *_zeros(name for link in chain for name in _counters(link))]
     lines += _zeros(["delivered"] if source is not None else [])
@@ -54,8 +58,8 @@ def whole_image(network: Network, region: Region) -> list[str]:
     graph = network.graph
     if not network.is_streamed or graph.inputs[0] not in graph.ops[region.ops[0]].inputs:
         return []
-    _, height, width, channels = graph.tensors[graph.inputs[0]].nhwc
-    row = width * channels
+    image = graph.tensors[graph.inputs[0]]
+    height, row = image.nhwc[1], image.row_bytes
     return [
         f"for (int32_t y = 0; y < {height}; y++) {{",
         f"    row_source(row_context, y, {network.address(graph.inputs[0])} + y * {row});",
@@ -95,20 +99,21 @@ def _views(network: Network, region: Region) -> list[str]:
         if holder is not None and holder.rows:
             held = holder.columns or width
             lines.append(f"/* {holder.rows} of {height} rows, {held} of {width} columns: {name} */")
-            strides = f"{held * channels}, {channels}"
+            pixel = graph.tensors[t].pixel_bytes
+            strides = f"{held * pixel}, {pixel}"
             numbers = f"{strides}, {holder.rows}, {held}, 0, {height}, {width}, {channels}"
             lines.append(f"const nn_view tensor_{t} = {{{address}, {numbers}}};")
         else:
-            whole = f"{height}, {width}, {channels}"
             lines.append(f"/* {name} */")
-            lines.append(f"const nn_view tensor_{t} = nn_whole({address}, {whole});")
+            whole = views.whole(address, height, width, channels, graph.tensors[t].dtype)
+            lines.append(f"const nn_view tensor_{t} = {whole};")
     return lines
 
 
 def _operands(network: Network, position: int) -> tuple[int, ...]:
     kernel = network.kernels[position]
     assert kernel is not None  # aliases are in no region
-    return operands(kernel, network.graph.ops[position])
+    return operands(kernel, network.graph, network.graph.ops[position])
 
 
 def _linear(variable: str, axis: Axis) -> str:
@@ -147,7 +152,11 @@ def _loop(
         )
         return [f"while (row_{last} < {need}) {{", *("    " + line for line in lines), "}"]
     row, start, end = f"row_{last}", f"from_{last}", f"to_{last}"
-    inner = f"nn_least({link.input_height}, {_linear(end, link.axis)})"
+    if isinstance(link.axis, AxisTable):
+        reach = rowtables.high(end, last, link.axis, link.input_height, some=True)
+    else:
+        reach = _linear(end, link.axis)
+    inner = f"nn_least({link.input_height}, {reach})"
     body = [
         f"const int32_t {start} = {row};",
         f"const int32_t {end} = nn_least({link.height}, {row} + {link.group.rows_per_step});",
@@ -186,7 +195,11 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
         for position, made in zip(group.ops, column_ends(group, graph, width), strict=True):
             window = f"{{low_{position}, high_{position}, 0, {made}}}"
             if made > 0:  # else the next one reads nothing but padding
-                lines += ["{", *("    " + line for line in _call(network, position, window)), "}"]
+                lines += [
+                    "{",
+                    *("    " + line for line in _call(network, position, window, made < width)),
+                    "}",
+                ]
         return ["{", *("    " + line for line in lines), "}"]
     lines += ["/* Columns made by each operator. */", *_zeros(f"x_{p}" for p in group.ops)]
     first = first_column(group, graph)
@@ -195,7 +208,7 @@ def _group(network: Network, group: Group, start: str, end: str) -> list[str]:
     lines += ["    " + line for line in _column_ends(network, group, end)]
     for position in group.ops:
         window = f"{{low_{position}, high_{position}, x_{position}, end_{position}}}"
-        call = [*_call(network, position, window), f"x_{position} = end_{position};"]
+        call = [*_call(network, position, window, True), f"x_{position} = end_{position};"]
         lines.append(f"    if (x_{position} < end_{position}) {{")
         lines += ["        " + line for line in call]
         lines.append("    }")
@@ -243,18 +256,23 @@ def _column_ends(network: Network, group: Group, end: str) -> list[str]:
     return lines
 
 
-def _call(network: Network, position: int, window: str) -> list[str]:
-    """One kernel call on a window, with its markers and its trace."""
+def _call(network: Network, position: int, window: str, in_part: bool = False) -> list[str]:
+    """One kernel call on a window, with its markers and its trace; `in_part`: of some columns only."""
     graph = network.graph
     op, kernel = graph.ops[position], network.kernels[position]
     assert kernel is not None  # aliases are in no region
     result = op.outputs[0]
     begin = [f"const nn_window window = {window};", f"NN_MARK_BEGIN({position});"]
-    trace = f"NN_TRACE_WINDOW({result}, &tensor_{result}, &window);"
+    trace = views.trace(result, graph.tensors[result].dtype)
     if accumulates(graph, op):
         return [*begin, *_accumulate(network, position), "NN_MARK_END();"]
     if op.kind is OpKind.CONCATENATION:
         return [*begin, *_joined(network, position), "NN_MARK_END();", trace]
+    if moves_channels(graph, op):
+        held = [network.holders[t] for t in (op.inputs[0], result) if t in network.holders]  # but states
+        some = in_part or any(holder.columns for holder in held)
+        moved = moved_channels(graph, op, kernel, network.target, network.constants(position), some)
+        return [*begin, *moved, "NN_MARK_END();", trace]
     if Argument.WINDOW not in kernel.call or kernel.windows is not Windows.ANY:
         raise UnsupportedError(f"kernel '{kernel.name}' computes whole tensors only", operator=op.place)
     arguments = {
@@ -262,9 +280,13 @@ def _call(network: Network, position: int, window: str) -> list[str]:
         Argument.GEOMETRY: f"&geometry_{position}",
         Argument.CONSTANTS: network.constants(position),
         Argument.WINDOW: "&window",
+        Argument.CHANNEL: "0",
         Argument.SCRATCH: network.scratch(position),
         Argument.SCRATCH_BYTES: network.scratch_bytes(position),
     }
+    if isinstance(op.attrs, WidenedAttrs):
+        names = [f"tensor_{t}" for t in (*op.inputs, result)]
+        return [*begin, *addition(graph, op, kernel, names, arguments), "NN_MARK_END();", trace]
     return [*begin, invocation(kernel, arguments), "NN_MARK_END();", trace]
 
 

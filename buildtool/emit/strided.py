@@ -1,11 +1,23 @@
-"""Boxes and strides: how TRANSPOSE, SLICE, SPLIT, CONCATENATION, PAD and MEAN walk memory."""
+"""Boxes and strides: how TRANSPOSE, SLICE, SPLIT, CONCATENATION, PAD, TILE and reductions walk memory."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from buildtool.graph.types import Graph, MeanAttrs, Op, OpKind, PadAttrs, SliceAttrs, TransposeAttrs
+from buildtool.graph.types import (
+    Graph,
+    MatmulAttrs,
+    MeanAttrs,
+    Op,
+    OpKind,
+    PadAttrs,
+    ShuffleAttrs,
+    SliceAttrs,
+    TileAttrs,
+    TransposeAttrs,
+)
 
 MAX_RANK = 6  # NN_MAX_RANK in nn.h
 
@@ -50,6 +62,11 @@ def merged(copy: Copy) -> Copy:
 
 
 def _transpose(graph: Graph, op: Op) -> list[Copy]:
+    if isinstance(op.attrs, ShuffleAttrs):
+        shape, groups = graph.tensors[op.inputs[0]].shape, op.attrs.groups
+        each = shape[3] // groups
+        outer = row_major(shape)[:3]
+        return [Copy((*shape[:3], each, groups), (*outer, 1, each), (*outer, groups, 1))]
     assert isinstance(op.attrs, TransposeAttrs)
     shape = graph.tensors[op.inputs[0]].shape
     strides = row_major(shape)
@@ -88,6 +105,23 @@ def _concatenation(graph: Graph, op: Op) -> list[Copy]:
     return copies
 
 
+def _whole(graph: Graph, op: Op) -> list[Copy]:
+    """READ_VARIABLE, ASSIGN_VARIABLE: all of it."""
+    tensor = graph.tensors[op.outputs[0]]
+    return [Copy((tensor.elements,), (1,), (1,))]
+
+
+def _shift(graph: Graph, op: Op) -> list[Copy]:
+    """SHIFT: what stays moves down in the state itself, line by line; then comes what is new."""
+    axis = op.attrs.axis  # type: ignore[attr-defined]
+    state, new = (graph.tensors[t] for t in op.inputs)
+    inside = math.prod(state.shape[axis + 1 :])
+    line, added, lines = state.shape[axis] * inside, new.shape[axis] * inside, math.prod(state.shape[:axis])
+    kept = line - added
+    stays = [Copy((lines, kept), (line, 1), (line, 1), added)] if kept else []
+    return [*stays, Copy((lines, added), (added, 1), (line, 1), 0, kept)]
+
+
 def _pad(graph: Graph, op: Op) -> list[Copy]:
     assert isinstance(op.attrs, PadAttrs)
     shape = graph.tensors[op.inputs[0]].shape
@@ -96,19 +130,77 @@ def _pad(graph: Graph, op: Op) -> list[Copy]:
     return [Copy(shape, row_major(shape), strides, 0, offset)]
 
 
+def _tile(graph: Graph, op: Op) -> list[Copy]:
+    """Each dimension twice: the repetitions, which read the same again, and the input's elements."""
+    assert isinstance(op.attrs, TileAttrs)
+    shape = graph.tensors[op.inputs[0]].shape
+    steps = row_major(graph.tensors[op.outputs[0]].shape)
+    copy = Copy((), (), ())
+    for n, times, read, written in zip(shape, op.attrs.multiples, row_major(shape), steps, strict=True):
+        size, ins = (*copy.size, times, n), (*copy.in_stride, 0, read)
+        copy = Copy(size, ins, (*copy.out_stride, n * written, written))
+    return [copy]
+
+
 _COPIES = {
+    OpKind.TILE: _tile,
     OpKind.TRANSPOSE: _transpose,
     OpKind.SLICE: _slice,
     OpKind.STRIDED_SLICE: _slice,
     OpKind.SPLIT: _split,
     OpKind.CONCATENATION: _concatenation,
     OpKind.PAD: _pad,
+    OpKind.READ_VARIABLE: _whole,
+    OpKind.ASSIGN_VARIABLE: _whole,
+    OpKind.SHIFT: _shift,
 }
 
 
 def copies(graph: Graph, op: Op) -> list[Copy]:
-    """The copies that make a data movement operator: one an output (SPLIT) or an input (others)."""
-    return [merged(copy) for copy in _COPIES[op.kind](graph, op)]
+    """The copies that make a data movement operator: one an output (SPLIT) or an input (others).
+
+    They move bytes: those of an element of more than one are a dimension of their own.
+    """
+    size = graph.tensors[op.outputs[0]].dtype.size
+    made = [merged(_of_bytes(copy, size)) for copy in _COPIES[op.kind](graph, op)]
+    return [part for copy in made for part in _unrolled(copy)] if op.kind is OpKind.TILE else made
+
+
+def _unrolled(copy: Copy) -> list[Copy]:
+    """The same in copies of at most MAX_RANK dimensions: those of the fewest elements one by one."""
+    if len(copy.size) <= MAX_RANK:
+        return [copy]
+    d = copy.size.index(min(copy.size))
+    size, a, b = (values[:d] + values[d + 1 :] for values in (copy.size, copy.in_stride, copy.out_stride))
+    parts = []
+    for i in range(copy.size[d]):
+        read, written = copy.in_offset + i * copy.in_stride[d], copy.out_offset + i * copy.out_stride[d]
+        parts += _unrolled(Copy(size, a, b, read, written))
+    return parts
+
+
+def _of_bytes(copy: Copy, size: int) -> Copy:
+    """A copy of elements of `size` bytes as one of bytes."""
+    if size == 1:
+        return copy
+    return Copy(
+        (*copy.size, size),
+        (*(size * stride for stride in copy.in_stride), 1),
+        (*(size * stride for stride in copy.out_stride), 1),
+        size * copy.in_offset,
+        size * copy.out_offset,
+    )
+
+
+def copy_inside(graph: Graph, op: Op, outer: int) -> Copy:
+    """The one copy of an operator that moves channels only, without its first `outer` dimensions.
+
+    With 2 of them it is that of a row, with 3 that of a pixel.
+    """
+    (elements,) = _COPIES[op.kind](graph, op)
+    whole = _of_bytes(elements, graph.tensors[op.outputs[0]].dtype.size)
+    size, in_stride, out_stride = (side[outer:] for side in (whole.size, whole.in_stride, whole.out_stride))
+    return merged(Copy(size, in_stride, out_stride, whole.in_offset, whole.out_offset))
 
 
 @dataclass(frozen=True)
@@ -132,10 +224,39 @@ def _joined(dims: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def reduction(graph: Graph, op: Op) -> Reduction:
-    """How a MEAN walks its input."""
+    """How a MEAN, a REDUCE_MAX or REDUCE_MIN walks its input."""
     assert isinstance(op.attrs, MeanAttrs)
     shape = graph.tensors[op.inputs[0]].shape
     dims = list(zip(shape, row_major(shape), strict=True))
     kept = [d for i, d in enumerate(dims) if i not in op.attrs.axes]
     reduced = [d for i, d in enumerate(dims) if i in op.attrs.axes]
     return Reduction(_joined(kept), _joined(reduced))
+
+
+@dataclass(frozen=True)
+class Matmul:
+    """How a BATCH_MATMUL walks its operands: a box of matrices, and one matrix (see nn_matmul_geometry).
+
+    `matrix`: rows, inner, columns, then strides of a row and a step of the first operand, of a step and
+    a column of the second; all in elements.
+    """
+
+    size: tuple[int, ...]
+    x_stride: tuple[int, ...]
+    y_stride: tuple[int, ...]
+    matrix: tuple[int, ...]
+
+
+def matmul(graph: Graph, op: Op) -> Matmul:
+    """How a BATCH_MATMUL walks its operands; a dimension over which one repeats itself has stride 0."""
+    attrs = op.attrs
+    assert isinstance(attrs, MatmulAttrs)
+    lead = graph.tensors[op.outputs[0]].shape[:-2]
+    strides = []
+    for t in op.inputs:
+        shape = (1,) * (len(lead) + 2 - len(graph.tensors[t].shape)) + graph.tensors[t].shape
+        strides.append(tuple(0 if n == 1 else s for n, s in zip(shape[:-2], row_major(shape), strict=False)))
+    (a, b), (c, d) = (graph.tensors[t].shape[-2:] for t in op.inputs)
+    rows, inner, x_row, x_step = (b, a, 1, b) if attrs.adj_x else (a, b, b, 1)
+    columns, y_step, y_column = (c, 1, d) if attrs.adj_y else (d, d, 1)
+    return Matmul(lead, strides[0], strides[1], (rows, inner, columns, x_row, x_step, y_step, y_column))

@@ -8,13 +8,14 @@ them at random, benchmarks take those of published figures.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.graph.geometry import dilated, window_outputs
 from buildtool.graph.numbering import graph_of
-from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, Pad, Quantization, Tensor
+from buildtool.graph.types import Attrs, DType, Graph, Op, OpKind, Pad, Quantization, State, Tensor
 
 NO_PAD = Pad()
 
@@ -42,6 +43,7 @@ class GraphBuilder:
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
         self.inputs: list[int] = []
+        self.states: list[State] = []
 
     def tensor(
         self,
@@ -66,6 +68,24 @@ class GraphBuilder:
         self.inputs.append(self.tensor(shape, quant, dtype, name=name))
         return self.inputs[-1]
 
+    def state(
+        self,
+        shape: Sequence[int],
+        quant: Quantization | None,
+        initial: npt.NDArray[np.generic],
+        dtype: DType = DType.INT8,
+        name: str = "",
+    ) -> int:
+        """What a state is before an invoke; `keep` says what it is after it."""
+        before = self.tensor(shape, quant, dtype)
+        initial.setflags(write=False)
+        self.states.append(State(before, before, initial, name or f"state{len(self.states)}"))
+        return before
+
+    def keep(self, before: int, after: int) -> None:
+        """Lets a state be `after` when an invoke ends."""
+        self.states = [replace(s, after=after) if s.before == before else s for s in self.states]
+
     def shape(self, tensor: int) -> tuple[int, ...]:
         """The shape of a tensor, batch included."""
         return self.tensors[tensor].shape
@@ -87,4 +107,4 @@ class GraphBuilder:
 
     def graph(self, outputs: Sequence[int]) -> Graph:
         """The network so far."""
-        return graph_of(self.network, self.tensors, self.ops, self.inputs, outputs)
+        return graph_of(self.network, self.tensors, self.ops, self.inputs, outputs, self.states)

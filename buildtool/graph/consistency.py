@@ -7,14 +7,40 @@ import math
 import numpy as np
 
 from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
+from buildtool.graph.fixedpoint import RANGES
 from buildtool.graph.geometry import GeometryError, check_output_shapes
 from buildtool.graph.limits import MAX_ACTIVATION, check_limits
 from buildtool.graph.quantrules import QuantError, check_quantization, check_tensor
-from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Tensor
+from buildtool.graph.recurrent import RECURRENT, check_recurrent
+from buildtool.graph.states import check_states
+from buildtool.graph.types import (
+    PAIR_KINDS,
+    STATEFUL,
+    DType,
+    Graph,
+    LstmInput,
+    Op,
+    OpKind,
+    PadAttrs,
+    Tensor,
+    WidenedAttrs,
+)
 
 MAX_RANK = 6  # of the kernels' copies and reductions
 _WEIGHTED = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
-_OPERANDS = {OpKind.ADD: 2, OpKind.SUB: 2, OpKind.MUL: 2, OpKind.PRELU: 2} | dict.fromkeys(_WEIGHTED, 3)
+_OPERANDS = (
+    dict.fromkeys(PAIR_KINDS, 2)
+    | {OpKind.SELECT_V2: 3, OpKind.PRELU: 2, OpKind.BATCH_MATMUL: 2, OpKind.SHIFT: 2}
+    | {OpKind.LOOKUP: 2}
+    | dict.fromkeys(_WEIGHTED, 3)
+)
+_OPERANDS |= {OpKind.SVDF: 5, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: len(LstmInput)}
+_OPTIONAL = dict.fromkeys(_WEIGHTED, frozenset({2})) | {
+    OpKind.SVDF: frozenset({3}),
+    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: frozenset(
+        set(LstmInput) - {LstmInput.X, LstmInput.HIDDEN_STATE, LstmInput.CELL_STATE}
+    ),
+}
 
 
 def check_graph(graph: Graph) -> None:
@@ -34,9 +60,12 @@ def check_op(graph: Graph, op: Op) -> None:
     """Raises ModelError or UnsupportedError unless `op`'s tensors and attributes fit together."""
     try:
         _check_arity(op)
-        check_output_shapes(graph, op)
-        check_quantization(graph, op)
-        _check_filling(op)
+        if op.kind in RECURRENT:
+            check_recurrent(graph, op)
+        else:
+            check_output_shapes(graph, op)
+            check_quantization(graph, op)
+        _check_filling(graph, op)
         check_limits(graph, op)
     except GeometryError as error:
         raise ModelError(str(error), operator=op.place, tensor=_output_name(graph, op)) from error
@@ -54,21 +83,24 @@ def _output_name(graph: Graph, op: Op) -> str:
 
 
 def _check_arity(op: Op) -> None:
-    count = _OPERANDS.get(op.kind, 1)
-    exact = op.kind != OpKind.CONCATENATION
+    count = 3 if isinstance(op.attrs, WidenedAttrs) else _OPERANDS.get(op.kind, 1)
+    exact = op.kind != OpKind.CONCATENATION and (op.kind not in STATEFUL or op.kind in _OPERANDS)
     if (exact and len(op.inputs) != count) or not op.inputs:
         raise ModelError(f"{len(op.inputs)} inputs, expected {count}")
-    if op.kind != OpKind.SPLIT and len(op.outputs) != 1:
+    if op.kind != OpKind.SPLIT and op.kind not in STATEFUL and len(op.outputs) != 1:
         raise ModelError(f"{len(op.outputs)} outputs, expected 1")
-    optional = {2} if op.kind in _WEIGHTED else set()
+    optional = _OPTIONAL.get(op.kind, frozenset())
     if any(t < 0 and i not in optional for i, t in enumerate(op.inputs)):
         raise ModelError("an operand is missing")
 
 
-def _check_filling(op: Op) -> None:
+def _check_filling(graph: Graph, op: Op) -> None:
     """Keeps a PAD's filling within its type."""
-    if isinstance(op.attrs, PadAttrs) and not -128 <= op.attrs.value <= 127:
-        raise ModelError(f"padding value {op.attrs.value} is outside int8")
+    if not isinstance(op.attrs, PadAttrs):
+        return
+    low, high = RANGES[graph.tensors[op.outputs[0]].dtype]
+    if not low <= op.attrs.value <= high:
+        raise ModelError(f"padding value {op.attrs.value} is outside {graph.tensors[op.outputs[0]].dtype}")
 
 
 def _check_tensor(tensor: Tensor) -> None:
@@ -93,7 +125,7 @@ def _check_tensor(tensor: Tensor) -> None:
 def _check_order(graph: Graph) -> None:
     """Every activation is made once, before it is read; constants never."""
     _check_interface(graph)
-    made = set(graph.inputs)
+    made = {*graph.inputs, *(state.before for state in graph.states)}
     for op in graph.ops:
         for t in op.inputs:
             if t >= len(graph.tensors) or t < -1:
@@ -108,6 +140,7 @@ def _check_order(graph: Graph) -> None:
                 text = "made twice, or a network input or constant"
                 raise ModelError(text, operator=op.place, tensor=graph.tensors[t].name)
             made.add(t)
+    check_states(graph, made)
     for t in graph.outputs:
         if t not in made:
             text = "a network output that no operator makes"

@@ -14,7 +14,12 @@ import numpy.typing as npt
 from buildtool.errors import ModelError
 from buildtool.graph.types import Activation, DType, Quantization
 
-RANGES = {DType.INT8: (-128, 127), DType.UINT8: (0, 255)}
+RANGES = {
+    DType.INT8: (-128, 127),
+    DType.UINT8: (0, 255),
+    DType.INT16: (-(1 << 15), (1 << 15) - 1),
+    DType.INT32: (-(1 << 31), (1 << 31) - 1),
+}
 
 INT32_MIN = -(1 << 31)
 INT32_MAX = (1 << 31) - 1

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from buildtool.errors import ModelError
-from buildtool.graph.liveness import alias_roots
+from buildtool.graph.liveness import alias_roots, state_of
 from buildtool.graph.types import ALIAS_KINDS, Graph
 
 MAX_VALUE = 1 << 50  # bytes of a value that files may claim
@@ -71,10 +71,11 @@ class Life:
 
 def flow_of(graph: Graph) -> Flow:
     """A graph's activations: tensors that share their bytes are one value, aliases no operators."""
-    roots = alias_roots(graph)
+    roots, elsewhere = alias_roots(graph), state_of(graph)
     sizes: dict[int, int] = {}
     for tensor, root in roots.items():
-        sizes[root] = max(sizes.get(root, 0), graph.tensors[tensor].size)
+        size = 0 if root in elsewhere else graph.tensors[tensor].size
+        sizes[root] = max(sizes.get(root, 0), size)
     place = {root: i for i, root in enumerate(sizes)}
     ops = tuple(
         FlowOp(
@@ -87,13 +88,42 @@ def flow_of(graph: Graph) -> Flow:
         for position, op in enumerate(graph.ops)
         if op.kind not in ALIAS_KINDS
     )
+    values = [Value(graph.tensors[root].name, size) for root, size in sizes.items()]
+    before = tuple(state.before for state in graph.states)
+    ends = (*graph.outputs, *(state.after for state in graph.states))
+    in_turn, tokens = _in_turn(
+        ops, [(place[roots[s.before]], place[roots[s.after]]) for s in graph.states], len(values)
+    )
+    values += tokens
     return Flow(
         graph.name,
-        tuple(Value(graph.tensors[root].name, size) for root, size in sizes.items()),
-        ops,
-        tuple(place[t] for t in graph.inputs),
-        tuple(dict.fromkeys(place[roots[t]] for t in graph.outputs if t in roots)),
+        tuple(values),
+        in_turn,
+        tuple(place[t] for t in (*graph.inputs, *before)),
+        tuple(dict.fromkeys(place[roots[t]] for t in ends if t in roots)),
     )
+
+
+def _in_turn(
+    ops: tuple[FlowOp, ...], states: Sequence[tuple[int, int]], count: int
+) -> tuple[tuple[FlowOp, ...], list[Value]]:
+    """The operators so that in every order what writes a state comes after all that read it as it was.
+
+    `states`: values (before, after); `count`: of values. Each reader makes a value without bytes, which are
+    returned too, and the writer reads these.
+    """
+    made, tokens = list(ops), list[Value]()
+    for before, after in states:
+        writer = next((i for i, op in enumerate(ops) if after in op.writes), None)
+        if writer is None or before == after:
+            continue
+        for i, op in enumerate(ops):
+            if before in op.reads and i != writer:
+                token = count + len(tokens)
+                tokens.append(Value(f"{op.name} has read", 0))
+                made[i] = replace(made[i], writes=(*made[i].writes, token))
+                made[writer] = replace(made[writer], reads=(*made[writer].reads, token))
+    return tuple(made), tokens
 
 
 def lives(flow: Flow, *, weights: bool = False) -> tuple[Life, ...]:

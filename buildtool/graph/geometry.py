@@ -8,20 +8,28 @@ from typing import TypeVar
 import numpy as np
 
 from buildtool.graph.types import (
+    PAIR_KINDS,
     Attrs,
     AxisAttrs,
+    BatchBlockAttrs,
+    BlockAttrs,
     ConvAttrs,
     DepthwiseAttrs,
     FullyConnectedAttrs,
+    GatherAttrs,
     Graph,
+    MatmulAttrs,
     MeanAttrs,
     Op,
     OpKind,
     PadAttrs,
     PadMode,
     PoolAttrs,
+    ShuffleAttrs,
     SliceAttrs,
+    TileAttrs,
     TransposeAttrs,
+    WidenedAttrs,
 )
 
 Shape = tuple[int, ...]
@@ -153,12 +161,31 @@ def _fully_connected(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
         _expect(outputs[0], (int(np.prod(x[:-1], dtype=np.int64)), cout))
 
 
-def _elementwise(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+def _elementwise(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    if isinstance(op.attrs, WidenedAttrs):
+        _widened(op.attrs, shapes, outputs)
+        return
     demand(len(shapes) == 2, f"{len(shapes)} inputs, expected 2")
-    _expect(outputs[0], _broadcast(shapes[0], shapes[1]))
+    _expect(outputs[0], broadcast(shapes[0], shapes[1]))
 
 
-def _broadcast(a: Shape, b: Shape) -> Shape:
+def _widened(attrs: WidenedAttrs, shapes: list[Shape], outputs: list[Shape]) -> None:
+    demand(len(shapes) == 3, f"{len(shapes)} inputs, expected 3")
+    whole, narrow, filling = shapes
+    demand(len(whole) > 0 and whole[:-1] == narrow[:-1], f"shapes {list(whole)} and {list(narrow)}")
+    behind = whole[-1] - narrow[-1] - attrs.before
+    demand(min(attrs.before, behind) >= 0, f"{narrow[-1]} channels from {attrs.before} on of {whole[-1]}")
+    demand(filling == (max(attrs.before, behind),), f"a filling of shape {list(filling)}")
+    _expect(outputs[0], whole)
+
+
+def _select(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    demand(len(shapes) == 3, f"{len(shapes)} inputs, expected 3")
+    _expect(outputs[0], broadcast(shapes[0], broadcast(shapes[1], shapes[2])))
+
+
+def broadcast(a: Shape, b: Shape) -> Shape:
+    """The shape of two operands together; GeometryError where there is none."""
     try:
         return tuple(np.broadcast_shapes(a, b))
     except ValueError:
@@ -209,13 +236,13 @@ def _same(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
 
 
 def _softmax(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
-    demand(len(shapes[0]) >= 1, "a softmax needs at least one dimension")
+    demand(len(shapes[0]) >= 1, f"{_op.kind} needs at least one dimension")
     _expect(outputs[0], shapes[0])
 
 
 def _prelu(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
     demand(len(shapes) == 2, f"{len(shapes)} inputs, expected 2")
-    demand(_broadcast(shapes[0], shapes[1]) == shapes[0], "alpha is larger than the input")
+    demand(broadcast(shapes[0], shapes[1]) == shapes[0], "alpha is larger than the input")
     _expect(outputs[0], shapes[0])
 
 
@@ -225,6 +252,12 @@ def _alias(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
 
 
 def _transpose(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    if isinstance(op.attrs, ShuffleAttrs):
+        groups = op.attrs.groups
+        demand(len(shapes[0]) == 4, f"a shuffle of {len(shapes[0])} dimensions")
+        demand(groups > 0 and shapes[0][3] % groups == 0, f"{groups} groups of {shapes[0][3]} channels")
+        _expect(outputs[0], shapes[0])
+        return
     perm, x = _attrs(op, TransposeAttrs).perm, shapes[0]
     demand(sorted(perm) == list(range(len(x))), f"{list(perm)} does not permute {len(x)} dimensions")
     _expect(outputs[0], tuple(x[p] for p in perm))
@@ -239,8 +272,7 @@ def _axis(op: Op, rank: int) -> int:
 def _joins(axis: int, parts: list[Shape], whole: Shape) -> None:
     """Demands that `parts` laid side by side along `axis` are `whole`."""
     for part in parts:
-        resized = (*part[:axis], whole[axis], *part[axis + 1 :])
-        fits = len(part) == len(whole) and resized == whole
+        fits = len(part) == len(whole) and (*part[:axis], whole[axis], *part[axis + 1 :]) == whole
         demand(fits, f"shape {list(part)} is not part of {list(whole)} along axis {axis}")
     total = sum(part[axis] for part in parts)
     demand(total == whole[axis], f"{total} elements along axis {axis}, expected {whole[axis]}")
@@ -272,6 +304,88 @@ def _slice(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
     demand([n for n in outputs[0] if n != 1] == kept, f"output {list(outputs[0])} from {list(attrs.extent)}")
 
 
+def _shift(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    demand(len(shapes) == 2 and shapes[0] == outputs[0], "a shift whose output has another shape")
+    axis = _axis(op, len(shapes[0]))
+    rest = [(a, b) for d, (a, b) in enumerate(zip(*shapes, strict=False)) if d != axis]
+    fits = len(shapes[1]) == len(shapes[0]) and all(a == b for a, b in rest)
+    demand(fits and shapes[1][axis] < shapes[0][axis], f"{list(shapes[1])} into {list(shapes[0])}")
+
+
+def _lookup(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    _expect(outputs[0], shapes[0])
+    demand(shapes[1] == (256,), f"a table of shape {list(shapes[1])}, expected [256]")
+
+
+def _tile(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    multiples, x = _attrs(op, TileAttrs).multiples, shapes[0]
+    demand(len(multiples) == len(x), f"{len(multiples)} multiples for {len(x)} dimensions")
+    demand(all(n >= 1 for n in multiples), f"multiples {list(multiples)} are not positive")
+    _expect(outputs[0], tuple(n * m for n, m in zip(x, multiples, strict=True)))
+
+
+def _gather(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    attrs, x = _attrs(op, GatherAttrs), shapes[0]
+    demand(0 <= attrs.axis < len(x), f"axis {attrs.axis} of {len(x)} dimensions")
+    size = x[attrs.axis]
+    demand(len(attrs.indices) >= 1, "nothing is gathered")
+    demand(all(0 <= i < size for i in attrs.indices), f"an index is outside a dimension of {size}")
+    _expect(outputs[0], (*x[: attrs.axis], len(attrs.indices), *x[attrs.axis + 1 :]))
+
+
+def _squares(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    """DEPTH_TO_SPACE, SPACE_TO_DEPTH."""
+    _images(shapes, 1)
+    block, (batch, rows, columns, depth) = _attrs(op, BlockAttrs).block, shapes[0]
+    demand(block >= 1, f"a block of {block}")
+    if op.kind is OpKind.DEPTH_TO_SPACE:
+        demand(depth % block**2 == 0, f"{depth} channels are not whole blocks of {block} x {block}")
+        _expect(outputs[0], (batch, rows * block, columns * block, depth // block**2))
+        return
+    text = f"{rows} x {columns} pixels are not whole blocks of {block} x {block}"
+    demand(rows % block == 0 and columns % block == 0, text)
+    _expect(outputs[0], (batch, rows // block, columns // block, depth * block**2))
+
+
+def _batch_blocks(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND."""
+    attrs, x = _attrs(op, BatchBlockAttrs), shapes[0]
+    count = len(attrs.block)
+    demand(len(attrs.edges) == count < len(x), f"{count} blocks for {len(x)} dimensions")
+    demand(min(attrs.block) >= 1 and all(min(e) >= 0 for e in attrs.edges), "a negative edge, or no block")
+    squares = int(np.prod(attrs.block, dtype=np.int64))
+    sides = []
+    for n, block, (before, after) in zip(x[1:], attrs.block, attrs.edges, strict=False):
+        if op.kind is OpKind.BATCH_TO_SPACE_ND:
+            demand(n * block > before + after, f"{before} + {after} elements cropped of {n * block}")
+            sides.append(n * block - before - after)
+        else:
+            padded = n + before + after
+            demand(padded % block == 0, f"{padded} elements are not whole blocks of {block}")
+            sides.append(padded // block)
+    if op.kind is OpKind.BATCH_TO_SPACE_ND:
+        demand(x[0] % squares == 0, f"a batch of {x[0]} is not whole blocks of {squares}")
+        batch = x[0] // squares
+    else:
+        batch = x[0] * squares
+    _expect(outputs[0], (batch, *sides, *x[1 + count :]))
+
+
+def _arg(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    axis = _axis(op, len(shapes[0]))
+    _expect(outputs[0], (*shapes[0][:axis], *shapes[0][axis + 1 :]))
+
+
+def _matmul(op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
+    attrs = _attrs(op, MatmulAttrs)
+    demand(len(shapes) == 2 and min(map(len, shapes)) >= 2, "two operands of 2 dimensions or more are needed")
+    x, y = shapes
+    rows, inner = x[-2:] if not attrs.adj_x else x[:-3:-1]
+    height, columns = y[-2:] if not attrs.adj_y else y[:-3:-1]
+    demand(inner == height, f"{inner} columns of the first operand for {height} rows of the second")
+    _expect(outputs[0], (*broadcast(x[:-2], y[:-2]), rows, columns))
+
+
 def _resize(_op: Op, shapes: list[Shape], outputs: list[Shape]) -> None:
     _images(shapes, 1)
     _images(outputs, 1)
@@ -284,9 +398,6 @@ _RULES: dict[OpKind, Callable[[Op, list[Shape], list[Shape]], None]] = {
     OpKind.DEPTHWISE_CONV_2D: _depthwise,
     OpKind.TRANSPOSE_CONV: _transpose_conv,
     OpKind.FULLY_CONNECTED: _fully_connected,
-    OpKind.ADD: _elementwise,
-    OpKind.SUB: _elementwise,
-    OpKind.MUL: _elementwise,
     OpKind.PAD: _pad,
     OpKind.MIRROR_PAD: _pad,
     OpKind.AVERAGE_POOL_2D: _pool,
@@ -299,6 +410,21 @@ _RULES: dict[OpKind, Callable[[Op, list[Shape], list[Shape]], None]] = {
     OpKind.RELU: _same,
     OpKind.RELU6: _same,
     OpKind.LEAKY_RELU: _same,
+    OpKind.ABS: _same,
+    OpKind.EXP: _same,
+    OpKind.LOG: _same,
+    OpKind.GELU: _same,
+    OpKind.NEG: _same,
+    OpKind.SQRT: _same,
+    OpKind.RSQRT: _same,
+    OpKind.ELU: _same,
+    OpKind.RELU_N1_TO_1: _same,
+    OpKind.RELU_0_TO_1: _same,
+    OpKind.LOGICAL_NOT: _same,
+    **dict.fromkeys(PAIR_KINDS, _elementwise),
+    OpKind.SELECT_V2: _select,
+    OpKind.L2_NORMALIZATION: _softmax,
+    OpKind.LOG_SOFTMAX: _softmax,
     OpKind.PRELU: _prelu,
     OpKind.RESHAPE: _alias,
     OpKind.SQUEEZE: _alias,
@@ -308,8 +434,24 @@ _RULES: dict[OpKind, Callable[[Op, list[Shape], list[Shape]], None]] = {
     OpKind.SPLIT: _split,
     OpKind.STRIDED_SLICE: _slice,
     OpKind.SLICE: _slice,
+    OpKind.TILE: _tile,
+    OpKind.GATHER: _gather,
+    OpKind.DEPTH_TO_SPACE: _squares,
+    OpKind.SPACE_TO_DEPTH: _squares,
+    OpKind.BATCH_TO_SPACE_ND: _batch_blocks,
+    OpKind.SPACE_TO_BATCH_ND: _batch_blocks,
+    OpKind.REDUCE_MAX: _mean,
+    OpKind.REDUCE_MIN: _mean,
+    OpKind.ARG_MAX: _arg,
+    OpKind.ARG_MIN: _arg,
+    OpKind.BATCH_MATMUL: _matmul,
     OpKind.RESIZE_NEAREST_NEIGHBOR: _resize,
     OpKind.RESIZE_BILINEAR: _resize,
     OpKind.QUANTIZE: _same,
+    OpKind.CAST: _same,
     OpKind.DEQUANTIZE: _same,
+    OpKind.READ_VARIABLE: _same,
+    OpKind.ASSIGN_VARIABLE: _same,
+    OpKind.SHIFT: _shift,
+    OpKind.LOOKUP: _lookup,
 }

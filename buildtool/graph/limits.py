@@ -9,26 +9,65 @@ from __future__ import annotations
 import math
 
 from buildtool.errors import UnsupportedError
-from buildtool.graph.types import ConvAttrs, Graph, MeanAttrs, Op, OpKind, Pad, PoolAttrs
+from buildtool.graph.types import (
+    AsUint8,
+    ConvAttrs,
+    DType,
+    Graph,
+    MatmulAttrs,
+    MeanAttrs,
+    Op,
+    OpKind,
+    Pad,
+    PoolAttrs,
+)
 
 MAX_ACTIVATION = (1 << 31) - 1  # bytes; the kernels count in int32
 MAX_TAPS = (1 << 17) - 1  # products of two int8 that an int32 sum holds
+MAX_INNER = ((1 << 31) - 1) // 255**2  # products of two int8 less their zero points
 MAX_MEAN = MAX_TAPS << 6  # int8 values that an int32 sum holds, their zero points and rounding included
+MAX_WIDENED_ROW = 511  # of a row of SOFTMAX of int8 to int16, whose exponentials' sum is below 512
+MAX_WIDE_MEAN = (1 << 16) - 1  # int16 values likewise; also the elements of a row of SOFTMAX
+MAX_SQUARES = MAX_INNER  # squares of an int8 less its zero point, of L2_NORMALIZATION
+MAX_EXPONENTIALS = (1 << 12) - 1  # of a row of LOG_SOFTMAX, each 1 at most, as a Q12.19 number
 MAX_RESIZED = 1 << 20  # rows or columns whose positions fit int32 with 10 fractional bits
 _WEIGHTED = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+_ROWS = {OpKind.L2_NORMALIZATION: MAX_SQUARES, OpKind.LOG_SOFTMAX: MAX_EXPONENTIALS}
 
 
 def check_limits(graph: Graph, op: Op) -> None:
     """Raises UnsupportedError if one of `op`'s sums or offsets may not fit int32; geometry was checked."""
     _check_extent(graph, op)
+    if (
+        op.kind is OpKind.BATCH_MATMUL
+        and (inner := graph.tensors[op.inputs[0]].shape[_inner(op)]) > MAX_INNER
+    ):
+        raise UnsupportedError(f"{inner} products in a sum, more than {MAX_INNER}")
     summed = _summed(graph, op)
-    limit, what = (MAX_TAPS, "products in a sum") if op.kind in _WEIGHTED else (MAX_MEAN, "values in a mean")
+    wide = graph.tensors[op.inputs[0]].dtype is DType.INT16
+    most = MAX_WIDE_MEAN if wide else MAX_MEAN
+    limit, what = (MAX_TAPS, "products in a sum") if op.kind in _WEIGHTED else (most, "values in a mean")
+    if op.kind in _WEIGHTED and isinstance(op.attrs, AsUint8):
+        limit //= 4  # 255 * 255 in place of 128 * 128
     if summed > limit:
         raise UnsupportedError(f"{summed} {what}, more than {limit}")
+    widens = graph.tensors[op.outputs[0]].dtype is DType.INT16 and not wide
+    if op.kind is OpKind.SOFTMAX and widens and graph.tensors[op.inputs[0]].shape[-1] > MAX_WIDENED_ROW:
+        raise UnsupportedError(f"rows of more than {MAX_WIDENED_ROW} elements, of int8 to int16")
+    if op.kind is OpKind.SOFTMAX and wide and graph.tensors[op.inputs[0]].shape[-1] > MAX_WIDE_MEAN:
+        raise UnsupportedError(f"rows of more than {MAX_WIDE_MEAN} elements of int16")
+    if op.kind in _ROWS and graph.tensors[op.inputs[0]].shape[-1] > _ROWS[op.kind]:
+        raise UnsupportedError(f"rows of more than {_ROWS[op.kind]} elements")
     if op.kind is OpKind.RESIZE_BILINEAR:
         sides = [n for t in (op.inputs[0], op.outputs[0]) for n in graph.tensors[t].nhwc[1:3]]
         if max(sides) > MAX_RESIZED:
             raise UnsupportedError(f"{max(sides)} rows or columns, more than {MAX_RESIZED}")
+
+
+def _inner(op: Op) -> int:
+    """The dimension of the first operand over which a product of matrices sums."""
+    assert isinstance(op.attrs, MatmulAttrs)
+    return -2 if op.attrs.adj_x else -1
 
 
 def _summed(graph: Graph, op: Op) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from buildtool.errors import ModelError
@@ -47,7 +47,7 @@ def alias_roots(graph: Graph) -> dict[int, int]:
 
 
 def _alias_roots(graph: Graph) -> dict[int, int]:
-    roots = {t: t for t in graph.inputs}
+    roots = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
     for op in graph.ops:
         for t in op.inputs:
             if t >= 0 and t not in roots and not graph.tensors[t].is_constant:
@@ -70,10 +70,26 @@ def _alias_roots(graph: Graph) -> dict[int, int]:
     return roots
 
 
+def state_of(graph: Graph) -> Mapping[int, int]:
+    """Tensors whose bytes are those of a state -> which of Graph.states: before and after, aliases.
+
+    They lie in memory of their own, which no arena counts. Of a graph that is not settled (see `states`) what
+    is assigned may be elsewhere still.
+    """
+    if "state of" not in graph.facts:
+        roots, found = alias_roots(graph), dict[int, int]()
+        for index, state in enumerate(graph.states):
+            found |= dict.fromkeys((roots.get(state.before, -1), roots.get(state.after, -1)), index)
+        graph.facts["state of"] = {t: found[root] for t, root in roots.items() if root in found}
+    known: dict[int, int] = graph.facts["state of"]
+    return known
+
+
 def live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
     """One range for each set of activations that share their bytes: inputs first, then as produced.
 
-    An output that nothing reads is live at its operator alone; an alias is not a read.
+    An output that nothing reads is live at its operator alone; an alias is not a read. What is state takes
+    no bytes here, and is there to the end.
     """
     if "ranges" not in graph.facts:
         graph.facts["ranges"] = _live_ranges(graph)
@@ -87,8 +103,9 @@ def _live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
     for tensor, root in roots.items():
         members.setdefault(root, []).append(tensor)
     begins = next((i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS), 0)
-    first = dict.fromkeys(graph.inputs, 0)
-    last = dict.fromkeys(graph.inputs, begins)
+    elsewhere = state_of(graph)
+    first = dict.fromkeys((*graph.inputs, *(state.before for state in graph.states)), 0)
+    last = dict.fromkeys(first, begins)
     for position, op in enumerate(graph.ops):
         if op.kind in ALIAS_KINDS:
             continue
@@ -98,12 +115,12 @@ def _live_ranges(graph: Graph) -> tuple[LiveRange, ...]:
             if t in roots:
                 last[roots[t]] = position
     fed = set(graph.inputs)
-    kept = {roots[t] for t in graph.outputs if t in roots}
+    kept = {roots[t] for t in (*graph.outputs, *elsewhere) if t in roots}
     end = max(len(graph.ops) - 1, 0)
     return tuple(
         LiveRange(
             tensors=tuple(members[root]),
-            size=max(graph.tensors[t].size for t in members[root]),
+            size=0 if root in elsewhere else max(graph.tensors[t].size for t in members[root]),
             first=first[root],
             last=end if root in kept else last[root],
             is_input=root in fed,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from buildtool.graph.types import Graph, Op, OpKind
+from buildtool.graph.secondpass import repeated_ops
+from buildtool.graph.types import Graph, LstmInput, MatmulAttrs, Op, OpKind
 
 
 def op_macs(graph: Graph, op: Op) -> int:
@@ -17,7 +18,11 @@ def op_macs(graph: Graph, op: Op) -> int:
     if op.kind is OpKind.TRANSPOSE_CONV:  # filter OHWI
         batch, rows, columns, _ = graph.tensors[op.inputs[0]].nhwc
         return batch * rows * columns * weights[0] * weights[1] * weights[2] * weights[3]
+    if op.kind in _RECURRENT:
+        return _recurrent_macs(graph, op)
     outputs = graph.tensors[op.outputs[0]].elements
+    if isinstance(op.attrs, MatmulAttrs):
+        return outputs * graph.tensors[op.inputs[0]].shape[-2 if op.attrs.adj_x else -1]
     if op.kind is OpKind.CONV_2D:  # filter OHWI, I the channels of one group
         return outputs * weights[1] * weights[2] * weights[3]
     if op.kind is OpKind.DEPTHWISE_CONV_2D:  # filter (1, H, W, channels)
@@ -25,8 +30,27 @@ def op_macs(graph: Graph, op: Op) -> int:
     return outputs * weights[1]  # FULLY_CONNECTED: filter (outputs, inputs)
 
 
-_COUNTED = frozenset(
-    {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
+def _recurrent_macs(graph: Graph, op: Op) -> int:
+    """An SVDF's filters once an image, an LSTM's matrices once a step and image."""
+    x = graph.tensors[op.inputs[0]].shape
+    if op.kind is OpKind.SVDF:
+        return x[0] * sum(graph.tensors[t].elements for t in op.inputs[1:3])
+    matrices = (
+        *op.inputs[LstmInput.INPUT_TO_INPUT : LstmInput.CELL_TO_INPUT],
+        op.inputs[LstmInput.PROJECTION],
+    )
+    return x[0] * x[1] * sum(graph.tensors[t].elements for t in matrices if t >= 0)
+
+
+_RECURRENT = frozenset({OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM})
+_COUNTED = _RECURRENT | frozenset(
+    {
+        OpKind.CONV_2D,
+        OpKind.DEPTHWISE_CONV_2D,
+        OpKind.TRANSPOSE_CONV,
+        OpKind.FULLY_CONNECTED,
+        OpKind.BATCH_MATMUL,
+    }
 )
 
 
@@ -41,5 +65,6 @@ def pixel_macs(graph: Graph, op: Op, pixels: int) -> int:
 
 
 def total_macs(graph: Graph) -> int:
-    """Multiply-accumulates of the network run layer by layer."""
-    return sum(op_macs(graph, op) for op in graph.ops)
+    """Multiply-accumulates of the network run layer by layer, without second passes."""
+    again = repeated_ops(graph) if graph.second_passes else ()
+    return sum(op_macs(graph, op) for position, op in enumerate(graph.ops) if position not in again)

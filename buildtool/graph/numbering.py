@@ -1,7 +1,8 @@
 """Canonical numbers of tensors: 0, 1, 2, ... in the order in which the network first mentions them.
 
 A network mentions its inputs first, then each operator's inputs and outputs in execution order, then
-its outputs. Activations and constants are numbered alike, a constant that several operators share where
+its outputs, then what its states are before an invoke, and after it; states are in the order of these.
+Activations and constants are numbered alike, a constant that several operators share where
 the first of them reads it; -1, an operand that is absent, stays -1; a tensor that nothing mentions is
 left out. So two graphs of one topology have equal numbers, whichever reader, builder or rewrite made
 them, and what refers to tensors by number (a plan) holds for both.
@@ -13,19 +14,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from buildtool.graph.types import Graph, Op, Tensor
+from buildtool.graph.types import Graph, Op, State, Tensor
 
 
 def numbered(graph: Graph) -> Graph:
     """The graph with canonical numbers: `graph` itself where it has them already."""
     if is_numbered(graph):
         return graph
-    return graph_of(graph.name, graph.tensors, graph.ops, graph.inputs, graph.outputs)
+    return graph_of(graph.name, graph.tensors, graph.ops, graph.inputs, graph.outputs, graph.states)
 
 
 def is_numbered(graph: Graph) -> bool:
     """Whether the tensors have canonical numbers, and all of them are mentioned."""
-    found = _first_mentions(graph.ops, graph.inputs, graph.outputs)
+    found = _first_mentions(graph.ops, graph.inputs, graph.outputs, graph.states)
+    ordered = [state.before for state in graph.states]
+    if ordered != sorted(ordered):
+        return False
     return all(old == new for new, old in enumerate(found)) and len(found) == len(graph.tensors)
 
 
@@ -35,10 +39,11 @@ def graph_of(
     ops: Iterable[Op],
     inputs: Iterable[int],
     outputs: Iterable[int],
+    states: Iterable[State] = (),
 ) -> Graph:
     """The network of operators whose tensors may have any numbers: `tensors` by these, others unused."""
-    ops, inputs, outputs = tuple(ops), tuple(inputs), tuple(outputs)
-    order = _first_mentions(ops, inputs, outputs)
+    ops, inputs, outputs, states = tuple(ops), tuple(inputs), tuple(outputs), tuple(states)
+    order = _first_mentions(ops, inputs, outputs, states)
     new = {old: number for number, old in enumerate(order)} | {-1: -1}
     return Graph(
         name,
@@ -49,15 +54,26 @@ def graph_of(
         ),
         tuple(new[t] for t in inputs),
         tuple(new[t] for t in outputs),
+        tuple(
+            sorted(
+                (replace(s, before=new[s.before], after=new[s.after]) for s in states), key=lambda s: s.before
+            )
+        ),
     )
 
 
-def _first_mentions(ops: Sequence[Op], inputs: Iterable[int], outputs: Iterable[int]) -> list[int]:
+def _first_mentions(
+    ops: Sequence[Op], inputs: Iterable[int], outputs: Iterable[int], states: Sequence[State]
+) -> list[int]:
     """The numbers that are mentioned, each once, in the order of their first mention."""
-    return list(dict.fromkeys(t for t in _mentions(ops, inputs, outputs) if t >= 0))
+    return list(dict.fromkeys(t for t in _mentions(ops, inputs, outputs, states) if t >= 0))
 
 
-def _mentions(ops: Sequence[Op], inputs: Iterable[int], outputs: Iterable[int]) -> Iterator[int]:
+def _mentions(
+    ops: Sequence[Op], inputs: Iterable[int], outputs: Iterable[int], states: Sequence[State]
+) -> Iterator[int]:
     yield from inputs
     yield from chain.from_iterable((*op.inputs, *op.outputs) for op in ops)
     yield from outputs
+    yield from (state.before for state in states)
+    yield from (state.after for state in states)

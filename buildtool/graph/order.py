@@ -115,8 +115,15 @@ def with_order(graph: Graph, found: Order) -> Reordered:
     """`graph` with its operators in an order; the graph itself where that is no better than its own."""
     if found.peak >= found.given_peak:
         return Reordered(graph, found)
+    return Reordered(in_order(graph, found), found)
+
+
+def in_order(graph: Graph, found: Order) -> Graph:
+    """`graph` with its operators in an order, whether it is better than its own or not."""
+    if found.order == tuple(range(len(found.order))):
+        return graph
     flow = flow_of(graph)
-    return Reordered(_with_order(graph, [flow.ops[i].position for i in found.order]), found)
+    return _with_order(graph, [flow.ops[i].position for i in found.order])
 
 
 def is_order(graph: Graph, found: Order) -> bool:
@@ -149,7 +156,7 @@ def _with_order(graph: Graph, positions: Sequence[int]) -> Graph:
                 order.append(position)
                 todo += graph.ops[position].outputs
 
-    follow(graph.inputs)
+    follow((*graph.inputs, *(state.before for state in graph.states)))
     for position in positions:
         order.append(position)
         follow(graph.ops[position].outputs)

@@ -19,20 +19,30 @@ from buildtool.graph import types
 from buildtool.graph.numbering import numbered
 from buildtool.graph.types import (
     Attrs,
+    BatchBlockAttrs,
     DType,
     Graph,
     LeakyReluAttrs,
+    LstmAttrs,
     Op,
     OpKind,
     PadAttrs,
+    SecondPass,
     SoftmaxAttrs,
+    State,
     Tensor,
 )
 
 Plain = bool | int | float | str | tuple["Plain", ...]
 
 # Attributes that come out of training or quantisation.
-_TRAINED = {(PadAttrs, "value"), (SoftmaxAttrs, "beta"), (LeakyReluAttrs, "alpha")}
+_TRAINED = {
+    (PadAttrs, "value"),
+    (BatchBlockAttrs, "value"),
+    (SoftmaxAttrs, "beta"),
+    (LeakyReluAttrs, "alpha"),
+    *((LstmAttrs, name) for name in ("hidden", "gates", "cell_clip", "projection_clip")),
+}
 
 
 class TensorTopology(NamedTuple):
@@ -52,6 +62,14 @@ class OpTopology(NamedTuple):
     attributes: tuple[str, tuple[tuple[str, Plain], ...]]
 
 
+class StateTopology(NamedTuple):
+    """A state: its tensors' canonical numbers; `filled`: whether all bytes of its initial value are equal."""
+
+    before: int
+    after: int
+    filled: bool
+
+
 class Topology(NamedTuple):
     """Operators in execution order over tensors with canonical numbers (see `numbering`)."""
 
@@ -59,11 +77,16 @@ class Topology(NamedTuple):
     ops: tuple[OpTopology, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    states: tuple[StateTopology, ...] = ()
+    second_passes: tuple[tuple[int, int, int], ...] = ()  # as in Graph: first, last, reader
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex)."""
-        return hashlib.sha256(msgpack.packb(self)).hexdigest()
+        """SHA-256 (hex); of networks without state or second passes as it was before there were any."""
+        content: tuple[object, ...] = self
+        if not self.second_passes:
+            content = self[:-1] if self.states else self[:-2]
+        return hashlib.sha256(msgpack.packb(content)).hexdigest()
 
     def bare_graph(self) -> Graph:
         """The network without what does not count: no names, zeros for weights, no quantisation."""
@@ -79,13 +102,17 @@ class Topology(NamedTuple):
             for position, op in enumerate(self.ops)
         )
         tensors = {of: tensor(of) for of in set(self.tensors)}
-        return Graph("", tuple(tensors[of] for of in self.tensors), tuple(ops), self.inputs, self.outputs)
+        states = tuple(State(s.before, s.after, np.zeros(0, np.int8)) for s in self.states)
+        passes = tuple(SecondPass(*one) for one in self.second_passes)
+        known = tuple(tensors[of] for of in self.tensors)
+        return Graph("", known, tuple(ops), self.inputs, self.outputs, states, passes)
 
 
 def topology(graph: Graph) -> Topology:
     """The topology of a network, whatever numbers its tensors have; it stays with the graph."""
     if "topology" not in graph.facts:
-        graph.facts["topology"] = _topology(numbered(graph))
+        passes = tuple((one.first, one.last, one.reader) for one in graph.second_passes)
+        graph.facts["topology"] = _topology(numbered(graph))._replace(second_passes=passes)
     found: Topology = graph.facts["topology"]
     return found
 
@@ -96,7 +123,14 @@ def _topology(graph: Graph) -> Topology:
         tuple(OpTopology(op.kind.value, op.inputs, op.outputs, _attributes(op.attrs)) for op in graph.ops),
         graph.inputs,
         graph.outputs,
+        tuple(StateTopology(s.before, s.after, filling(s) is not None) for s in graph.states),
     )
+
+
+def filling(state: State) -> int | None:
+    """The byte (0 to 255) of which a state's initial value consists; None where there are several."""
+    raw = state.initial.reshape(-1).view("u1")
+    return int(raw[0]) if raw.size and bool((raw == raw[0]).all()) else None
 
 
 def _attributes(attrs: Attrs) -> tuple[str, tuple[tuple[str, Plain], ...]]:

@@ -25,13 +25,27 @@ class DType(enum.StrEnum):
 
     INT8 = "int8"
     UINT8 = "uint8"
+    BOOL = "bool"
+    INT16 = "int16"
     INT32 = "int32"
+    INT64 = "int64"
     FLOAT32 = "float32"
 
     @property
     def size(self) -> int:
         """Bytes of one element."""
-        return 1 if self in (DType.INT8, DType.UINT8) else 4
+        return _SIZES[self]
+
+
+_SIZES = {
+    DType.INT8: 1,
+    DType.UINT8: 1,
+    DType.BOOL: 1,
+    DType.INT16: 2,
+    DType.INT32: 4,
+    DType.INT64: 8,
+    DType.FLOAT32: 4,
+}
 
 
 class OpKind(enum.StrEnum):
@@ -56,7 +70,33 @@ class OpKind(enum.StrEnum):
     RELU = "RELU"
     RELU6 = "RELU6"
     LEAKY_RELU = "LEAKY_RELU"
+    ABS = "ABS"
+    EXP = "EXP"
+    LOG = "LOG"
+    GELU = "GELU"
+    NEG = "NEG"
+    SQRT = "SQRT"
+    RSQRT = "RSQRT"
+    ELU = "ELU"
+    RELU_N1_TO_1 = "RELU_N1_TO_1"
+    RELU_0_TO_1 = "RELU_0_TO_1"
+    LOGICAL_NOT = "LOGICAL_NOT"
     PRELU = "PRELU"
+    MAXIMUM = "MAXIMUM"
+    MINIMUM = "MINIMUM"
+    SQUARED_DIFFERENCE = "SQUARED_DIFFERENCE"
+    DIV = "DIV"
+    EQUAL = "EQUAL"
+    NOT_EQUAL = "NOT_EQUAL"
+    LESS = "LESS"
+    LESS_EQUAL = "LESS_EQUAL"
+    GREATER = "GREATER"
+    GREATER_EQUAL = "GREATER_EQUAL"
+    LOGICAL_AND = "LOGICAL_AND"
+    LOGICAL_OR = "LOGICAL_OR"
+    SELECT_V2 = "SELECT_V2"
+    L2_NORMALIZATION = "L2_NORMALIZATION"
+    LOG_SOFTMAX = "LOG_SOFTMAX"
     RESHAPE = "RESHAPE"
     SQUEEZE = "SQUEEZE"
     EXPAND_DIMS = "EXPAND_DIMS"
@@ -65,16 +105,43 @@ class OpKind(enum.StrEnum):
     SPLIT = "SPLIT"
     STRIDED_SLICE = "STRIDED_SLICE"
     SLICE = "SLICE"
+    TILE = "TILE"
+    GATHER = "GATHER"
+    DEPTH_TO_SPACE = "DEPTH_TO_SPACE"
+    SPACE_TO_DEPTH = "SPACE_TO_DEPTH"
+    BATCH_TO_SPACE_ND = "BATCH_TO_SPACE_ND"
+    SPACE_TO_BATCH_ND = "SPACE_TO_BATCH_ND"
+    REDUCE_MAX = "REDUCE_MAX"
+    REDUCE_MIN = "REDUCE_MIN"
+    ARG_MAX = "ARG_MAX"
+    ARG_MIN = "ARG_MIN"
+    BATCH_MATMUL = "BATCH_MATMUL"
     RESIZE_NEAREST_NEIGHBOR = "RESIZE_NEAREST_NEIGHBOR"
     RESIZE_BILINEAR = "RESIZE_BILINEAR"
     QUANTIZE = "QUANTIZE"
+    CAST = "CAST"
     DEQUANTIZE = "DEQUANTIZE"
+    SVDF = "SVDF"
+    UNIDIRECTIONAL_SEQUENCE_LSTM = "UNIDIRECTIONAL_SEQUENCE_LSTM"
+    READ_VARIABLE = "READ_VARIABLE"
+    ASSIGN_VARIABLE = "ASSIGN_VARIABLE"
+    SHIFT = "SHIFT"
+    LOOKUP = "LOOKUP"
 
 
 # The output is the input's bytes under another shape: no code runs, both share one buffer.
 ALIAS_KINDS = frozenset({OpKind.RESHAPE, OpKind.SQUEEZE, OpKind.EXPAND_DIMS})
 
-# int8 (or uint8) to int8 (or uint8) functions of one element: a table of 256 bytes says all.
+# Operators that update state where it lies: operand -> the output that is its new value. Both are the same
+# bytes. SHIFT drops the first elements along an axis and appends its second operand at the end.
+STATEFUL: dict[OpKind, dict[int, int]] = {
+    OpKind.SHIFT: {0: 0},
+    OpKind.SVDF: {4: 1},
+    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: {18: 1, 19: 2},
+}
+
+# int8 (or uint8) to int8 (or uint8) functions of one element: a table of 256 bytes says all. LOOKUP, which
+# only the rewrite makes, has its table as its second operand, by the bit patterns of its first.
 TABLE_KINDS = frozenset(
     {
         OpKind.LOGISTIC,
@@ -83,8 +150,52 @@ TABLE_KINDS = frozenset(
         OpKind.RELU,
         OpKind.RELU6,
         OpKind.LEAKY_RELU,
+        OpKind.ABS,
+        OpKind.EXP,
+        OpKind.LOG,
+        OpKind.GELU,
+        OpKind.NEG,
+        OpKind.SQRT,
+        OpKind.RSQRT,
+        OpKind.ELU,
+        OpKind.RELU_N1_TO_1,
+        OpKind.RELU_0_TO_1,
+        OpKind.LOGICAL_NOT,
         OpKind.QUANTIZE,
+        OpKind.LOOKUP,
     }
+)
+
+COMPARISONS = frozenset(
+    {
+        OpKind.EQUAL,
+        OpKind.NOT_EQUAL,
+        OpKind.LESS,
+        OpKind.LESS_EQUAL,
+        OpKind.GREATER,
+        OpKind.GREATER_EQUAL,
+    }
+)
+
+# Functions of the elements at one place of several operands, which broadcast as numpy does.
+PAIR_KINDS = COMPARISONS | {
+    OpKind.ADD,
+    OpKind.SUB,
+    OpKind.MUL,
+    OpKind.MAXIMUM,
+    OpKind.MINIMUM,
+    OpKind.SQUARED_DIFFERENCE,
+    OpKind.DIV,
+    OpKind.LOGICAL_AND,
+    OpKind.LOGICAL_OR,
+    OpKind.SELECT_V2,
+}
+
+# Operators whose output pixel is made of the input's pixels at its place alone.
+PIXEL_KINDS = (
+    TABLE_KINDS
+    | PAIR_KINDS
+    | {OpKind.CAST, OpKind.PRELU, OpKind.SOFTMAX, OpKind.L2_NORMALIZATION, OpKind.LOG_SOFTMAX}
 )
 
 
@@ -140,6 +251,25 @@ class PoolAttrs(Attrs):
 
 
 @dataclass(frozen=True)
+class AsUint8(Attrs):
+    """An operator of a network of uint8 whose int8 form is not what LiteRT's int8 kernel computes.
+
+    Convolutions and dense layers: the filter has a zero point of its own, which is subtracted from it.
+    AVERAGE_POOL_2D: halves are rounded up. QUANTIZE: the rescaling of a CONCATENATION's operand, in floats.
+    """
+
+
+@dataclass(frozen=True)
+class ConvAsUint8(ConvAttrs, AsUint8):
+    """CONV_2D."""
+
+
+@dataclass(frozen=True)
+class DepthwiseAsUint8(DepthwiseAttrs, AsUint8):
+    """DEPTHWISE_CONV_2D."""
+
+
+@dataclass(frozen=True)
 class FullyConnectedAttrs(Attrs):
     """FULLY_CONNECTED; filter (outputs, inputs)."""
 
@@ -148,10 +278,39 @@ class FullyConnectedAttrs(Attrs):
 
 
 @dataclass(frozen=True)
+class FullyConnectedAsUint8(FullyConnectedAttrs, AsUint8):
+    """FULLY_CONNECTED."""
+
+
+@dataclass(frozen=True)
+class PoolAsUint8(PoolAttrs, AsUint8):
+    """AVERAGE_POOL_2D."""
+
+
+@dataclass(frozen=True)
 class ElementwiseAttrs(Attrs):
     """ADD, SUB, MUL; inputs broadcast as numpy does."""
 
     activation: Activation = Activation.NONE
+
+
+@dataclass(frozen=True)
+class WidenedAttrs(ElementwiseAttrs):
+    """ADD whose second input has fewer channels than the first: a PAD of channels that is not made.
+
+    The third input is a constant of one dimension, as long as the longer of the two sides: so many of its
+    elements (`before` of them below the second input's channels, the rest above) stand for the padding, of
+    which all elements are equal.
+    """
+
+    before: int = 0
+
+
+@dataclass(frozen=True)
+class QuotientAttrs(ElementwiseAttrs):
+    """DIV; `wraps`: whether tiny quotients are shifted modulo 32, as LiteRT's kernel does, or become 0."""
+
+    wraps: bool = True
 
 
 class PadMode(enum.StrEnum):
@@ -173,7 +332,7 @@ class PadAttrs(Attrs):
 
 @dataclass(frozen=True)
 class MeanAttrs(Attrs):
-    """MEAN; axes non-negative, ascending, without repetition."""
+    """MEAN, REDUCE_MAX, REDUCE_MIN; axes non-negative, ascending, without repetition."""
 
     axes: tuple[int, ...]
     keep_dims: bool = False
@@ -194,6 +353,13 @@ class LeakyReluAttrs(Attrs):
 
 
 @dataclass(frozen=True)
+class GeluAttrs(Attrs):
+    """GELU; `approximate`: by a hyperbolic tangent in place of the error function."""
+
+    approximate: bool = False
+
+
+@dataclass(frozen=True)
 class TransposeAttrs(Attrs):
     """TRANSPOSE; output dimension i is input dimension perm[i]."""
 
@@ -201,8 +367,15 @@ class TransposeAttrs(Attrs):
 
 
 @dataclass(frozen=True)
+class ShuffleAttrs(Attrs):
+    """TRANSPOSE that moves channels only: channel i of group j of `groups` becomes channel i * groups + j."""
+
+    groups: int
+
+
+@dataclass(frozen=True)
 class AxisAttrs(Attrs):
-    """CONCATENATION, SPLIT; axis non-negative."""
+    """CONCATENATION, SPLIT, SHIFT, ARG_MAX, ARG_MIN; axis non-negative."""
 
     axis: int
 
@@ -218,6 +391,55 @@ class SliceAttrs(Attrs):
     begin: tuple[int, ...]
     stride: tuple[int, ...]
     extent: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TileAttrs(Attrs):
+    """TILE: dimension d is the input's, `multiples[d]` times one after the other."""
+
+    multiples: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class GatherAttrs(Attrs):
+    """GATHER: element i of dimension `axis` is the input's element `indices[i]` of it."""
+
+    axis: int
+    indices: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BlockAttrs(Attrs):
+    """DEPTH_TO_SPACE, SPACE_TO_DEPTH: squares of `block` x `block` pixels from channels, or into them.
+
+    The first of a square's pixels has the first channels, row by row.
+    """
+
+    block: int
+
+
+@dataclass(frozen=True)
+class BatchBlockAttrs(Attrs):
+    """SPACE_TO_BATCH_ND, BATCH_TO_SPACE_ND: the dimensions behind the batch in blocks.
+
+    `block` has one size a dimension; `edges` (before, after): elements padded with the quantised `value`
+    before the batch grows, or cropped after it has shrunk.
+    """
+
+    block: tuple[int, ...]
+    edges: tuple[tuple[int, int], ...]
+    value: int = 0
+
+
+@dataclass(frozen=True)
+class MatmulAttrs(Attrs):
+    """BATCH_MATMUL of (..., M, K) and (..., K, N); leading dimensions broadcast.
+
+    `adj_x`, `adj_y`: the last two dimensions of the operand are swapped, in memory too.
+    """
+
+    adj_x: bool = False
+    adj_y: bool = False
 
 
 @dataclass(frozen=True)
@@ -251,11 +473,67 @@ class Quantization:
 
 
 @dataclass(frozen=True)
+class SvdfAttrs(Attrs):
+    """SVDF; filters (features, inputs) and (features, memory), `rank` features an output.
+
+    Its fused RELU clamps to what the output's type holds, as that of LiteRT's kernel does: to nothing else.
+    """
+
+    rank: int
+
+
+@dataclass(frozen=True)
+class LstmAttrs(Attrs):
+    """UNIDIRECTIONAL_SEQUENCE_LSTM; its 24 operands are named by `LstmInput`.
+
+    `time_major`: the first dimension counts steps, the second images of a batch; else the reverse. A clip of
+    0 clips nothing. `gates`: the scales of the sums before layer normalisation, of the input, forget, cell
+    and output gate (without layer normalisation they are not used); `hidden`: how the product of output
+    gate and cell is quantised, which a projection reads.
+    """
+
+    hidden: Quantization = Quantization((1.0,), (0,))
+    gates: tuple[float, ...] = ()
+    time_major: bool = False
+    cell_clip: float = 0.0
+    projection_clip: float = 0.0
+
+
+class LstmInput(enum.IntEnum):
+    """The operands of an LSTM by their places, which are those of TFLite; an absent one is -1."""
+
+    X = 0
+    INPUT_TO_INPUT = 1
+    INPUT_TO_FORGET = 2
+    INPUT_TO_CELL = 3
+    INPUT_TO_OUTPUT = 4
+    RECURRENT_TO_INPUT = 5
+    RECURRENT_TO_FORGET = 6
+    RECURRENT_TO_CELL = 7
+    RECURRENT_TO_OUTPUT = 8
+    CELL_TO_INPUT = 9
+    CELL_TO_FORGET = 10
+    CELL_TO_OUTPUT = 11
+    INPUT_BIAS = 12
+    FORGET_BIAS = 13
+    CELL_BIAS = 14
+    OUTPUT_BIAS = 15
+    PROJECTION = 16
+    PROJECTION_BIAS = 17
+    HIDDEN_STATE = 18
+    CELL_STATE = 19
+    INPUT_NORM = 20
+    FORGET_NORM = 21
+    CELL_NORM = 22
+    OUTPUT_NORM = 23
+
+
+@dataclass(frozen=True)
 class Source:
     """Where a tensor comes from: its index in the file read, and how its dimensions were permuted.
 
-    Our dimension i is the file's dimension perm[i] once the file's tensor is reshaped to
-    `shape` (its own shape); perm empty: unchanged.
+    Our dimension i is the file's dimension perm[i]; perm empty: the elements have the file's order. Of a
+    network input whose file has a RESHAPE before the permutation it is the RESHAPE's output that is meant.
     """
 
     index: int
@@ -301,6 +579,16 @@ class Tensor:
             batch *= n
         return (batch, tail[0], tail[1], tail[2])
 
+    @cached_property
+    def pixel_bytes(self) -> int:
+        """Bytes of a pixel: of all its channels."""
+        return self.nhwc[3] * self.dtype.size
+
+    @cached_property
+    def row_bytes(self) -> int:
+        """Bytes of a row of pixels."""
+        return self.nhwc[2] * self.pixel_bytes
+
 
 @dataclass(frozen=True, eq=False)
 class Op:
@@ -321,15 +609,47 @@ class Op:
         return f"#{self.index} {self.kind}"
 
 
+@dataclass(frozen=True)
+class SecondPass:
+    """Operators [first, last] run again right before operator `reader`, which reads what they made.
+
+    Positions in Graph.ops of the network without second passes.
+    """
+
+    first: int
+    last: int
+    reader: int
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What lives from one invoke to the next, as values: of the tensor `before` when an invoke begins, of
+    `after` when it ends, whose bytes are the next invoke's `before`.
+
+    `after` is `before` itself where nothing assigns it. `initial` (read-only, of the shape and type of
+    `before`): the value after init and reset. No operator makes `before`.
+    """
+
+    before: int
+    after: int
+    initial: npt.NDArray[np.generic] = field(repr=False)
+    name: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A network: operators in execution order over a pool of tensors."""
+    """A network: operators in execution order over a pool of tensors, and its state, if it has any.
+
+    `second_passes`: the operators that are there twice (see `secondpass`), by `reader`, ascending.
+    """
 
     name: str
     tensors: tuple[Tensor, ...]
     ops: tuple[Op, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    states: tuple[State, ...] = ()
+    second_passes: tuple[SecondPass, ...] = ()
 
     @cached_property
     def facts(self) -> dict[str, Any]:
@@ -354,8 +674,9 @@ class Graph:
         return {t: tuple(readers) for t, readers in found.items()}
 
     def activations(self) -> Iterator[int]:
-        """Indices of the non-constant tensors: inputs first, then in order of production."""
+        """Indices of the non-constant tensors: inputs and states first, then in order of production."""
         yield from self.inputs
+        yield from (state.before for state in self.states)
         for op in self.ops:
             yield from op.outputs
 

@@ -61,12 +61,20 @@ _DAEMON = Own(
     "MODE",
     choices=("auto", "off", "require"),
 )
+_MARKDOWN = Own(("--markdown",), "Prints what changed as tables of Markdown, as pull requests show them.")
+_FAIL_IF = Own(
+    ("--fail-if",),
+    "Ends with status 1 where a figure grew by more: ram+2%%, weights+4K, memory.flash+0; or is below what "
+    "it must reach: top1<70%%; commas between several.",
+    "LIMITS",
+)
 _NO_CACHE = Own(("--no-cache",), "Plans anew, and keeps nothing of it.")
 _RECACHE = Own(("--recache",), "Plans anew, and keeps that instead of what was kept.")
 _KEEPING = (
     "analyze",
     "plan",
     "front",
+    "report",
     "build",
     "emit",
     "validate",
@@ -103,10 +111,35 @@ COMMANDS = (
                 choices=("tflm",),
             ),
             _out("FILE", "The file for the plan, to build by it later (--plan); with --emit, for the model."),
+            Own(
+                ("--trace",),
+                "Also writes the plan over time to FILE, as Perfetto and chrome://tracing open it.",
+                "FILE",
+            ),
             Own(("--buffers",), "Shows every operator's kernel and every buffer of a streamed plan."),
         ),
     ),
     Command("front", "front", "Lists all plans that no other beats in memory and work.", ("model",)),
+    Command(
+        "report",
+        "report",
+        "Draws a plan: one HTML file with the arena over time, the front, the network, layers and memories.",
+        ("model",),
+        own=(
+            _out("FILE.html", "The file to write (default: report.html; with --json none)."),
+            Own(("--profile",), "Also runs the network, and shows the instructions of every layer."),
+            Own(
+                ("--profiled",),
+                "Shows those of an earlier run: what `buildtool profile --json` printed.",
+                "FILE.json",
+            ),
+            Own(
+                ("--against",),
+                "Shows what differs from an earlier report, or from an answer that was kept as JSON.",
+                "FILE",
+            ),
+        ),
+    ),
     Command(
         "build",
         "build",
@@ -154,9 +187,33 @@ COMMANDS = (
         "sizes",
         "Tells what a linked image takes of each memory; writes its files for flash.",
         ("elf",),
-        own=(_out("DIR", "The folder for the files for flash and sizes.txt."),),
+        own=(
+            _out("DIR", "The folder for the files for flash and sizes.txt."),
+            Own(
+                ("--depth",),
+                "Levels of the tree that are shown: memory, who brought it, library, file, symbol. "
+                "(default: 3; with --out none)",
+                "N",
+            ),
+            Own(("--diff",), "Shows what grew since an earlier image, what came and what went.", "OLD.elf"),
+            _MARKDOWN,
+            _FAIL_IF,
+        ),
     ),
-    Command("validate", "validate", "Builds, runs, and compares with the reference.", ("model",)),
+    Command(
+        "validate",
+        "validate",
+        "Builds, runs, and compares with the reference; on a data set also with its labels.",
+        ("model",),
+        own=(
+            Own(
+                ("--fail-if",),
+                "Ends with status 1 where a figure of a data set is below what it must reach: top1<70%%, "
+                "recall<50%%, precision<50%% (of every class); commas between several.",
+                "LIMITS",
+            ),
+        ),
+    ),
     Command("profile", "profile", "Builds, runs, and counts the instructions of every layer.", ("model",)),
     Command(
         "debug",
@@ -181,7 +238,8 @@ COMMANDS = (
     Command(
         "ops",
         "ops",
-        "Lists the operators that are supported, or those of a network, with their kernels on every board.",
+        "Lists TFLite's operators by data type, read or refused with the reason, and their kernels on every "
+        "board; of a network, the operators that it has.",
         ("model",),
         optional=("model",),
     ),
@@ -248,13 +306,9 @@ COMMANDS = (
         own=(
             Own(("before",), "An answer (--json) of plan, profile, validate, build or sizes, or a plan."),
             Own(("after",), "A later one."),
-            Own(("--markdown",), "Prints tables of Markdown, as pull requests show them."),
-            Own(
-                ("--fail-if",),
-                "Ends with status 1 where a figure grew by more: ram+2%%, weights+4K, memory.flash+0; commas "
-                "between several.",
-                "LIMITS",
-            ),
+            _MARKDOWN,
+            _FAIL_IF,
+            Own(("--depth",), "Levels of the tree of sizes that are shown. (default: 3)", "N"),
         ),
     ),
     Command(
@@ -307,13 +361,13 @@ def _unknown(command: str, name: str, known: list[str]) -> UsageError:
     return UsageError(what, hint=did_you_mean(name, known) if not elsewhere else f"leave {name} out")
 
 
-def columns() -> int:
-    """Characters of a line: as COLUMNS says, or of the terminal; 0 where neither is known."""
+def columns(stream: int = 1) -> int:
+    """Characters of a line: as COLUMNS says, or of the terminal behind a stream's number; 0: not known."""
     text = os.environ.get("COLUMNS", "")
     if text.isascii() and text.isdecimal() and 0 < len(text) < 10 and int(text):
         return int(text)
     try:
-        return os.get_terminal_size(1).columns
+        return os.get_terminal_size(stream).columns
     except (OSError, ValueError):
         return 0
 

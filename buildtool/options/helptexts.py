@@ -31,6 +31,10 @@ EXAMPLES: dict[str, tuple[Pair, ...]] = {
         ("buildtool plan wake.tflite -b cortex-m4 --sarif plan.sarif", "The same in CI."),
     ),
     "front": (("buildtool front wake.tflite -b cortex-m4 --image stream", "Memory against work."),),
+    "report": (
+        ("buildtool report wake.tflite -b cortex-m4 --out wake.html", "Then open wake.html in a browser."),
+        ("buildtool report wake.tflite -b cortex-m4 --against wake.html --out new.html", "What changed?"),
+    ),
     "build": (
         ("buildtool build wake.tflite -b cortex-m4 -o out", "Sources, .elf, .map and .bin in out/."),
         ("buildtool build wake.tflite -b cortex-m4 -o out --debug", "The same for a debugger."),
@@ -39,10 +43,17 @@ EXAMPLES: dict[str, tuple[Pair, ...]] = {
         ("buildtool emit wake.tflite -b cortex-m4 -o gen --stamp gen/s --depfile gen/s.d", "A build's rule."),
     ),
     "describe": (("buildtool describe -b cortex-m4 --json", "Flags, sources and dependencies."),),
-    "sizes": (("buildtool sizes out/wake.elf -b cortex-m4", "What it takes of each memory."),),
+    "sizes": (
+        ("buildtool sizes out/wake.elf -b cortex-m4", "What it takes of each memory, and what that is."),
+        ("buildtool sizes new.elf -b cortex-m4 --diff old.elf --fail-if code+2%", "What grew."),
+    ),
     "validate": (
         ("buildtool validate wake.tflite -b cortex-m4 --inputs 3 --tensors", "Every layer, three inputs."),
         ("buildtool validate wake.tflite -b host --sanitize", "With checks of addresses."),
+        (
+            "buildtool validate wake.tflite -b host --data photos --fail-if 'top1<70%'",
+            "Accuracy on a folder of images for each class.",
+        ),
     ),
     "profile": (
         ("buildtool profile wake.tflite -b cortex-m55", "Instructions by layer."),
@@ -60,7 +71,10 @@ EXAMPLES: dict[str, tuple[Pair, ...]] = {
     "debug": (
         ("buildtool debug wake.tflite -b cortex-m4 -o session", "Then, elsewhere, the line that it prints."),
     ),
-    "ops": (("buildtool ops wake.tflite", "Which kernels run its operators."),),
+    "ops": (
+        ("buildtool ops", "Which of TFLite's operators are read, by data type."),
+        ("buildtool ops wake.tflite", "Which kernels run its operators."),
+    ),
     "boards": (("buildtool boards", "Names, cores and memories."),),
     "target": (
         (
@@ -96,6 +110,8 @@ ENVIRONMENT: tuple[Pair, ...] = (
     ("BUILDTOOL_GCC", "The same of a gcc."),
     ("CI", "Where it is set, no daemon is started."),
     ("COLUMNS", "The width of tables, in characters."),
+    ("NO_COLOR", "Where it is set, nothing is coloured."),
+    ("FORCE_COLOR", "Where it is set (not 0), text is coloured also in files and pipes."),
     ("TMPDIR", "The folder for what is built and run on the way."),
 )
 FILES: tuple[Pair, ...] = (
@@ -105,7 +121,9 @@ FILES: tuple[Pair, ...] = (
 
 def text(command: str, width: int) -> str:
     """What stands below the options of a command ("": of all), in lines of `width` characters at most."""
-    parts = [("examples", _block([line for pair in EXAMPLES.get(command, ()) for line in _example(pair)]))]
+    parts = [
+        ("examples", _block([line for pair in EXAMPLES.get(command, ()) for line in _example(pair, width)]))
+    ]
     parts.append(("exit status", _table(STATUS, width)))
     if not command:
         parts += [("environment", _table(ENVIRONMENT, width)), ("files", _table(FILES, width))]
@@ -116,9 +134,9 @@ def text(command: str, width: int) -> str:
     return "\n\n".join([*shown, textwrap.fill(see, width, break_on_hyphens=False)]) + "\n"
 
 
-def _example(pair: Pair) -> Iterable[str]:
+def _example(pair: Pair, width: int) -> Iterable[str]:
     yield f"$ {pair[0]}"
-    yield f"    {pair[1]}"
+    yield from (f"    {line}" for line in textwrap.wrap(pair[1], max(width - 6, 20)))
 
 
 def _block(lines: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from buildtool.modes import MOST_THREADS, Format, On, Reference, Requantise
+from buildtool.options.data import DATA
 from buildtool.options.nested import PLANNED
 from buildtool.options.parsers import (
     MOST_CAPACITY,
@@ -119,6 +120,15 @@ KEYS: tuple[Option, ...] = (
         default="as the board's file says",
     ),
     Option(
+        "arena_in",
+        "MEMORY[,MEMORY]",
+        "The board's memory that the arena is in; of two, buffers are spread over both.",
+        text,
+        (*PLANNED, "describe"),
+        Group.TARGET,
+        default="as the board's file says",
+    ),
+    Option(
         "input",
         "FILE.npy",
         "One input to run on: quantised values, or floats.",
@@ -141,13 +151,14 @@ KEYS: tuple[Option, ...] = (
     Option(
         "seed",
         "S",
-        "The seed of the random inputs, and of random networks.",
+        "The seed of the random inputs, of random networks, and of what --limit chooses.",
         whole(0, MOST_SEED),
         (*TRIED, "target"),
         Group.INPUT,
         "0",
         number=True,
     ),
+    *DATA,
     Option(
         "plugin",
         "PLUGIN",
@@ -257,7 +268,7 @@ KEYS: tuple[Option, ...] = (
         "",
         "Shows what msf-cnn and xcore-strips reach on the same network.",
         flag,
-        ("front",),
+        ("front", "report"),
         Group.REPORT,
         flag=True,
     ),
@@ -295,7 +306,7 @@ KEYS: tuple[Option, ...] = (
         "BOARD",
         "A board of `buildtool boards`, or a .toml file that extends one.",
         location,
-        ("plan", "front", "emit", "describe", "build", "bundle", "sizes", *LINKED),
+        ("plan", "trace", "front", "report", "emit", "describe", "build", "bundle", "sizes", *LINKED),
         Group.TARGET,
         suffixes=BOARD_SUFFIXES,
     ),
@@ -330,11 +341,21 @@ KEYS: tuple[Option, ...] = (
         suffixes=("",),
     ),
     Option(
+        "map",
+        "FILE",
+        "The map that the linker wrote with the image: it says which file and library each byte is of.",
+        location,
+        ("sizes",),
+        Group.BUILT,
+        default="NAME.map beside the image, if it is this image's",
+        suffixes=("",),
+    ),
+    Option(
         "plan",
         "FILE",
         "The plan to run by, which `buildtool plan --out` wrote; with an image, the emitted NAME.plan.",
         location,
-        ("plan", "emit", "build", "bundle", *LINKED),
+        ("plan", "trace", "report", "emit", "build", "bundle", *LINKED),
         Group.BUILT,
         default="a plan is made",
         suffixes=("",),

@@ -10,7 +10,19 @@ from buildtool.options.parsers import MOST_BATCH, limit, mode, pixels, sides, si
 from buildtool.options.types import Group, Option, Parser
 
 # Kinds for which one plan is made.
-MADE = ("plan", "analyze", "emit", "build", "bundle", "validate", "profile", "debug", "flash")
+MADE = (
+    "plan",
+    "trace",
+    "report",
+    "analyze",
+    "emit",
+    "build",
+    "bundle",
+    "validate",
+    "profile",
+    "debug",
+    "flash",
+)
 PLANNED = ("front", *MADE)
 LIMITED = (Strategy.BEST, Strategy.MSF_CNN, Strategy.XCORE_STRIPS)  # strategies that may repeat work
 
@@ -50,7 +62,20 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         default="none; 2 for the front and for objective ram",
         strategies=LIMITED,
     ),
-    _planning("max_cost", "COST", "Upper limit for the estimated cost.", limit, default="none"),
+    _planning(
+        "max_cost",
+        "COST",
+        "Upper limit for the estimated cost, in the unit of the board's costs (cycles or instructions).",
+        limit,
+        default="none",
+    ),
+    _planning(
+        "max_ms",
+        "MS",
+        "Upper limit for the estimated time, in milliseconds: of a cost in cycles, at the board's clock.",
+        limit,
+        default="none",
+    ),
     _planning(
         "max_flash",
         "BYTES",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from buildtool.errors import Value, in_requests
 from buildtool.options.table import BY_NAME
 
+_OWN = ("depth", "fail_if")  # of commands alone: no request has them
+
 
 def spelled(option: str, value: Value) -> str:
     """An option with its value as on the command line: --ram 4624."""
@@ -18,6 +20,8 @@ def spelled(option: str, value: Value) -> str:
 
 def spelled_name(option: str) -> str:
     """An option's name as on the command line; positional ones have their metavar."""
+    if option in _OWN:
+        return "--" + option.replace("_", "-")
     if option not in BY_NAME:
         return option
     if option in ("model", "file"):

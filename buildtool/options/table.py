@@ -13,7 +13,14 @@ from buildtool.options.nested import NESTED_OPTIONS
 from buildtool.options.types import Group, Option
 
 OPTIONS = (*NESTED_OPTIONS, *KEYS)
-_CHECKED = ("ram", "max_f", "max_cost", "max_flash", "image")  # what a given plan can be held against
+_CHECKED = (
+    "ram",
+    "max_f",
+    "max_cost",
+    "max_ms",
+    "max_flash",
+    "image",
+)  # what a given plan can be held against
 BY_NAME = {option.name: option for option in OPTIONS}
 
 
@@ -46,6 +53,11 @@ def planning(values: Mapping[str, Any]) -> dict[str, Any]:
         if strategy not in others:
             helps = [suggest(**{name: None}), suggest(strategy=str(others[0]))]
             raise UsageError(f"it has no effect with strategy {strategy}", option=name, hint=helps)
+    if "max_ms" in found and "max_cost" in found:
+        helps = [suggest(max_cost=None), suggest(max_ms=None)]
+        raise UsageError(
+            "it is max_cost in another unit, and one of them is enough", option="max_ms", hint=helps
+        )
     return found
 
 

@@ -12,16 +12,38 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgpack
 
 from buildtool.errors import PlanError
-from buildtool.plan.types import SCHEMA, Plan
+from buildtool.plan.types import (
+    ONE_ARENA_SCHEMA,
+    ONE_PASS_SCHEMA,
+    SCHEMA,
+    STATELESS_SCHEMA,
+    Plan,
+)
 
 _LARGEST = (1 << 63) - 1  # of any integer in a plan
+# Schema -> the last fields of a plan that its bytes leave out, as they are then.
+_LATER: dict[int, tuple[object, ...]] = {
+    SCHEMA: (),
+    ONE_PASS_SCHEMA: ([],),
+    STATELESS_SCHEMA: ([], []),
+    ONE_ARENA_SCHEMA: (0, [], []),
+}
 _DIGEST_DIGITS = 32  # hexadecimal: 16 bytes
 
 
 def to_bytes(plan: Plan) -> bytes:
-    """[SCHEMA, plan], every dataclass an array of its fields in declared order."""
+    """[schema, plan], every dataclass an array of its fields in declared order.
+
+    Each schema has a field more at the end than the one before it: `second_at`, `states`, `second_passes`. A
+    plan is of the first one that has all that it says.
+    """
+    fields = _plain(plan)
+    assert isinstance(fields, list)
+    said = {SCHEMA: plan.second_passes, ONE_PASS_SCHEMA: plan.states, STATELESS_SCHEMA: plan.second_at}
+    schema = next((schema for schema, what in said.items() if what), ONE_ARENA_SCHEMA)
+    content = [schema, fields[: len(fields) - len(_LATER[schema])]]
     try:
-        packed: bytes = msgpack.packb([SCHEMA, _plain(plan)], use_bin_type=True)
+        packed: bytes = msgpack.packb(content, use_bin_type=True)
     except (OverflowError, ValueError) as error:
         raise PlanError(f"a plan that cannot be written: {error}") from None
     return packed
@@ -43,9 +65,12 @@ def from_bytes(data: bytes) -> Plan:
         raise PlanError(f"not a plan: {type(error).__name__}") from None
     if not isinstance(content, list) or len(content) != 2:
         raise PlanError("not a plan")
-    if content[0] != SCHEMA or isinstance(content[0], bool):
-        raise PlanError(f"a plan of schema {content[0]!r:.20}, expected {SCHEMA}", hint="plan again")
-    plan = plan_of(content[1])
+    schema, fields = content
+    if schema not in tuple(_LATER) or isinstance(schema, bool | float):
+        raise PlanError(f"a plan of schema {schema!r:.20}, expected {SCHEMA}", hint="plan again")
+    if isinstance(fields, list):
+        fields = [*fields, *_LATER[schema]]
+    plan = plan_of(fields)
     if to_bytes(plan) != data:
         raise PlanError("not a plan in canonical form")
     return plan

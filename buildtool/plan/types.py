@@ -6,7 +6,13 @@ import enum
 from dataclasses import dataclass
 from typing import TypeVar
 
-SCHEMA = 4  # the version of a plan's bytes
+from buildtool.graph.types import SecondPass
+from buildtool.modes import CostUnit
+
+SCHEMA = 8  # the version of a plan's bytes
+ONE_PASS_SCHEMA = 7  # of plans without second passes
+STATELESS_SCHEMA = 6  # of plans without state either, whose bytes are as they were before there was any
+ONE_ARENA_SCHEMA = 5  # of plans in one memory, whose bytes are as they were before there were others
 Record = TypeVar("Record", "Buffer", "Overlap")
 
 
@@ -18,6 +24,7 @@ class BufferKind(enum.StrEnum):
     ACCUMULATOR = "accumulator"
     SCRATCH = "scratch"
     WEIGHTS = "weights"
+    STATE = "state"  # of Plan.states: it lies in no arena
 
 
 class Scheme(enum.StrEnum):
@@ -175,10 +182,31 @@ class Plan:
     arena_bound_bytes: int  # no placement of these buffers, with the overlaps allowed, needs less
     macs: int
     macs_layerwise: int
-    cost: float  # the target's estimate, in its own unit
+    cost: float  # the target's estimate
     accounting: tuple[str, ...]  # what arena_bytes counts, in words
     loads: tuple[Load, ...] = ()  # empty: kernels read all constants where they are
     moves: tuple[Move, ...] = ()  # in the order in which they are made
+    cost_unit: CostUnit = CostUnit.UNSTATED
+    # From this offset on, buffers lie in an arena of their own, in the board's second memory (0: in none).
+    # Up to arena_bytes the addresses of both are counted through, and no buffer lies across: so time and
+    # place, overlaps and moves mean the same as in one memory.
+    second_at: int = 0
+    # What lives between invokes, one buffer for each of Graph.states, with the tensors whose bytes are its.
+    # It is memory of its own: offsets count from its start, and no arena has any of it.
+    states: tuple[Buffer, ...] = ()
+    # Operators that run again: positions in `regions` and elsewhere are those of the network with them.
+    second_passes: tuple[SecondPass, ...] = ()
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of what lives between invokes, which are in no arena."""
+        end = max((b.offset + b.size for b in self.states), default=0)
+        return -(-end // self.alignment) * self.alignment
+
+    @property
+    def arenas(self) -> tuple[int, ...]:
+        """Bytes of each arena, in the order of `Board.holders`."""
+        return (self.second_at, self.arena_bytes - self.second_at) if self.second_at else (self.arena_bytes,)
 
     @property
     def f(self) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from buildtool.errors import Hint, Spelling, from_data, in_requests
+from buildtool.errors import Spelling, in_requests
+from buildtool.report import fitting
 from buildtool.report.table import Cell, count, layer, table
 
 if TYPE_CHECKING:
@@ -16,12 +17,12 @@ DETAILED = 2  # boards at most whose memories are listed part by part
 
 
 def text(answer: AnalysisAnswer, spelling: Spelling = in_requests, name: Callable[[str], str] = str) -> str:
-    """What the network is, whether it fits each board, and what would help where it does not.
+    """Whether the network fits and what would help where it does not; then what it is, and each board.
 
     `spelling` writes options with their values, `name` an option alone.
     """
-    advice = _advice(answer["boards"], spelling, name)
-    return "\n".join([*_network(answer), "", _boards(answer["boards"]), *advice])
+    opening = fitting.lines(answer, spelling, name)
+    return "\n".join([*opening, "", *_network(answer), "", _boards(answer["boards"])])
 
 
 def _network(answer: AnalysisAnswer) -> list[str]:
@@ -39,6 +40,10 @@ def _network(answer: AnalysisAnswer) -> list[str]:
     ]
     if network["live_bound_operator"]:
         lines[-1] += f", at {layer(network['live_bound_operator'], PLACE_WIDTH)}"
+    if network["state_bytes"]:
+        lines.append(
+            f"  state             {count(network['state_bytes'], 'byte')} between invokes, in no arena"
+        )
     return lines
 
 
@@ -50,7 +55,8 @@ def _interface(tensor: Interface) -> str:
     quantised = (
         "" if tensor["scale"] is None else f", scale {tensor['scale']:.6g}, zero point {tensor['zero_point']}"
     )
-    return f"{tensor['name']}: {tensor['type']} {tensor['shape']}{quantised}"
+    order = f", the file's dimensions {' '.join(map(str, tensor['order']))}" if tensor["order"] else ""
+    return f"{tensor['name']}: {tensor['type']} {tensor['shape']}{order}{quantised}"
 
 
 def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
@@ -58,7 +64,7 @@ def _boards(boards: Sequence[Verdict | NoPlan]) -> str:
     rows: list[list[Cell]] = []
     for board in boards:
         if "error" in board:
-            rows.append([board["board"], "no: see below", *[None] * 7])
+            rows.append([board["board"], "no plan", *[None] * 7])
             continue
         sizes = [size for need in board["needs"][:2] for size in (need["required"], need["available"])]
         place = layer(board["binding_operator"], PLACE_WIDTH)
@@ -108,24 +114,7 @@ def _parts(board: Verdict) -> list[str]:
 
 def _fits(board: Verdict) -> str:
     excess = [f"{need['excess']:,} {need['what']}" for need in board["needs"] if need["excess"]]
+    stack = board["stack"]
+    if stack is not None and stack["required"] > stack["available"]:
+        excess.append(f"{stack['required'] - stack['available']:,} stack")
     return "yes" if not excess else f"no: {' and '.join(excess)} too many"
-
-
-def _advice(boards: Sequence[Verdict | NoPlan], spelling: Spelling, name: Callable[[str], str]) -> list[str]:
-    lines: list[str] = []
-    for board in boards:
-        if board["fits"]:
-            continue
-        lines += ["", f"{board['board']} does not fit:"]
-        if "error" in board:
-            lines += [f"  {line}" for line in from_data(board["error"]).message(spelling, name).splitlines()]
-            continue
-        for need in board["needs"]:
-            if need["excess"]:
-                excess = count(need["excess"], "byte")
-                lines.append(f"  {need['what']}: {excess} too many for memory '{need['memory']}'")
-        place = layer(board["binding_operator"], PLACE_WIDTH)
-        lines.append(f"  most is alive at {place}: {count(board['binding_bytes'], 'byte')}")
-        hints = (Hint(hint["text"], tuple(hint["settings"].items())) for hint in board["advice"])
-        lines += [f"  try: {hint.spelled(spelling)}" for hint in hints]
-    return lines

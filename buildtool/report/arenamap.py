@@ -1,15 +1,25 @@
-"""The arena over time, drawn: bands of addresses from top to bottom, regions from left to right."""
+"""The arena over time, drawn.
+
+A streamed plan: bands of addresses from top to bottom, regions from left to right. One that is not: a line
+for each layer, in order, and addresses from left to right.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from buildtool.report.table import width
+from buildtool.report.words import layer_of
+
 if TYPE_CHECKING:
     from buildtool.schema.plans import PlanAnswer, RegionView
 
 BANDS = 16
 MOST_COLUMNS = 84
+MOST_LINES = 40  # of layers
+MOST_CELLS = 64  # of a layer's line
+LONGEST_NAME = 28
 LETTERS = {
     "input": "i",
     "output": "o",
@@ -26,25 +36,52 @@ Sample = tuple[int, int]  # region, step
 
 def text(answer: PlanAnswer) -> str:
     """The map under its head; a cell has the letter of what takes most of it, or '.' if most is free."""
-    height = answer["arena_bytes"]
-    regions = answer["regions"]
-    if not height or not regions:
+    if not answer["arena_bytes"] or not answer["regions"]:
         return ""
-    columns = _samples(regions)
-    drawn = [_column(answer, at, height) for at in columns]
-    used = [use for use in LETTERS if any(LETTERS[use] in column for column in drawn)]
-    legend = ", ".join(f"{LETTERS[use]} {use}" for use in used)
+    if any(region["streamed"] for region in answer["regions"]):
+        return _by_bands(answer)
+    return _by_layers(answer)
+
+
+def _by_bands(answer: PlanAnswer) -> str:
+    height, digits = answer["arena_bytes"], len(f"{answer['arena_bytes']:,}")
+    columns = _samples(answer["regions"], min(MOST_COLUMNS, max(width.get() - digits - 3, 1)))
+    drawn = [_cells(answer, at, height, BANDS) for at in columns]
     lines = ["The arena over time (a streamed region: its first, fullest and last step):"]
-    width = len(f"{height:,}")
     for band in reversed(range(BANDS)):
-        address = f"{height * band // BANDS:,}".rjust(width)
+        address = f"{height * band // BANDS:,}".rjust(digits)
         lines.append(f"{address} |{''.join(column[band] for column in drawn)}|")
-    lines.append(f"{'region'.rjust(width)}  {_scale(columns)}".rstrip())
-    lines.append(f"{' ' * width}  {legend}, . free")
+    lines.append(f"{'region'.rjust(digits)}  {_scale(columns)}".rstrip())
+    lines.append(f"{' ' * digits}  {_legend(drawn)}")
     return "\n".join(lines)
 
 
-def _samples(regions: Sequence[RegionView]) -> list[Sample]:
+def _by_layers(answer: PlanAnswer) -> str:
+    height = answer["arena_bytes"]
+    samples = _samples(answer["regions"], MOST_LINES)
+    numbers = [answer["regions"][region]["operators"][0] for region, _ in samples]
+    digits = len(str(max(numbers)))
+    longest = min(LONGEST_NAME, width.get() // 3)
+    names = [layer_of(answer, number, longest) for number in numbers]
+    room = max(map(len, names))
+    cells = max(1, min(MOST_CELLS, width.get() - digits - room - 4))
+    drawn = [_cells(answer, at, height, cells) for at in samples]
+    end = f"{height:,} bytes"
+    indent = " " * (digits + room + 2)
+    lines = ["The arena over time, a line for each layer, addresses from left to right:"]
+    lines.append(f"{indent} 0{end.rjust(cells - 1)}" if cells > len(end) + 2 else f"{indent} 0")
+    for number, name, cell in zip(numbers, names, drawn, strict=True):
+        lines.append(f"{str(number).rjust(digits)} {name.ljust(room)} |{cell}|")
+    lines.append(f"{' ' * (digits + 1)}{_legend(drawn)}")
+    return "\n".join(lines)
+
+
+def _legend(drawn: Sequence[str]) -> str:
+    used = [use for use in LETTERS if any(LETTERS[use] in cells for cells in drawn)]
+    return f"{', '.join(f'{LETTERS[use]} {use}' for use in used)}, . free"
+
+
+def _samples(regions: Sequence[RegionView], most: int) -> list[Sample]:
     """Steps that are drawn; of too many regions in one step, only the fuller of neighbours."""
     found: list[Sample] = []
     for index, region in enumerate(regions):
@@ -52,15 +89,15 @@ def _samples(regions: Sequence[RegionView]) -> list[Sample]:
         if region["streamed"]:
             steps = [region["first_step"], *steps, region["last_step"]]
         found += [(index, step) for step in steps]
-    while len(found) > MOST_COLUMNS:
+    while len(found) > most:
         pairs = [found[i : i + 2] for i in range(0, len(found), 2)]
         found = [max(pair, key=lambda at: regions[at[0]]["live_bytes"]) for pair in pairs]
     return found
 
 
-def _column(answer: PlanAnswer, at: Sample, height: int) -> str:
-    """One letter a band, lowest addresses first."""
-    index, step = at
+def _cells(answer: PlanAnswer, sample: Sample, height: int, count: int) -> str:
+    """One letter for each of `count` bands, lowest addresses first."""
+    index, step = sample
     region = answer["regions"][index]
     live = []
     for held in region["buffers"]:
@@ -68,7 +105,7 @@ def _column(answer: PlanAnswer, at: Sample, height: int) -> str:
         reserved = region["streamed"] and held["use"] in ("windows", "scratch")
         if reserved or b["first"] <= step <= b["last"]:
             live.append((b["offset"], b["offset"] + b["size"], LETTERS[held["use"]]))
-    return "".join(_cell(live, height * band // BANDS, height * (band + 1) // BANDS) for band in range(BANDS))
+    return "".join(_cell(live, height * at // count, height * (at + 1) // count) for at in range(count))
 
 
 def _cell(live: Sequence[tuple[int, int, str]], low: int, high: int) -> str:

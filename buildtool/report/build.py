@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.report import estimate, sizes
-from buildtool.report.table import count
+from buildtool.report.table import count, of_state
 
 if TYPE_CHECKING:
     from buildtool.schema.builds import BuildAnswer
@@ -20,7 +20,7 @@ def text(answer: BuildAnswer, folder: str, files: Sequence[str]) -> str:
     lines = [
         f"{answer['net']} for {answer['board']}, compiled by {answer['compiler']}",
         f"level: {answer['level_text']}",
-        f"arena: {count(answer['arena_bytes'], 'byte')}",
+        f"arena: {count(answer['arena_bytes'], 'byte')}" + of_state(answer["state_bytes"]),
         "",
         sizes.text(answer["sizes"], answer["stacks"]),
         *estimate.lines(answer),

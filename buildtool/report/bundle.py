@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from buildtool.report.table import count
+from buildtool.report.table import count, of_state
 
 if TYPE_CHECKING:
     from buildtool.schema.builds import BundleAnswer
@@ -17,7 +17,7 @@ def text(answer: BundleAnswer, folder: str, changed: Sequence[str], removed: Seq
     stack = network["stack_bytes"]
     lines = [
         f"{answer['net']} for {network['board']}",
-        f"arena: {count(network['arena_bytes'], 'byte')}",
+        f"arena: {count(network['arena_bytes'], 'byte')}" + of_state(network.get("state_bytes", 0)),
         f"weights: {count(network['weights_bytes'], 'byte')}",
         f"stack of an invoke: {'not known' if stack is None else count(stack, 'byte')}",
         "",

@@ -6,33 +6,41 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from buildtool.report import table
-from buildtool.report.table import count
+from buildtool.report import sizes, table
+from buildtool.report.table import count, plain
 
 if TYPE_CHECKING:
     from buildtool.changes.compare import Change, Changes, RowChange
 
-PARTS = ("totals", "regions", "layers")  # of the answer
+PARTS = ("totals", "regions", "layers", "sizes")  # of the answer
 MOST_ROWS = 40  # layers or regions in a table
+MOST_SIZES = 200  # lines of the tree of sizes
 
 
-def text(found: Changes, exceeded: Sequence[str]) -> str:
-    """Tables of totals, regions and layers that differ, and the limits that are exceeded."""
+def text(found: Changes, exceeded: Sequence[str], depth: int = sizes.DEPTH) -> str:
+    """Tables of totals, regions, layers and sizes that differ, and the limits that are exceeded.
+
+    `depth`: levels of the tree of sizes that are shown.
+    """
     if found.is_equal:
-        return "nothing changed"
+        return "\n".join(["nothing changed", *map(_exceeded, exceeded)])
     rows = [list(_cells(change)) for change in found.totals]
     lines = [_headline(found), "", table.table(["figure", "before", "after", "change", "%"], rows)]
     for title, changed in (("region", found.regions), ("layer", found.layers)):
         if changed:
-            body = [[_plain(row.name), row.how, _plain(_said(row))] for row in changed[:MOST_ROWS]]
+            body = [[plain(row.name), row.how, plain(_said(row))] for row in changed[:MOST_ROWS]]
             lines += ["", table.table([title, "how", "what"], body), *_more(changed)]
+    if found.sizes:
+        shown, left = _tree(found, depth)
+        tree: list[list[table.Cell]] = [[plain(name), *numbers] for name, *numbers in shown]
+        lines += ["", table.table(["memory, and what is in it", "before", "after", "change"], tree), *left]
     return "\n".join([*lines, *(["", *map(_exceeded, exceeded)] if exceeded else [])])
 
 
-def markdown(found: Changes, exceeded: Sequence[str]) -> str:
+def markdown(found: Changes, exceeded: Sequence[str], depth: int = sizes.DEPTH) -> str:
     """The same as tables of Markdown."""
     if found.is_equal:
-        return f"**{_escaped(_headline(found))}**: nothing changed"
+        return "\n\n".join([f"**{_escaped(_headline(found))}**: nothing changed", *map(_exceeded, exceeded)])
     lines = [f"**{_escaped(_headline(found))}**", "", "| figure | before | after | change |"]
     lines.append("| --- | ---: | ---: | ---: |")
     for change in found.totals:
@@ -45,17 +53,40 @@ def markdown(found: Changes, exceeded: Sequence[str]) -> str:
             for row in changed[:MOST_ROWS]:
                 lines.append(f"| {_escaped(row.name)} | {row.how} | {_escaped(_said(row))} |")
             lines += [f"\n{more}" for more in _more(changed)]
+    if found.sizes:
+        shown, left = _tree(found, depth)
+        lines += [
+            "",
+            "| memory, and what is in it | before | after | change |",
+            "| --- | ---: | ---: | ---: |",
+        ]
+        for name, *numbers in shown:
+            words = name.lstrip(" ")
+            inside = "&emsp;" * ((len(name) - len(words)) // sizes.INDENT)
+            lines.append(f"| {inside}{_escaped(words)} | {' | '.join(map(table.cell, numbers))} |")
+        lines += [f"\n{more}" for more in left]
     return "\n".join([*lines, *(["", *map(_exceeded, exceeded)] if exceeded else [])])
 
 
+Line = tuple[str, int | None, int | None, str]
+
+
+def _tree(found: Changes, depth: int) -> tuple[list[Line], list[str]]:
+    """The lines of the tree of sizes that are shown, and a line on the others."""
+    every = list(sizes.tree_lines(found.sizes, depth))
+    left = len(every) - MOST_SIZES
+    more = [f"and {count(left, 'further row')}"] if left > 0 else []
+    return [(name, node.before, node.after, f"{node.growth:+,}") for name, node in every[:MOST_SIZES]], more
+
+
 def _headline(found: Changes) -> str:
-    before, after = _plain(found.before.about), _plain(found.after.about)
+    before, after = plain(found.before.about), plain(found.after.about)
     return after if before == after else f"{before} -> {after}"
 
 
 def _cells(change: Change) -> Iterator[table.Cell]:
     """Name with its unit, before, after, growth and per cent with their signs."""
-    name = _plain(change.name)
+    name = plain(change.name)
     yield f"{name}, {change.unit}" if change.unit else name
     yield change.before
     yield change.after
@@ -98,9 +129,4 @@ def _exceeded(limit: str) -> str:
 
 def _escaped(text: str) -> str:
     """Words of a file as one line of Markdown that shows them and does nothing else."""
-    return re.sub(r"[\\`*\[\]<|#~&]", r"\\\g<0>", _plain(text))
-
-
-def _plain(text: str) -> str:
-    """Words of a file as one line that a terminal can show: no line breaks and control codes."""
-    return "".join(one if one.isprintable() else " " for one in text)
+    return re.sub(r"[\\`*\[\]<|#~&]", r"\\\g<0>", plain(text))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from buildtool.report.table import Cell, table
+from buildtool.report.costs import cost_titles, milliseconds
+from buildtool.report.table import Cell, count, table
 
 if TYPE_CHECKING:
     from buildtool.schema.fronts import Figures, FrontAnswer, Peer
@@ -20,7 +21,14 @@ def text(answer: FrontAnswer) -> str:
         _row(point["strategy"], point, point["live_bytes"]) for point in answer["points"]
     ]
     rows += [_row(peer["strategy"], peer, None) for peer in answer["beside"] if "error" not in peer]
-    titles = ["strategy", "live bytes", "arena bytes", "F", "cost", "regions", "streamed", "groups"]
+    titles = [
+        "strategy",
+        "live bytes",
+        "arena bytes",
+        "F",
+        *cost_titles(answer["cost_unit"], answer["points"][0]["estimated_ms"]),
+    ]
+    titles += ["regions", "streamed", "groups"]
     lines = [head, "", table(titles, rows), "", *_notes(answer)]
     lines += [f"{peer['strategy']}: {peer['error']}" for peer in answer["beside"] if "error" in peer]
     return "\n".join(lines)
@@ -33,6 +41,7 @@ def _row(strategy: str, figures: Figures | Peer, live: int | None) -> list[Cell]
         figures["arena_bytes"],
         f"{figures['f']:.4f}",
         f"{figures['cost']:,.0f}",
+        *milliseconds(figures),
         figures["regions"],
         figures["streamed_regions"],
         figures["groups"],
@@ -47,6 +56,15 @@ def _notes(answer: FrontAnswer) -> list[str]:
         f"Hand-offs of {hand_offs} pixels and whole rows. Of the {len(answer['points'])} plans listed, "
         f"{len(fitting)} fit the board's {answer['available_bytes']:,} bytes.",
     ]
+    if answer["state_bytes"]:
+        notes.append(
+            f"Beside each arena, {count(answer['state_bytes'], 'byte')} of state live between invokes."
+        )
+    if len(answer["arenas_in"]) > 1:
+        notes.append(
+            f"These arenas are in one piece, not divided over {' and '.join(answer['arenas_in'])}: "
+            "the board's bytes are both together, and a plan within them may not fit divided; plan tells."
+        )
     if any(point["f"] < 1 for point in answer["points"]):
         notes.append("F is below 1 where rows and columns that no later operator reads are not computed.")
     if answer["search_factor"] > 1:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 from buildtool.report.table import Cell, table
 
 if TYPE_CHECKING:
-    from buildtool.schema.boards import BoardsAnswer, OpsAnswer, ZooAnswer
+    from buildtool.schema.boards import BoardsAnswer, OpsAnswer, TfliteOperator, ZooAnswer
 
 
 def ops(answer: OpsAnswer) -> str:
-    """Every operator with its kernels, best first; boards with the same kernels throughout are one group."""
+    """TFLite's operators by data type, then every one that is read with its kernels, best first.
+
+    Boards with the same kernels throughout are one group.
+    """
     groups: dict[tuple[str, ...], list[str]] = {}
     for board in answer["boards"]:
         kernels = tuple(row["kernels"][board] for row in answer["operators"])
@@ -31,7 +35,21 @@ def ops(answer: OpsAnswer) -> str:
     titles = ["operator", *(["number"] if counted else []), "boards", "kernels"]
     named = zip(ascii_uppercase, map(", ".join, groups.values()), strict=False)
     legend = table(["", "boards"], list(named))
-    return f"{table(titles, rows)}\n\n{legend}"
+    listed = f"{_by_type(answer['tflite'])}\n\n" if answer["tflite"] else ""
+    return f"{listed}{table(titles, rows)}\n\n{legend}"
+
+
+def _by_type(rows: Sequence[TfliteOperator]) -> str:
+    """TFLite's operators by data type: read, or why not; a reason that an earlier type has stands once."""
+    lines: list[list[Cell]] = []
+    for row in rows:
+        cells: list[Cell] = [row["operator"]]
+        seen = {""}
+        for reason in row["refused"].values():
+            cells.append("read" if not reason else "no" if reason in seen else reason)
+            seen.add(reason)
+        lines.append(cells)
+    return table(["TFLite's operator", *rows[0]["refused"]], lines)
 
 
 def boards(answer: BoardsAnswer) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from buildtool.report import arenamap, estimate, regions
+from buildtool.report import arenamap, estimate, memories, regions
+from buildtool.report.costs import by_ratio, cost_titles, in_ms, milliseconds
 from buildtool.report.table import Cell, count, layer, table
+from buildtool.report.words import layer_of, owner
 
 if TYPE_CHECKING:
     from buildtool.schema.plans import PlanAnswer
@@ -18,17 +20,17 @@ PLACE_WIDTH = 60
 def text(answer: PlanAnswer, *, buffers: bool = False) -> str:
     """Figures first, then how the network runs and what is live.
 
-    A plan that is not streamed: operators in order of execution, then buffers by offset. A streamed one:
-    regions, their memory, the peak, a map, and each region's largest buffers; with `buffers` all
+    A plan that is not streamed: a map, operators in order of execution, then buffers by offset. A streamed
+    one: regions, their memory, the peak, a map, and each region's largest buffers; with `buffers` all
     operators and buffers instead.
     """
     streamed = any(region["streamed"] for region in answer["regions"])
-    parts = ["\n".join([*_figures(answer, streamed), *estimate.lines(answer)])]
+    parts = ["\n".join([*_figures(answer, streamed), *estimate.lines(answer)]), memories.text(answer)]
     if streamed:
         parts += regions.tables(answer)
-        parts.append(arenamap.text(answer))
-        if not buffers:
-            parts.append(regions.largest(answer))
+    parts.append(arenamap.text(answer))
+    if streamed and not buffers:
+        parts.append(regions.largest(answer))
     if answer["beside"]:
         parts.append(_beside(answer))
     if buffers or not streamed:
@@ -49,11 +51,16 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
         fullest = layer(answer["binding"]["name"], PLACE_WIDTH)
         yield f"arena    {count(answer['arena_bytes'], 'byte')} ({bound}), fullest at {fullest}"
     yield from (f"         - {what}" for what in answer["accounting"])
+    if answer["state_bytes"]:
+        yield f"state    {count(answer['state_bytes'], 'byte')} that live between invokes, beside the arena"
     yield f"weights  {count(answer['flash_bytes'], 'byte')} of flash"
     yield (
         f"work     {count(answer['macs'], 'multiply-accumulate')}, F {answer['f']:.3f}; "
-        f"estimated cost {answer['cost']:,.0f}"
+        f"estimated cost {answer['cost']:,.0f} {answer['cost_unit']}{in_ms(answer)}"
     )
+    if answer["wait_cycles"]:
+        yield f"         and about {answer['wait_cycles']:,.0f} cycles that the arena's memory is waited for"
+    yield from by_ratio(answer)
     if answer["search_factor"] > 1:
         yield f"search   its budget ended it: at most {answer['search_factor']:.2f} times the least there is"
     if answer["order_status"] == "feasible":
@@ -64,7 +71,8 @@ def _figures(answer: PlanAnswer, streamed: bool) -> Iterator[str]:
 
 def _beside(answer: PlanAnswer) -> str:
     """Other strategies, with this plan on top."""
-    titles = ["strategy", "limit", "image", "arena bytes", "times this", "F", "cost"]
+    titles = ["strategy", "limit", "image", "arena bytes", "times this", "F"]
+    titles += cost_titles(answer["cost_unit"], answer["estimated_ms"])
     rows: list[list[Cell]] = [
         [
             f"this plan ({answer['strategy']})",
@@ -74,6 +82,7 @@ def _beside(answer: PlanAnswer) -> str:
             "1.00",
             f"{answer['f']:.3f}",
             f"{answer['cost']:,.0f}",
+            *milliseconds(answer),
         ]
     ]
     for row in answer["beside"]:
@@ -83,6 +92,7 @@ def _beside(answer: PlanAnswer) -> str:
                 f"{row['ratio']:.2f}",
                 f"{row['f']:.3f}",
                 f"{row['cost']:,.0f}",
+                *milliseconds(row),
             ]
             rows.append([row["strategy"], row["setting"], row["image"], *figures])
     lines = ["Beside other strategies, counted alike:", table(titles, rows)]
@@ -92,7 +102,12 @@ def _beside(answer: PlanAnswer) -> str:
 
 def _operators(answer: PlanAnswer) -> str:
     rows: list[list[Cell]] = [
-        [op["position"], layer(op["name"], NAME_WIDTH), op["kind"], op["kernel"] or "(no code)"]
+        [
+            op["position"],
+            layer_of(answer, op["position"], NAME_WIDTH),
+            op["kind"],
+            op["kernel"] or "(no code)",
+        ]
         for op in answer["operators"]
     ]
     return table(["#", "layer", "operator", "kernel"], rows)
@@ -107,9 +122,9 @@ def _buffers(answer: PlanAnswer) -> str:
             b["first"],
             b["last"],
             b["kind"],
-            layer(b["name"], NAME_WIDTH),
+            owner(answer, b),
         ]
         for b in placed
     ]
-    titles = ["from byte", "to byte", "from step", "to step", "holds", "name"]
+    titles = ["from byte", "to byte", "from step", "to step", "holds", "of"]
     return table(titles, rows)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from buildtool.modes import Requantise
-from buildtool.report import bounds, estimate, issues
-from buildtool.report.table import Cell, count, headline, layer, table
+from buildtool.report import bounds, cycles, estimate, issues
+from buildtool.report.table import Cell, count, headline, layer, of_state, table
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import OutputTop, ProfileAnswer
@@ -24,7 +24,8 @@ def text(answer: ProfileAnswer) -> str:
         "",
         _table(answer, instructions is not None, answer["cycles"] is not None),
         "",
-        f"arena {count(answer['arena_bytes'], 'byte')}, weights {count(answer['flash_bytes'], 'byte')}"
+        f"arena {count(answer['arena_bytes'], 'byte')}{of_state(answer['state_bytes'])}, "
+        f"weights {count(answer['flash_bytes'], 'byte')}"
         + (
             ""
             if answer["stack_high_water"] is None
@@ -39,12 +40,9 @@ def text(answer: ProfileAnswer) -> str:
     if instructions is not None:
         outside = instructions - sum(row["instructions"] or 0 for row in rows)
         lines.append(f"instructions are executed ones, not cycles; {outside:,} of them between layers")
-    elif answer["cycles"] is not None:
-        lines.append(_cycles(answer, answer["cycles"]))
-    elif answer["no_cycles"]:
-        lines.append(f"no cycles: {answer['no_cycles']}")
-    elif answer["issues"] is None:
+    elif answer["cycles"] is None and answer["issues"] is None:
         lines.append("instructions are counted in emulators only, not on the host")
+    lines += cycles.lines(answer)
     lines += [*issues.lines(answer), *estimate.lines(answer), *issues.published(answer["published"])]
     lines += [_top(output) for output in answer["outputs"]]
     lines += bounds.lines(answer["bounds"])
@@ -56,15 +54,6 @@ def _verdict(answer: ProfileAnswer) -> str:
     if answer["requantise"] != Requantise.EXACT:
         return bounds.verdict(answer)
     return "EQUAL to the reference, to the bit" if answer["exact"] else "DIFFERENT from the reference"
-
-
-def _cycles(answer: ProfileAnswer, cycles: int) -> str:
-    """What the core's own counter says of the whole."""
-    outside = cycles - sum(row["cycles"] or 0 for row in answer["per_operator"])
-    text = f"cycles are of the core's own counter; {outside:,} of them between layers"
-    if answer["seconds"] is None:
-        return text
-    return f"{text}; {answer['seconds'] * 1000:,.2f} ms at the board's clock"
 
 
 def _table(answer: ProfileAnswer, counted: bool, timed: bool) -> str:
@@ -113,13 +102,19 @@ def _counts(
     titles: list[str] = []
     cells: list[list[Cell]] = [[] for _ in rows]
     sums: list[Cell] = []
+    is_estimated = answer["cycles_are"] == cycles.ESTIMATED
     columns = [("instructions", answer["instructions"], [row["instructions"] for row in rows])] * counted
-    columns += [("cycles", answer["cycles"], [row["cycles"] for row in rows])] * timed
+    columns += [("cycles", answer["cycles"], [row["cycles"] for row in rows])] * (timed and not is_estimated)
     for title, total, numbers in columns:
         titles += [title, "per MAC"]
         sums += [total, _per_mac(total, answer["macs"])]
         for line, row, number in zip(cells, rows, numbers, strict=True):
             line += [number, _per_mac(number, row["macs"])]
+    if is_estimated:
+        titles.append("est. cycles")
+        sums.append(answer["cycles"])
+        for line, row in zip(cells, rows, strict=True):
+            line.append(row["cycles"])
     return titles, cells, sums
 
 

@@ -9,7 +9,7 @@ from buildtool.report.table import Cell, count, table
 from buildtool.report.words import BUFFER_WIDTH, extent, form, forms, layer_of, owner, span
 
 if TYPE_CHECKING:
-    from buildtool.schema.plans import LiveBufferView, Peak, PlanAnswer, WorkView
+    from buildtool.schema.plans import LiveBufferView, Peak, PlanAnswer, PlanDetails, WorkView
 
 MOST_AT_PEAK = 8
 MOST_OF_A_REGION = 4
@@ -47,7 +47,7 @@ class Run(NamedTuple):
         return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
 
 
-def runs(answer: PlanAnswer) -> list[Run]:
+def runs(answer: PlanDetails) -> list[Run]:
     """All regions, those that are not streamed joined with their neighbours."""
     found: list[Run] = []
     regions = answer["regions"]
@@ -102,9 +102,22 @@ def work_lines(answer: PlanAnswer) -> Iterator[str]:
         places = ", ".join(f"region {-index} {n:,}" for n, index in more[:3])
         rest = ", ..." if len(more) > 3 else ""
         yield f"         {sum(n for n, _ in more):,} repeated: {places}{rest}"
+    passes = answer["second_passes"]
+    if passes:
+        at = ", ".join(str(_region_of(answer, one["reader"])) for one in passes[:8])
+        rest = ", ..." if len(passes) > 8 else ""
+        yield (
+            f"         {sum(one['macs'] for one in passes):,} in second passes, which spare "
+            f"{count(len(passes), 'whole tensor')} before gates: region {at}{rest}"
+        )
     fewer = -sum(n for n, _ in again if n < 0)
     if fewer:
         yield f"         {fewer:,} left out: rows that nothing reads"
+
+
+def _region_of(answer: PlanAnswer, op: int) -> int:
+    """The region that an operator runs in."""
+    return next(i for i, region in enumerate(answer["regions"]) if op in region["operators"])
 
 
 # ---- tables ----------------------------------------------------------------------------------------

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from buildtool.report.table import Cell, count, table
+from buildtool.changes import sizetree
+from buildtool.demangle import demangled
+from buildtool.report.table import Cell, count, plain, table
 
 if TYPE_CHECKING:
-    from buildtool.schema.builds import MemorySize, StackSize
+    from buildtool.schema.builds import MemorySize, SizePart, StackSize
 
+DEPTH = 3  # levels of a tree that are shown, unless told otherwise
+INDENT = 2  # blanks before what is one level deeper
+FILES_FROM = {
+    "map": "files and libraries: from the linker's map",
+    "symbols": "files: of some symbols, as compilers noted them; the linker's map (--map) says more",
+    "": "files are not known: the image does not say them, and the linker's map (--map) was not given",
+}
 
 SMALL = 100  # of a program of this machine, a section below this share has no line of its own
 
@@ -22,17 +31,33 @@ def text(sizes: Sequence[MemorySize], stacks: Sequence[StackSize] = ()) -> str:
             continue
         size = memory["size"] or None
         share = f"{100 * memory['used'] / size:.1f} %" if size else None
-        name = memory["memory"] if size else f"{memory['memory']} of this machine"
+        name = f"{memory['memory']} of this machine" if memory["memory"] == "process" else memory["memory"]
         rows.append([name, memory["used"], size, share])
         rows += [[f"  {name}", number, None, None] for name, number in _sections(memory)]
     lines = [table(["memory", "bytes used", "bytes there", "share"], rows)]
     return "\n".join([*lines, *([""] if stacks else []), *map(_stack, stacks)])
 
 
+def tree(parts: Sequence[SizePart], files_from: str, depth: int) -> str:
+    """The first `depth` levels of what is in each memory, the largest first."""
+    rows: list[list[Cell]] = []
+    for name, node in tree_lines(sizetree.tree((), parts), depth):
+        rows.append([plain(name), node.after])
+    return "\n".join([table(["memory, and what is in it", "bytes"], rows), FILES_FROM[files_from]])
+
+
+def tree_lines(nodes: Sequence[sizetree.Node], depth: int) -> Iterator[tuple[str, sizetree.Node]]:
+    """Nodes with their names, indented by their levels; C++ as its authors wrote it."""
+    found = list(sizetree.lines(nodes, depth))
+    names = demangled(node.name for _, node in found if node.level == "symbol")
+    for indent, node in found:
+        yield " " * INDENT * indent + names.get(node.name, node.name), node
+
+
 def _sections(memory: MemorySize) -> list[tuple[str, int]]:
     """The sections of a memory; of a program of this machine those that are worth a line."""
     sections = [(section["name"], section["bytes"]) for section in memory["sections"]]
-    if memory["size"]:
+    if memory["memory"] != "process":
         return sections
     large = [(name, number) for name, number in sections if SMALL * number >= memory["used"]]
     rest = memory["used"] - sum(number for _, number in large)

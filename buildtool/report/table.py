@@ -1,10 +1,13 @@
 """Plain aligned tables: text to the left, numbers to the right with thousands separated.
 
-A table that is wider than `width` characters has its widest cells, titles among them, in several lines.
+A table that is wider than `width` characters has its widest cells, titles too, in several lines, and its
+longest names without their middle. Where that is not enough, each row becomes a record of a few lines,
+with the titles before the values. Figures are never shortened.
 """
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -16,7 +19,9 @@ if TYPE_CHECKING:
 
 Cell = str | int | float | None
 WIDTH = 110  # characters, of output that goes to no terminal
-LONGEST_WORDS = (24, 12, 6)  # characters of a word that is not broken, in ever narrower tables
+# Characters of a name that is not shortened, and what is between columns, in ever narrower tables.
+NARROWER = ((24, "  "), (16, "  "), (12, "  "), (12, " "))
+_FIGURE = re.compile(r"[-+~<]?[\d.,x/]*\d[\d.,]*%?")
 width: ContextVar[int] = ContextVar("width", default=WIDTH)
 
 
@@ -34,7 +39,7 @@ def cell(value: Cell) -> str:
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence[Cell] = ()) -> str:
-    """Rows under their titles, and a line of totals when there is one.
+    """Rows under their titles, and a line of totals when there is one; or the rows as records (see above).
 
     A column is a number's when any of its values is one; its unit belongs in its title.
     """
@@ -42,7 +47,10 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence
     numeric = [any(isinstance(row[i], int | float) for row in body) for i in range(len(titles))]
     texts = [[cell(value) for value in row] for row in body]
     columns = [[list(titles)[i], *(row[i] for row in texts)] for i in range(len(titles))]
-    widths = _fitted(columns, numeric, width.get())
+    fitted = _fitted(columns, width.get())
+    if fitted is None:
+        return "\n".join(_record(titles, row, width.get()) for row in texts)
+    widths, gap = fitted
 
     def lines(row: Sequence[str]) -> str:
         cells = [_wrapped(text, n) for text, n in zip(row, widths, strict=True)]
@@ -53,43 +61,64 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]], total: Sequence
             text.rjust(n) if right else text.ljust(n)
             for text, n, right in zip(row, widths, numeric, strict=True)
         )
-        return "  ".join(parts).rstrip()
+        return gap.join(parts).rstrip()
 
-    rule = "  ".join("-" * n for n in widths)
+    rule = gap.join("-" * n for n in widths)
     made = [lines(titles), rule, *map(lines, texts)]
     if total:
         made.insert(len(made) - 1, rule)
     return "\n".join(made)
 
 
-def _fitted(columns: Sequence[Sequence[str]], numeric: Sequence[bool], most: int) -> list[int]:
-    """Columns' widths: as wide as their texts, or narrower where the table would be wider than `most`.
+def _fitted(columns: Sequence[Sequence[str]], most: int) -> tuple[list[int], str] | None:
+    """Columns' widths, and what is between them: as wide as their texts, or narrower to stay within `most`.
 
-    A column is as wide as its longest word, unless that is too much; numbers are never broken.
+    None where a table of that width would cut words too short. Figures are as wide as they are.
     """
     widths = [max(map(len, texts)) for texts in columns]
-    for longest in LONGEST_WORDS:
+    for longest, gap in NARROWER:
         least = [
-            max(
-                len(word) if right else min(len(word), longest)
-                for text in texts
-                for word in text.split() or [""]
-            )
-            for texts, right in zip(columns, numeric, strict=True)
+            max(_least(word, longest) for text in texts for word in text.split() or [""]) for texts in columns
         ]
-        while sum(widths) + 2 * (len(widths) - 1) > most:
+        while sum(widths) + len(gap) * (len(widths) - 1) > most:
             # of the columns that can give way, the widest
             room = [i for i, (have, need) in enumerate(zip(widths, least, strict=True)) if have > need]
             if not room:
                 break
             widths[max(room, key=lambda i: widths[i])] -= 1
-    return widths
+        else:
+            return widths, gap
+    return None
+
+
+def _least(word: str, longest: int) -> int:
+    """The width that a word needs: a name may be shortened, a figure may not."""
+    return len(word) if _FIGURE.fullmatch(word) else min(len(word), longest)
 
 
 def _wrapped(text: str, most: int) -> list[str]:
+    """A cell's text in lines of at most `most` characters; words that are longer lose their middle."""
     if len(text) <= most:
         return [text]
-    return textwrap.wrap(text, most)
+    words = " ".join(shorten(word, most) for word in text.split())
+    return textwrap.wrap(words, most, break_on_hyphens=False)
+
+
+def _record(titles: Sequence[str], row: Sequence[str], most: int) -> str:
+    """A row as lines of its own: what it is of, and below that the titles with their values."""
+    cells = [(title, text) for title, text in zip(titles, row, strict=True) if text]
+    if not cells:
+        return ""
+    head = 2 if len(cells) > 1 and _FIGURE.fullmatch(cells[0][1]) else 1  # a number and what it is of
+    lines = ["  ".join(shorten(text, most - 4) for _, text in cells[:head])]
+    line = ""
+    for title, text in cells[head:]:
+        pair = shorten(f"{title}: {text}" if title else text, most - 2)
+        if line and len(line) + 2 + len(pair) > most - 2:
+            lines.append(f"  {line}")
+            line = ""
+        line += f"  {pair}" if line else pair
+    return "\n".join([*lines, *([f"  {line}"] if line else [])])
 
 
 def folded(text: str) -> str:
@@ -121,8 +150,11 @@ def _folded(line: str, most: int) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """`text` in at most `width` characters; the end is kept, it tells layers apart."""
-    return text if len(text) <= width else "..." + text[3 - width :]
+    """`text` in at most `width` characters, without its middle: more of the end, by which layers differ."""
+    if len(text) <= width:
+        return text
+    begin = max(width - 3, 0) // 3
+    return f"{text[:begin]}...{text[3 + begin - width :]}" if width > 3 else text[-width:]
 
 
 def layer(name: str, width: int) -> str:
@@ -139,3 +171,13 @@ def headline(answer: Run) -> str:
     """What was run, and by what: model, board, how real the run was, compiler, strategy."""
     how = ", ".join((answer["level_text"], answer["compiler"], answer["strategy"]))
     return f"{answer['model']} on {answer['board']} ({how})"
+
+
+def plain(text: str) -> str:
+    """Words of a file as one line that a terminal can show: no line breaks and control codes."""
+    return "".join(one if one.isprintable() else " " for one in text)
+
+
+def of_state(size: int) -> str:
+    """Behind an arena's size: how many bytes live between invokes; nothing where there are none."""
+    return f" and {count(size, 'byte')} of state" if size else ""

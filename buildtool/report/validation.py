@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.modes import Requantise
 from buildtool.report import bounds, estimate
-from buildtool.report.table import count, headline
+from buildtool.report.table import count, headline, of_state
 
 if TYPE_CHECKING:
     from buildtool.schema.runs import ValidationAnswer
@@ -18,9 +18,11 @@ def text(answer: ValidationAnswer) -> str:
     lines = [
         headline(answer),
         f"reference: {answer['reference']}",
-        f"compared: {count(answer['tensors_compared'], 'tensor')}, {count(answer['inputs'], 'input')}, "
-        f"{count(answer['output_values'], 'different output value')}",
+        f"compared: {count(answer['tensors_compared'], 'tensor')}, {count(answer['inputs'], 'input')}"
+        + (f" with {count(answer['resets'], 'reset')} of the state, " if answer["state_bytes"] else ", ")
+        + f"{count(answer['output_values'], 'different output value')}",
         f"arena: {count(answer['arena_bytes'], 'byte')}, {answer['arena_high_water']:,} touched"
+        + of_state(answer["state_bytes"])
         + ("" if stack is None else f"; stack: {count(stack, 'byte')}"),
         *estimate.lines(answer),
         *bounds.lines(answer["bounds"]),

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TypedDict, final
 
-from buildtool.errors import ErrorData, HintData
+from buildtool.errors import ErrorData, HintData, Value
 
 
 class Interface(TypedDict):
-    """An input or output of a network; scale and zero point are None for what is not quantised."""
+    """An input or output of a network; scale and zero point are None for what is not quantised.
+
+    `order`: dimension i of the shape is the file's dimension order[i]; empty: they have the file's order.
+    """
 
     name: str
     shape: str
+    order: list[int]
     type: str
     scale: float | None
     zero_point: int | None
@@ -30,6 +34,7 @@ class NetworkFacts(TypedDict):
     macs: int
     weight_bytes: int
     activation_bytes: int
+    state_bytes: int
     live_bound_bytes: int
     live_bound_operator: str | None
 
@@ -69,28 +74,74 @@ class Counted(TypedDict):
     note: str
 
 
+class StackNeed(TypedDict):
+    """The most stack that an invoke takes, against what the board gives it."""
+
+    required: int
+    available: int
+
+
+class Left(TypedDict):
+    """Bytes of a memory that nothing takes."""
+
+    what: str
+    memory: str
+    bytes: int
+
+
+class Cure(TypedDict):
+    """Options with which the network fits, and what the plan made with them comes to.
+
+    `settings`: option -> the value to give it (null: leave it out); `board`: which board it is then. `cost`
+    has what reads and writes wait for the arena's memories, `cost_ratio` is that over the same of the plan
+    that was asked for (null on another board), `estimated_ms` the same at the board's clock. `left`: by
+    memory.
+    """
+
+    settings: dict[str, Value]
+    board: str
+    image: str
+    arena_bytes: int
+    f: float
+    cost: float
+    cost_unit: str
+    cost_ratio: float | None
+    estimated_ms: float | None
+    left: list[Left]
+
+
 @final
 class Verdict(TypedDict):
     """Whether the test firmware of a network, with the plan that is made for it, fits a board.
 
     `binds`: the memory that is fullest, relative to its size. `binding_operator`: where most is live,
-    `binding_bytes` of it. `advice`: what would help where it does not fit.
+    `binding_bytes` of it. `cost` is in `cost_unit` (cycles, issues or instructions), `estimated_ms` the same
+    at the board's clock: null where it is no time. Of boards that are named, two at most: `cures` are up to
+    three ways to make it fit, each of them planned and counted, the cheapest first; `smaller` is the next
+    plan with less memory than one that fits. `advice`: what else would help where it does not fit. `stack`:
+    null where nothing is recorded of the core.
     """
 
     board: str
     title: str
     fits: bool
     needs: list[NeedAnswer]
+    stack: StackNeed | None
     counted: Counted
     strategy: str
     f: float
     arena_bytes: int
     arena_bound_bytes: int
+    state_bytes: int
     flash_bytes: int
     cost: float
+    cost_unit: str
+    estimated_ms: float | None
     binding_operator: str
     binding_bytes: int
     binds: str
+    cures: list[Cure]
+    smaller: Cure | None
     advice: list[HintData]
 
 

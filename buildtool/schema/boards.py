@@ -72,7 +72,10 @@ class BoardMemory(TypedDict):
 
 
 class BoardEntry(TypedDict):
-    """A board, and the sizes of the memories that arena and weights are in; `emulator`: its machine."""
+    """A board, and the sizes of the memories that arena and weights are in; `emulator`: its machine.
+
+    The machine may stand in for the board, with the same core and its memories elsewhere.
+    """
 
     name: str
     title: str
@@ -102,11 +105,22 @@ class OperatorKernels(TypedDict):
     kernels: dict[str, str]
 
 
+class TfliteOperator(TypedDict):
+    """A built-in operator of TFLite; `refused`: by data type why it is not read, empty where it is."""
+
+    operator: str
+    refused: dict[str, str]
+
+
 class OpsAnswer(TypedDict):
-    """The supported operators on the cores of all boards; of a model, those that it has."""
+    """The supported operators on the cores of all boards; of a model, those that it has.
+
+    `tflite`: all of TFLite's operators; empty for a model.
+    """
 
     boards: list[str]
     operators: list[OperatorKernels]
+    tflite: list[TfliteOperator]
 
 
 class NamedNetwork(TypedDict):

@@ -153,6 +153,25 @@ class MemorySize(TypedDict):
     sections: list[SectionSize]
 
 
+class SizePart(TypedDict):
+    """Bytes of an image that are one symbol's, and whose they are; each byte of a memory is in one part.
+
+    `kind`: code, constants, variables, or the initial values that are stored for these. `owner`: network,
+    kernels, or application, which is all else. `library`: the archive ("": none, or not known); `file`: the
+    object, or the source where only that is known ("": not known); `symbol`: as the linker has it, or in
+    brackets what it is instead: padding, an object's section, unnamed.
+    """
+
+    memory: str
+    section: str
+    kind: str
+    owner: str
+    library: str
+    file: str
+    symbol: str
+    bytes: int
+
+
 class StackSize(TypedDict):
     """The stack of a network's invoke, in bytes, against what the linker script keeps for all firmware.
 
@@ -172,7 +191,9 @@ class BuildAnswer(BoardFacts, LevelAnswer):
     board: str
     compiler: str
     arena_bytes: int
+    state_bytes: int
     sizes: list[MemorySize]
+    parts: list[SizePart]
     stacks: list[StackSize]
     files: dict[str, bytes]
 
@@ -188,7 +209,17 @@ class License(TypedDict):
     folders: list[str]
 
 
-class BundledNetwork(TypedDict):
+class SecondArena(TypedDict, total=False):
+    """Of a network whose arena is in two memories: bytes of the second one; of one with state: bytes of that.
+
+    No keys where there is neither.
+    """
+
+    second_arena_bytes: int
+    state_bytes: int
+
+
+class BundledNetwork(SecondArena):
     """A network as other build systems compile it; paths are relative to the folder that it is written to.
 
     `core` are the flags that select the core, `exact` those that any compiler needs for the reference's
@@ -235,10 +266,15 @@ class BundleAnswer(TypedDict):
 
 
 class SizesAnswer(LevelAnswer):
-    """What a linked image takes of each memory, and its networks of the stack; `files`: those for flash."""
+    """What a linked image takes of each memory, and its networks of the stack; `files`: those for flash.
+
+    `files_from`: what says which file a part is of: map (the linker's), symbols (compilers' notes), or "".
+    """
 
     board: str
     sizes: list[MemorySize]
+    parts: list[SizePart]
+    files_from: str
     stacks: list[StackSize]
     files: dict[str, bytes]
     note: str

@@ -8,7 +8,8 @@ from typing import TypedDict, final
 class Figures(TypedDict):
     """What a plan needs and costs; `f`: its work over the network's own.
 
-    `groups`: those of its streamed regions.
+    `groups`: those of its streamed regions. `estimated_ms`: the cost at the board's clock, null where costs
+    are no time, or the clock is not known.
     """
 
     arena_bytes: int
@@ -16,6 +17,7 @@ class Figures(TypedDict):
     f: float
     macs: int
     cost: float
+    estimated_ms: float | None
     regions: int
     streamed_regions: int
     groups: int
@@ -46,8 +48,11 @@ class Refusal(TypedDict):
 class FrontAnswer(TypedDict):
     """The plans that no other beats in memory and work, the least memory first.
 
-    `max_f`: the work up to which they were looked for; `hand_offs`: the pixels that were tried;
-    `available_bytes`: what the board has for the arena; `accounting`: in words, what an arena's size counts.
+    `cost_unit`: of all costs: cycles, issues or instructions. `max_f`: the work up to which they were looked
+    for; `hand_offs`: the pixels that were tried;
+    `available_bytes`: what the board has for the arena, beside the `state_bytes` that live between
+    invokes; `arenas_in`: the memory that holds it, or the two, whose sum is available: points are in one
+    piece of that, not divided; `accounting`: in words, what an arena's size counts.
     `search_factor`: 1 where the points are the exact front over live bytes. Where the search's budget ended
     first it is larger, and proven: every other way of the space has a point that needs at most so many times
     its live bytes and does at most so many times its work. `order_status`: null for the given order of the
@@ -61,8 +66,11 @@ class FrontAnswer(TypedDict):
     in_place: str
     hand_offs: list[int]
     max_f: float
+    arenas_in: list[str]
     available_bytes: int
+    state_bytes: int
     macs: int
+    cost_unit: str
     points: list[Point]
     beside: list[Peer | Refusal]
     search_factor: float

@@ -14,22 +14,26 @@ from buildtool.schema.builds import (
     TflmAnswer,
 )
 from buildtool.schema.checks import CheckAnswer
+from buildtool.schema.datasets import DatasetAnswer
 from buildtool.schema.fronts import FrontAnswer
-from buildtool.schema.plans import PlanAnswer
+from buildtool.schema.plans import PlanAnswer, TraceAnswer
+from buildtool.schema.reports import ReportAnswer
 from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
 
-# Where there are two: `analyze` for boards, and for a file that is counted without one; `zoo` without a
-# model, and with one.
+# Where there are two: `analyze` for boards, and for a file that is counted without one; `validate` on single
+# inputs, and on a data set; `zoo` without a model, and with one.
 ANSWERS: dict[str, tuple[type, ...]] = {
     "analyze": (AnalysisAnswer, NetworkAnswer),
     "plan": (PlanAnswer,),
+    "trace": (TraceAnswer,),
     "front": (FrontAnswer,),
+    "report": (ReportAnswer,),
     "describe": (DescribeAnswer,),
     "emit": (EmitAnswer,),
     "build": (BuildAnswer,),
     "bundle": (BundleAnswer,),
     "sizes": (SizesAnswer,),
-    "validate": (ValidationAnswer,),
+    "validate": (ValidationAnswer, DatasetAnswer),
     "profile": (ProfileAnswer,),
     "debug": (DebugAnswer,),
     "flash": (FlashAnswer,),

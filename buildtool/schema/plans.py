@@ -99,11 +99,27 @@ class PlannedRegion(TypedDict):
     groups: list[PlannedGroup]
 
 
+class SecondPassView(TypedDict):
+    """Operators that run a second time, so that a tensor need not be whole until its last reader comes.
+
+    Positions in `operators`: `operators` do once more what `first_run` did, for `reader`. `macs`: their
+    multiply-accumulates, run once.
+    """
+
+    operators: list[int]
+    first_run: list[int]
+    reader: int
+    macs: int
+
+
 class PlanFigures(TypedDict):
     """What a plan is for, what it needs and what it costs.
 
-    `topology`, `target`: digests. `f`: its work over the network's own. `cost`: the target's estimate.
-    `accounting`: in words, what the arena's size counts.
+    `topology`, `target`: digests. `f`: its work over the network's own. `cost`: the target's estimate, in
+    `cost_unit`: cycles, issues or instructions (`unstated`: of an older plan). `accounting`: in words, what
+    the arena's size counts. `second_at`: from this offset on buffers lie in the second memory (0: none does).
+    `states`: what lives between invokes, `state_bytes` of memory of its own, which no arena has any of.
+    `second_passes`: the operators that are there twice.
     """
 
     strategy: str
@@ -117,12 +133,17 @@ class PlanFigures(TypedDict):
     macs_layerwise: int
     f: float
     cost: float
+    cost_unit: str
     binding: BindingView
     accounting: list[str]
     buffers: list[BufferView]
     loads: list[LoadView]
     moves: list[MoveView]
     overlaps: list[OverlapView]
+    second_at: int
+    state_bytes: int
+    states: list[BufferView]
+    second_passes: list[SecondPassView]
 
 
 class PlanView(PlanFigures):
@@ -211,7 +232,10 @@ class Peak(MomentView):
 
 @final
 class OtherPlan(TypedDict):
-    """What another strategy reaches within a limit (`setting`); `ratio`: its arena over this plan's."""
+    """What another strategy reaches within a limit (`setting`); `ratio`: its arena over this plan's.
+
+    `estimated_ms` as the plan's own.
+    """
 
     strategy: str
     setting: str
@@ -221,8 +245,51 @@ class OtherPlan(TypedDict):
     f: float
     macs: int
     cost: float
+    estimated_ms: float | None
     weights_in_arena: bool
     ratio: float
+
+
+class ArenaView(TypedDict):
+    """What lies in one of the arena's memories, which has room for `room_bytes` of it.
+
+    `touched_bytes`: what kernels bring from it or write, an estimate; `wait_cycles`: what these wait for the
+    memory, by the board's data (0 where its speed is not known).
+    """
+
+    memory: str
+    room_bytes: int
+    arena_bytes: int
+    touched_bytes: int
+    wait_cycles: float
+
+
+class AloneView(TypedDict):
+    """The plan with all of the arena in one memory; where it does not fit, the one that needs least.
+
+    `missing_bytes`: 0 where it fits, null where there is no plan (`error`). `estimated_ms` counts
+    `wait_cycles`; null where costs are no time.
+    """
+
+    memory: str
+    missing_bytes: int | None
+    arena_bytes: int | None
+    f: float | None
+    cost: float
+    wait_cycles: float
+    estimated_ms: float | None
+    error: str
+
+
+class MemoriesView(TypedDict):
+    """An arena in two memories; `gain`: the share of cost and waiting that it saves against the better one
+    alone, null where neither would do.
+    """
+
+    arenas: list[ArenaView]
+    wait_cycles: float
+    alone: list[AloneView]
+    gain: float | None
 
 
 @final
@@ -251,14 +318,40 @@ class PlanAnswer(PlanDetails, BoardFacts):
     proven: no way within the memory costs less than the one that was found, divided by it. Where the least
     memory was asked for, it is that of the front (see `front`). `order_status`: null for the given order of
     the operators; for the best one "optimal" (no order keeps less alive) or "feasible" (its own budget ended
-    first).
+    first). `estimated_ms`: the cost at the board's clock, null where costs are no time, or the clock is not
+    known. `cost_by_ratio`: kernels of the plan that have no formula in cycles: their instructions count,
+    times the mean of cycles an instruction. `memories`: of an arena in two of them, null for one.
+    `wait_cycles`: what reads and writes wait for the arena's memories by the board's data, estimated and no
+    part of the cost; null where costs are no cycles.
     """
 
     model: str
     board: str
     flash_bytes: int
+    estimated_ms: float | None
+    cost_by_ratio: list[str]
+    memories: MemoriesView | None
+    wait_cycles: float | None
     search_factor: float
     order_status: str | None
     beside: list[OtherPlan | NoOtherPlan]
     plan: bytes
     locked: bytes
+
+
+class TraceAnswer(TypedDict):
+    """A plan over time as a trace of Chrome's Trace Event Format; `files` has it.
+
+    `time`: in words, what the trace's microseconds are; costs are in `cost_unit`. `slices` of the operators
+    stand for all `steps`; of too many steps, `merged` or less are one slice. `buffers`: tracks of the arena.
+    """
+
+    model: str
+    board: str
+    cost_unit: str
+    time: str
+    steps: int
+    slices: int
+    merged: int
+    buffers: int
+    files: dict[str, bytes]

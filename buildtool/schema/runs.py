@@ -31,7 +31,8 @@ class OperatorBound(TypedDict):
 class Run(BoardFacts, LevelAnswer):
     """What was run; `compiler` is what the image was made by.
 
-    `arena_high_water`, `stack_high_water`: bytes that were really written. `exact`: no output differs;
+    `arena_high_water`, `stack_high_water`: bytes that were really written; `state_bytes`: what lives between
+    invokes, in no arena. `exact`: no output differs;
     `requantise`: how sums became outputs, exact or otherwise; `within_bounds`: where otherwise, whether every
     operator was as near to the reference as is proven (`bounds`), else whether the run was exact.
     """
@@ -47,6 +48,7 @@ class Run(BoardFacts, LevelAnswer):
     bounds: list[OperatorBound]
     arena_bytes: int
     arena_high_water: int
+    state_bytes: int
     stack_high_water: int | None
 
 
@@ -64,11 +66,13 @@ class DifferenceAnswer(TypedDict):
 class ValidationAnswer(Run):
     """A run compared with the reference.
 
-    `output_values`: different values among the outputs' bytes, over all inputs; `inputs_equal`: inputs for
-    which every tensor is as it should be; `elements_different`: of all tensors and inputs together.
+    `resets`: how often the state was reset on the way. `output_values`: different values among the outputs'
+    bytes, over all inputs; `inputs_equal`: inputs for which every tensor is as it should be;
+    `elements_different`: of all tensors and inputs together.
     """
 
     reference: str
+    resets: int
     tensors_compared: int
     output_values: int
     inputs_equal: int
@@ -117,10 +121,57 @@ class IssueSummary(TypedDict):
     all_macs: int
 
 
+class CycleParts(TypedDict):
+    """What an estimate of cycles is the sum of.
+
+    `pipeline`: blocks of code by the model of the core. `words`: what loads and stores of several words take
+    beyond the one word that the model counts. `branches`: refills after taken branches, which it leaves out.
+    `code`, `data`: waiting for memories whose speed the board's file gives, to fetch code, and for what is
+    read and written.
+    """
+
+    pipeline: int
+    words: int
+    branches: int
+    code: int
+    data: int
+
+
+class MemoryWait(TypedDict):
+    """The cycles that the core waits for a memory, to fetch code and for data."""
+
+    memory: str
+    code: int
+    data: int
+
+
+class CycleEstimate(TypedDict):
+    """How cycles were estimated: nothing was measured.
+
+    `model`: the program, its version and the core that it knows; `skipped`: instructions of which it knows
+    nothing, and which take no time here. `source` says where `taken_branch_cycles` is from, what a taken
+    branch takes besides. `clock_hz`: of the board (0: not known). `parts`: of the whole run, of which
+    `between` cycles are of no operator. `waits`: the memories whose speed is known; `ideal`: those of code,
+    data, arena and weights whose speed is not, and for which nobody waits.
+    """
+
+    model: str
+    skipped: list[str]
+    source: str
+    clock_hz: int
+    taken_branches: int
+    taken_branch_cycles: int
+    parts: CycleParts
+    between: int
+    waits: list[MemoryWait]
+    ideal: list[str]
+
+
 class LayerProfile(TypedDict):
     """An operator in a run; `instructions` is None on the host, where they are not counted.
 
-    `cycles`: of the core's own counter on a board, None elsewhere.
+    `cycles`: of the core's own counter on a board, else an estimate: the sum of its `parts`, and
+    `estimated_ms` milliseconds at the board's clock; None where there is neither.
     `ram_alive`: bytes live while it runs; `macs` and `f` count what is repeated, `macs_once` does not.
     `issues` is None where no model counts them; `uncounted` says why, on a board that has such a model.
     """
@@ -136,6 +187,8 @@ class LayerProfile(TypedDict):
     ram_alive: int
     instructions: int | None
     cycles: int | None
+    estimated_ms: float | None
+    parts: CycleParts | None
     issues: IssueCount | None
     uncounted: str
 
@@ -187,15 +240,20 @@ class PublishedProfile(TypedDict):
 class ProfileAnswer(Run):
     """A run with the executed instructions and the work of every operator, in order of execution.
 
-    `cycles` are of the core's own counter, over a wire; `no_cycles` says why there are none, where that was
-    tried ("": it was not, or there are). `seconds`: these cycles at the board's clock.
+    `cycles` are measured by the core's own counter on a board, or estimated; `cycles_are` says which
+    ("measured", "estimated"; "": there are none, and `no_cycles` says why). `seconds`: measured cycles at the
+    board's clock. `estimated_ms`: estimated ones, in milliseconds at that clock; `estimated_by` says how they
+    came about.
     `issues`: of boards whose core has a model that counts them; `published`: of networks of which somebody
     published a profile.
     """
 
     instructions: int | None
     cycles: int | None
+    cycles_are: str
     no_cycles: str
+    estimated_ms: float | None
+    estimated_by: CycleEstimate | None
     seconds: float | None
     issues: IssueSummary | None
     published: PublishedProfile | None

@@ -39,8 +39,8 @@ EXACT = ("-ffp-contract=off",)
 class _Subject:
     """What is described: a board with its tools and sources.
 
-    `library`: a folder of somebody else's kernels, "" for none; `threads` and
-    `weights_in`: as asked for.
+    `library`: a folder of somebody else's kernels, "" for none; `threads`,
+    `weights_in` and `arena_in`: as asked for.
     """
 
     origins: Origins
@@ -48,6 +48,7 @@ class _Subject:
     library: str
     threads: int | None
     weights_in: str | None
+    arena_in: str | None
     requantise: Requantise
 
     @property
@@ -73,7 +74,8 @@ def _subject(choice: TargetChoice, session: Session) -> _Subject:
 
     target = load_target(choice, session)
     origins, tools = Origins.of(choice, target), toolchain(choice, target)
-    return _Subject(origins, tools, choice.cmsis_nn, choice.threads, choice.weights_in, choice.requantise)
+    memories = (choice.weights_in, choice.arena_in)
+    return _Subject(origins, tools, choice.cmsis_nn, choice.threads, *memories, choice.requantise)
 
 
 def _described(subject: _Subject, net: str, digest: str, flashing: Flashing) -> DescribeAnswer:
@@ -236,6 +238,7 @@ def _commands(subject: _Subject, flashing: Flashing) -> dict[str, list[str | Slo
         kernels += ["--requantise", str(subject.requantise)]
     shared = ["--threads", str(subject.threads)] if subject.threads is not None else []
     shared += ["--weights-in", subject.weights_in] if subject.weights_in is not None else []
+    shared += ["--arena-in", subject.arena_in] if subject.arena_in is not None else []
     run: list[str | Slot] = [
         slot("model"),
         "--board",

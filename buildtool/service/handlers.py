@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from buildtool.errors import BuildtoolError
 from buildtool.schema import SCHEMA
 from buildtool.service import requests as r
 from buildtool.service.files import File
+from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     from buildtool.schema.analysis import AnalysisAnswer, NetworkAnswer
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         BoardsAnswer,
         OperatorKernels,
         OpsAnswer,
+        TfliteOperator,
         ZooAnswer,
         ZooFile,
     )
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
         TflmAnswer,
     )
     from buildtool.schema.checks import CheckAnswer
+    from buildtool.schema.datasets import DatasetAnswer
     from buildtool.schema.fronts import FrontAnswer
-    from buildtool.schema.plans import PlanAnswer
+    from buildtool.schema.plans import PlanAnswer, TraceAnswer
+    from buildtool.schema.reports import ReportAnswer
     from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
     from buildtool.service.flashing.signing import Signing
     from buildtool.session import Session
@@ -49,6 +52,7 @@ def answer(request: r.Request, session: Session) -> dict[str, Any]:
 
 def ops(request: r.Ops, session: Session) -> OpsAnswer:
     """Which operators run, and by which kernel, on the cores of every known board."""
+    from buildtool.graph.tflite import support
     from buildtool.graph.types import ALIAS_KINDS, OpKind
     from buildtool.service.pipeline.models import load_model, read_graph
     from buildtool.target.registry import board_names, load_target
@@ -74,7 +78,10 @@ def ops(request: r.Ops, session: Session) -> OpsAnswer:
             kernels[target.board.name] = note
         count = None if of_model is None else of_model[kind]
         table.append({"operator": str(kind), "count": count, "kernels": kernels})
-    return {"boards": [t.board.name for t in targets], "operators": table}
+    listed: list[TfliteOperator] = []
+    if request.model is None:
+        listed = [{"operator": row.name, "refused": row.refused} for row in support.table()]
+    return {"boards": [t.board.name for t in targets], "operators": table, "tflite": listed}
 
 
 def boards(_request: r.Boards, _session: Session) -> BoardsAnswer:
@@ -128,7 +135,9 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
     from buildtool.plan.codec import to_bytes
     from buildtool.plan.locked import Locked, operators, to_text
     from buildtool.service.answers.estimate import facts
+    from buildtool.service.answers.memories import memories_of, wait_cycles
     from buildtool.service.answers.planreport import beside, described
+    from buildtool.service.pipeline.cost_units import estimated_ms
     from buildtool.service.pipeline.given import planned_or_given
     from buildtool.service.pipeline.needs import refuse_unless_fits
 
@@ -136,11 +145,16 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
     kernels = made.target.named(made.plan.kernels)
     image_bytes = image_layout(made.graph, kernels).size
     refuse_unless_fits(made, image_bytes)
+    details = described(made)
     return {
-        **described(made),
+        **details,
         "model": made.model.name,
         "board": made.target.board.name,
         "flash_bytes": image_bytes,
+        "estimated_ms": estimated_ms(details["cost"], made.target),
+        "cost_by_ratio": sorted(made.target.by_ratio.intersection(made.plan.kernels)),
+        "memories": memories_of(made),
+        "wait_cycles": wait_cycles(made),
         "search_factor": made.search_factor,
         "order_status": made.order_status,
         "beside": beside(made, request.compare),
@@ -150,11 +164,26 @@ def plan(request: r.Plan, session: Session) -> PlanAnswer:
     }
 
 
+def trace(request: r.Trace, session: Session) -> TraceAnswer:
+    """A plan over time, as a file that trace viewers open; also of a plan that does not fit."""
+    from buildtool.service.answers.traces import traced
+    from buildtool.service.pipeline.given import planned_or_given
+
+    return traced(planned_or_given(request.model, request.target, request.options, request.lock, session))
+
+
 def front(request: r.Front, session: Session) -> FrontAnswer:
     """All plans of a model for a board that no other beats in memory and work."""
     from buildtool.service.answers.fronts import front_of
 
     return front_of(request, session)
+
+
+def report(request: r.Report, session: Session) -> ReportAnswer:
+    """A plan with all that a page about it draws; made where it does not fit as well."""
+    from buildtool.service.answers.reporting import report_of
+
+    return report_of(request, session)
 
 
 def analyze(request: r.Analyze, session: Session) -> AnalysisAnswer:
@@ -225,8 +254,9 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
         map_of,
     )
     from buildtool.service.firmware.linkmap import portable
+    from buildtool.service.firmware.parts import parts
     from buildtool.service.firmware.sizes import size_report
-    from buildtool.service.firmware.stack.report import stack_report
+    from buildtool.service.firmware.stack.report import refuse_unless_enough, stack_report
     from buildtool.service.firmware.tools import toolchain
     from buildtool.service.flashing.files import check
     from buildtool.service.flashing.files import files as flashed
@@ -242,12 +272,14 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
     family = plugin(board)
     signing = _signing(request.flashing)
     check(board, request.flashing.formats, signed=signing is not None)
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+    with scratch() as name:
         tools = toolchain(made.choice, made.target)
         tell = session.tell
         firmware = build_firmware(sources, made.plan, made.target, family, tools, Path(name), tell=tell)
         elf, table = firmware.elf.read_bytes(), portable(map_of(firmware.elf).read_bytes())
-    report = size_report(elf, board)
+    report, stacks = size_report(elf, board), stack_report(elf, board, [sources.net])
+    if not made.choice.debug:  # a debug build only says it: it may be looked at for that
+        refuse_unless_enough(elf, board, sources.net)
     files = {
         **sources.files,
         **arena_map(sources.net, made.plan, made.graph, session),
@@ -264,8 +296,10 @@ def build(request: r.Build, session: Session) -> BuildAnswer:
         **named(built(board, own)),
         "compiler": own.compiler if own else firmware.compiler,
         "arena_bytes": made.plan.arena_bytes,
+        "state_bytes": made.plan.state_bytes,
         "sizes": report,
-        "stacks": stack_report(elf, board, [sources.net]),
+        "parts": parts(elf, board, [sources.net], table.decode("utf-8", "replace")).parts,
+        "stacks": stacks,
         "files": {**files, **(own.files if own else {})},
         **facts(made),
     }
@@ -291,6 +325,8 @@ def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
     """What a linked image takes of each of the board's memories, and its files for flash."""
     from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, networks
     from buildtool.service.emulation.levels import built, named
+    from buildtool.service.firmware.linkmap import map_text
+    from buildtool.service.firmware.parts import parts
     from buildtool.service.firmware.sizes import size_report
     from buildtool.service.firmware.stack.report import stack_report
     from buildtool.service.flashing.files import check
@@ -300,13 +336,17 @@ def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
     board = load_board(request.board)
     signing = _signing(request.flashing)
     check(board, request.flashing.formats, signed=signing is not None)
-    elf = request.elf.read("the image", MOST_IMAGE_BYTES)
+    elf, table = request.elf.read("the image", MOST_IMAGE_BYTES), map_text(request.elf, request.map)
     try:
+        nets = [found.net for found in networks(elf)]
+        found = parts(elf, board, nets, table)
         return {
             "board": board.name,
             **named(built(board, None)),
             "sizes": size_report(elf, board),
-            "stacks": stack_report(elf, board, [found.net for found in networks(elf)]),
+            "parts": found.parts,
+            "files_from": found.files_from,
+            "stacks": stack_report(elf, board, nets),
             "files": flashed(elf, board, request.elf.stem, request.flashing.formats, signing),
             "note": board.note,
         }
@@ -314,8 +354,12 @@ def sizes(request: r.Sizes, _session: Session) -> SizesAnswer:
         raise error.at(path=request.elf.path) from None
 
 
-def validate(request: r.Validate, session: Session) -> ValidationAnswer:
+def validate(request: r.Validate, session: Session) -> ValidationAnswer | DatasetAnswer:
     """Runs a network and compares it with the reference."""
+    if request.data is not None:
+        from buildtool.service.emulation.dataset import dataset_validation
+
+        return dataset_validation(request, request.data, session)
     from buildtool.service.emulation.validation import validation
 
     return validation(request, session)
@@ -372,7 +416,9 @@ _HANDLERS: dict[type, Callable[[Any, Session], Mapping[str, Any]]] = {
     r.TargetCheck: target,
     r.Zoo: zoo,
     r.Plan: plan,
+    r.Trace: trace,
     r.Front: front,
+    r.Report: report,
     r.Analyze: analyze,
     r.AnalyzeNetwork: analyze_network,
     r.Emit: emit,

@@ -12,8 +12,10 @@ from typing import Any, ClassVar
 
 from buildtool import options as table
 from buildtool.errors import UsageError, did_you_mean, suggest
-from buildtool.modes import Format, On, Reference, Requantise
+from buildtool.modes import Format, On, Reference, Requantise, Resize
 from buildtool.options import NESTED, Group
+from buildtool.options.data import DATA
+from buildtool.service.datasets.types import Wanted
 from buildtool.service.files import File, to_file
 from buildtool.service.pipeline.options import (
     Lock,
@@ -30,10 +32,13 @@ Named = str | File  # a network of the zoo or a known board by its name, or a fi
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a network is run on: a .npy file, or `count` sets of random values made from `seed`."""
+    """What a network is run on: a .npy file, or `count` sets of random values made from `seed`.
+
+    A count of 0: one, or more where a network has state.
+    """
 
     file: File | None = None
-    count: int = 1
+    count: int = 0
     seed: int = 0
 
 
@@ -94,10 +99,25 @@ class Plan(Planning):
 
 
 @dataclass(frozen=True)
+class Trace(Planning):
+    """A plan over time, for trace viewers."""
+
+    kind: ClassVar[str] = "trace"
+
+
+@dataclass(frozen=True)
 class Front(Planning):
     """All plans that no other beats in memory and work."""
 
     kind: ClassVar[str] = "front"
+    peers: bool = False
+
+
+@dataclass(frozen=True)
+class Report(Planning):
+    """A plan with all that a page about it draws, whether it fits or not; `peers`: as for `Front`."""
+
+    kind: ClassVar[str] = "report"
     peers: bool = False
 
 
@@ -158,10 +178,24 @@ class OnDesk:
 
 
 @dataclass(frozen=True)
+class Data:
+    """A data set, and what is done with it.
+
+    `through`: how many of its inputs go through the firmware; 0: none, None: as many as an estimate allows.
+    `scores`: the name of the output whose largest value is the class ("": the only one that can be).
+    """
+
+    wanted: Wanted
+    through: int | None = None
+    scores: str = ""
+
+
+@dataclass(frozen=True)
 class Validate(Planning):
     """A run that is compared with the reference; `made`: of this image, not of one that is built here.
 
-    `desk`: over a wire, which the target's choice names.
+    `desk`: over a wire, which the target's choice names. `data`: on a data set, in place of `inputs`.
+    `sequence`: inputs from one reset of the state to the next; 0: half of the random ones, one of a data set.
     """
 
     kind: ClassVar[str] = "validate"
@@ -171,6 +205,8 @@ class Validate(Planning):
     reference: Reference = Reference.NUMPY
     sanitize: bool = False
     desk: OnDesk | None = None
+    data: Data | None = None
+    sequence: int = 0
 
 
 @dataclass(frozen=True)
@@ -214,6 +250,7 @@ class Analyze:
     weights_in: str | None
     requantise: Requantise
     options: PlanOptions
+    arena_in: str | None = None
 
 
 @dataclass(frozen=True)
@@ -241,12 +278,13 @@ class Describe:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a linked image takes of each of the board's memories."""
+    """What a linked image takes of each of the board's memories; `map`: what its linker wrote with it."""
 
     kind: ClassVar[str] = "sizes"
     board: Named
     elf: File
     flashing: Flashing = Flashing()
+    map: File | None = None
 
 
 @dataclass(frozen=True)
@@ -273,7 +311,9 @@ Request = (
     | TargetCheck
     | Zoo
     | Plan
+    | Trace
     | Front
+    | Report
     | Emit
     | Build
     | Bundle
@@ -364,6 +404,7 @@ class _Values:
             self.get("threads", None),
             self.get("weights_in", None),
             self.get("requantise", Requantise.EXACT),
+            self.get("arena_in", None),
         )
 
     def wire(self) -> str:
@@ -439,7 +480,39 @@ class _Values:
                     text = "the input comes from a file, so that there are no random ones"
                     raise UsageError(text, option=name, hint=suggest(**{name: None}))
             return Inputs(_file("input", given["input"]))
-        return Inputs(None, self.get("inputs", 1), self.get("seed", 0))
+        return Inputs(None, self.get("inputs", 0), self.get("seed", 0))
+
+    def data(self) -> Data | None:
+        """A data set; UsageError for what has no effect on one, or without one."""
+        given = self.given
+        if "data" not in given:
+            for option in DATA:  # random inputs follow one another, too
+                if given.get(option.name) and option.name != "sequence":
+                    text = "it has no effect without a data set"
+                    raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
+            return None
+        for name in ("input", "inputs", "tensors"):
+            if given.get(name):
+                text = "it has no effect on a data set"
+                raise UsageError(text, option=name, hint=suggest(**{name: None}))
+        alone = self.get("reference_only", False)
+        for name in ("through_firmware", "elf", "sanitize", "flashed", "tool", "wire"):
+            if alone and given.get(name):
+                text = "it has no effect, because the reference alone is run"
+                raise UsageError(text, option=name, hint=suggest(reference_only=None))
+        if "seed" in given and "limit" not in given:
+            text = "it has no effect without a limit: the whole data set is run"
+            raise UsageError(text, option="seed", hint=suggest(seed=None))
+        wanted = Wanted(
+            _file("data", given["data"]),
+            _file("labels", given["labels"]) if "labels" in given else None,
+            self.get("limit", None),
+            self.get("seed", 0),
+            self.get("resize", Resize.CROP),
+            self.get("normalise", None),
+        )
+        through = 0 if alone else self.get("through_firmware", None)
+        return Data(wanted, through, self.get("scores", ""))
 
 
 def _file(name: str, value: Any) -> File:
@@ -469,14 +542,17 @@ def _zoo(values: _Values) -> Zoo:
 
 
 def _validate(values: _Values) -> Validate:
+    data = values.data()
     return Validate(
         *values.planning(),
         made=values.made(),
-        inputs=values.inputs(),
+        inputs=Inputs() if data else values.inputs(),
         tensors=values.get("tensors", False),
         reference=values.get("reference", Reference.NUMPY),
         sanitize=values.get("sanitize", False),
         desk=values.desk(),
+        data=data,
+        sequence=values.get("sequence", 0),
     )
 
 
@@ -489,7 +565,7 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
         assert isinstance(model, File)
         if boards:
             raise UsageError("no board runs Darknet files", path=model.path, hint=suggest(boards=None))
-        for named in ("cmsis_nn", "requantise", "threads", "weights_in"):
+        for named in ("cmsis_nn", "requantise", "threads", "weights_in", "arena_in"):
             if named in values.given:
                 raise table.without_board(named)
         return AnalyzeNetwork(model, network_options(values.options))
@@ -500,7 +576,8 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
             raise UsageError(text, option=option.name, hint=suggest(**{option.name: None}))
     threads, memory = values.get("threads", None), values.get("weights_in", None)
     requantise = values.get("requantise", Requantise.EXACT)
-    return Analyze(model, boards, cmsis_nn, threads, memory, requantise, plan_options(values.options))
+    options, arena_in = plan_options(values.options), values.get("arena_in", None)
+    return Analyze(model, boards, cmsis_nn, threads, memory, requantise, options, arena_in)
 
 
 def _debug(values: _Values) -> Debug:
@@ -527,7 +604,9 @@ _KINDS: dict[str, Callable[[_Values], Request]] = {
     "target": _target_check,
     "zoo": _zoo,
     "plan": lambda values: Plan(*values.planning(), compare=values.get("compare", False)),
+    "trace": lambda values: Trace(*values.planning()),
     "front": lambda values: Front(*values.planning(), peers=values.get("peers", False)),
+    "report": lambda values: Report(*values.planning(), peers=values.get("peers", False)),
     "analyze": _analyze,
     "emit": lambda values: Emit(*values.planning(), name=values.get("name", "")),
     "describe": _describe,
@@ -539,6 +618,7 @@ _KINDS: dict[str, Callable[[_Values], Request]] = {
         to_file(values.need("board"), table.BOARD_SUFFIXES),
         _file("elf", values.need("elf")),
         values.flashing(),
+        _file("map", values.given["map"]) if "map" in values.given else None,
     ),
     "validate": _validate,
     "profile": lambda values: Profile(

@@ -9,20 +9,21 @@ bytes, or strings with K, M or G (1024).
 
 from __future__ import annotations
 
-import contextlib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import NoReturn
 
 from buildtool.errors import Hint, TargetError, did_you_mean
 from buildtool.modes import MOST_THREADS
 from buildtool.target import board_keys
 from buildtool.target.keys import names
 from buildtool.target.partitions import boundary, partition_start
+from buildtool.target.speeds import Cache, Pipeline, Speed
 from buildtool.target.threads import MACRO, threaded
+from buildtool.target.toml_values import Table, Values, parse_size, placed, show_size, shown
 from buildtool.target.types import (
     Board,
     Chip,
@@ -41,15 +42,10 @@ from buildtool.target.types import (
     VectorUnit,
 )
 
-Table = dict[str, object]
-
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _ADDRESS_END = 1 << 32
-_MOST = 1 << 48  # of any number in a board's file: bytes, hertz, or either a second
 _LEAST_VECTOR_BITS, _MOST_VECTOR_BITS = 32, 1 << 16
 _MOST_FILE_BYTES = 1 << 20
 _MOST_EXTENDED = 16  # files, one by another
-_MOST_SHOWN = 60  # characters of a wrong value in a message
 # Flags with which a compiler prints something, or stops, in place of making an object.
 _NO_OBJECT = frozenset(
     (
@@ -76,7 +72,6 @@ _PROBE_TOOLS = (*_SERVERS, "esptool", "xflash")
 _BAUD = 115200
 # How the standard library says where a file is no TOML.
 _AT = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 
 
 def read_table(path: Path, data: bytes | None = None) -> Table:
@@ -109,15 +104,6 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _shown(value: object) -> str:
-    """A value as a message has it."""
-    try:
-        words = repr(value)
-    except ValueError:  # Python writes no integer of thousands of digits
-        return "a number of thousands of digits"
-    return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}..."
-
-
 def merge(base: Mapping[str, object], override: Mapping[str, object]) -> Table:
     """`override` laid over `base`: tables key by key, everything else replaced."""
     merged = dict(base)
@@ -135,70 +121,8 @@ def parse_board(table: Mapping[str, object], name: str, path: str, data: bytes |
     return _Reader(path, data).board(table, name)
 
 
-def _placed(error: TargetError, key: str, data: bytes | None = None) -> TargetError:
-    """The error, with the line and column of `key` where its file has that."""
-    from buildtool.target.toml_places import place  # of mistakes alone: it costs start-up time
-
-    with contextlib.suppress(OSError, ValueError):
-        text = (Path(error.path).read_bytes() if data is None else data).decode("utf-8")
-        error.line, error.column = place(text, key)
-    return error
-
-
-def parse_size(value: object) -> int | None:
-    """Bytes from a non-negative integer or a string such as "512K"; None if it is neither."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if value >= 0 else None
-    match = re.fullmatch(r"([0-9]{1,18})([KMG]?)", value) if isinstance(value, str) else None
-    return int(match[1]) * _UNITS[match[2]] if match else None
-
-
-def show_size(size: int) -> str:
-    """Bytes in the largest unit that divides them: 524288 -> "512K"."""
-    for unit in ("G", "M", "K"):
-        if size and size % _UNITS[unit] == 0:
-            return f"{size // _UNITS[unit]}{unit}"
-    return str(size)
-
-
-class _Reader:
-    """Takes values out of one file's tables, and says which key is wrong."""
-
-    def __init__(self, path: str, data: bytes | None) -> None:
-        self.path, self.data = path, data
-
-    def fail(self, key: str, what: str, hint: str = "", at: str = "") -> NoReturn:
-        """Raises the error about `key`, or about the whole, in which case `at` is the key that it is near."""
-        error = TargetError(f"{key}: {what}" if key else what, path=self.path, hint=hint)
-        raise _placed(error, at or key.partition(" ")[0], self.data)
-
-    def known(self, table: Mapping[str, object], keys: Iterable[str], where: str) -> None:
-        names = tuple(keys)
-        for key in table:
-            if key not in names:
-                self.fail("", f"unknown key {_shown(where + key)}", did_you_mean(key, names), where + key)
-
-    def need(self, table: Mapping[str, object], key: str, where: str) -> object:
-        if key not in table:
-            self.fail("", f"key '{where}{key}' is missing", at=where.rstrip("."))
-        return table[key]
-
-    def table(self, value: object, key: str) -> Table:
-        if not isinstance(value, dict):
-            self.fail(key, f"must be a table, not {_shown(value)}", f"write [{key}]")
-        return value
-
-    def text(self, value: object, key: str) -> str:
-        if not isinstance(value, str) or not value:
-            self.fail(key, f"must be a string that is not empty, not {_shown(value)}")
-        if not value.isprintable():
-            self.fail(key, f"must be one line without control characters, not {_shown(value)}")
-        return value
-
-    def texts(self, value: object, key: str) -> tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
-            self.fail(key, f"must be a list of strings that are not empty, not {_shown(value)}")
-        return tuple(self.text(item, key) for item in value)
+class _Reader(Values):
+    """Takes a board out of one file's tables, and says which key is wrong."""
 
     def flags(self, value: object, key: str) -> tuple[str, ...]:
         """Flags of a compiler that makes an object by them."""
@@ -209,23 +133,13 @@ class _Reader:
                 self.fail(key, f"with '{flag}' the compiler makes no object", hint)
         return flags
 
-    def size(self, value: object, key: str) -> int:
-        size = parse_size(value)
-        if size is None:
-            hint = 'bytes (65536), or a string with K, M or G ("64K")'
-            self.fail(key, f"must be a size, not {_shown(value)}", hint)
-        if size > _MOST:
-            self.fail(key, f"{_shown(value)} is too large: at most {_MOST:,}")
-        return size
-
-    def optional(self, table: Mapping[str, object], key: str, default: int) -> int:
-        return self.size(table[key], key) if key in table else default
-
     def board(self, table: Mapping[str, object], name: str) -> Board:
         self.known(table, names(board_keys.TOP), "")
         text = {key: self.text(self.need(table, key, ""), key) for key in ("title", "family")}
-        memories = self.memories(self.table(self.need(table, "memory", ""), "memory"))
-        roles = self.roles(self.table(self.need(table, "roles", ""), "roles"), memories)
+        caches = self.caches(self.table(table.get("cache", {}), "cache"))
+        memories = self.memories(self.table(self.need(table, "memory", ""), "memory"), caches)
+        named = self.table(self.need(table, "roles", ""), "roles")
+        roles, arenas = self.roles(named, memories), self.arenas(named, memories)
         stack = self.size(self.need(table, "stack_bytes", ""), "stack_bytes")
         reserved = self.optional(table, "reserved_bytes", 0)
         alignment = self.optional(table, "alignment", 16)
@@ -252,7 +166,7 @@ class _Reader:
             reserved_bytes=reserved,
             alignment=alignment,
             toolchains=self.texts(table.get("toolchains", []), "toolchains"),
-            emulator=self.emulator(table["emulator"]) if "emulator" in table else None,
+            emulator=self.emulator(table["emulator"], memories) if "emulator" in table else None,
             clock_hz=self.optional(table, "clock_hz", 0),
             note=self.note(table["note"]) if "note" in table else "",
             estimate=self.estimate(table["estimate"]) if "estimate" in table else None,
@@ -262,6 +176,9 @@ class _Reader:
             chip=self.chip(table["chip"]) if "chip" in table else None,
             vector_unit=self.vector_unit(table["vector_unit"]) if "vector_unit" in table else None,
             published=self.published(table["published"]) if "published" in table else None,
+            pipeline=self.pipeline(table["pipeline"]) if "pipeline" in table else None,
+            caches=caches,
+            arenas=arenas,
         )
 
     def image(self, value: object, roles: dict[str, str], memories: tuple[Memory, ...]) -> FlashImage:
@@ -382,32 +299,30 @@ class _Reader:
         threads = table.get("threads", 1)
         if not isinstance(threads, int) or isinstance(threads, bool) or not 1 <= threads <= MOST_THREADS:
             self.fail(
-                "core.threads", f"must be a whole number from 1 to {MOST_THREADS}, not {_shown(threads)}"
+                "core.threads", f"must be a whole number from 1 to {MOST_THREADS}, not {shown(threads)}"
             )
         return threads
 
-    def name(self, name: str, key: str) -> None:
-        """Names end up in file names and linker scripts."""
-        if not _NAME.fullmatch(name):
-            self.fail(
-                key, f"{_shown(name)} is not a name", "letters, digits, '_', '-' and '.', a letter first"
-            )
-
-    def memories(self, table: Table) -> tuple[Memory, ...]:
+    def memories(self, table: Table, caches: tuple[Cache, ...]) -> tuple[Memory, ...]:
         if not table:
             self.fail("memory", "at least one memory is needed", "write [memory.ram]")
-        found = [self.memory(self.table(value, f"memory.{name}"), name) for name, value in table.items()]
-        in_order = sorted(found, key=lambda memory: memory.base)
-        for low, high in pairwise(in_order):
+        found = [
+            self.memory(self.table(value, f"memory.{name}"), name, caches) for name, value in table.items()
+        ]
+        self.apart(found, {memory.name: f"memory.{memory.name}" for memory in found})
+        return tuple(found)
+
+    def apart(self, memories: Iterable[Memory], keys: Mapping[str, str]) -> None:
+        """No memory lies in another one; `keys`: which key says where each of them is."""
+        for low, high in pairwise(sorted(memories, key=lambda memory: memory.base)):
             if low.base + low.size > high.base:
                 end = low.base + low.size
                 self.fail(
-                    f"memory.{high.name}",
+                    keys.get(high.name) or keys.get(low.name, "memory"),
                     f"begins at {high.base:#x}, inside memory '{low.name}' which ends at {end:#x}",
                 )
-        return tuple(found)
 
-    def memory(self, table: Table, name: str) -> Memory:
+    def memory(self, table: Table, name: str, caches: tuple[Cache, ...]) -> Memory:
         where = f"memory.{name}"
         self.name(name, where)
         self.known(table, names(board_keys.MEMORY), where + ".")
@@ -417,7 +332,7 @@ class _Reader:
 
         kind = self.text(need("kind"), f"{where}.kind")
         if kind not in list(MemoryKind):
-            self.fail(f"{where}.kind", f"{_shown(kind)} is unknown", "known: " + ", ".join(MemoryKind))
+            self.fail(f"{where}.kind", f"{shown(kind)} is unknown", "known: " + ", ".join(MemoryKind))
         base, size = self.size(need("base"), f"{where}.base"), self.size(need("size"), f"{where}.size")
         if size == 0 or base + size > _ADDRESS_END:
             self.fail(f"{where}.size", f"{size} bytes at {base:#x} are not a 32-bit address range")
@@ -427,25 +342,79 @@ class _Reader:
         if base % largest:
             hint = f"write {where}.erase_blocks anew, or leave the base and write code_start below [image]"
             self.fail(f"{where}.base", f"{base:#x} is inside an erase block of {show_size(largest)}", hint)
-        return Memory(name, MemoryKind(kind), base, size, bandwidth, erase)
+        speed = self.speed(table, where, caches)
+        return Memory(name, MemoryKind(kind), base, size, bandwidth, erase, speed)
+
+    def speed(self, table: Table, where: str, caches: tuple[Cache, ...]) -> Speed | None:
+        """How long the core waits for a memory; None where its file does not say."""
+        if "wait_cycles" not in table:
+            for key in ("bus_bits", "beat_cycles", "cache"):
+                if key in table:
+                    self.fail(
+                        f"{where}.{key}", "it says nothing without wait_cycles", "write wait_cycles too"
+                    )
+            return None
+        cache = self.text(table["cache"], f"{where}.cache") if "cache" in table else ""
+        known = [found.name for found in caches]
+        if cache and cache not in known:
+            hint = did_you_mean(cache, known) if known else f"write [cache.{cache}]"
+            self.fail(f"{where}.cache", f"there is no cache {shown(cache)}", hint)
+        return Speed(
+            wait_cycles=self.size(table["wait_cycles"], f"{where}.wait_cycles"),
+            bus_bits=self.power(table.get("bus_bits", 32), f"{where}.bus_bits", 8, 1024),
+            beat_cycles=self.size(table.get("beat_cycles", 1), f"{where}.beat_cycles"),
+            cache=cache,
+        )
+
+    def caches(self, table: Table) -> tuple[Cache, ...]:
+        return tuple(self.cache(self.table(value, f"cache.{name}"), name) for name, value in table.items())
+
+    def cache(self, table: Table, name: str) -> Cache:
+        where = f"cache.{name}."
+        self.name(name, f"cache.{name}")
+        self.known(table, names(board_keys.CACHE), where)
+        line = self.power(self.need(table, "line_bytes", where), f"{where}line_bytes", 4, 1024)
+        sizes = [self.optional(table, key, 0) for key in ("data_bytes", "code_bytes")]
+        ways = self.optional(table, "ways", 0)
+        for key, size in zip(("data_bytes", "code_bytes"), sizes, strict=True):
+            if size % (line * max(ways, 1)):
+                self.fail(f"{where}{key}", f"{show_size(size)} are no whole number of sets of lines")
+        return Cache(name, line, sizes[0], sizes[1], ways)
+
+    def power(self, value: object, key: str, least: int, most: int) -> int:
+        """A power of two within two others."""
+        number = self.size(value, key)
+        if number & (number - 1) or not least <= number <= most:
+            self.fail(key, f"must be a power of two from {least} to {most}, not {number}")
+        return number
+
+    def pipeline(self, value: object) -> Pipeline:
+        table, where = self.table(value, "pipeline"), "pipeline."
+        self.known(table, names(board_keys.PIPELINE), where)
+        return Pipeline(
+            model=self.text(self.need(table, "model", where), "pipeline.model"),
+            taken_branch_cycles=self.size(table.get("taken_branch_cycles", 0), f"{where}taken_branch_cycles"),
+            source=self.text(self.need(table, "source", where), "pipeline.source"),
+            words_per_cycle=self.size(table.get("words_per_cycle", 0), f"{where}words_per_cycle"),
+        )
 
     def erase(self, value: object, where: str) -> tuple[tuple[int, int], ...]:
         """Blocks such as ["4x16K", "64K", "128K"]: each begins at a multiple of its size."""
         key, found, at = f"{where}.erase_blocks", list[tuple[int, int]](), 0
         if not isinstance(value, list) or not value:
             self.fail(
-                key, f"must be a list of blocks, not {_shown(value)}", 'such as ["4x16K", "64K", "128K"]'
+                key, f"must be a list of blocks, not {shown(value)}", 'such as ["4x16K", "64K", "128K"]'
             )
         for item in value:
             match = _BLOCKS.fullmatch(item) if isinstance(item, str) else None
             if match is None:
                 self.fail(
-                    key, f"{_shown(item)} is no block", 'a size, such as "4K", or "4x16K" for four of 16K'
+                    key, f"{shown(item)} is no block", 'a size, such as "4K", or "4x16K" for four of 16K'
                 )
             count, block = int(match[1] or 1), parse_size(match[2]) or 0
             if block < 16 or block & (block - 1) or at % block:
                 what = (
-                    f"{_shown(item)} at {show_size(at)}: blocks are powers of two, at multiples of their size"
+                    f"{shown(item)} at {show_size(at)}: blocks are powers of two, at multiples of their size"
                 )
                 self.fail(key, what)
             found.append((count, block))
@@ -455,17 +424,32 @@ class _Reader:
     def roles(self, table: Table, memories: tuple[Memory, ...]) -> dict[str, str]:
         self.known(table, _ROLES, "roles.")
         kinds = {memory.name: memory.kind for memory in memories}
-        roles = {role: self.text(self.need(table, role, "roles."), f"roles.{role}") for role in _ROLES}
+        needed = [role for role in _ROLES if role != "arenas"]
+        roles = {role: self.text(self.need(table, role, "roles."), f"roles.{role}") for role in needed}
         for role, memory in roles.items():
             if memory not in kinds:
-                self.fail(
-                    f"roles.{role}", f"there is no memory {_shown(memory)}", did_you_mean(memory, kinds)
-                )
+                self.fail(f"roles.{role}", f"there is no memory {shown(memory)}", did_you_mean(memory, kinds))
             if role in ("data", "arena") and kinds[memory] is not MemoryKind.RAM:
                 self.fail(f"roles.{role}", f"memory '{memory}' is {kinds[memory]}; it must be ram")
         return roles
 
-    def emulator(self, value: object) -> Emulator:
+    def arenas(self, table: Table, memories: tuple[Memory, ...]) -> tuple[str, ...]:
+        """The memories that may hold an arena, with the one that does; none where that is not stated."""
+        if "arenas" not in table:
+            return ()
+        able = [memory.name for memory in memories if memory.kind is MemoryKind.RAM and not memory.bandwidth]
+        found = self.texts(table["arenas"], "roles.arenas")
+        for name in found:
+            if name not in able:
+                what = f"{shown(name)} is no RAM that programs write"
+                self.fail("roles.arenas", what, did_you_mean(name, able))
+        if len(set(found)) < len(found):
+            self.fail("roles.arenas", "names a memory twice")
+        if table["arena"] not in found:
+            self.fail("roles.arenas", f"has to name the arena's memory {shown(table['arena'])} as well")
+        return found
+
+    def emulator(self, value: object, memories: tuple[Memory, ...]) -> Emulator:
         table = self.table(value, "emulator")
         self.known(table, names(board_keys.EMULATOR), "emulator.")
         machine = table.get("machine", "")
@@ -473,7 +457,19 @@ class _Reader:
             kind=self.text(self.need(table, "kind", "emulator."), "emulator.kind"),
             machine=self.text(machine, "emulator.machine") if machine != "" else "",
             options=self.texts(table.get("options", []), "emulator.options"),
+            bases=self.bases(self.table(table.get("bases", {}), "emulator.bases"), memories),
         )
+
+    def bases(self, table: Table, memories: tuple[Memory, ...]) -> tuple[tuple[str, int], ...]:
+        """Where the emulated machine has memories that lie elsewhere on the board."""
+        self.known(table, [memory.name for memory in memories], "emulator.bases.")
+        found = {name: self.size(value, f"emulator.bases.{name}") for name, value in table.items()}
+        moved = [replace(memory, base=found.get(memory.name, memory.base)) for memory in memories]
+        for memory in moved:
+            if memory.base + memory.size > _ADDRESS_END:
+                self.fail(f"emulator.bases.{memory.name}", f"{memory.base:#x} leaves no 32-bit address range")
+        self.apart(moved, {name: f"emulator.bases.{name}" for name in found})
+        return tuple(found.items())
 
     def probe(self, value: object) -> Probe:
         table = self.table(value, "probe")
@@ -482,7 +478,7 @@ class _Reader:
         if "server" in table:
             server = self.text(table["server"], "probe.server")
             if server not in _SERVERS:
-                self.fail("probe.server", f"{_shown(server)} is unknown", "known: " + ", ".join(_SERVERS))
+                self.fail("probe.server", f"{shown(server)} is unknown", "known: " + ", ".join(_SERVERS))
             named = {server: self.need(table, "options", "probe."), **named}
         elif "options" in table:
             self.fail("probe.options", "whose options they are is not said", 'server = "openocd"')
@@ -558,20 +554,6 @@ class _Reader:
             milliseconds=self.positive(table, "milliseconds", where),
         )
 
-    def whole(self, table: Mapping[str, object], key: str, where: str) -> int:
-        """A whole number above 0."""
-        value = self.positive(table, key, where)
-        if not isinstance(value, int):
-            self.fail(f"{where}{key}", f"must be a whole number, not {_shown(value)}")
-        return value
-
-    def positive(self, table: Mapping[str, object], key: str, where: str) -> float:
-        """A number above 0, which is not infinite."""
-        value = self.need(table, key, where)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _MOST:
-            self.fail(f"{where}{key}", f"must be a number above 0, not {_shown(value)}")
-        return value
-
 
 def chain(path: Path, known: Callable[[str], Path | None]) -> tuple[Path, ...]:
     """`path` and every file that it extends, the nearest first; of a board that `resolve` accepts."""
@@ -592,7 +574,7 @@ def resolve(
     """
 
     def fail(what: str, hint: Sequence[Hint] = ()) -> TargetError:
-        return _placed(TargetError(f"extends: {what}", path=str(path), hint=hint), "extends", data)
+        return placed(TargetError(f"extends: {what}", path=str(path), hint=hint), "extends", data)
 
     here = path.resolve()
     if len(seen) > _MOST_EXTENDED:
@@ -605,7 +587,7 @@ def resolve(
     if base is None:
         return table
     if not isinstance(base, str) or not base or not base.isprintable():
-        raise fail(f"must be a board's name or a path, not {_shown(base)}")
+        raise fail(f"must be a board's name or a path, not {shown(base)}")
     if base.endswith(".toml"):
         base_path: Path | None = path.parent / base
     else:

@@ -35,6 +35,8 @@ TOP = (
     Key("estimate", "table", "none", "How fast a board is whose speed cannot be measured here."),
     Key("vector_unit", "table", "none", "How fast the core's vector unit can be, for counts of its issues."),
     Key("published", "table", "none", "A profile that somebody published of the board."),
+    Key("pipeline", "table", "none", "The core's timing, for estimates of cycles."),
+    Key("cache", "tables by name", "none", "Caches between the core and slower memories."),
 )
 CORE = (
     Key("name", "text", NEEDED, "The core, as reports call it."),
@@ -76,12 +78,54 @@ MEMORY = (
         "not known",
         "Of flash: what one erase empties, from its start; the last one goes on to the end.",
     ),
+    Key(
+        "wait_cycles",
+        "number, 0 or above",
+        "not known: it is taken for ideal",
+        "Cycles of the core that an access waits, at `clock_hz`, beyond the cycle that every access takes.",
+    ),
+    Key("bus_bits", "a power of two from 8 to 1024", "32", "Bits that one beat brings; needs `wait_cycles`."),
+    Key(
+        "beat_cycles",
+        "number, 0 or above",
+        "1",
+        "Cycles of the core for each further beat of one access; needs `wait_cycles`.",
+    ),
+    Key("cache", "name of a cache", "none", "The cache that it is read through; needs `wait_cycles`."),
+)
+CACHE = (
+    Key("line_bytes", "a power of two from 4 to 1024", NEEDED, "What is fetched at once."),
+    Key("data_bytes", "size", "0", "Bytes that are kept of data."),
+    Key("code_bytes", "size", "0", "Bytes that are kept of code."),
+    Key("ways", "number", "0: a line may lie anywhere", "Lines of a set, in which an address has its place."),
+)
+PIPELINE = (
+    Key("model", "text", NEEDED, "What LLVM calls its model of the core: the `-mcpu` of `llvm-mca`."),
+    Key(
+        "taken_branch_cycles",
+        "number, 0 or above",
+        "0",
+        "What a taken branch takes beyond the model, which leaves the refill of the pipeline out.",
+    ),
+    Key(
+        "words_per_cycle",
+        "number",
+        "0: the model counts them as one word",
+        "Words that a load or store of several of them moves in a cycle.",
+    ),
+    Key("source", "text", NEEDED, "Who says that. It stands beside every estimate."),
 )
 ROLES = (
     Key("code", "name of a memory", NEEDED, "Code and constants of the program."),
     Key("data", "name of a RAM", NEEDED, "Globals and the stack."),
     Key("arena", "name of a RAM", NEEDED, "The arena."),
     Key("weights", "name of a memory", NEEDED, "The weight image."),
+    Key(
+        "arenas",
+        "list of names of RAMs",
+        "every RAM without a bandwidth",
+        "The memories that may hold an arena in its place: those whose bytes can be written one by one.",
+    ),
 )
 EMULATOR = (
     Key(
@@ -89,6 +133,12 @@ EMULATOR = (
     ),
     Key("machine", "text", "none", "The emulated machine."),
     Key("options", "list of texts", "none", "Further words of the emulator's command line."),
+    Key(
+        "bases",
+        "addresses by the names of memories",
+        "those of the board",
+        "Memories that lie elsewhere in the emulated machine.",
+    ),
 )
 ESTIMATE = (
     Key("macs_per_second", "number above 0", NEEDED, "Multiply-accumulates a second."),
@@ -165,6 +215,8 @@ TABLES = (
     ("", "The file's own keys", TOP),
     ("[core]", "The processor core", CORE),
     ("[memory.NAME]", "One memory; any number of them", MEMORY),
+    ("[cache.NAME]", "One cache; any number of them", CACHE),
+    ("[pipeline]", "The timing of the core, for estimates of cycles", PIPELINE),
     ("[roles]", "Which memory holds what", ROLES),
     ("[image]", "How firmware and weights lie in flash", IMAGE),
     ("[image.mcuboot]", "A slot of the boot loader MCUboot", MCUBOOT),

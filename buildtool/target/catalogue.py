@@ -10,31 +10,40 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from buildtool.errors import TargetError, UnsupportedError
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import op_macs
+from buildtool.graph.operands import varying
 from buildtool.graph.types import (
     ALIAS_KINDS,
+    TABLE_KINDS,
+    AsUint8,
     ConvAttrs,
     DepthwiseAttrs,
+    DType,
     Graph,
+    LstmAttrs,
+    LstmInput,
     Op,
     OpKind,
     Pad,
     PoolAttrs,
+    SvdfAttrs,
     Tensor,
+    WidenedAttrs,
 )
 from buildtool.target.catalogue_keys import THREADS, VECTOR_BITS
 from buildtool.target.expression import evaluate
 from buildtool.target.taps import taps_met
-from buildtool.target.types import Argument, Core, KernelVariant, Target
+from buildtool.target.types import Argument, Contract, Core, KernelVariant, Target
 
 _MET = ("rows_met", "rows_inside", "columns_met", "columns_inside")
 LEAST_VECTOR_BITS = 128
 NO_PACKING = "none"  # of kernels without constants
 ALIGNMENT = 16  # bytes, of blocks of constants
-VIEWS = ((Argument.IN, 0), (Argument.IN1, 0), (Argument.IN2, 1))  # of which operand
+VIEWS = ((Argument.IN, 0), (Argument.IN1, 0), (Argument.IN2, 1), (Argument.IN3, 2))  # of which operand
 
 
 def for_core(variants: Iterable[KernelVariant], core: Core) -> tuple[KernelVariant, ...]:
@@ -58,10 +67,11 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     ih iw cin, oh ow cout, batch: of the first input and first output (Tensor.nhwc); kernel (kh kw),
     stride (sh sw), dilation (dh dw), pad above and left (pt pl); groups of input channels, depth
     multiplier; inputs and outputs: elements of the first input and of all outputs; operands: how many
-    activations go in; macs: as `op_macs`. rows_met: rows of the window that lie in the input, all output
-    rows taken together; rows_inside: output rows whose whole window lies in it; likewise for columns, of
-    which a window inside also lies in memory one after the other. A dense layer's rows are columns of a
-    one-row image.
+    activations go in; varying: whether one alone decides each byte of the output; macs: as `op_macs`.
+    rows_met: rows of the window that lie in the input, all output rows taken together; rows_inside: output
+    rows whose whole window lies in it; likewise for columns, of which a window inside also lies in memory
+    one after the other. A dense layer's rows are columns of a one-row image. An SVDF and an LSTM
+    have `_RECURRENT`; columns are an LSTM's steps.
     """
     first, result = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     batch, ih, iw, cin = first.nhwc
@@ -69,9 +79,11 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     found = {
         **dict.fromkeys(("kh", "kw", "sh", "sw", "dh", "dw", "groups", "multiplier"), 1),
         **{"pt": 0, "pl": 0},
+        **_RECURRENT,
         **{"ih": ih, "iw": iw, "cin": cin, "oh": oh, "ow": ow, "cout": cout, "batch": batch},
         "inputs": first.elements,
         "operands": sum(1 for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant),
+        "varying": int(varying(graph, op) is not None),
         "outputs": sum(graph.tensors[t].elements for t in op.outputs),
         "macs": op_macs(graph, op),
     }
@@ -82,6 +94,8 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     elif isinstance(op.attrs, PoolAttrs):
         pad = op.attrs.pad
         found |= dict(zip(("kh", "kw", "sh", "sw"), (*op.attrs.kernel, *op.attrs.stride), strict=True))
+    elif op.kind in (OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM):
+        found |= _recurrent(graph, op)
     elif op.kind is OpKind.FULLY_CONNECTED:
         outputs, inputs = graph.tensors[op.inputs[1]].shape
         rows = first.elements // max(inputs, 1)
@@ -89,6 +103,31 @@ def features(graph: Graph, op: Op) -> dict[str, int]:
     found |= {"pt": pad.top, "pl": pad.left}
     met = (count for axis in AXES for count in taps_met(*(found[name] for name in axis)))
     return found | dict(zip(_MET, met, strict=True))
+
+
+_RECURRENT = {
+    **dict.fromkeys(("memory", "cells", "gates", "peepholes", "normed", "projected"), 0),
+    "rank": 1,
+}
+
+
+def _recurrent(graph: Graph, op: Op) -> dict[str, int]:
+    """The sizes of an SVDF or an LSTM, whose images are vectors: of (steps, batch) or of a batch."""
+    x = graph.tensors[op.inputs[0]].shape
+    if isinstance(op.attrs, SvdfAttrs):
+        memory, units = graph.tensors[op.inputs[2]].shape[1], graph.tensors[op.outputs[0]].shape[1]
+        return {"batch": x[0], "iw": 1, "ow": 1, "cout": units, "memory": memory, "rank": op.attrs.rank}
+    assert isinstance(op.attrs, LstmAttrs)
+    batch, steps = (x[1], x[0]) if op.attrs.time_major else (x[0], x[1])
+    there = {place: int(op.inputs[place] >= 0) for place in LstmInput}
+    return {
+        **{"batch": batch, "ih": 1, "oh": 1, "iw": steps, "ow": steps},
+        "cells": graph.tensors[op.inputs[LstmInput.INPUT_TO_OUTPUT]].shape[0],
+        "gates": 3 + there[LstmInput.INPUT_TO_INPUT],
+        "peepholes": there[LstmInput.CELL_TO_OUTPUT],
+        "normed": there[LstmInput.OUTPUT_NORM],
+        "projected": there[LstmInput.PROJECTION],
+    }
 
 
 MOST_SELECTIONS = 64  # topologies that a target knows the kernels of
@@ -106,10 +145,13 @@ def _kernel_window(attrs: ConvAttrs, weights: Tensor, cin: int) -> dict[str, int
 def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
     """The first of the target's kernels that serves `op`; UnsupportedError if none does."""
     candidates = [variant for variant in target.kernels if variant.op == op.kind]
+    types = element_types(graph, op)
     known = features(graph, op) if candidates else {}
     for variant in candidates:
+        if variant.types != types or variant.form != form(op):
+            continue
         if variant.when == "True" or evaluate(variant.when, known):
-            return variant
+            return called(variant, op)
     if not candidates:
         kinds = sorted({variant.op for variant in target.kernels})
         raise UnsupportedError(
@@ -117,6 +159,14 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
             operator=op.place,
             hint="kernels exist for " + ", ".join(kinds),
         )
+    if all(variant.types != types for variant in candidates):
+        served = sorted({" to ".join(dict.fromkeys(variant.types)) for variant in candidates})
+        raise UnsupportedError(
+            f"board '{target.board.name}' has no kernel for {op.kind} of {' to '.join(dict.fromkeys(types))}",
+            operator=op.place,
+            hint="kernels take " + "; ".join(served),
+        )
+    candidates = [variant for variant in candidates if variant.types == types and variant.form == form(op)]
     shape = " ".join(f"{name}={value}" for name, value in sorted(known.items()))
     raise UnsupportedError(
         f"no kernel for {op.kind} of this shape on board '{target.board.name}'",
@@ -124,6 +174,30 @@ def select(target: Target, graph: Graph, op: Op) -> KernelVariant:
         hint=f"the operator has {shape}; kernels need "
         + "; or ".join(f"{variant.when} ({variant.name})" for variant in candidates),
     )
+
+
+def called(variant: KernelVariant, op: Op) -> KernelVariant:
+    """The variant with the contract that it keeps as it is called for `op`.
+
+    Where it is called on parts of the channels, row by row, it computes its elements in no ascending order.
+    """
+    if isinstance(op.attrs, WidenedAttrs) and variant.overlap is Contract.PIXEL:
+        return dataclasses.replace(variant, overlap=Contract.ROW)
+    return variant
+
+
+def element_types(graph: Graph, op: Op) -> tuple[DType, DType]:
+    """The types of the operator's first input and output, as `KernelVariant.types` has them."""
+    first, result = (graph.tensors[t].dtype for t in (op.inputs[0], op.outputs[0]))
+    return _SAME_KERNELS.get(first, first), _SAME_KERNELS.get(result, result)
+
+
+def form(op: Op) -> str:
+    """The arithmetic that an operator needs, as `KernelVariant.form` has it; tables say it themselves."""
+    return "uint8" if isinstance(op.attrs, AsUint8) and op.kind not in TABLE_KINDS else ""
+
+
+_SAME_KERNELS = {DType.UINT8: DType.INT8, DType.BOOL: DType.INT8}  # a byte each
 
 
 def select_all(target: Target, graph: Graph) -> tuple[KernelVariant | None, ...]:
@@ -155,10 +229,16 @@ def scratch_bytes(variant: KernelVariant, graph: Graph, op: Op, columns: int | N
     return -int(-value // 1)
 
 
-def operands(variant: KernelVariant, op: Op) -> tuple[int, ...]:
-    """The tensors among an operator's inputs that its kernel reads as such, not as packed constants."""
-    if op.kind is OpKind.CONCATENATION:
+def operands(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, ...]:
+    """The tensors among an operator's inputs that its kernel reads as such, not as packed constants.
+
+    A kernel of one operand reads the only one that varies, wherever it stands.
+    """
+    if op.kind in (OpKind.CONCATENATION, OpKind.SHIFT) or isinstance(op.attrs, WidenedAttrs):
         return op.inputs
+    if Argument.IN in variant.call:
+        position = varying(graph, op) or 0
+        return op.inputs[position : position + 1]
     count = max((n + 1 for argument, n in VIEWS if argument in variant.call), default=1)
     return tuple(t for t in op.inputs[:count] if t >= 0)
 
@@ -170,17 +250,39 @@ def constants_bytes(variant: KernelVariant, graph: Graph, op: Op) -> int:
     return _whole_bytes(variant, "constants", graph, op, ALIGNMENT)
 
 
-def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> tuple[int, int, int, int, int] | None:
-    """(factors, weights, step, unit, tail), or None if the kernel computes no slices.
+class ChannelBytes(NamedTuple):
+    """How a block of constants is cut at output channels.
 
-    Bytes of an output channel's constants; slices begin at multiples of `step` channels, and a block has
-    the bytes of a multiple of `unit`, and `tail` bytes behind them.
+    `factors`, `weights`: bytes of a channel. Slices begin at multiples of `step` channels; a block has the
+    bytes of a multiple of `unit`, and `tail` bytes behind them. The factors of `group` channels, a multiple
+    of `unit`, belong together.
+    """
+
+    factors: int = 0
+    weights: int = 0
+    step: int = 1
+    unit: int = 1
+    group: int = 1
+    tail: int = 0
+
+
+def channel_bytes(variant: KernelVariant, graph: Graph, op: Op) -> ChannelBytes | None:
+    """How the kernel's constants for `op` are cut, or None if it computes no slices.
+
+    Raises TargetError for lengths below 0, and for a group of channels that is no multiple of the unit.
     """
     if variant.slices == "False" or not evaluate(variant.slices, features(graph, op)):
         return None
-    names = ("channel_factors", "channel_weights", "channel_step", "channel_unit", "channel_tail")
-    factors, weights, step, unit, tail = (_whole_bytes(variant, name, graph, op, 1) for name in names)
-    return factors, weights, max(step, 1), max(unit, 1), tail
+    known = {name: _whole_bytes(variant, f"channel_{name}", graph, op, 1) for name in ChannelBytes._fields}
+    step, unit = max(known["step"], 1), max(known["unit"], 1)
+    group = max(known["group"], unit)
+    if group % unit:
+        raise TargetError(
+            f"kernel '{variant.name}' has factors of {group} channels together, but units of {unit}",
+            operator=op.place,
+            hint="channel_group has to be a multiple of channel_unit",
+        )
+    return ChannelBytes(**{**known, "step": step, "unit": unit, "group": group})
 
 
 def _whole_bytes(variant: KernelVariant, name: str, graph: Graph, op: Op, alignment: int) -> int:

@@ -50,6 +50,13 @@ PACKING = (
         "Of how many channels a block has the bytes of a multiple; the last ones are filled up.",
     ),
     Key(
+        "channel_group",
+        "formula",
+        "`channel_unit`",
+        "Of how many channels the factors belong together, a multiple of `channel_unit`. A slice of fewer "
+        "lies within them and comes with the factors of all; the argument `channel` says where it begins.",
+    ),
+    Key(
         "channel_tail",
         "formula",
         "0",
@@ -77,6 +84,20 @@ KERNEL = (
         "`scratch` is a formula",
         "For a library's kernel: the question about scratch that the library answers.",
     ),
+    Key(
+        "types",
+        "element types",
+        "`int8`",
+        "The element type of its first input, and of its output where that is another one: `int16`, or "
+        "`int8 -> int16`. `int8` stands for uint8, too.",
+    ),
+    Key(
+        "form",
+        "`uint8`",
+        "as int8",
+        "Which arithmetic it computes, where LiteRT's uint8 kernel has another one than its int8 kernel: "
+        "filters with a zero point, averages whose halves are rounded up.",
+    ),
     Key("when", "formula", "True", "The shapes that it serves."),
     Key("scratch", "formula", "0", "Bytes of scratch for a call of `ow` columns."),
     Key(
@@ -87,6 +108,12 @@ KERNEL = (
         "its formula of scratch holds for each of the parts.",
     ),
     Key(
+        "passes",
+        "formula",
+        "1",
+        "How often a call reads all of its constants, for memories that let the core wait.",
+    ),
+    Key(
         "cost", "formula", "macs", "What a call costs in the unit of the target; it also sees `vector_bits`."
     ),
 )
@@ -95,6 +122,8 @@ ROUTINE = (
     Key("op", "operator kind, or a list", "every kind", "The operators that it does it for."),
     Key("symbol", "text", NEEDED, "The C function."),
     Key("call", "arguments", NEEDED, "The function's arguments in their order."),
+    Key("types", "element types", "`int8`", "As those of the kernels that it stands beside."),
+    Key("form", "`uint8`", "as int8", "As that of the kernel whose constants it reads."),
     Key("sources", "list of files", NEEDED, "As those of a kernel."),
     Key("headers", "list of files", "the family's", "The headers that declare the symbol."),
     Key(
@@ -127,6 +156,28 @@ COSTS = (
         "The output of such a pooling, made of its sums.",
     ),
 )
+CYCLES = (
+    Key(
+        "cycles_per_instruction",
+        "number above 0",
+        NEEDED,
+        "What has no formula here: its formula in instructions, times this.",
+    ),
+    Key(
+        "taken_branch_cycles",
+        "whole number",
+        "0",
+        "That of the boards whose cycles were fitted ([pipeline]); boards that say another are not served.",
+    ),
+    Key("words_per_cycle", "whole number", "0", "Likewise."),
+    Key("costs", "table", "the catalogue's, times the ratio", "As the catalogue's table, in cycles."),
+    Key(
+        "kernels",
+        "formulas by the names of kernels",
+        "the catalogue's, times the ratio",
+        "What calls of the family's kernels cost, in cycles.",
+    ),
+)
 TABLES = (
     ("", "The file's own keys", TOP),
     ("[packing.NAME]", "A layout of constants", PACKING),
@@ -154,7 +205,15 @@ VARIABLES = {
     "pl": "columns of padding on the left",
     "groups": "groups of input channels; all channels of a depthwise convolution",
     "multiplier": "outputs of a depthwise convolution for each of its inputs",
+    "memory": "steps that an SVDF keeps; else 0",
+    "rank": "features of an SVDF for each of its units",
+    "cells": "cells of an LSTM; else 0",
+    "gates": "its gates: 4, or 3 without an input gate",
+    "peepholes": "whether its gates see the cell: 1 or 0",
+    "normed": "whether it has layer normalisation",
+    "projected": "whether it has a projection",
     "operands": "how many activations go in",
+    "varying": "1 where one tensor decides each byte of the output: others are constants of one element",
     "inputs": "elements of the first input",
     "outputs": "elements of all outputs",
     "macs": "multiply-accumulates, padded taps included",
@@ -172,6 +231,7 @@ ARGUMENTS = {
     Argument.IN: "a view of the operand",
     Argument.IN1: "a view of the first operand",
     Argument.IN2: "a view of the second operand",
+    Argument.IN3: "a view of the third operand",
     Argument.OUT: "a view of the output",
     Argument.IN_DATA: "the address of the whole operand",
     Argument.OUT_DATA: "the address of the whole output",
@@ -181,8 +241,10 @@ ARGUMENTS = {
     Argument.SUMS: "an int32 for each channel",
     Argument.CHANNELS: "channels of the input",
     Argument.PIXELS: "pixels of the input",
-    Argument.CHANNEL: "the first channel of a part of the output",
+    Argument.CHANNEL: "the first channel of a part of the output; 0 where it is not a part",
     Argument.BYTES: "bytes of the output",
+    Argument.STATE: "the address of the operator's state, of an LSTM's last output",
+    Argument.STATE2: "the address of an LSTM's cells",
 }
 CONTRACTS = {
     Contract.NONE: "Input and output share no byte.",

@@ -12,8 +12,9 @@ family, in the table [costs]:
     sums = "70 + 3 * oh * ow * cin"    # a part of a global pooling's input that is added to its sums
     sums_end = "60 + 40 * cin"         # the output of such a pooling, made of its sums
 
-A key that is missing is that of the core's next family. Costs are in the catalogue's unit, and the cost of
-each call is rounded to 1 / COST_UNITS of it: so sums of costs are exact, in whatever order they are made.
+A key that is missing is that of the core's next family. Costs are in the target's unit: the catalogue's, or
+cycles where there are formulas for the core (see `cycle_costs`). The cost of each call is rounded to
+1 / COST_UNITS of it: so sums of costs are exact, in whatever order they are made.
 """
 
 from __future__ import annotations
@@ -68,6 +69,14 @@ class Geometry(NamedTuple):
     operands: int
     outputs: int
     macs: int
+    varying: int = 0
+    memory: int = 0
+    rank: int = 1
+    cells: int = 0
+    gates: int = 0
+    peepholes: int = 0
+    normed: int = 0
+    projected: int = 0
 
 
 class Part(NamedTuple):
@@ -255,7 +264,12 @@ def once(pricer: Pricer, kernel: KernelVariant, graph: Graph, op: Op) -> float:
 def load_costs(path: Path) -> dict[str, str]:
     """The table [costs] of a catalogue.toml; raises TargetError naming file and key."""
     text = path.read_text(encoding="utf-8")
-    stated = tomllib.loads(text).get("costs", {})
+    return costs_of(text, tomllib.loads(text), path)
+
+
+def costs_of(text: str, table: Mapping[str, object], path: Path) -> dict[str, str]:
+    """The table [costs] of a file: its text, what that says, and its path; TargetError as `load_costs`."""
+    stated = table.get("costs", {})
     if not isinstance(stated, dict):
         raise TargetError("'costs' must be a table: [costs]", path=str(path))
     found = {}

@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 import msgpack
 
 from buildtool.target.recorded import recorded
-from buildtool.target.types import Board, KernelVariant, Routine, Target
+from buildtool.target.speeds import streamed
+from buildtool.target.types import BYTES, Board, KernelVariant, Routine, Target
 
 SCHEMA = 2
 
@@ -21,7 +22,7 @@ SCHEMA = 2
 _PLANNED = (
     *("op", "name", "call", "windows", "when", "scratch", "asks", "overlap", "cost"),
     *("constants", "slices", "channel_factors", "channel_weights", "channel_step", "channel_unit"),
-    "channel_tail",
+    *("channel_group", "channel_tail"),
 )
 _EMITTED = ("op", "name", "symbol", "call", "headers")
 _PACKED = ("op", "name", "call", "packing", "constants")
@@ -35,7 +36,8 @@ def planning_digest(target: Target) -> str:
     """
     if "plan" not in target.digests:
         answers = [[library.name, library.digest] for library in target.libraries]
-        planned = (_planned_board(target.board), target.costs, _kernels(target, _PLANNED), answers)
+        board = _planned_board(target.board) | {"cost_unit": target.cost_unit}
+        planned = (board, target.costs, _kernels(target, _PLANNED), answers)
         target.digests["plan"] = _digest("plan", *planned)
     return target.digests["plan"]
 
@@ -66,11 +68,24 @@ def _planned_board(board: Board) -> dict[str, object]:
     threads = {"threads": board.core.threads} if board.core.threads > 1 else {}
     return {
         **threads,
+        **_second(board),
         "alignment": board.alignment,
         "arena_bytes": sizes.get(board.arena, 0),
-        "reserved_bytes": board.reserved_bytes,
+        "reserved_bytes": board.reserved_bytes if board.reserved_in in ("", board.arena) else 0,
         "stack_bytes": board.stack_bytes if board.data == board.arena else 0,
         "weights_bandwidth": speeds.get(board.weights, 0),
+    }
+
+
+def _second(board: Board) -> dict[str, object]:
+    """What the planner sees of a second arena; nothing where there is none."""
+    if not board.second:
+        return {}
+    memories = [board.memory(name) for name in board.holders]
+    return {
+        "rooms": [max(0, memory.size - board.kept(memory.name)) for memory in memories],
+        "waits": [streamed(memory.speed, board.cache_of(memory)) for memory in memories],
+        "caches": [_plain(board.cache_of(memory)) for memory in memories],
     }
 
 
@@ -83,7 +98,9 @@ def _routines(target: Target, names: Sequence[str]) -> list[object]:
 
 
 def _fields(value: KernelVariant | Routine, names: Sequence[str]) -> dict[str, object]:
-    return {name: _plain(getattr(value, name)) for name in sorted(names)}
+    wide = {} if value.types == BYTES else {"types": _plain(value.types)}
+    wide |= {"form": value.form} if value.form else {}
+    return {name: _plain(getattr(value, name)) for name in sorted(names)} | wide
 
 
 def _plain(value: object) -> object:

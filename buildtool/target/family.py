@@ -30,13 +30,22 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from buildtool.errors import TargetError, did_you_mean
-from buildtool.graph.types import OpKind
+from buildtool.graph.types import DType, OpKind
 from buildtool.target import catalogue_keys as keys
 from buildtool.target.catalogue import NO_PACKING
 from buildtool.target.costs import load_costs
 from buildtool.target.expression import check
 from buildtool.target.keys import Key, names, needed
-from buildtool.target.types import Argument, Contract, KernelFamily, KernelVariant, Role, Routine, Windows
+from buildtool.target.types import (
+    BYTES,
+    Argument,
+    Contract,
+    KernelFamily,
+    KernelVariant,
+    Role,
+    Routine,
+    Windows,
+)
 
 CATALOGUE, PACKER = "catalogue.toml", "packing.py"
 _VARIABLES = frozenset(keys.VARIABLES)
@@ -46,7 +55,7 @@ _SEEN = {  # what is of the core; the layout of constants must not depend on it
     "cost": _VARIABLES | {keys.THREADS, keys.VECTOR_BITS},
 }
 # Keys whose values are formulas, with what holds without them.
-_EXPRESSIONS = {"when": "True", "scratch": "0", "slices": "False", "cost": "macs"}
+_EXPRESSIONS = {"when": "True", "scratch": "0", "slices": "False", "cost": "macs", "passes": "1"}
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,7 @@ class Layout:
     channel_weights: str = "0"
     channel_step: str = "1"
     channel_unit: str = "1"
+    channel_group: str = "1"
     channel_tail: str = "0"
 
 
@@ -116,6 +126,7 @@ def _with_layout(variant: KernelVariant, known: Mapping[str, Layout], path: str)
         channel_weights=layout.channel_weights,
         channel_step=layout.channel_step,
         channel_unit=layout.channel_unit,
+        channel_group=layout.channel_group,
         channel_tail=layout.channel_tail,
     )
 
@@ -163,7 +174,7 @@ class _Reader:
     def variants(self, entry: dict[str, object]) -> list[KernelVariant]:
         """One [[kernel]] table; one variant each operator kind it serves."""
         _known(entry, keys.KERNEL)
-        when, scratch, slices, cost = (
+        when, scratch, slices, cost, passes = (
             _expression(entry, key) if key in entry else default for key, default in _EXPRESSIONS.items()
         )
         call, asks = _call(entry), _string(entry, "asks") if "asks" in entry else ""
@@ -186,7 +197,10 @@ class _Reader:
                 scratch=scratch,
                 slices=slices,
                 cost=cost,
+                passes=passes,
                 asks=asks,
+                types=_types(entry),
+                form=_form(entry),
             )
             for kind in _kinds(entry)
         ]
@@ -200,7 +214,11 @@ class _Reader:
         if (Argument.CONSTANTS in call) != (packing != NO_PACKING):
             raise TargetError("a routine has 'constants' in its 'call' and a 'packing', or neither")
         kinds = _kinds(entry) if "op" in entry else [""]
-        return [Routine(role, kind, symbol, sources, call, headers, packing) for kind in kinds]
+        types = _types(entry)
+        return [
+            Routine(role, kind, symbol, sources, call, headers, packing, types, _form(entry))
+            for kind in kinds
+        ]
 
     def declared(self, entry: dict[str, object]) -> tuple[str, ...]:
         """An entry's headers, or those of all the family's."""
@@ -263,6 +281,27 @@ def _kinds(entry: dict[str, object]) -> list[str]:
                 f"operator kind '{kind}' is unknown", hint=did_you_mean(kind, OpKind.__members__)
             )
     return kinds
+
+
+def _types(entry: dict[str, object]) -> tuple[DType, DType]:
+    """The types of a kernel's first input and of its output: "int16", or "int8 -> int16"."""
+    if "types" not in entry:
+        return BYTES
+    words = [word.strip() for word in _string(entry, "types").split("->")]
+    known = [str(dtype) for dtype in DType]
+    if len(words) > 2 or any(word not in known for word in words):
+        raise TargetError(
+            f"types '{entry['types']}' are unknown",
+            hint='one type, or two with an arrow: "int8 -> int16"; known: ' + ", ".join(known),
+        )
+    return DType(words[0]), DType(words[-1])
+
+
+def _form(entry: dict[str, object]) -> str:
+    found = _string(entry, "form") if "form" in entry else ""
+    if found not in ("", "uint8"):
+        raise TargetError(f"form '{found}' is unknown", hint='"uint8", or none')
+    return found
 
 
 def _packing(entry: dict[str, object]) -> str:

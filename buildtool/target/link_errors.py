@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from buildtool.errors import ToolError
-from buildtool.target.board_file import show_size
 from buildtool.target.partitions import PARTITION, Region, regions
+from buildtool.target.toml_values import show_size
 from buildtool.target.types import Board
 
 # ld.lld: "section '.text' will not fit in region 'flash': overflowed by 12 bytes"
@@ -43,6 +43,7 @@ def too_small(board: Board, region: Region, needed: int) -> ToolError:
     """The error for a region in which `needed` bytes are to lie; the roles that it has are named."""
     memory = region.memory.name
     roles = [role for role in _HELP if getattr(board, role) == memory]
+    roles += ["arena"] if memory == board.second else []
     if region.name.endswith(PARTITION):
         roles = ["weights"]
     elif any(other.name == memory + PARTITION for other in regions(board)):

@@ -41,6 +41,12 @@ def _catalogues() -> Iterator[str]:
     yield "## Keys of a kernel catalogue\n"
     for written, about, keys in catalogue_keys.TABLES:
         yield from _keys(written, about, keys)
+    yield "## Keys of a file of costs in cycles\n"
+    yield from _keys(
+        "costs/MODEL.toml",
+        "What the family's kernels cost on the cores that LLVM's pipeline model of this name is of",
+        catalogue_keys.CYCLES,
+    )
     yield "## Variables of formulas\n"
     yield "Of an operator, 0 or 1 where one has no meaning. A dense layer's vectors are columns of a row.\n"
     yield from _words("variable", catalogue_keys.VARIABLES)

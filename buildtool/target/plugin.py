@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from buildtool.errors import ToolError
+from buildtool.target.blocks import BlockTime
 from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 
 # The version of what a target family and buildtool agree on: the methods below, the keys of board files and
@@ -70,6 +71,17 @@ class VendorBuild:
     compiler: str
 
 
+class Timer(Protocol):
+    """A model of a core's pipeline that says how long blocks of code take."""
+
+    @property
+    def identity(self) -> str:
+        """Program, version and model: all that its answers depend on."""
+
+    def time(self, blocks: Sequence[bytes]) -> list[BlockTime]:
+        """The time of each block, in their order; raises ToolError."""
+
+
 class TargetPlugin(Protocol):
     """A target family: boards as data, and the tools to build and run for them.
 
@@ -85,6 +97,8 @@ class TargetPlugin(Protocol):
       what the core would issue; `run` then gives `RunResult.issues` if the request says `count`;
     - `build_files(exported)`, where the chip's compiler is the maker's own: files by name (bytes) that build
       an Exported network with it;
+    - `timer(board)`: the Timer of the board's core, for boards whose file names a model in [pipeline]; raises
+      ToolError where the program is missing, with the line that installs it;
     - `vendor_build(net, folder, tell)`: the VendorBuild of what `build_files` and the network's files are in
       `folder`, None where the maker's compiler is not there; `tell` hears of progress. Raises ToolError.
     """

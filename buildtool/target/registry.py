@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from buildtool.errors import BuildtoolError, TargetError, UsageError, described, did_you_mean, suggest
 from buildtool.identity import ENTRY_POINTS
-from buildtool.modes import Requantise
+from buildtool.modes import CostUnit, Requantise
 from buildtool.target.board_file import chain, parse_board, resolve
 from buildtool.target.kernels import HOME
 from buildtool.target.plugin import INTERFACE, KernelFolder, TargetPlugin
@@ -115,8 +115,9 @@ def make_target(
     # Imports numpy, which naming the boards need not wait for.
     from buildtool.target.catalogue import for_core
     from buildtool.target.costs import merged
+    from buildtool.target.cycle_costs import converter
     from buildtool.target.family import resolved
-    from buildtool.target.weights_in import loading
+    from buildtool.target.weights_in import loading, waiting
 
     used = tuple(_library(board, name, path) for name, path in (libraries or {}).items())
     offered = _offered(board)
@@ -125,26 +126,40 @@ def make_target(
     named += [*_requantising(board, requantise), *board.core.families]
     wanted = [*(name for name in dict.fromkeys(named) if name not in portable), *portable]
     found = _catalogues(wanted, offered, board)
+    cycles = converter(board.pipeline, [_with_kernels(found[name]) for name in wanted])
+    by_ratio: set[str] = set()
     kernels: list[KernelVariant] = []
     routines: list[Routine] = []
     for name in wanted:
         others = [found[n] for n in (*found[name].uses, *portable)]
-        own = for_core(resolved(found[name], others), board.core)
-        kernels += [_answered(kernel, name, used) for kernel in own]
+        own = resolved(found[name], others)
+        if cycles:
+            by_ratio |= cycles.by_ratio(name, own)
+            own = waiting(cycles.kernels(name, own), board)
+        kernels += [_answered(kernel, name, used) for kernel in for_core(own, board.core)]
         routines += found[name].routines
     families = {name: catalogue.family for name, catalogue in found.items()}
     _refuse_strange_sources((*kernels, *routines), families)
     _refuse_missing_routines(kernels, routines)
     _refuse_shared_names({name: found[name].kernels for name in wanted})
+    costs = merged([found[name].costs for name in wanted])
+    counted = CostUnit.ISSUES if board.vector_unit else CostUnit.INSTRUCTIONS
     return Target(
         board,
         tuple(kernels),
-        loading(merged([found[name].costs for name in wanted]), board),
+        loading(cycles.costs(costs) if cycles else costs, board),
         tuple(routines),
         tuple(families.values()),
         used,
         requantise,
+        CostUnit.CYCLES if cycles else counted,
+        frozenset(by_ratio),
     )
+
+
+def _with_kernels(catalogue: Catalogue) -> tuple[str, Path, list[str]]:
+    family = catalogue.family
+    return family.name, family.folder, [kernel.name for kernel in catalogue.kernels]
 
 
 def _requantising(board: Board, requantise: Requantise) -> tuple[str, ...]:
@@ -242,11 +257,11 @@ def _refuse_strange_sources(
 
 def _refuse_missing_routines(kernels: Iterable[KernelVariant], routines: Sequence[Routine]) -> None:
     """What every other kernel of a kind has done beside it, by a routine that reads its constants."""
-    roles = {(routine.role, routine.op) for routine in routines if Argument.CONSTANTS in routine.call}
+    roles = {(r.role, r.op, r.types) for r in routines if Argument.CONSTANTS in r.call}
     for kernel in kernels:
-        for role, op in sorted(roles):
+        for role, op, types in sorted(roles):
             found = any(r.role is role and r.serves(kernel) for r in routines)
-            if op == kernel.op and not found:
+            if (op, types) == (kernel.op, kernel.types) and not found:
                 raise TargetError(
                     f"kernel '{kernel.name}' has constants of packing '{kernel.packing}', which no routine "
                     f"'{role}' for {op} reads",

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from buildtool.errors import TargetError
-from buildtool.modes import Level, Requantise
+from buildtool.graph.types import DType
+from buildtool.modes import CostUnit, Level, Requantise
+from buildtool.target.blocks import Executed
+from buildtool.target.speeds import Cache, Pipeline, Speed
+
+KEPT_FOR_GLOBALS = 1024  # bytes
+BYTES = (DType.INT8, DType.INT8)  # the types of a kernel that says none
 
 
 class MemoryKind(enum.StrEnum):
@@ -24,7 +30,8 @@ class Memory:
     """An address range; sizes in bytes, bandwidth in bytes a second (0: not a limit).
 
     `erase`: flash is erased in blocks, from the memory's start so many (count) of so many bytes; the last
-    entry goes on to the end. Empty: what is erased at once is not known.
+    entry goes on to the end. Empty: what is erased at once is not known. `speed`: how long the core waits for
+    it; None: not known, and it is taken for ideal.
     """
 
     name: str
@@ -33,6 +40,7 @@ class Memory:
     size: int
     bandwidth: int = 0
     erase: tuple[tuple[int, int], ...] = ()
+    speed: Speed | None = None
 
 
 class Contract(enum.StrEnum):
@@ -53,11 +61,12 @@ class Contract(enum.StrEnum):
 class Argument(enum.StrEnum):
     """What a kernel can be handed; the catalogue's `call` has them in the order of its parameters.
 
-    GEOMETRY: the struct of the operator kind. CONSTANTS: its block of the weight image. IN, IN1, IN2, OUT:
-    views of operands and result, of which WINDOW is computed; IN_DATA, OUT_DATA: addresses of whole
+    GEOMETRY: the struct of the operator kind. CONSTANTS: its block of the weight image. IN, IN1, IN2, IN3,
+    OUT:     views of operands and result, of which WINDOW is computed; IN_DATA, OUT_DATA: addresses of whole
     tensors. SCRATCH: NULL without any; SCRATCH_BYTES: how much there is. The others are for routines.
     SUMS: one int32 a channel;
-    CHANNELS, PIXELS: of the input; CHANNEL: the first of a part of the output; BYTES: of the output.
+    CHANNELS, PIXELS: of the input; CHANNEL: the first of a part of the output, or 0; BYTES: of the output.
+    STATE, STATE2: addresses of what the operator keeps from call to call.
     """
 
     GEOMETRY = "geometry"
@@ -65,6 +74,7 @@ class Argument(enum.StrEnum):
     IN = "in"
     IN1 = "in1"
     IN2 = "in2"
+    IN3 = "in3"
     OUT = "out"
     IN_DATA = "in_data"
     OUT_DATA = "out_data"
@@ -76,6 +86,8 @@ class Argument(enum.StrEnum):
     PIXELS = "pixels"
     CHANNEL = "channel"
     BYTES = "bytes"
+    STATE = "state"
+    STATE2 = "state2"
 
 
 class Windows(enum.StrEnum):
@@ -105,7 +117,8 @@ class Role(enum.StrEnum):
 class Routine:
     """A C function for a role; of operator kind `op` ("": of every one).
 
-    `packing`: of the constants that it reads, which are the operator's kernel's.
+    `packing`: of the constants that it reads, which are the operator's kernel's. `types`: as a kernel's;
+    `form`, too, of what reads constants.
     """
 
     role: Role
@@ -115,11 +128,14 @@ class Routine:
     call: tuple[Argument, ...]
     headers: tuple[str, ...] = ()
     packing: str = "none"
+    types: tuple[DType, DType] = BYTES
+    form: str = ""
 
     def serves(self, kernel: KernelVariant) -> bool:
-        """Whether it is for the kernel's operator kind, and reads constants as the kernel has them."""
+        """Whether it is for the kernel's operator kind and types, and reads constants as it has them."""
         reads = Argument.CONSTANTS in self.call
-        return self.op in ("", kernel.op) and (not reads or self.packing == kernel.packing)
+        alike = self.op in ("", kernel.op) and self.types == kernel.types
+        return alike and (not reads or (self.packing, self.form) == (kernel.packing, kernel.form))
 
 
 @dataclass(frozen=True)
@@ -141,14 +157,18 @@ class KernelVariant:
     """One way to compute an operator kind.
 
     `call` are the arguments of the C function `symbol`, in their order; `headers` declare it.
-    `when`, `scratch`, `constants`, `slices` and the cost's terms are expressions (see `expression`) over
-    the operator's geometry. Sources are "family/file".
+    `when`, `scratch`, `constants`, `slices`, `passes` and the cost's terms are expressions (see
+    `expression`) over the operator's geometry. Sources are "family/file".
     `packing` is the layout of the constants and `packer` the packing.py that has it; `constants` is the
     length of the packed block in bytes. `slices` says whether the kernel can compute some of the output
     channels from a block of theirs: a head of 16 bytes, then `channel_factors` bytes of each channel,
     then `channel_weights` bytes of each, both parts rounded up to 16; all but the last channels are cut at
     multiples of `channel_step`, and there are bytes for a multiple of `channel_unit` channels and
-    `channel_tail` bytes more.
+    `channel_tail` bytes more. Of fewer channels than `channel_group` there are the factors of all that
+    belong together, and the argument `channel` says which they are.
+    `passes`: how often a call reads its constants from the first to the last.
+    `types`: of the elements of its first input and of its output; INT8 stands for UINT8, too. `form`: the
+    arithmetic, where an operator has several: `uint8`, or "" (see `AsUint8`).
     `asks` names the question about scratch that the kernel's library answers, instead of a formula
     ("": none), and `ask` is who answers it.
     """
@@ -171,10 +191,14 @@ class KernelVariant:
     channel_weights: str = "0"
     channel_step: str = "1"
     channel_unit: str = "1"
+    channel_group: str = "1"
     channel_tail: str = "0"
+    passes: str = "1"
     packer: Path | None = field(default=None, compare=False)
     asks: str = ""
     ask: Asked | None = field(default=None, compare=False)
+    types: tuple[DType, DType] = BYTES
+    form: str = ""
 
 
 @dataclass(frozen=True)
@@ -196,11 +220,15 @@ class Core:
 
 @dataclass(frozen=True)
 class Emulator:
-    """How to run an image without the board: `machine` as the runner understands it."""
+    """How to run an image without the board: `machine` as the runner understands it.
+
+    `bases`: memories by name that lie elsewhere in the machine than on the board, with their addresses there.
+    """
 
     kind: str  # "native" | "qemu-system-arm" | ...
     machine: str = ""
     options: tuple[str, ...] = ()
+    bases: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -336,6 +364,27 @@ class Board:
     chip: Chip | None = None
     vector_unit: VectorUnit | None = None
     published: Published | None = None
+    pipeline: Pipeline | None = None
+    caches: tuple[Cache, ...] = ()
+    arenas: tuple[str, ...] = ()  # memories that may hold an arena; none: every RAM that programs write
+    second: str = ""  # memory of a second arena, over which a plan's buffers are spread ("": there is none)
+    reserved_in: str = ""  # memory of `reserved_bytes` ("": the arena's)
+
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """The memories over which a plan is spread: the arena's, and the second one's where there is one."""
+        return (self.arena, self.second) if self.second else (self.arena,)
+
+    def kept(self, name: str, state: int = 0) -> int:
+        """Bytes of a memory that no arena may have: what is reserved there, and the stack if it is there.
+
+        `state`: bytes that a network keeps between invokes, which lie with the globals. In the memory of
+        globals, where the board's file reserves nothing, some are kept for these.
+        """
+        stack = self.stack_bytes + state if self.data == name else 0
+        if (self.reserved_in or self.arena) == name:
+            return stack + self.reserved_bytes
+        return stack + (KEPT_FOR_GLOBALS if self.data == name else 0)
 
     def memory(self, name: str) -> Memory:
         """The memory called `name`; KeyError if there is none."""
@@ -343,6 +392,29 @@ class Board:
             if memory.name == name:
                 return memory
         raise KeyError(name)
+
+    @property
+    def is_stand_in(self) -> bool:
+        """Whether the emulated machine is another one with this core: it runs no image for the board."""
+        return self.emulator is not None and bool(self.emulator.bases)
+
+    @property
+    def own_emulator(self) -> Emulator | None:
+        """The emulator of the board itself, which runs images that are for the board."""
+        return None if self.is_stand_in else self.emulator
+
+    def in_emulator(self) -> Board:
+        """The board as what stands in for it has it: memories elsewhere, and nothing of the chip."""
+        if self.emulator is None or not self.emulator.bases:
+            return self
+        bases = dict(self.emulator.bases)
+        memories = tuple(replace(m, base=bases.get(m.name, m.base), erase=()) for m in self.memories)
+        return replace(self, memories=memories, chip=None, uart=None, image=FlashImage())
+
+    def cache_of(self, memory: Memory) -> Cache | None:
+        """The cache between the core and a memory; None where there is none, or none is known."""
+        name = memory.speed.cache if memory.speed else ""
+        return next((cache for cache in self.caches if cache.name == name), None)
 
 
 @dataclass(frozen=True)
@@ -410,12 +482,14 @@ class RunRequest:
     """What a runner gets: files the program may read, and the names of those it will write.
 
     `written` may be called while the program runs, with the size of the first output by then, in bytes.
+    `blocks`: counts the blocks of code as well, where the runner can.
     """
 
     files: dict[str, bytes]
     outputs: tuple[str, ...]
     timeout: float = 120.0
     count: bool = False  # count executed instructions per marker
+    blocks: bool = False
     written: Callable[[int], None] | None = None
 
 
@@ -487,7 +561,7 @@ class RunResult:
     """What a run gave, by an operator's position: `counts` are executed instructions, `issues` of a model.
 
     `cycles` are of the first input's invoke; `no_cycles`: why there are none, if somebody tried. `reality`:
-    where the run was otherwise than the plugin's own.
+    where the run was otherwise than the plugin's own. `executed`: the blocks of code that were asked for.
     """
 
     files: dict[str, bytes]
@@ -499,6 +573,7 @@ class RunResult:
     total_cycles: int | None = None
     no_cycles: str = ""
     issues: dict[int, Issues] = field(default_factory=dict)
+    executed: Executed | None = None
 
 
 @dataclass(frozen=True)
@@ -538,6 +613,8 @@ class Target:
 
     `routines` are what emitted code calls besides; the first one that serves is taken. `families` have the
     files of both. `libraries` are in use. `requantise`: whether outputs are the reference's to the bit.
+    `cost_unit`: of all costs, those of kernels included. `by_ratio`: kernels that have no formula in cycles,
+    whose instructions are counted at the family's mean of cycles.
     """
 
     board: Board
@@ -547,6 +624,14 @@ class Target:
     families: tuple[KernelFamily, ...] = ()
     libraries: tuple[Library, ...] = ()
     requantise: Requantise = Requantise.EXACT
+    cost_unit: CostUnit = CostUnit.INSTRUCTIONS
+    by_ratio: frozenset[str] = frozenset()
+
+    @property
+    def cost_ms(self) -> float | None:
+        """Milliseconds of a cost of 1; None where costs are no time, or the clock is not known."""
+        clock = self.board.clock_hz
+        return 1000 / clock if self.cost_unit is CostUnit.CYCLES and clock else None
 
     @cached_property
     def digests(self) -> dict[str, str]:

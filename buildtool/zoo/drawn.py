@@ -28,7 +28,13 @@ def quant(scale: float, zero_point: int = 0) -> Quantization:
 
 
 class NetBuilder(GraphBuilder):
-    """A builder that draws weights and quantisations."""
+    """A builder that draws weights and quantisations.
+
+    `typical`: the standard deviation of an activation, in steps; `levels`: a result's is 2^these.
+    """
+
+    typical = 74.0
+    levels = (4.0, 7.0)
 
     def __init__(self, seed: int, name: str = "net") -> None:
         super().__init__(name)
@@ -66,25 +72,25 @@ class NetBuilder(GraphBuilder):
         taps = math.prod(shape) // channels
         count = channels if per_channel else 1
         # Such that outputs are of the order of one, however deep the network.
-        typical = np.exp(self.rng.uniform(-1.5, 1.5)) / (self.scale(x) * 74 * 74 * math.sqrt(taps))
+        typical = np.exp(self.rng.uniform(-1.5, 1.5)) / (self.scale(x) * self.typical * 74 * math.sqrt(taps))
         scales = np.asarray(typical * np.exp(self.rng.uniform(0, 1.5, count)), np.float32)
         low = -128 if self.rng.integers(8) == 0 else -127
         data = self.rng.integers(low, 128, shape).astype(np.int8)
         q = Quantization(tuple(float(s) for s in scales), (0,) * count, axis)
         weights = self.tensor(shape, q, data=data)
         products = np.float32(self.scale(x)) * scales
-        spread = float(products.mean()) * 74 * 74 * math.sqrt(taps)
+        spread = float(products.mean()) * self.typical * 74 * math.sqrt(taps)
         index = -1
         if bias:
             bias_q = Quantization(tuple(float(s) for s in products), (0,) * count, 0)
-            limit = int(74 * 74 * math.sqrt(taps)) + 1
+            limit = int(self.typical * 74 * math.sqrt(taps)) + 1
             values = self.rng.integers(-limit, limit + 1, channels).astype(np.int32)
             index = self.tensor((channels,), bias_q, DType.INT32, values)
         return weights, index, spread
 
     def _out_quant(self, spread: float) -> Quantization:
         """For outputs with that standard deviation."""
-        return self.random_quant(spread / float(2 ** self.rng.uniform(4, 7)))
+        return self.random_quant(spread / float(2 ** self.rng.uniform(*self.levels)))
 
     def conv(
         self,
@@ -176,11 +182,54 @@ class NetBuilder(GraphBuilder):
         )
 
     def elementwise(self, kind: OpKind, a: int, b: int, activation: Activation = Activation.NONE) -> int:
-        """ADD, SUB or MUL, with broadcasting."""
+        """ADD, SUB, MUL or DIV, with broadcasting; a divisor that may be 0 is raised above it first."""
         shape = np.broadcast_shapes(self.shape(a), self.shape(b))
+        if kind is OpKind.DIV:
+            b = self.positive(b)
+            q = self._out_quant(self.scale(a) / self.scale(b) * float(np.exp(self.rng.uniform(-2, 2))))
+            return self.op(kind, (a, b), shape, g.QuotientAttrs(activation), q)
         sa, sb = self.scale(a), self.scale(b)
-        spread = sa * sb * 74 * 74 if kind is OpKind.MUL else math.hypot(sa, sb) * 74
+        spread = math.hypot(sa, sb) * self.typical
+        if kind is OpKind.MUL:
+            spread = sa * sb * self.typical * self.typical
         return self.op(kind, (a, b), shape, g.ElementwiseAttrs(activation), self._out_quant(spread))
+
+    def _bounded(self, x: int, least: int) -> int:
+        """The MAXIMUM of a tensor and of one byte."""
+        q = self.tensors[x].quant
+        bound = self.tensor((1,), q, data=np.full((1,), least, np.int8))
+        return self.op(OpKind.MAXIMUM, (x, bound), self.shape(x), g.Attrs(), q)
+
+    def positive(self, x: int) -> int:
+        """What is above zero of a tensor; one whose zero point is the greatest byte is quantised anew."""
+        q = self.tensors[x].quant
+        assert q is not None
+        if q.zero_point == 127:
+            x = self.op(OpKind.QUANTIZE, (x,), self.shape(x), g.Attrs(), quant(q.scale, 0))
+        return self._bounded(x, (0 if q.zero_point == 127 else q.zero_point) + 1)
+
+    def pair(self, kind: OpKind, a: int, b: int) -> int:
+        """MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, a comparison, or LOGICAL_AND and LOGICAL_OR."""
+        shape = np.broadcast_shapes(self.shape(a), self.shape(b))
+        if kind is OpKind.SQUARED_DIFFERENCE:
+            larger = max(self.scale(a), self.scale(b)) * 74
+            q = self._out_quant(larger * larger)
+            return self.op(kind, (a, b), shape, g.Attrs(), q)
+        if kind in (OpKind.MAXIMUM, OpKind.MINIMUM):
+            return self.op(kind, (a, b), shape, g.Attrs(), self.tensors[a].quant)
+        return self.op(kind, (a, b), shape, g.Attrs(), None, DType.BOOL)
+
+    def select(self, condition: int, a: int, b: int) -> int:
+        """SELECT_V2 with the quantisation of the second operand."""
+        shapes = (self.shape(t) for t in (condition, a, b))
+        operand = self.tensors[a]
+        shape = np.broadcast_shapes(*shapes)
+        return self.op(OpKind.SELECT_V2, (condition, a, b), shape, g.Attrs(), operand.quant, operand.dtype)
+
+    def normalised(self, kind: OpKind, x: int) -> int:
+        """L2_NORMALIZATION or LOG_SOFTMAX over the last dimension."""
+        q = quant(1 / 128, 0) if kind is OpKind.L2_NORMALIZATION else quant(1 / 16, 127)
+        return self.op(kind, (x,), self.shape(x), g.Attrs(), q)
 
     def prelu(self, x: int, alpha_shape: Sequence[int]) -> int:
         """PRELU with a constant alpha."""
@@ -191,16 +240,31 @@ class NetBuilder(GraphBuilder):
 
     def unary(self, kind: OpKind, x: int) -> int:
         """A function of one byte (TABLE_KINDS, but QUANTIZE)."""
+        if kind is OpKind.LOGICAL_NOT:
+            return self.op(kind, (x,), self.shape(x), g.Attrs(), None, DType.BOOL)
         if kind is OpKind.LOGISTIC:
             q = quant(1 / 256, -128)
         elif kind is OpKind.TANH:
             q = quant(1 / 128, 0)
         else:
             q = self.random_quant(self.scale(x) * float(np.exp(self.rng.uniform(-0.7, 0.7))))
+        if kind in (OpKind.SQRT, OpKind.RSQRT):
+            return self._root(kind, x)
         attrs = g.Attrs()
         if kind is OpKind.LEAKY_RELU:
             attrs = g.LeakyReluAttrs(float(np.float32(self.rng.uniform(0.01, 0.9))))
+        if kind is OpKind.GELU:
+            attrs = g.GeluAttrs(len(self.ops) % 2 == 1)  # of the topology, as all but figures
         return self.op(kind, (x,), self.shape(x), attrs, q)
+
+    def _root(self, kind: OpKind, x: int) -> int:
+        """SQRT or RSQRT of what is not below zero of a tensor, RSQRT's outputs mostly within range."""
+        q = self.tensors[x].quant
+        assert q is not None
+        root = math.sqrt(q.scale * 100)
+        spread = 2 * root if kind is OpKind.SQRT else 8 / root
+        least = self._bounded(x, q.zero_point)
+        return self.op(kind, (least,), self.shape(x), g.Attrs(), self._out_quant(spread))
 
     def requantize(self, x: int, dtype: DType = DType.INT8) -> int:
         """QUANTIZE."""
@@ -210,6 +274,10 @@ class NetBuilder(GraphBuilder):
         return self.op(
             OpKind.QUANTIZE, (x,), self.shape(x), g.Attrs(), self.random_quant(scale, dtype), dtype
         )
+
+    def cast(self, x: int, dtype: DType) -> int:
+        """CAST to another integer type, whose values stand for as much a step."""
+        return self.op(OpKind.CAST, (x,), self.shape(x), g.Attrs(), quant(self.scale(x)), dtype)
 
     def dequantize(self, x: int) -> int:
         """DEQUANTIZE."""
@@ -248,6 +316,27 @@ class NetBuilder(GraphBuilder):
         out = [1 if i in axes else n for i, n in enumerate(shape) if keep_dims or i not in axes]
         q = self.random_quant(self.scale(x) * float(2 ** self.rng.uniform(-1, 1)) / math.sqrt(count))
         return self.op(OpKind.MEAN, (x,), out, g.MeanAttrs(axes, keep_dims), q)
+
+    def extreme(self, kind: OpKind, x: int, axes: tuple[int, ...], keep_dims: bool = False) -> int:
+        """REDUCE_MAX or REDUCE_MIN."""
+        out = [1 if i in axes else n for i, n in enumerate(self.shape(x)) if keep_dims or i not in axes]
+        return self.op(kind, (x,), out, g.MeanAttrs(axes, keep_dims), self.tensors[x].quant)
+
+    def arg(self, kind: OpKind, x: int, axis: int, dtype: DType = DType.INT32) -> int:
+        """ARG_MAX or ARG_MIN."""
+        shape = self.shape(x)
+        return self.op(kind, (x,), (*shape[:axis], *shape[axis + 1 :]), g.AxisAttrs(axis), None, dtype)
+
+    def matmul(self, x: int, y: int, adj_x: bool = False, adj_y: bool = False) -> int:
+        """BATCH_MATMUL."""
+        a, b = self.shape(x), self.shape(y)
+        rows, inner = a[-2:] if not adj_x else a[:-3:-1]
+        lead = np.broadcast_shapes(a[:-2], b[:-2])
+        spread = self.scale(x) * self.scale(y) * 74 * 74 * math.sqrt(inner)
+        shape = (*lead, rows, b[-2] if adj_y else b[-1])
+        return self.op(
+            OpKind.BATCH_MATMUL, (x, y), shape, g.MatmulAttrs(adj_x, adj_y), self._out_quant(spread)
+        )
 
     def move(self, kind: OpKind, x: int, shape: Sequence[int], attrs: g.Attrs | None = None) -> int:
         """An operator with the input's quantisation: RESHAPE, TRANSPOSE, PAD, SLICE, RESIZE_*, ..."""

@@ -8,6 +8,7 @@
 #define NN_CORTEX_M_DSP_H
 
 #include "nn.h"
+#include "nn_recurrent.h"
 
 /* Any kernel size; groups 1. */
 void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
@@ -48,6 +49,10 @@ void nn_add_s8_dsp(const void *constants, const nn_view *in1, const nn_view *in2
                    const nn_view *out, const nn_window *window);
 void nn_mul_s8_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window);
+void nn_maximum_s8_dsp(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                       const nn_window *window);
+void nn_minimum_s8_dsp(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                       const nn_window *window);
 
 void nn_avg_pool_s8_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window);
@@ -55,5 +60,20 @@ void nn_max_pool_s8_dsp(const nn_pool_geometry *geometry, const void *constants,
                         const nn_view *out, const nn_window *window);
 void nn_mean_s8_dsp(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
                     int8_t *out);
+
+/* Any sizes; the LSTM with an input gate. Scratch as the catalogue says. */
+void nn_svdf_s8_dsp(const nn_svdf_geometry *geometry, const void *constants, const int8_t *in,
+                    void *state, int8_t *out, void *scratch);
+void nn_lstm_s8_dsp(const nn_lstm_geometry *geometry, const void *constants, const int8_t *in,
+                    void *hidden, void *cell, int8_t *out, void *scratch);
+
+/* int16 activations. */
+void nn_conv2d_s16_dsp(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                       const nn_view *out, const nn_window *window, void *scratch);
+void nn_depthwise_conv2d_s16_dsp(const nn_conv_geometry *geometry, const void *constants,
+                                 const nn_view *in, const nn_view *out, const nn_window *window,
+                                 void *scratch);
+void nn_fully_connected_s16_dsp(const void *constants, const nn_view *in, const nn_view *out,
+                                const nn_window *window, void *scratch);
 
 #endif

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.blocks import Packing, channel_head, filter_weights, words
+from buildtool.emit.recurrent import Layout, lstm_block, svdf_block
+from buildtool.emit.wideblocks import wide_head
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
 
@@ -78,6 +80,30 @@ def fully_connected_quads(graph: Graph, op: Op) -> bytes:
     general = _general(exact, [range(c, c + QUAD) for c in range(0, outputs, QUAD)])
     table = plain[HEAD_WORDS * 4 : HEAD_WORDS * 4 + 16 * outputs]
     return plain[: HEAD_WORDS * 4] + words(*general, 0, 0) + table + fours.tobytes()
+
+
+def _four_rows(weights: Int) -> bytes:
+    """Four rows side by side, quad by quad; rows of zeros fill up the last four."""
+    even, odd = _halves(_padded(_padded(weights, 1), 0))
+    return _words(even, odd).reshape(even.shape[0] // 2, 2, -1, 4).transpose(0, 2, 1, 3).tobytes()
+
+
+def _overflow(weights: Int) -> bool:
+    """Whether a weight of -128 stands beside a negative one in a pair of rows."""
+    return not bool(_fit(*_halves(_padded(weights, 0))).all())
+
+
+QUADS = Layout(_four_rows, _overflow)
+
+
+def svdf_quads(graph: Graph, op: Op) -> bytes:
+    """As the plain block, with four features' weights side by side."""
+    return svdf_block(graph, op, QUADS)
+
+
+def lstm_quads(graph: Graph, op: Op) -> bytes:
+    """As the plain block, with the four gates' weights of a cell side by side."""
+    return lstm_block(graph, op, QUADS)
 
 
 def _padded(values: npt.NDArray[np.integer], axis: int) -> npt.NDArray[np.integer]:
@@ -190,8 +216,41 @@ def _general(good: Bools, members: Sequence[range]) -> tuple[int, int]:
     return first, min(end, len(good))
 
 
+# ---- int16 activations ---------------------------------------------------------------------------
+
+_QUAD_ORDER = (0, 2, 1, 3)  # in which a word has the weights of four inputs
+
+
+def wide_pairs(graph: Graph, op: Op) -> bytes:
+    """Pairs of output channels, a word of each for every four inputs: see nn_dsp_wide.h."""
+    assert isinstance(op.attrs, ConvAttrs | FullyConnectedAttrs)
+    weights = filter_weights(graph, op)
+    rows = _padded(weights.reshape(len(weights), -1), 1)
+    quads = rows.reshape(len(rows), -1, QUAD)[:, :, _QUAD_ORDER]
+    pairs = np.zeros((-(-len(quads) // 2) * 2, *quads.shape[1:]), np.int8)
+    pairs[: len(quads)] = quads
+    stream = pairs.reshape(-1, 2, *quads.shape[1:]).transpose(0, 2, 1, 3)
+    return wide_head(graph, op, op.attrs.activation) + stream.tobytes()
+
+
+def wide_taps(graph: Graph, op: Op) -> bytes:
+    """Pairs of channels, a word for every two taps: see nn_depthwise_conv2d_s16_dsp.c."""
+    assert isinstance(op.attrs, ConvAttrs)
+    weights = filter_weights(graph, op)[0]
+    taps = weights.reshape(-1, weights.shape[2])
+    even = np.zeros(tuple(-(-n // 2) * 2 for n in taps.shape), np.int8)
+    even[: len(taps), : taps.shape[1]] = taps
+    stream = even.reshape(len(even) // 2, 2, -1, 2).transpose(2, 0, 1, 3)
+    return wide_head(graph, op, op.attrs.activation) + stream.tobytes()
+
+
 PACKINGS: dict[str, Packing] = {
     "conv_pairs": conv_pairs,
     "depthwise_columns": depthwise_columns,
     "fully_connected_quads": fully_connected_quads,
+    "svdf_quads": svdf_quads,
+    "lstm_quads": lstm_quads,
+    "wide_pairs": wide_pairs,
+    "wide_dense_pairs": wide_pairs,
+    "wide_taps": wide_taps,
 }

@@ -5,6 +5,7 @@
 #define NN_CORTEX_M_MVE_H
 
 #include "nn.h"
+#include "nn_recurrent.h"
 
 /* The kernels: as their plain twins in nn.h, with constants of their own where the files say so,
  * and what they need of scratch: a function of the geometry, as the catalogue's formula. */
@@ -23,6 +24,10 @@ void nn_add_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2
                    const nn_view *out, const nn_window *window);
 void nn_mul_s8_mve(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window);
+void nn_maximum_s8_mve(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                       const nn_window *window);
+void nn_minimum_s8_mve(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                       const nn_window *window);
 void nn_lut_s8_mve(const void *constants, const nn_view *in, const nn_view *out,
                    const nn_window *window);
 void nn_avg_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
@@ -31,5 +36,18 @@ void nn_max_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants,
                         const nn_view *out, const nn_window *window);
 void nn_mean_s8_mve(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
                     int8_t *out);
+void nn_svdf_s8_mve(const nn_svdf_geometry *geometry, const void *constants, const int8_t *in,
+                    void *state, int8_t *out);
+void nn_lstm_s8_mve(const nn_lstm_geometry *geometry, const void *constants, const int8_t *in,
+                    void *hidden, void *cell, int8_t *out, void *scratch);
+
+/* int16 activations. */
+void nn_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                       const nn_view *out, const nn_window *window, void *scratch);
+void nn_depthwise_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *constants,
+                                 const nn_view *in, const nn_view *out, const nn_window *window,
+                                 void *scratch);
+void nn_fully_connected_s16_mve(const void *constants, const nn_view *in, const nn_view *out,
+                                const nn_window *window, void *scratch);
 
 #endif

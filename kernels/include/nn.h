@@ -19,15 +19,16 @@
 #include <stdint.h>
 
 /* A tensor (one image of a batch), or the part of it that is in memory: pixel (y, x) is the
- * `channels` bytes from data + (y % ring_rows) * row_stride + ((x - x0) % ring_cols) * pixel_stride
- * on. A pixel stride larger than the channels makes the view a part of the channels of a wider
- * tensor: data is then the part's first channel of pixel (0, x0), pixel_stride is the wider
+ * `channels` elements from data + (y % ring_rows) * row_stride + ((x - x0) % ring_cols) *
+ * pixel_stride on. A pixel stride larger than the channels makes the view a part of the channels of
+ * a wider tensor: data is then the part's first channel of pixel (0, x0), pixel_stride is the wider
  * tensor's channels, and row_stride counts the wider tensor's rows. What lies between the pixels is
- * never written, and what it holds never matters. */
+ * never written, and what it holds never matters. Elements are bytes but for kernels whose name
+ * says otherwise (`s16`: int16_t, two bytes); strides are bytes always. */
 typedef struct {
     int8_t *data;         /* of an input: only read */
     int32_t row_stride;   /* bytes from row to row */
-    int32_t pixel_stride; /* bytes from pixel to pixel of a row; `channels` at least */
+    int32_t pixel_stride; /* bytes from pixel to pixel of a row; those of its channels at least */
     int32_t ring_rows;    /* a whole tensor is a ring of all its rows; 1 repeats one row */
     int32_t ring_cols;    /* width of the column window; the tensor's width without one */
     int32_t x0;           /* first column held (of a strip); 0 for whole rows */
@@ -114,6 +115,45 @@ void nn_prelu_s8(const void *constants, const nn_view *in, const nn_view *alpha,
 void nn_lut_s8(const void *constants, const nn_view *in, const nn_view *out,
                const nn_window *window);
 
+/* MAXIMUM, MINIMUM; of truth values (bytes 0 and 1) LOGICAL_OR, LOGICAL_AND. No constants. */
+void nn_maximum_s8(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                   const nn_window *window);
+void nn_minimum_s8(const nn_view *in1, const nn_view *in2, const nn_view *out,
+                   const nn_window *window);
+/* SELECT_V2: in1 holds truth values. */
+void nn_select_s8(const nn_view *in1, const nn_view *in2, const nn_view *in3, const nn_view *out,
+                  const nn_window *window);
+
+typedef struct {
+    int32_t input1_zero_point, input1_multiplier, input1_shift;
+    int32_t input2_zero_point, input2_multiplier, input2_shift;
+    int32_t left_shift;
+    int32_t output_zero_point, output_multiplier, output_shift;
+    int32_t clamp_min, clamp_max;
+} nn_squared_difference_constants;
+
+typedef struct {
+    int32_t input1_zero_point, input2_zero_point;
+    int32_t output_zero_point, output_multiplier, output_shift;
+    int32_t clamp_min, clamp_max;
+    int32_t wraps; /* whether distances of shifts are taken modulo 32, as on 64-bit machines */
+} nn_div_constants;
+
+/* `truth`: the result where the first operand is less (bit 0), equal (bit 1), greater (bit 2). */
+typedef struct {
+    int32_t input1_zero_point, input1_multiplier, input1_shift;
+    int32_t input2_zero_point, input2_multiplier, input2_shift;
+    int32_t left_shift;
+    int32_t truth;
+} nn_compare_constants;
+
+void nn_squared_difference_s8(const void *constants, const nn_view *in1, const nn_view *in2,
+                              const nn_view *out, const nn_window *window);
+void nn_div_s8(const void *constants, const nn_view *in1, const nn_view *in2, const nn_view *out,
+               const nn_window *window);
+void nn_compare_s8(const void *constants, const nn_view *in1, const nn_view *in2,
+                   const nn_view *out, const nn_window *window);
+
 /* ---- pooling and reductions ---------------------------------------------------------------- */
 
 typedef struct {
@@ -138,6 +178,24 @@ typedef struct {
 /* Softmax over the channels of each pixel; integers only, as the reference. */
 void nn_softmax_s8(const void *constants, const nn_view *in, const nn_view *out,
                    const nn_window *window);
+
+/* Each element over the root of the sum of its pixel's squares. */
+typedef struct {
+    int32_t input_zero_point;
+} nn_l2_normalization_constants;
+
+void nn_l2_normalization_s8(const void *constants, const nn_view *in, const nn_view *out,
+                            const nn_window *window);
+
+/* Differences times multiplier * 2^(shift - 31) are Q5.26 numbers, these times back_multiplier *
+ * 2^(back_shift - 31) differences; what is more than `radius` below the largest does not count. */
+typedef struct {
+    int32_t multiplier, shift, back_multiplier, back_shift, radius;
+    int32_t exponentials[256]; /* as nn_softmax_constants has them */
+} nn_log_softmax_constants;
+
+void nn_log_softmax_s8(const void *constants, const nn_view *in, const nn_view *out,
+                       const nn_window *window);
 
 /* ---- shape changes: geometry decides all ---------------------------------------------------- */
 
@@ -205,5 +263,159 @@ void nn_resize_nearest_s8(const nn_resize_geometry *geometry, const nn_view *in,
                           const nn_window *window);
 void nn_resize_bilinear_s8(const nn_resize_geometry *geometry, const nn_view *in,
                            const nn_view *out, const nn_window *window);
+
+/* ---- int16 activations: zero point 0, strides of views in bytes ----------------------------- */
+
+/* constants of layers with weights: nn_wide_constants, then one struct an output channel, then
+ * (16-byte aligned) the weights, int8: conv O H W I, depthwise H W O, fully connected O I.
+ * `sum_bits`: 32 where no sum of products can leave an int32 (of convolutions, neither with its
+ * bias, and no shift is below 17), else 64. */
+typedef struct {
+    int32_t clamp_min, clamp_max, sum_bits, reserved;
+} nn_wide_constants;
+
+typedef struct {
+    int32_t bias_low, bias_high;     /* an int64 */
+    int32_t multiplier, right_shift; /* output = (sum + bias) * multiplier / 2^right_shift */
+} nn_wide_channel;
+
+typedef struct {
+    int32_t bias_low, bias_high;
+    int32_t factor_low, factor_high; /* 53 bits: a double's */
+    int32_t right_shift, reserved;
+} nn_wide_dense_channel;
+
+void nn_conv2d_s16(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
+                   const nn_view *out, const nn_window *window, void *scratch);
+void nn_depthwise_conv2d_s16(const nn_conv_geometry *geometry, const void *constants,
+                             const nn_view *in, const nn_view *out, const nn_window *window,
+                             void *scratch);
+void nn_fully_connected_s16(const void *constants, const nn_view *in, const nn_view *out,
+                            const nn_window *window, void *scratch);
+
+/* constants: nn_add_constants, nn_mul_constants, nn_pool_constants, nn_mean_constants. */
+void nn_add_s16(const void *constants, const nn_view *in1, const nn_view *in2, const nn_view *out,
+                const nn_window *window);
+void nn_mul_s16(const void *constants, const nn_view *in1, const nn_view *in2, const nn_view *out,
+                const nn_window *window);
+void nn_avg_pool_s16(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                     const nn_view *out, const nn_window *window);
+void nn_max_pool_s16(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
+                     const nn_view *out, const nn_window *window);
+void nn_mean_s16(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
+                 int8_t *out);
+void nn_accumulate_s16(const nn_view *in, const nn_window *window, int32_t *sums);
+void nn_mean_sums_s16(const void *constants, const int32_t *sums, int32_t channels, int8_t *out);
+void nn_avg_pool_sums_s16(const void *constants, const int32_t *sums, int32_t count,
+                          int32_t channels, int8_t *out);
+
+/* RELU, RELU6 and LEAKY_RELU: a factor for inputs below 0, and one for the others. */
+typedef struct {
+    int32_t positive_multiplier, positive_shift, negative_multiplier, negative_shift;
+    int32_t clamp_min, clamp_max;
+} nn_leaky_constants;
+
+void nn_leaky_relu_s16(const void *constants, const nn_view *in, const nn_view *out,
+                       const nn_window *window);
+
+/* `table`: 65536 / (1 + exp(-i / 24)). An input times the multiplier, shifted right with rounding,
+ * counts steps of 1 / 12288. */
+typedef struct {
+    int32_t multiplier, right_shift;
+    uint16_t table[256];
+} nn_sigmoid_constants;
+
+void nn_logistic_s16(const void *constants, const nn_view *in, const nn_view *out,
+                     const nn_window *window);
+void nn_tanh_s16(const void *constants, const nn_view *in, const nn_view *out,
+                 const nn_window *window);
+
+/* exp(x) for x from -10 to 0, and 1 / (1 + x) for x from 0 to 1, in 512 steps each. */
+typedef struct {
+    int32_t multiplier, shift;                   /* that bring differences to steps of 10 / 65535 */
+    int16_t exponentials[514], reciprocals[514]; /* the last of each only fills up */
+} nn_wide_softmax_constants;
+
+void nn_softmax_s16(const void *constants, const nn_view *in, const nn_view *out,
+                    const nn_window *window);
+/* constants: nn_softmax_constants; shares of 65536, less 32768. */
+void nn_softmax_s8_s16(const void *constants, const nn_view *in, const nn_view *out,
+                       const nn_window *window);
+
+/* QUANTIZE among integers; CAST where `casts`. */
+typedef struct {
+    int32_t input_zero_point, output_zero_point, multiplier, shift, clamp_min, clamp_max, casts;
+} nn_convert_constants;
+
+void nn_convert_s8_s16(const void *constants, const nn_view *in, const nn_view *out,
+                       const nn_window *window);
+void nn_convert_s8_s32(const void *constants, const nn_view *in, const nn_view *out,
+                       const nn_window *window);
+void nn_convert_s16_s8(const void *constants, const nn_view *in, const nn_view *out,
+                       const nn_window *window);
+void nn_convert_s16_s16(const void *constants, const nn_view *in, const nn_view *out,
+                        const nn_window *window);
+void nn_convert_s16_s32(const void *constants, const nn_view *in, const nn_view *out,
+                        const nn_window *window);
+void nn_convert_s32_s8(const void *constants, const nn_view *in, const nn_view *out,
+                       const nn_window *window);
+void nn_convert_s32_s16(const void *constants, const nn_view *in, const nn_view *out,
+                        const nn_window *window);
+
+/* As their namesakes of bytes. nn_copy_s8 and nn_mirror_pad_s8 serve int16 too: the bytes of an
+ * element are a dimension of their own. */
+void nn_concat_s16(const nn_view *in, const nn_view *out, const nn_window *window, int32_t channel);
+void nn_fill_s16(const void *constants, int8_t *out, int32_t bytes);
+void nn_resize_nearest_s16(const nn_resize_geometry *geometry, const nn_view *in,
+                           const nn_view *out, const nn_window *window);
+void nn_resize_bilinear_s16(const nn_resize_geometry *geometry, const nn_view *in,
+                            const nn_view *out, const nn_window *window);
+/* REDUCE_MAX, REDUCE_MIN. */
+void nn_reduce_max_s8(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out);
+void nn_reduce_min_s8(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out);
+
+/* ARG_MAX, ARG_MIN over `count` elements that lie `inner` apart; `flip` is 0 for the greatest, -1
+ * for the least. `out` has int32_t, or int64_t if `wide`. */
+typedef struct {
+    int32_t outer, count, inner, flip, wide;
+} nn_arg_geometry;
+
+void nn_arg_extreme_s8(const nn_arg_geometry *geometry, const int8_t *in, int8_t *out);
+
+/* GATHER: `count` elements of `inner` bytes of a dimension of `size`, from each of `outer`. */
+typedef struct {
+    int32_t outer, size, count, inner;
+    const int32_t *indices;
+} nn_gather_geometry;
+
+void nn_gather_s8(const nn_gather_geometry *geometry, const int8_t *in, int8_t *out);
+
+/* DEPTH_TO_SPACE, SPACE_TO_DEPTH: squares of block x block pixels. */
+typedef struct {
+    int32_t block;
+} nn_square_geometry;
+
+void nn_depth_to_space_s8(const nn_square_geometry *geometry, const nn_view *in, const nn_view *out,
+                          const nn_window *window);
+void nn_space_to_depth_s8(const nn_square_geometry *geometry, const nn_view *in, const nn_view *out,
+                          const nn_window *window);
+
+/* BATCH_MATMUL: for each of a box of `size`, a matrix of `rows` by `columns`. Element (r, k) of the
+ * first operand lies at r * x_row + k * x_step, (k, c) of the second at k * y_step + c * y_column.
+ */
+typedef struct {
+    int32_t rank;
+    int32_t size[NN_MAX_RANK], x_stride[NN_MAX_RANK], y_stride[NN_MAX_RANK];
+    int32_t rows, inner, columns, x_row, x_step, y_step, y_column;
+} nn_matmul_geometry;
+
+typedef struct {
+    int32_t input1_zero_point, input2_zero_point;
+    int32_t output_zero_point, output_multiplier, output_shift;
+} nn_matmul_constants;
+
+/* Of the views only where they begin matters. */
+void nn_batch_matmul_s8(const nn_matmul_geometry *geometry, const void *constants,
+                        const nn_view *in1, const nn_view *in2, const nn_view *out);
 
 #endif

@@ -2,7 +2,8 @@
  *
  * A kernel's entry fills an nn_call in and hands its window to nn_split. Pieces are rows, columns
  * or groups of channels of the window, whichever leaves the least to the thread that has most; rows
- * where that is equal. A call with less work than a fork and a join cost stays whole.
+ * where that is equal, but channels if the kernel makes each group of them ready. A call with less
+ * work than a fork and a join cost stays whole.
  *
  * An output may lie over inputs that die (nn.h). What is computed at once must then not write over
  * what it reads, so the window is taken in batches of rows from the top: as many rows as fit
@@ -10,7 +11,8 @@
  * `row`, whose distance keeps a row's output below the rows that the row reads. Under the contract
  * `pixel` an output that lies exactly on its input is no conflict, since an element is read and
  * written by one thread; where it lies elsewhere over it, a row that conflicts with itself is
- * computed by one thread, in the order that the contract wants.
+ * computed by one thread, in the order that the contract wants. A kernel that goes through all rows
+ * for some channels and then for others gets the same batches from a single thread.
  */
 #ifndef NN_SPLIT_H
 #define NN_SPLIT_H
@@ -46,9 +48,8 @@ struct nn_call {
     int32_t pixelwise;                   /* or whether an element reads its own place alone */
     int32_t channel_step;                /* where channels may be cut: multiples; 0: nowhere */
     int32_t issues;                      /* of an output pixel with all its channels, about */
+    int32_t channels_first;              /* whether `body` computes rows again for other channels */
 };
-
-#if NN_THREADS > 1
 
 /* Addresses from `first` to `end`. */
 typedef struct {
@@ -113,6 +114,18 @@ static inline int nn_conflict(const nn_call *call, const nn_view *in, int32_t y0
            nn_meet(out, nn_extent_of_rows(in, top, nn_min(end, in->height)));
 }
 
+/* Rows from y on that can be computed at once: 0 where the first one conflicts with itself. */
+static inline int32_t nn_batch(const nn_call *call, int32_t y, int32_t y1) {
+    int32_t rows = 0;
+    while (y + rows < y1 && !nn_conflict(call, call->in, y, y + rows + 1) &&
+           !nn_conflict(call, call->in2, y, y + rows + 1)) {
+        rows++;
+    }
+    return rows;
+}
+
+#if NN_THREADS > 1
+
 /* What is cut. */
 typedef enum { NN_BY_ROWS, NN_BY_COLUMNS, NN_BY_CHANNELS } nn_axis;
 
@@ -172,7 +185,8 @@ static inline void nn_split_batch(const nn_call *call, const nn_window *window) 
             share.axis = NN_BY_COLUMNS;
             share.pieces = nn_min(most, columns);
         }
-        if (groups > 1 && (int64_t)rows * columns * nn_ceil(groups, most) < least) {
+        const int64_t by_channels = (int64_t)rows * columns * nn_ceil(groups, most);
+        if (groups > 1 && (by_channels < least || (by_channels == least && call->channels_first))) {
             share.axis = NN_BY_CHANNELS;
             share.pieces = nn_min(most, groups);
         }
@@ -185,19 +199,19 @@ static inline void nn_split_batch(const nn_call *call, const nn_window *window) 
     nn_parallel(nn_share_piece, &share, share.pieces);
 }
 
-/* Rows from y on that can be computed at once: 0 where the first one conflicts with itself. */
-static inline int32_t nn_batch(const nn_call *call, int32_t y, int32_t y1) {
-    int32_t rows = 0;
-    while (y + rows < y1 && !nn_conflict(call, call->in, y, y + rows + 1) &&
-           !nn_conflict(call, call->in2, y, y + rows + 1)) {
-        rows++;
-    }
-    return rows;
+#else
+
+static inline void nn_split_batch(const nn_call *call, const nn_window *window) {
+    const nn_piece whole = {*window, 0, call->out->channels, call->scratch};
+    call->body(call, &whole);
 }
+
+#endif
 
 /* Computes the window, by several threads where that is worth it. */
 static inline void nn_split(const nn_call *call, const nn_window *window) {
-    if (nn_clear(call, call->in) && nn_clear(call, call->in2)) {
+    if ((NN_THREADS == 1 && !call->channels_first) ||
+        (nn_clear(call, call->in) && nn_clear(call, call->in2))) {
         nn_split_batch(call, window);
         return;
     }
@@ -215,12 +229,4 @@ static inline void nn_split(const nn_call *call, const nn_window *window) {
     }
 }
 
-#else
-
-static inline void nn_split(const nn_call *call, const nn_window *window) {
-    const nn_piece whole = {*window, 0, call->out->channels, call->scratch};
-    call->body(call, &whole);
-}
-
-#endif
 #endif

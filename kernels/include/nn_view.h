@@ -29,6 +29,29 @@ static inline nn_view nn_repeated(int8_t *data, int32_t own_height, int32_t own_
     return view;
 }
 
+/* The same of tensors whose elements have `bytes` bytes. */
+static inline nn_view nn_whole_wide(int8_t *data, int32_t height, int32_t width, int32_t channels,
+                                    int32_t bytes) {
+    const nn_view view = {
+        data,    width * channels * bytes, channels * bytes, height, width, 0, height, width,
+        channels};
+    return view;
+}
+
+static inline nn_view nn_part_wide(const nn_view *whole, int32_t first, int32_t channels,
+                                   int32_t bytes) {
+    return nn_part(whole, first * bytes, channels);
+}
+
+static inline nn_view nn_repeated_wide(int8_t *data, int32_t own_height, int32_t own_width,
+                                       int32_t channels, int32_t height, int32_t width,
+                                       int32_t bytes) {
+    const int32_t stride = own_height == 1 ? 0 : own_width * channels * bytes;
+    const nn_view view = {data,   stride, channels * bytes, own_height, own_width, 0,
+                          height, width,  channels};
+    return view;
+}
+
 static inline int32_t nn_least(int32_t a, int32_t b) {
     return a < b ? a : b;
 }

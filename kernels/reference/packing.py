@@ -16,10 +16,16 @@ from buildtool.emit.blocks import (
     quantization,
     words,
 )
+from buildtool.emit.recurrent import lstm_block, svdf_block
+from buildtool.emit.wideblocks import wide_head
 from buildtool.errors import UnsupportedError
 from buildtool.graph import reference
 from buildtool.graph.fixedpoint import quantize_multiplier
 from buildtool.graph.limits import MAX_MEAN
+from buildtool.graph.reference import pairs, wide
+from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS
+from buildtool.graph.reference.matmul import matmul_multiplier
+from buildtool.graph.reference.normalise import log_scaling
 from buildtool.graph.reference.softmax import exponentials
 from buildtool.graph.types import (
     Activation,
@@ -32,10 +38,10 @@ from buildtool.graph.types import (
     OpKind,
     PadAttrs,
     PoolAttrs,
+    QuotientAttrs,
     SoftmaxAttrs,
 )
 
-ADD_LEFT_SHIFT = 20
 DEPTHWISE_BLOCK = 4  # channels whose weights of a tap lie side by side
 
 
@@ -66,22 +72,40 @@ def _fully_connected(graph: Graph, op: Op) -> bytes:
     return channel_head(graph, op, op.attrs.activation) + filter_weights(graph, op).tobytes()
 
 
+# ---- networks that were uint8: filters with a zero point --------------------------------------------
+
+
+def _offset(graph: Graph, op: Op) -> bytes:
+    """The filter's zero point, in 16 bytes."""
+    return words(quantization(graph, op, op.inputs[1]).zero_point, 0, 0, 0)
+
+
+def _conv_offset(graph: Graph, op: Op) -> bytes:
+    head = channel_head(graph, op, _conv_activation(op), fold=False)
+    return _offset(graph, op) + head + filter_weights(graph, op).tobytes()
+
+
+def _fully_connected_offset(graph: Graph, op: Op) -> bytes:
+    return _offset(graph, op) + _fully_connected(graph, op)
+
+
 # ---- elementwise -------------------------------------------------------------------------------
 
 
 def _add(graph: Graph, op: Op) -> bytes:
-    """nn_add_constants; SUB negates the second operand's multiplier."""
+    """nn_add_constants; of int16, too, which move left less. SUB negates the second operand's multiplier."""
     assert isinstance(op.attrs, ElementwiseAttrs)
     first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
     twice = 2.0 * max(first.scale, second.scale)
     factor1, shift1 = quantize_multiplier(first.scale / twice)
     factor2, shift2 = quantize_multiplier(second.scale / twice)
-    factor, shift = quantize_multiplier(twice / ((1 << ADD_LEFT_SHIFT) * out.scale))
+    left = ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
+    factor, shift = quantize_multiplier(twice / ((1 << left) * out.scale))
     sign = -1 if op.kind is OpKind.SUB else 1
     return words(
         *(first.zero_point, factor1, shift1),
         *(second.zero_point, sign * factor2, shift2),
-        ADD_LEFT_SHIFT,
+        left,
         *(out.zero_point, factor, shift),
         *clamp(graph, op, op.attrs.activation),
     )
@@ -109,6 +133,60 @@ def _prelu(graph: Graph, op: Op) -> bytes:
         *quantize_multiplier(float(positive)),
         *quantize_multiplier(float(negative)),
     )
+
+
+def _squared_difference(graph: Graph, op: Op) -> bytes:
+    """nn_squared_difference_constants."""
+    first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
+    factors = pairs.difference_factors(graph, op)
+    return words(
+        *(first.zero_point, *factors[0]),
+        *(second.zero_point, *factors[1]),
+        pairs.DIFFERENCE_LEFT_SHIFT,
+        *(out.zero_point, *factors[2]),
+        *clamp(graph, op, Activation.NONE),
+    )
+
+
+def _div(graph: Graph, op: Op) -> bytes:
+    """nn_div_constants; the factor is computed in float32."""
+    assert isinstance(op.attrs, QuotientAttrs)
+    first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
+    return words(
+        *(first.zero_point, second.zero_point, out.zero_point),
+        *pairs.quotient_factor(graph, op),
+        *clamp(graph, op, op.attrs.activation),
+        int(op.attrs.wraps),
+    )
+
+
+LESS, EQUAL, GREATER = 1, 2, 4
+_TRUTH = {
+    OpKind.EQUAL: EQUAL,
+    OpKind.NOT_EQUAL: LESS | GREATER,
+    OpKind.LESS: LESS,
+    OpKind.LESS_EQUAL: LESS | EQUAL,
+    OpKind.GREATER: GREATER,
+    OpKind.GREATER_EQUAL: GREATER | EQUAL,
+}
+
+
+def _compare(graph: Graph, op: Op) -> bytes:
+    """nn_compare_constants."""
+    first, second = pairs.comparison_operands(graph, op)
+    return words(*first, *second, pairs.COMPARISON_LEFT_SHIFT, _TRUTH[op.kind])
+
+
+def _l2_normalization(graph: Graph, op: Op) -> bytes:
+    return words(quantization(graph, op, op.inputs[0]).zero_point)
+
+
+def _log_softmax(graph: Graph, op: Op) -> bytes:
+    """nn_log_softmax_constants."""
+    scale = quantization(graph, op, op.inputs[0]).scale
+    s = log_scaling(scale)
+    head = words(s.multiplier, s.shift, s.back, s.back_shift, s.radius)
+    return head + exponentials(scale, 1.0).astype("<i4").tobytes()
 
 
 def _lut(graph: Graph, op: Op) -> bytes:
@@ -149,9 +227,61 @@ def _softmax(graph: Graph, op: Op) -> bytes:
     return exponentials(scale, op.attrs.beta).astype("<i4").tobytes()
 
 
+def _matmul(graph: Graph, op: Op) -> bytes:
+    """nn_matmul_constants."""
+    first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
+    return words(first.zero_point, second.zero_point, out.zero_point, *matmul_multiplier(graph, op))
+
+
 def _pad(graph: Graph, op: Op) -> bytes:
     assert isinstance(op.attrs, PadAttrs)
     return words(op.attrs.value)
+
+
+# ---- int16 activations ---------------------------------------------------------------------------
+
+
+def _wide_conv(graph: Graph, op: Op) -> bytes:
+    """Convolutions; a depthwise filter as the model has it: H W O."""
+    return wide_head(graph, op, _conv_activation(op)) + filter_weights(graph, op).tobytes()
+
+
+def _wide_fully_connected(graph: Graph, op: Op) -> bytes:
+    assert isinstance(op.attrs, FullyConnectedAttrs)
+    return wide_head(graph, op, op.attrs.activation) + filter_weights(graph, op).tobytes()
+
+
+def _leaky(graph: Graph, op: Op) -> bytes:
+    """nn_leaky_constants: of RELU and RELU6 both factors are one, and the output is cut."""
+    if op.kind is OpKind.LEAKY_RELU:
+        identity, leak = wide.leaky_factors(graph, op)
+        return words(*identity, *leak, *clamp(graph, op, Activation.NONE))
+    source, out = quantization(graph, op, op.inputs[0]), quantization(graph, op, op.outputs[0])
+    pair = quantize_multiplier(float(np.float32(source.scale) / np.float32(out.scale)))
+    activation = Activation.RELU if op.kind is OpKind.RELU else Activation.RELU6
+    return words(*pair, *pair, *clamp(graph, op, activation))
+
+
+def _sigmoid(graph: Graph, op: Op) -> bytes:
+    """nn_sigmoid_constants."""
+    pair = wide.sigmoid_factor(quantization(graph, op, op.inputs[0]).scale)
+    return words(*pair) + wide.sigmoid_table()[: wide.SIGMOID_STEPS].astype("<u2").tobytes()
+
+
+def _wide_softmax(graph: Graph, op: Op) -> bytes:
+    """nn_wide_softmax_constants."""
+    tables = (wide.exponential_table(), wide.reciprocal_table())
+    filled = b"".join(np.append(table, 0).astype("<i2").tobytes() for table in tables)
+    return words(*wide.softmax_factor(graph, op)) + filled
+
+
+def _convert(graph: Graph, op: Op) -> bytes:
+    """nn_convert_constants; a CAST needs no quantisation."""
+    if op.kind is OpKind.CAST:
+        return words(0, 0, 0, 0, 0, 0, 1)
+    source, out = quantization(graph, op, op.inputs[0]), quantization(graph, op, op.outputs[0])
+    pair = quantize_multiplier(source.scale / out.scale)
+    return words(source.zero_point, out.zero_point, *pair, *clamp(graph, op, Activation.NONE), 0)
 
 
 PACKINGS: dict[str, Packing] = {
@@ -159,12 +289,30 @@ PACKINGS: dict[str, Packing] = {
     "depthwise_plain": _depthwise,
     "transpose_conv_plain": _transpose_conv,
     "fully_connected_plain": _fully_connected,
+    "conv_offset": _conv_offset,
+    "depthwise_offset": _conv_offset,
+    "fully_connected_offset": _fully_connected_offset,
     "add": _add,
     "mul": _mul,
     "prelu": _prelu,
     "lut": _lut,
+    "difference": _squared_difference,
+    "div": _div,
+    "compare": _compare,
+    "l2_norm": _l2_normalization,
+    "log_soft": _log_softmax,
     "pool": _pool,
     "mean": _mean,
     "softmax": _softmax,
+    "matmul": _matmul,
     "pad": _pad,
+    "svdf": svdf_block,
+    "lstm": lstm_block,
+    "wide_conv": _wide_conv,
+    "wide_depthwise": _wide_conv,
+    "wide_fully_connected": _wide_fully_connected,
+    "leaky": _leaky,
+    "sigmoid": _sigmoid,
+    "wide_softmax": _wide_softmax,
+    "convert": _convert,
 }

@@ -1,4 +1,5 @@
-/* CONV_2D of one group, any kernel size: 16 output channels of a pixel at a time.
+/* CONV_2D of one group, any kernel size: 16 output channels of a pixel at a time, all pixels for
+ * some groups of channels, then for others.
  *
  * Inputs are read in place where the unit can: rows of taps that lie side by side and fill 32 bytes
  * each, or single taps that do, at addresses that are multiples of 4. Otherwise the taps of a pixel
@@ -13,14 +14,15 @@ typedef struct {
     const nn_conv_geometry *g;
     const nn_view *in, *out;
     const nn_vpu_block *block;
-    int32_t first, end;  /* groups of output channels */
-    int32_t group_bytes; /* of weights */
-    int32_t row_bytes;   /* of a row of taps */
-    int joined;          /* a row of taps lies side by side, where the ring does not cut it */
-    int direct;          /* rows of taps can be read in place */
-    nn_vpu_runs runs;    /* there, and */
-    nn_vpu_runs apart;   /* in the patch */
-    int8_t *patch;       /* where taps are collected */
+    nn_vpu_group *groups; /* of output channels, */
+    int32_t count;        /* those that are computed together */
+    int32_t weight_row;   /* bytes of a channel's weights */
+    int32_t row_bytes;    /* of a row of taps */
+    int joined;           /* a row of taps lies side by side, where the ring does not cut it */
+    int direct;           /* rows of taps can be read in place */
+    nn_vpu_runs runs;     /* there, and */
+    nn_vpu_runs apart;    /* in the patch */
+    int8_t *patch;        /* where taps are collected */
 } walk;
 
 /* `rest`: see nn_vpu_runs. */
@@ -38,7 +40,7 @@ static walk opened(const nn_conv_geometry *g, const nn_view *in, const nn_view *
         (((uintptr_t)in->data | (uintptr_t)in->row_stride | (uintptr_t)in->pixel_stride) & 3) == 0;
     w.direct |= g->kernel_h == 1 && g->kernel_w == 1; /* needs no scratch, wherever it lies */
     w.patch = (int8_t *)scratch;
-    w.group_bytes = nn_vpu_group_bytes(all);
+    w.weight_row = nn_vpu_row_bytes(all);
     w.runs.count = g->kernel_h;
     w.runs.bytes = w.row_bytes;
     w.runs.row_step = g->dilation_h % in->ring_rows * in->row_stride;
@@ -119,13 +121,13 @@ static int32_t in_place(const walk *w, int32_t x, int32_t left, int32_t pixels) 
 static void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
                              int32_t pixels) {
     const int32_t step = w->g->stride_w * w->in->pixel_stride;
-    for (int32_t index = w->first; index < w->end; index++) {
-        const nn_vpu_group group =
-            nn_vpu_member(v, w->block, w->out->channels, w->group_bytes, index);
+    for (int32_t index = 0; index < w->count; index++) {
+        const nn_vpu_group *group = w->groups + index;
         const int8_t *x = from;
-        int8_t *place = to + group.place;
+        int8_t *place = to + group->place;
+        NN_VPU_SCALAR(6);
         for (int32_t i = pixels; i > 0; i--) {
-            nn_vpu_pixel(v, w->block, &group, &w->runs, x, 0, place);
+            nn_vpu_pixel(v, w->block, group, &w->runs, x, 0, place);
             x += step;
             place += w->out->pixel_stride;
             NN_VPU_SCALAR(2);
@@ -139,18 +141,38 @@ static void compute_apart(nn_vpu *v, const walk *w, int32_t top, int32_t left, n
     const nn_conv_geometry *g = w->g;
     collect(v, w, top, left, rows, nn_valid_taps(left, w->in->width, g->kernel_w, g->dilation_w),
             w->block->common.input_zero_point);
-    for (int32_t index = w->first; index < w->end; index++) {
-        const nn_vpu_group group =
-            nn_vpu_member(v, w->block, w->out->channels, w->group_bytes, index);
-        nn_vpu_pixel(v, w->block, &group, &w->apart, w->patch, 0, to + group.place);
-        NN_VPU_SCALAR(2);
+    for (int32_t index = 0; index < w->count; index++) {
+        const nn_vpu_group *group = w->groups + index;
+        nn_vpu_pixel(v, w->block, group, &w->apart, w->patch, 0, to + group->place);
+        NN_VPU_SCALAR(4);
     }
     NN_VPU_SCALAR(16);
+}
+
+/* Whether rows of whole pixels follow one another without a seam. */
+static int goes_on(const nn_view *view) {
+    return view->row_stride == view->width * view->pixel_stride && view->x0 == 0 &&
+           view->ring_rows == view->height && view->ring_cols == view->width;
+}
+
+/* Whether a window's pixels are one run, of input and output. */
+static int is_one_run(const walk *w, const nn_window *window) {
+    const nn_conv_geometry *g = w->g;
+    NN_VPU_SCALAR(24);
+    return g->kernel_h == 1 && g->kernel_w == 1 && g->stride_h == 1 && g->stride_w == 1 &&
+           g->pad_top == 0 && g->pad_left == 0 && window->x0 == 0 && window->x1 == w->out->width &&
+           w->in->width == w->out->width && goes_on(w->in) && goes_on(w->out);
 }
 
 /* The pixels of a window. */
 static void compute(nn_vpu *v, walk *w, const nn_window *window) {
     const nn_conv_geometry *g = w->g;
+    if (is_one_run(w, window)) {
+        w->runs.end = nn_vpu_row_end(w->in, window->y1 - 1, 0);
+        compute_in_place(v, w, nn_row(w->in, window->y0), nn_row(w->out, window->y0),
+                         (window->y1 - window->y0) * w->out->width);
+        return;
+    }
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * g->stride_h - g->pad_top;
         const nn_taps rows = nn_valid_taps(top, w->in->height, g->kernel_h, g->dilation_h);
@@ -178,14 +200,21 @@ static void compute(nn_vpu *v, walk *w, const nn_window *window) {
 static void piece(const nn_call *call, const nn_piece *own) {
     const nn_vpu_block block = nn_vpu_open(call->constants, nn_vpu_groups(call->out->channels));
     NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES];
+    nn_vpu_group groups[NN_VPU_BATCH];
     walk w =
         opened((const nn_conv_geometry *)call->geometry, call->in, call->out, own->scratch, rest);
     nn_vpu v;
+    const int32_t end = nn_vpu_groups(own->c1);
     w.block = &block;
-    w.first = own->c0 / NN_VPU_ACC;
-    w.end = nn_vpu_groups(own->c1);
+    w.groups = groups;
     nn_vpu_vsetc(&v, NN_VPU_S8);
-    compute(&v, &w, &own->window);
+    for (int32_t first = own->c0 / NN_VPU_ACC; first < end; first += NN_VPU_BATCH) {
+        w.count = nn_min(end - first, NN_VPU_BATCH);
+        for (int32_t i = 0; i < w.count; i++) {
+            nn_vpu_member(&v, &block, call->out->channels, w.weight_row, first + i, groups + i);
+        }
+        compute(&v, &w, &own->window);
+    }
 }
 
 void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
@@ -203,6 +232,7 @@ void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, c
                           .stride_h = g->stride_h,
                           .pad_top = g->pad_top,
                           .channel_step = 2 * NN_VPU_ACC,
+                          .channels_first = out->channels > NN_VPU_ACC,
                           .issues = nn_vpu_groups(out->channels) * (18 * blocks + 40)};
     nn_split(&call, window);
 }

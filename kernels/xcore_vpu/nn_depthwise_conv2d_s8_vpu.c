@@ -1,4 +1,5 @@
-/* DEPTHWISE_CONV_2D of depth multiplier 1: 16 channels of a pixel at a time.
+/* DEPTHWISE_CONV_2D of depth multiplier 1: 16 channels of a pixel at a time, all pixels for some
+ * groups of channels, then for others.
  *
  * Weights: of each group of 16 channels, tap by tap, 16 bytes. From 16 channels on the last group
  * is made of the last 16, so that nothing behind a pixel is read.
@@ -12,7 +13,9 @@ typedef struct {
     const nn_conv_geometry *g;
     const nn_view *in, *out;
     const nn_vpu_block *block;
-    int32_t channels, groups, group_bytes;
+    nn_vpu_group *groups;
+    int32_t count; /* of groups that are computed together */
+    int32_t channels, group_bytes;
     int32_t tap_step, row_step; /* from tap to tap; from row to row of taps, in a ring */
     int32_t ring;               /* its bytes, */
     const int8_t *ring_end;     /* and where it ends */
@@ -28,7 +31,6 @@ static walk opened(const nn_conv_geometry *g, const nn_vpu_block *b, const nn_vi
     w.out = out;
     w.block = b;
     w.channels = in->channels;
-    w.groups = (in->channels + NN_VPU_ACC - 1) / NN_VPU_ACC;
     w.group_bytes = g->kernel_h * g->kernel_w * NN_VPU_ACC;
     w.tap_step = g->dilation_w * in->pixel_stride;
     w.row_step = g->dilation_h % in->ring_rows * in->row_stride;
@@ -42,8 +44,8 @@ static walk opened(const nn_conv_geometry *g, const nn_vpu_block *b, const nn_vi
     return w;
 }
 
-/* The first channel of a group, and what is to be known of it. */
-static inline int32_t group_of(nn_vpu *v, const walk *w, int32_t index, nn_vpu_group *group) {
+/* What is to be known of a group. */
+static inline void open_group(nn_vpu *v, const walk *w, int32_t index, nn_vpu_group *group) {
     const int32_t own = nn_min(w->channels, NN_VPU_ACC);
     const int32_t first = nn_min(index * NN_VPU_ACC, w->channels - own);
     group->record = w->block->records + index;
@@ -51,7 +53,6 @@ static inline int32_t group_of(nn_vpu *v, const walk *w, int32_t index, nn_vpu_g
     nn_vpu_place(group, NN_VPU_ALONE, first, own);
     nn_vpu_unpack(v, group);
     NN_VPU_SCALAR(12);
-    return first;
 }
 
 /* The products of one tap: two issues. */
@@ -92,21 +93,22 @@ static inline const int8_t *add_taps(nn_vpu *v, const int8_t *x, int32_t step, i
 static void compute_in_place(nn_vpu *v, const walk *w, const int8_t *from, int8_t *to,
                              int32_t pixels) {
     const int32_t step = w->g->stride_w * w->in->pixel_stride;
-    for (int32_t index = 0; index < w->groups; index++) {
-        nn_vpu_group group;
-        const int32_t first = group_of(v, w, index, &group);
+    for (int32_t index = 0; index < w->count; index++) {
+        const nn_vpu_group *group = w->groups + index;
+        const int32_t first = group->place;
         const int8_t *start = from;
         int8_t *place = to + first;
+        NN_VPU_SCALAR(6);
         for (int32_t i = pixels; i > 0; i--) {
-            const int8_t *row = start, *weights = group.weights;
-            nn_vpu_biases(v, &group);
+            const int8_t *row = start, *weights = group->weights;
+            nn_vpu_biases(v, group);
             for (int32_t k = w->g->kernel_h; k > 0; k--) {
                 weights = add_taps(v, row + first, w->tap_step, w->g->kernel_w, weights);
                 row += w->row_step;
                 row = row >= w->ring_end ? row - w->ring : row;
                 NN_VPU_SCALAR(3);
             }
-            nn_vpu_finish(v, w->block, &group, 0, place);
+            nn_vpu_finish(v, w->block, group, 0, place);
             start += step;
             place += w->out->pixel_stride;
             NN_VPU_SCALAR(2);
@@ -189,12 +191,12 @@ static void compute_apart(nn_vpu *v, const walk *w, const window_taps *t, int8_t
     for (int32_t k = begin; k < end && k < begin + MOST_LINES; k++) {
         lines[k - begin] = line_of(w, t, k);
     }
-    for (int32_t index = 0; index < w->groups; index++) {
-        nn_vpu_group group;
-        const int32_t first = group_of(v, w, index, &group);
+    for (int32_t index = 0; index < w->count; index++) {
+        const nn_vpu_group *group = w->groups + index;
+        const int32_t first = group->place;
         const int8_t *weights;
-        nn_vpu_biases(v, &group);
-        weights = add_taps(v, w->padding, 0, begin * g->kernel_w, group.weights);
+        nn_vpu_biases(v, group);
+        weights = add_taps(v, w->padding, 0, begin * g->kernel_w, group->weights);
         for (int32_t k = begin; k < end; k++) {
             const line l = k - begin < MOST_LINES ? lines[k - begin] : line_of(w, t, k);
             weights = add_taps(v, w->padding, 0, before, weights);
@@ -204,8 +206,8 @@ static void compute_apart(nn_vpu *v, const walk *w, const window_taps *t, int8_t
             NN_VPU_SCALAR(3);
         }
         add_taps(v, w->padding, 0, (g->kernel_h - end) * g->kernel_w, weights);
-        nn_vpu_finish(v, w->block, &group, 0, to + first);
-        NN_VPU_SCALAR(2);
+        nn_vpu_finish(v, w->block, group, 0, to + first);
+        NN_VPU_SCALAR(4);
     }
 }
 
@@ -234,13 +236,22 @@ static void compute(nn_vpu *v, const walk *w, const nn_window *window) {
     }
 }
 
-/* Rows or columns with all their channels. */
+/* Groups of channels that lie in [c0, c1). */
 static void piece(const nn_call *call, const nn_piece *own) {
-    const nn_vpu_block block =
-        nn_vpu_open(call->constants, (call->in->channels + NN_VPU_ACC - 1) / NN_VPU_ACC);
-    const walk w = opened((const nn_conv_geometry *)call->geometry, &block, call->in, call->out);
+    const int32_t count = (call->in->channels + NN_VPU_ACC - 1) / NN_VPU_ACC;
+    const int32_t end = (own->c1 + NN_VPU_ACC - 1) / NN_VPU_ACC;
+    const nn_vpu_block block = nn_vpu_open(call->constants, count);
+    nn_vpu_group groups[NN_VPU_BATCH];
+    walk w = opened((const nn_conv_geometry *)call->geometry, &block, call->in, call->out);
     nn_vpu v;
-    compute(&v, &w, &own->window);
+    w.groups = groups;
+    for (int32_t first = own->c0 / NN_VPU_ACC; first < end; first += NN_VPU_BATCH) {
+        w.count = nn_min(end - first, NN_VPU_BATCH);
+        for (int32_t i = 0; i < w.count; i++) {
+            open_group(&v, &w, first + i, groups + i);
+        }
+        compute(&v, &w, &own->window);
+    }
 }
 
 void nn_depthwise_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
@@ -256,6 +267,8 @@ void nn_depthwise_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *co
                           .kernel_h = (g->kernel_h - 1) * g->dilation_h + 1,
                           .stride_h = g->stride_h,
                           .pad_top = g->pad_top,
+                          .channel_step = out->channels % NN_VPU_ACC == 0 ? NN_VPU_ACC : 0,
+                          .channels_first = groups > NN_VPU_BATCH,
                           .issues = groups * (3 * g->kernel_h * g->kernel_w + 60)};
     (void)scratch;
     nn_split(&call, window);

@@ -7,12 +7,13 @@
 static void compute(const void *constants, const nn_view *in, const nn_view *out,
                     const nn_window *window, int32_t first, int32_t end) {
     const nn_vpu_block b = nn_vpu_open(constants, nn_vpu_groups(out->channels));
-    const int32_t group_bytes = nn_vpu_group_bytes(in->channels);
+    const int32_t row_bytes = nn_vpu_row_bytes(in->channels);
     NN_VPU_ALIGNED int8_t rest[NN_VPU_BYTES] = {0};
     nn_vpu_runs runs = {1, in->channels, 0, 0, NULL, NULL, rest};
     nn_vpu v;
     for (int32_t index = first; index < end; index++) {
-        const nn_vpu_group group = nn_vpu_member(&v, &b, out->channels, group_bytes, index);
+        nn_vpu_group group;
+        nn_vpu_member(&v, &b, out->channels, row_bytes, index, &group);
         for (int32_t y = window->y0; y < window->y1; y++) {
             runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
             for (int32_t x = window->x0; x < window->x1; x++) {

@@ -1,14 +1,17 @@
 /* From the VPU's 16 accumulators to 16 outputs of int8, exactly as nn_requantise and
- * nn_dense_output round: 18 issues where the sums that matter fit 16 bits, 29 otherwise; 4 more
+ * nn_dense_output round: 9 issues where the sums that matter fit 16 bits, 13 otherwise; 4 more
  * where outputs may lie below the zero point of a convolution.
  *
  * The sum is split into an upper part and `shift` lower bits. In exact integers of 32 bits,
- *   scaled = offset + upper * high + lower * low
- *            + ((upper * high_low + lower * low_low +- 2^14 * sign) >> 15, halves up)
+ *   near   = (upper * high_low >> 14, halves up) + half of the offset +- 2 * sign
+ *   scaled = other half of the offset * 2^16 + (near + lower * low mod 2^16) + upper * high
  *   y      = scaled >> down, halves up, saturated to 16 bits
- * with y / 256 as the output. LiteRT rounds halves away from zero after a first rounding, so its
- * line has a jump at 0: that is what the sign is for. packing.py chooses the constants and proves
- * for each channel that the outputs step at the same sums; where none do, the group is scalar.
+ * with y / 256 as the output. What is taken modulo 2^16 is in the lower half of an accumulator, so
+ * lower = sum - upper * 2^shift needs no computing: sum * low and upper * (-low * 2^shift) are
+ * added there, of the sum its own lower half. LiteRT rounds halves away from zero after a first
+ * rounding, so its line has a jump at 0: that is what the sign is for. packing.py chooses the
+ * constants and proves for each channel that the outputs step at the same sums; where none do, the
+ * group is scalar.
  */
 #ifndef NN_VPU_REQUANTISE_H
 #define NN_VPU_REQUANTISE_H
@@ -42,18 +45,21 @@ typedef struct {
 
 typedef char nn_vpu_record_size[sizeof(nn_vpu_record) == 224 ? 1 : -1];
 
-/* What follows from a record, made once for all pixels of a run. */
+/* What follows from a record, made once for all pixels of a call. */
 typedef struct {
-    NN_VPU_ALIGNED int16_t shift[16], power[16]; /* power: -2^shift */
-    NN_VPU_ALIGNED int16_t sign[16], down[16];
-    NN_VPU_ALIGNED int16_t low[16], low_low[16]; /* the factor, shifted */
+    NN_VPU_ALIGNED int16_t shift[16], down[16];
+    NN_VPU_ALIGNED int16_t low[16],
+        power[16]; /* of lower bits; power: -low * 2^shift, or 2^(16 - shift) */
+    NN_VPU_ALIGNED int16_t sign[16];
 } nn_vpu_unpacked;
 
 /* Bits of a record's mode. */
 #define NN_VPU_MODE_WIDE 1   /* some channel has lower bits */
 #define NN_VPU_MODE_SIGNED 2 /* some channel has a jump */
 #define NN_VPU_MODE_SCALAR 4
-#define NN_VPU_MODE_ON16 8 /* not exact, see nn_vpu_scale_on16 */
+#define NN_VPU_MODE_ON16 8  /* not exact, see nn_vpu_scale_on16 */
+#define NN_VPU_MODE_PAIR 16 /* a group of even or of odd channels */
+#define NN_VPU_MODE_FINE 32 /* lower bits are multiplied as a fraction of 16 bits */
 
 /* Where a group's outputs lie. */
 typedef enum {
@@ -74,8 +80,8 @@ typedef struct {
 static const NN_VPU_ALIGNED int16_t nn_vpu_zeros[16] = {0};
 static const NN_VPU_ALIGNED int16_t nn_vpu_ones[16] = {1, 1, 1, 1, 1, 1, 1, 1,
                                                        1, 1, 1, 1, 1, 1, 1, 1};
-static const NN_VPU_ALIGNED int16_t nn_vpu_fifteens[16] = {15, 15, 15, 15, 15, 15, 15, 15,
-                                                           15, 15, 15, 15, 15, 15, 15, 15};
+static const NN_VPU_ALIGNED int16_t nn_vpu_twos[16] = {2, 2, 2, 2, 2, 2, 2, 2,
+                                                       2, 2, 2, 2, 2, 2, 2, 2};
 /* y above this is an output of -127 at least. */
 static const NN_VPU_ALIGNED int16_t nn_vpu_above_least[16] = {
     -32641, -32641, -32641, -32641, -32641, -32641, -32641, -32641,
@@ -109,62 +115,52 @@ static inline nn_vpu_block nn_vpu_open(const void *constants, int32_t groups) {
     return b;
 }
 
+/* Groups that are made ready together; then all pixels of a call are computed for them. */
+#define NN_VPU_BATCH 4
+
 /* A group as all pixels of a call see it. */
 typedef struct {
     const nn_vpu_record *record;
     const int16_t *bias_high, *bias_low;
     nn_vpu_unpacked own;
-    const int8_t *weights;
+    const int8_t *weights; /* of a convolution and a dense layer: the last lane's, */
+    int32_t step;          /* and how far before it the next lane's */
     nn_vpu_order order;
     int32_t place; /* of its outputs, in a pixel */
     int32_t bytes; /* among which they lie: 32 or less, 16 or less if alone */
     uint32_t mask; /* of these bytes */
 } nn_vpu_group;
 
-static const NN_VPU_ALIGNED int16_t nn_vpu_eights[16] = {8, 8, 8, 8, 8, 8, 8, 8,
-                                                         8, 8, 8, 8, 8, 8, 8, 8};
-static const NN_VPU_ALIGNED int16_t nn_vpu_fours[16] = {4, 4, 4, 4, 4, 4, 4, 4,
-                                                        4, 4, 4, 4, 4, 4, 4, 4};
-static const NN_VPU_ALIGNED int16_t nn_vpu_fourteens[16] = {14, 14, 14, 14, 14, 14, 14, 14,
-                                                            14, 14, 14, 14, 14, 14, 14, 14};
+static const NN_VPU_ALIGNED int16_t nn_vpu_sixteens[16] = {16, 16, 16, 16, 16, 16, 16, 16,
+                                                           16, 16, 16, 16, 16, 16, 16, 16};
 static const NN_VPU_ALIGNED int16_t nn_vpu_sixteenths[16] = {
     -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16, -16};
-static const NN_VPU_ALIGNED int16_t nn_vpu_bytes_up[16] = {120, 120, 120, 120, 120, 120, 120, 120,
-                                                           120, 120, 120, 120, 120, 120, 120, 120};
-static const NN_VPU_ALIGNED int16_t nn_vpu_quarters[16] = {16384, 16384, 16384, 16384, 16384, 16384,
-                                                           16384, 16384, 16384, 16384, 16384, 16384,
-                                                           16384, 16384, 16384, 16384};
+static const NN_VPU_ALIGNED int16_t nn_vpu_bytes_up[16] = {128, 128, 128, 128, 128, 128, 128, 128,
+                                                           128, 128, 128, 128, 128, 128, 128, 128};
 static const NN_VPU_ALIGNED int16_t nn_vpu_below_quarters[16] = {
     16383, 16383, 16383, 16383, 16383, 16383, 16383, 16383,
     16383, 16383, 16383, 16383, 16383, 16383, 16383, 16383};
-static const NN_VPU_ALIGNED int16_t nn_vpu_minus_quarters[16] = {
-    -16384, -16384, -16384, -16384, -16384, -16384, -16384, -16384,
-    -16384, -16384, -16384, -16384, -16384, -16384, -16384, -16384};
-static const NN_VPU_ALIGNED int16_t nn_vpu_minus_ones[16] = {-1, -1, -1, -1, -1, -1, -1, -1,
-                                                             -1, -1, -1, -1, -1, -1, -1, -1};
 /* Ones in bytes. */
 static const NN_VPU_ALIGNED int16_t nn_vpu_byte_ones[16] = {
     0x101, 0x101, 0x101, 0x101, 0x101, 0x101, 0x101, 0x101,
     0x101, 0x101, 0x101, 0x101, 0x101, 0x101, 0x101, 0x101};
 
-/* Halves of 16 bytes, each of them 16 * upper + lower - 128; elements of 16 bits from now on. */
+/* Halves of 16 bytes, each of them 16 * upper + lower - 128; elements of 16 bits from now on, and
+ * vD is 0. */
 static inline void nn_vpu_split(nn_vpu *v, const int8_t *bytes, int16_t *upper, int16_t *lower) {
-    NN_VPU_ALIGNED int16_t less[16]; /* by 8 */
+    NN_VPU_ALIGNED int16_t both[16];
     nn_vpu_vsetc(v, NN_VPU_S8);
     nn_vpu_vldd(v, nn_vpu_zeros);
     nn_vpu_vldr(v, nn_vpu_bytes_up);
     nn_vpu_vldc(v, nn_vpu_byte_ones);
     nn_vpu_vlmacc(v, bytes);
     nn_vpu_vsetc(v, NN_VPU_S16);
-    nn_vpu_vstr(v, less);
-    nn_vpu_vlsat(v, nn_vpu_fours);
+    nn_vpu_vstr(v, both);
+    nn_vpu_vlashr(v, both, 4);
     nn_vpu_vstr(v, upper);
     nn_vpu_vldc(v, upper);
-    nn_vpu_vclrdr(v);
+    nn_vpu_vldr(v, both);
     nn_vpu_vlmacc(v, nn_vpu_sixteenths);
-    nn_vpu_vlsat(v, nn_vpu_zeros);
-    nn_vpu_vladd(v, less);
-    nn_vpu_vladd(v, nn_vpu_eights);
     nn_vpu_vstr(v, lower);
 }
 
@@ -178,54 +174,42 @@ static inline void nn_vpu_unpack_signs(nn_vpu *v, const nn_vpu_record *record, i
     nn_vpu_split(v, twice, upper, jump);
     nn_vpu_vldr(v, upper);
     nn_vpu_vstrpv(v, jump, 0xFFFF0000U); /* the last eight lanes */
-    nn_vpu_vldd(v, nn_vpu_zeros);
     nn_vpu_vldr(v, nn_vpu_below_quarters);
     nn_vpu_vlsat(v, jump);
     nn_vpu_vstr(v, sign);
 }
 
-/* power = -2^shift, and low * 2^15 + low_low = (high * 2^15 + high_low) >> shift, halves up. Where
- * a lane's shift is 0 there are no lower bits, and it does not matter what multiplies them. */
+/* low = high >> shift, halves up. vD is 0. */
 static inline void nn_vpu_unpack_wide(nn_vpu *v, const nn_vpu_record *record,
                                       nn_vpu_unpacked *own) {
-    NN_VPU_ALIGNED int16_t factor_high[16], factor_low[16], moved[16];
+    NN_VPU_ALIGNED int16_t left[16];
     nn_vpu_vldr(v, own->shift);
-    nn_vpu_vlsub(v, nn_vpu_fourteens);
-    nn_vpu_vstr(v, moved);
-    nn_vpu_vldd(v, nn_vpu_minus_ones);
-    nn_vpu_vldr(v, nn_vpu_minus_quarters);
-    nn_vpu_vlsat(v, moved);
-    nn_vpu_vstr(v, own->power);
-    nn_vpu_vldr(v, own->shift);
-    nn_vpu_vladd(v, nn_vpu_fifteens);
-    nn_vpu_vstr(v, moved);
-    nn_vpu_vclrdr(v);
-    nn_vpu_vldc(v, record->as.unit.high);
-    nn_vpu_vlmacc(v, nn_vpu_quarters);
-    nn_vpu_vlmacc(v, nn_vpu_quarters);
-    nn_vpu_vldc(v, record->as.unit.high_low);
-    nn_vpu_vlmacc(v, nn_vpu_ones);
-    nn_vpu_vstd(v, factor_high);
-    nn_vpu_vstr(v, factor_low);
-    nn_vpu_vlsat(v, moved);
-    nn_vpu_vstr(v, own->low);
-    nn_vpu_vldc(v, own->low); /* of the factor, low * 2^(15 + shift) goes in four parts */
-    nn_vpu_vclrdr(v);
-    nn_vpu_vlmacc(v, own->power);
-    nn_vpu_vlsat(v, nn_vpu_ones);
-    nn_vpu_vstr(v, moved);
-    nn_vpu_vldc(v, moved);
-    nn_vpu_vldd(v, factor_high);
-    nn_vpu_vldr(v, factor_low);
-    nn_vpu_vlmacc(v, nn_vpu_quarters);
-    nn_vpu_vlmacc(v, nn_vpu_quarters);
-    nn_vpu_vlmacc(v, nn_vpu_quarters);
-    nn_vpu_vlmacc(v, nn_vpu_quarters);
+    nn_vpu_vlsub(v, nn_vpu_sixteens);
+    nn_vpu_vstr(v, left);
+    nn_vpu_vldr(v, record->as.unit.high);
     nn_vpu_vlsat(v, own->shift);
-    nn_vpu_vstr(v, own->low_low);
+    nn_vpu_vstr(v, own->low);
+    nn_vpu_vldd(v, own->low); /* low * 2^16 >> 16 - shift */
+    nn_vpu_vldr(v, nn_vpu_zeros);
+    nn_vpu_vlsat(v, left);
+    nn_vpu_vlsub(v, nn_vpu_zeros);
+    nn_vpu_vstr(v, own->power);
 }
 
-/* Makes a group ready for its pixels: 16 VPU issues, 34 more if sums have lower bits, 22 more with
+/* low = high >> 2, halves up; vD is 0. power = 2^(16 - shift). Shifts are 2 at least; where a
+ * channel has one output only, it does not matter. */
+static inline void nn_vpu_unpack_fine(nn_vpu *v, const nn_vpu_record *record,
+                                      nn_vpu_unpacked *own) {
+    nn_vpu_vldr(v, record->as.unit.high);
+    nn_vpu_vlsat(v, nn_vpu_twos);
+    nn_vpu_vstr(v, own->low);
+    nn_vpu_vldd(v, nn_vpu_ones);
+    nn_vpu_vldr(v, nn_vpu_zeros);
+    nn_vpu_vlsat(v, own->shift);
+    nn_vpu_vstr(v, own->power);
+}
+
+/* Makes a group ready for its pixels: 13 VPU issues, 11 more if sums have lower bits, 18 more with
  * signs; none for a group on 16 bits, or a scalar one. */
 static inline void nn_vpu_unpack(nn_vpu *v, nn_vpu_group *group) {
     const nn_vpu_record *record = group->record;
@@ -237,7 +221,9 @@ static inline void nn_vpu_unpack(nn_vpu *v, nn_vpu_group *group) {
         return;
     }
     nn_vpu_split(v, record->as.unit.shifts, group->own.shift, group->own.down);
-    if (record->mode & NN_VPU_MODE_WIDE) {
+    if (record->mode & NN_VPU_MODE_FINE) {
+        nn_vpu_unpack_fine(v, record, &group->own);
+    } else if (record->mode & NN_VPU_MODE_WIDE) {
         nn_vpu_unpack_wide(v, record, &group->own);
     }
     if (record->mode & NN_VPU_MODE_SIGNED) {
@@ -256,52 +242,41 @@ static inline void nn_vpu_biases(nn_vpu *v, const nn_vpu_group *group) {
 static inline void nn_vpu_scale(nn_vpu *v, const nn_vpu_group *group) {
     const nn_vpu_record *record = group->record;
     const nn_vpu_unpacked *own = &group->own;
-    NN_VPU_ALIGNED int16_t sum_high[16], sum_low[16], upper[16], lower[16], sign[16], fine[16];
-    const int wide = (record->mode & NN_VPU_MODE_WIDE) != 0,
-              is_signed = (record->mode & NN_VPU_MODE_SIGNED) != 0;
+    NN_VPU_ALIGNED int16_t sum_low[16], upper[16], near[16];
+    const int wide = (record->mode & NN_VPU_MODE_WIDE) != 0;
     NN_VPU_SCALAR(3); /* the mode, and two branches */
     if (wide) {
-        nn_vpu_vstd(v, sum_high);
         nn_vpu_vstr(v, sum_low);
     }
     nn_vpu_vsetc(v, NN_VPU_S16);
     nn_vpu_vlsat(v, own->shift);
     nn_vpu_vstr(v, upper);
-    if (is_signed) {
-        nn_vpu_vsign(v);
-        nn_vpu_vstr(v, sign);
+    nn_vpu_vlmul(v, record->as.unit.high_low);
+    nn_vpu_vladd(v, record->as.unit.offset_low);
+    if (record->mode & NN_VPU_MODE_SIGNED) {
+        nn_vpu_vstr(v, near);
+        nn_vpu_vlashr(v, upper, -15); /* saturates where it is not 0 */
+        nn_vpu_vlmul(v, own->sign);
+        nn_vpu_vladd(v, near);
     }
-    nn_vpu_vldc(v, upper);
-    if (wide) {
-        nn_vpu_vldd(v, sum_high);
-        nn_vpu_vldr(v, sum_low);
-        nn_vpu_vlmacc(v, own->power);
-        nn_vpu_vlsat(v, nn_vpu_zeros);
-        nn_vpu_vstr(v, lower);
-    }
-    nn_vpu_vclrdr(v);
-    nn_vpu_vlmacc(v, record->as.unit.high_low);
-    if (is_signed) {
-        nn_vpu_vldc(v, sign);
-        nn_vpu_vlmacc(v, own->sign);
-    }
-    if (wide) {
-        nn_vpu_vldc(v, lower);
-        nn_vpu_vlmacc(v, own->low_low);
-    }
-    nn_vpu_vlsat(v, nn_vpu_fifteens);
-    nn_vpu_vstr(v, fine);
-    nn_vpu_vldd(v, record->as.unit.offset_high);
-    nn_vpu_vldr(v, record->as.unit.offset_low);
-    if (wide) {
+    if (record->mode & NN_VPU_MODE_FINE) {
+        nn_vpu_vstr(v, near);
+        nn_vpu_vldc(v, sum_low);
+        nn_vpu_vclrdr(v);
+        nn_vpu_vlmacc(v, own->power); /* its lower half: the lower bits, and zeros behind them */
+        nn_vpu_vlmul(v, own->low);
+        nn_vpu_vladd(v, near);
+        nn_vpu_vldc(v, upper);
+    } else if (wide) { /* vD is 0; what gets into the upper halves is replaced */
+        nn_vpu_vldc(v, sum_low);
         nn_vpu_vlmacc(v, own->low);
-    }
-    if (wide || is_signed) {
+        nn_vpu_vldc(v, upper);
+        nn_vpu_vlmacc(v, own->power);
+    } else {
         nn_vpu_vldc(v, upper);
     }
+    nn_vpu_vldd(v, record->as.unit.offset_high);
     nn_vpu_vlmacc(v, record->as.unit.high);
-    nn_vpu_vldc(v, fine);
-    nn_vpu_vlmacc(v, nn_vpu_ones);
     nn_vpu_vlsat(v, own->down);
 }
 

@@ -41,17 +41,20 @@ Bools = npt.NDArray[np.bool_]
 
 LANES = 16  # accumulators
 PAIR = 2 * LANES  # channels of two groups whose outputs alternate
-CHUNK = 32  # bytes that VLMACCR multiplies
 HEAD_WORDS = 4  # nn_conv_constants
-WIDE, SIGNED, SCALAR = 1, 2, 4  # bits of a record's mode, as in nn_vpu_requantise.h
+WIDE, SIGNED, SCALAR, OF_PAIR, FINE = 1, 2, 4, 16, 32  # bits of a record's mode, as in nn_vpu_requantise.h
 WORST = 1 << 15  # of a signed 16-bit element
 MOST_FRACTION = 23  # bits of a sum's scaled value behind the point
-MOST_SHIFT = 14  # of sums, so that 2^shift is an element
+MOST_SHIFT = 7  # of sums
 MOST_STEP = 22  # largest right shift of a factor that has exact steps in 64 bits
 RECORD = 224  # bytes of nn_vpu_record
-MOST_SIGN = (1 << 14) - 1  # what the kernel derives for 2^14
+MOST_SIGN = 1 << 12  # a quarter of a jump
 NO_SIGN = 15  # in place of 14 - log2 of a sign
-SLOPES = 24  # how many slopes are tried on either side of the factor itself
+CENTRES = 6  # of those with room
+TURNS = 48 * 10  # how many ways are tried,
+TOGETHER = 512  # at most so many at once, but one of each channel
+SCALES = (14, 13, 12, 15)  # bits of a factor, in the order in which they are tried
+MOVES = 64  # how far a sum's centre is moved, so that the lower half of a scaled sum has room
 FAR = 1 << 40  # farther than a sum is
 FULL = float(1 << 62)
 
@@ -91,12 +94,33 @@ class _Fit:
     centre: Int  # is taken from the bias
     shift: Int
     high: Int  # the factor of a sum's upper part,
-    high_low: Int  # 15 bits more of it,
-    low: Int  # and both of the lower part
-    low_low: Int
-    sign: Int
+    high_low: Int  # 14 bits more of it
+    sign: Int  # a quarter of the jump
     offset: Int  # 32 bits
     down: Int
+    fine: Int  # 1: the lower bits are multiplied as a fraction of 16 bits, and rounded once
+
+    @property
+    def low(self) -> Int:
+        """The factor of the lower bits, as the kernel derives it."""
+        bits = np.where(self.fine > 0, 2, self.shift)
+        return np.asarray((self.high + ((1 << bits) >> 1)) >> bits)
+
+    @property
+    def reach(self) -> Int:
+        """The most that the lower bits add, up to its sign."""
+        return np.where(self.fine > 0, 2 * self.low + 1, ((1 << self.shift) >> 1) * self.low)
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """Of each channel a way to find constants; one element is for all."""
+
+    bits: Int  # of the factor's upper half
+    more: Int  # than needed a sum is shifted
+    nth: Int  # of the centres that leave room
+    slope: Int  # how far beside the factor, in 1024ths of what moves the last step by one sum
+    fine: int
 
 
 _Table = TypeVar("_Table", _Channels, _Steps)
@@ -154,16 +178,38 @@ def _steps(channels: _Channels, outputs: Int, sums: Int, slope: Real, jump: Int,
 
 def _outputs(fit: _Fit, sums: Int, whole: Bools) -> Int:
     """What the unit makes of channels x sums (nn_vpu_requantise.h), with no bounds but the type's."""
-    at = {name: getattr(fit, name)[:, None] for name in fit.__dataclass_fields__}
+    at = {name: getattr(fit, name)[:, None] for name in (*fit.__dataclass_fields__, "low")}
     moved = sums - at["centre"]
-    upper = _element((moved + ((1 << at["shift"]) >> 1)) >> at["shift"])
-    lower = _element(moved - (upper << at["shift"]))
-    sign = np.where(upper >= 0, 1 << 14, -(1 << 14)) * at["sign"]
-    fine = _element((upper * at["high_low"] + lower * at["low_low"] + sign + (1 << 14)) >> 15)
-    scaled = _word(_word(at["offset"] + lower * at["low"]) + upper * at["high"])
-    scaled = _word(scaled + fine)
+    upper = _upper(moved, at["shift"])
+    lower = moved - (upper << at["shift"])  # of the product with it, 16 bits matter
+    near = _near(fit, upper)
+    least = near + lower * at["low"]
+    if fit.fine.any():
+        fraction = (((moved << (16 - at["shift"])) + WORST) & 0xFFFF) - WORST
+        least = np.where(at["fine"] > 0, _element(near + _rounded(fraction * at["low"])), least)
+    least &= 0xFFFF
+    scaled = _word((at["offset"] >> 16 << 16) + least + upper * at["high"])
     result = _element((scaled + ((1 << at["down"]) >> 1)) >> at["down"])
     return np.asarray(np.clip((result + 128 * whole[:, None]) >> 8, -128, 127))
+
+
+def _upper(moved: Int, shift: Int) -> Int:
+    return _element((moved + ((1 << shift) >> 1)) >> shift)
+
+
+def _near(fit: _Fit, upper: Int) -> Int:
+    """What the lower half of a scaled sum begins with: the factor's last bits, the offset's, the jump."""
+    half = (fit.offset & 0xFFFF)[:, None]
+    near = _element(
+        _rounded(upper * fit.high_low[:, None]) + np.where(half < WORST, half, half - (WORST << 1))
+    )
+    if not fit.sign.any():
+        return near
+    return _element(near + _rounded((WORST - 1) * np.sign(upper) * fit.sign[:, None]))
+
+
+def _rounded(products: Int) -> Int:
+    return (products + (1 << 13)) >> 14
 
 
 def _element(values: Int) -> Int:
@@ -189,54 +235,111 @@ def _intercepts(channels: _Channels, steps: _Steps, slope: Real) -> Real:
     return np.asarray(np.where(steps.met.any(axis=1), (least + most) / 2, 0.0))
 
 
-def _fit(steps: _Steps, slope: Real, intercept: Real, whole: Bools) -> _Fit:
-    """Constants for outputs floor(slope * sum + intercept)."""
-    first = np.where(steps.met, steps.sums - 1, FAR).min(axis=1, initial=FAR)
-    last = np.where(steps.met, steps.sums, -FAR).max(axis=1, initial=-FAR)
-    centre = np.where((steps.jump < 0) & (first < last), (first + last) // 2, 0)
-    reach = np.maximum(np.abs(first - centre), np.abs(last - centre))
-    reach = np.where(first < last, np.maximum(reach, 1), 1)
-    shift = np.clip(np.ceil(np.log2(reach / (WORST - 2.0))), 0, MOST_SHIFT).astype(np.int64)
+def _fit(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _Ways) -> _Fit:
+    """Constants for outputs on a line of `slope`."""
+    low, high = _relevant(channels, steps)
+    first, last = _met(steps)
+    middle = np.where((steps.jump < 0) & (first < last), (first + last) // 2, 0)
+    reach = np.maximum(np.maximum(np.abs(low - middle), np.abs(high - middle)) + MOVES, 1)
+    least = np.ceil(np.log2(reach / (WORST - 1.0 - _margin(1 << (ways.bits - 1)))))
+    shift = np.clip(least + ways.more, 2 * ways.fine, MOST_SHIFT).astype(np.int64)
     unit = slope * 2.0**shift  # outputs a unit of the upper part
     most = np.where(steps.jump > 0, np.minimum(steps.jump + 14, MOST_FRACTION), MOST_FRACTION)
-    fraction = np.clip(np.floor(15 - np.log2(unit)).astype(np.int64), 8, most)
-    upper = np.rint(unit * 2.0 ** (fraction + 15)).astype(np.int64)
-    over = upper >= (WORST - 1) << 15
-    fraction, upper = fraction - over, np.where(over, upper >> 1, upper)
-    lower = np.where(shift > 0, (upper + ((1 << shift) >> 1)) >> shift, 0)
-    sign = np.where(
-        (steps.jump > 0) & (fraction >= steps.jump), 1 << np.clip(fraction - steps.jump, 0, 14), 0
-    )
-    value = (intercept + slope * centre) * 2.0**fraction
-    sign = np.minimum(sign, MOST_SIGN)
+    fraction = np.clip(np.floor(ways.bits - np.log2(unit)).astype(np.int64), 8, most)
+    factor = unit * 2.0**fraction
+    upper = np.rint(factor).astype(np.int64)
+    fine = np.rint((factor - upper) * 2.0**14).astype(np.int64)
+    has_jump = (steps.jump > 0) & (fraction >= steps.jump + 2)
+    sign = np.where(has_jump, 1 << np.clip(fraction - steps.jump - 2, 0, 12), 0)
+    none = np.zeros_like(upper)
+    fit = _Fit(middle, shift, upper, fine, sign, none, fraction - 8, none + ways.fine)
+    return _with_room(fit, low, high, slope, _intercepts(channels, steps, slope), whole, ways.nth)
+
+
+def _with_room(fit: _Fit, low: Int, high: Int, slope: Real, intercept: Real, whole: Bools, nth: Int) -> _Fit:
+    """The same with an offset, and a centre beside the middle that leaves its lower half room."""
+    moves = np.arange(2 * MOVES)
+    moves = np.where(moves % 2, -(moves + 1) // 2, moves // 2)
+    fraction = fit.down + 8
+    value = (intercept + slope * fit.centre)[:, None] + slope[:, None] * moves
     # Of the jump, the sign gives half upwards and half downwards; the last shift rounds halves up.
-    offset = np.rint(value - sign / 2).astype(np.int64) - ((1 << (fraction - 8)) >> 1)
-    offset -= ((1 << fraction) >> 1) * whole
-    return _Fit(centre, shift, *_halves(upper), *_halves(lower), sign, offset, fraction - 8)
+    offset = np.rint(value * 2.0 ** fraction[:, None] - 2 * fit.sign[:, None]).astype(np.int64)
+    offset -= ((1 << (fit.down)) >> 1)[:, None]
+    offset -= (((1 << fraction) >> 1) * whole)[:, None]
+    bottom, top = _span(fit, low, high)
+    half = offset & 0xFFFF
+    room = np.minimum(half + bottom[:, None], 0xFFFF - half - top[:, None])
+    room = np.minimum(
+        room, np.where(half < WORST, WORST - 1 - half - top[:, None], half - WORST - 1 + bottom[:, None])
+    )
+    rows = np.arange(len(room))
+    passed = np.cumsum(room >= 0, axis=1)
+    wanted = np.minimum(nth + 1, passed[:, -1])[:, None]
+    best = np.where(passed[:, -1] > 0, (passed >= wanted).argmax(axis=1), room.argmax(axis=1))
+    return replace(fit, centre=fit.centre + moves[best], offset=offset[rows, best])
 
 
-def _halves(values: Int) -> tuple[Int, Int]:
-    """Values as upper * 2^15 + lower with |lower| <= 2^14."""
-    upper = (values + (1 << 14)) >> 15
-    return upper, values - (upper << 15)
+def _span(fit: _Fit, low: Int, high: Int) -> tuple[Int, Int]:
+    """The least and the greatest that is added to the offset's lower half, of the sums that matter."""
+    without = replace(fit, offset=np.zeros_like(fit.offset))
+    ends = np.stack((low, high), axis=1) - fit.centre[:, None] + np.array((-MOVES, MOVES))
+    near = _near(
+        without, _element(_upper(ends, fit.shift[:, None]) + _margin(fit.high)[:, None] * np.array((-1, 1)))
+    )
+    return near.min(axis=1) - fit.reach, near.max(axis=1) + fit.reach
+
+
+def _relevant(channels: _Channels, steps: _Steps) -> tuple[Int, Int]:
+    """The first and the last sum that matter: beyond them lie a channel's least and greatest output."""
+    first, last = _met(steps)
+    least, greatest = channels.common[2:4]
+    first = np.where(steps.ends[:, 0] > least, channels.low, first)
+    last = np.where(steps.ends[:, 1] < greatest, channels.high, last)
+    return np.where(first < last, first, 0), np.where(first < last, last, 0)
+
+
+def _met(steps: _Steps) -> tuple[Int, Int]:
+    """The sum before the first step, and the last step; the first is greater where there is none."""
+    first = np.where(steps.met, steps.sums - 1, FAR).min(axis=1, initial=FAR)
+    return first, np.where(steps.met, steps.sums, -FAR).max(axis=1, initial=-FAR)
+
+
+def _margin(high: Int | int) -> Int:
+    """Units of the upper part that weigh more than the lower half of a scaled sum."""
+    return np.asarray(0x10000 // np.maximum(high, 1) + 1)
 
 
 def _good(channels: _Channels, steps: _Steps, fit: _Fit, whole: Bools) -> Bools:
     """Whether the unit's outputs step where the kernel's do, and never decrease between these sums.
 
-    From a sum to the next the scaled value gains a slope of 3 at least, less what two roundings take. A
-    step that lies beyond the sums' ends is none at an end either.
+    Among the sums that matter the lower half of a scaled sum has room: its parts add up to 0 at least and
+    to less than 2^16, so that all is exact but for one rounding. From a sum to the next the scaled value
+    then gains `low`, and where the upper part grows, `low` less what rounding `low` and the factor's last
+    bits takes. Beyond, the lower half may be anything; the upper part is so much farther that the outputs
+    are those of the last sum that matters. A step beyond the sums' ends is none at an end either.
     """
-    ends = np.stack((channels.low, channels.high), axis=1)
+    low, high = _relevant(channels, steps)
+    ends = np.stack((low, high), axis=1)
     least, greatest = channels.common[2:4]
     at_ends = np.clip(_outputs(fit, ends, whole), least, greatest) == steps.ends
     from_here = _outputs(fit, steps.sums, whole) >= steps.outputs
     until_here = _outputs(fit, steps.sums - 1, whole) < steps.outputs
     stepwise = (~steps.met | (from_here & until_here)).all(axis=1) & at_ends.all(axis=1)
-    rising = np.where(fit.shift > 0, fit.low, fit.high) >= 3
-    elements = (fit.high < WORST) & (fit.low < WORST) & (np.abs(fit.offset) < 1 << 31)
+    least_low = np.where(fit.fine > 0, 2 << fit.shift, (1 << fit.shift) >> 1)
+    rising = (fit.low > least_low) & (fit.high >= 3)
+    elements = (
+        (fit.high < WORST)
+        & ((fit.low << fit.shift < WORST) | (fit.fine > 0))
+        & (np.abs(fit.offset) < 1 << 31)
+    )
+    upper = (ends - fit.centre[:, None] + ((1 << fit.shift) >> 1)[:, None]) >> fit.shift[:, None]
+    elements &= (np.abs(upper) + _margin(fit.high)[:, None] < WORST).all(axis=1)
     room = np.maximum(np.abs(channels.low - fit.centre), np.abs(channels.high - fit.centre)) < (1 << 31) - 1
     room &= np.abs(channels.bias - fit.centre) < (1 << 31) - 1
+    bottom, top = _span(fit, low, high)
+    half = fit.offset & 0xFFFF
+    room &= (half + bottom >= 0) & (half + top <= 0xFFFF)
+    room &= np.where(half < WORST, half + top < WORST, half + bottom > WORST)
     return np.asarray(stepwise & rising & elements & room & steps.exact)
 
 
@@ -270,31 +373,45 @@ def _with_constants(fit: _Fit, alone: Bools, output: Int, whole: Bools) -> _Fit:
     return _Fit(**fields)
 
 
-def _fitted(channels: _Channels, dense: bool, whole: Bools) -> tuple[_Fit, Bools]:
+def _fitted(channels: _Channels, dense: bool, whole: Bools, fine: int = 0) -> tuple[_Fit, Bools]:
     """The constants of all channels, and which of them give each output exactly.
 
     Where those of the factor itself do not, slopes beside it are tried.
     """
     steps = _dense_steps(channels) if dense else _conv_steps(channels)
     alone, output = _constant(channels, dense)
-    reached = np.where(steps.met, steps.sums, 0)
-    span = np.maximum(reached.max(axis=1, initial=0) - reached.min(axis=1, initial=0), 1)
-    fit, good = _tried(channels, steps, steps.slope, whole)
-    for turn in range(2, 2 * SLOPES + 2):
+    span = np.maximum(np.subtract(*_relevant(channels, steps)[::-1]), 1)
+    fit, good = _tried(channels, steps, steps.slope, whole, _ways(np.zeros(1, np.int64), fine))
+    turn = 1
+    while turn < TURNS:
         left = np.flatnonzero(~good & ~alone & steps.exact)
         if not len(left):
             break
-        size = (turn // 2) ** 2 * (1 if turn % 2 else -1)
-        slope = steps.slope[left] * (1 + size / (1024.0 * span[left]))
-        other, better = _tried(_chosen(channels, left), _chosen(steps, left), slope, whole[left])
+        turns = np.arange(turn, min(turn + max(TOGETHER // len(left), 1), TURNS))
+        rows, ways = np.repeat(left, len(turns)), _ways(np.tile(turns, len(left)), fine)
+        slope = steps.slope[rows] * (1 + ways.slope / (1024.0 * span[rows]))
+        other, better = _tried(_chosen(channels, rows), _chosen(steps, rows), slope, whole[rows], ways)
+        better = better.reshape(len(left), -1)
+        found = np.flatnonzero(better.any(axis=1))
+        from_row = found * len(turns) + better[found].argmax(axis=1)
         for name in fit.__dataclass_fields__:
-            getattr(fit, name)[left[better]] = getattr(other, name)[better]
-        good[left[better]] = True
+            getattr(fit, name)[left[found]] = getattr(other, name)[from_row]
+        good[left[found]] = True
+        turn += len(turns)
     return _with_constants(fit, alone, output, whole), good | alone
 
 
-def _tried(channels: _Channels, steps: _Steps, slope: Real, whole: Bools) -> tuple[_Fit, Bools]:
-    fit = _fit(steps, slope, _intercepts(channels, steps, slope), whole)
+def _ways(turns: Int, fine: int) -> _Ways:
+    """Every turn another one: bits of the factor, then centres, then shifts, then slopes."""
+    rest, scale = np.divmod(turns, len(SCALES))
+    rest, nth = np.divmod(rest, CENTRES)
+    beside, more = np.divmod(rest, 2)
+    size = ((beside + 1) // 2) ** 2 * np.where(beside % 2, 1, -1)
+    return _Ways(np.array(SCALES)[scale], more, nth, size, fine)
+
+
+def _tried(channels: _Channels, steps: _Steps, slope: Real, whole: Bools, ways: _Ways) -> tuple[_Fit, Bools]:
+    fit = _fit(channels, steps, slope, whole, ways)
     return fit, _good(channels, steps, fit, whole)
 
 
@@ -327,9 +444,31 @@ def _block(
     whole = np.zeros(len(weights), np.bool_)
     alone = groups.lanes[groups.whole]
     whole[alone[alone >= 0]] = True
-    fit, good = _fitted(channels, op.kind is OpKind.FULLY_CONNECTED, whole)
-    records = [_record(channels, fit, good, lanes) for lanes in groups.lanes]
+    fit, good = _fitted_groups(channels, op.kind is OpKind.FULLY_CONNECTED, whole, groups)
+    kinds = np.where(groups.whole, 0, OF_PAIR).tolist()
+    records = [
+        _record(channels, fit, good, lanes, kind) for lanes, kind in zip(groups.lanes, kinds, strict=True)
+    ]
     return words(*channels.common) + b"".join(records) + packed
+
+
+def _fitted_groups(channels: _Channels, dense: bool, whole: Bools, groups: _Groups) -> tuple[_Fit, Bools]:
+    """The constants of all channels; finer ones for groups that are not exact without."""
+    fit, good = _fitted(channels, dense, whole)
+    left = [lanes[lanes >= 0] for lanes in groups.lanes if not good[lanes[lanes >= 0]].all()]
+    if not left:
+        return fit, good
+    chosen = np.concatenate(left)
+    finer, better = _fitted(_chosen(channels, chosen), dense, whole[chosen], 1)
+    first = 0
+    for lanes in left:
+        here = slice(first, first + len(lanes))
+        if better[here].all():
+            for name in fit.__dataclass_fields__:
+                getattr(fit, name)[lanes] = getattr(finer, name)[here]
+            good[lanes] = True
+        first += len(lanes)
+    return fit, good
 
 
 def _channels(graph: Graph, op: Op, activation: Activation, weights: Int) -> _Channels:
@@ -344,13 +483,14 @@ def _channels(graph: Graph, op: Op, activation: Activation, weights: Int) -> _Ch
     return _Channels(tuple(numbers[:HEAD_WORDS].tolist()), table, low, high)
 
 
-def _record(channels: _Channels, fit: _Fit, good: Bools, lanes: Int) -> bytes:
-    """nn_vpu_record of one group."""
+def _record(channels: _Channels, fit: _Fit, good: Bools, lanes: Int, kind: int) -> bytes:
+    """nn_vpu_record of one group; `kind`: 0 or OF_PAIR."""
     used = lanes >= 0
     own = lanes[used]
     if not good[own].all():
-        return _scalar_record(channels.table[own], used)
-    mode = WIDE * bool(fit.shift[own].any()) + SIGNED * bool(fit.sign[own].any())
+        return _scalar_record(channels.table[own], used, kind)
+    mode = kind + WIDE * bool(fit.shift[own].any()) + SIGNED * bool(fit.sign[own].any())
+    mode += FINE * bool(fit.fine[own].any())
     bias, offset = (channels.bias - fit.centre)[own], fit.offset[own]
     columns = (bias >> 16, bias, fit.high[own], fit.high_low[own], offset >> 16, offset)
     table = np.zeros((len(columns), LANES), np.int64)
@@ -367,14 +507,14 @@ def _bytes(values: Int) -> bytes:
     return values.astype(np.int8).tobytes()
 
 
-def _scalar_record(table: npt.NDArray[np.int32], used: Bools) -> bytes:
+def _scalar_record(table: npt.NDArray[np.int32], used: Bools, kind: int) -> bytes:
     """The same of a group that is scalar; `table`: of the lanes that are used."""
     factors = np.zeros((LANES, 4), "<i4")
     factors[used, : table.shape[1]] = table
     bias, multiplier, shift, low = factors.T
     halves = ((bias >> 16) & 0xFFFF).astype("<u2").tobytes() + (bias & 0xFFFF).astype("<u2").tobytes()
     own = multiplier.tobytes() + low.astype("<u2").tobytes() + shift.astype(np.int8).tobytes()
-    return (bytes((SCALAR, *bytes(15))) + halves + own).ljust(RECORD, b"\0")
+    return (bytes((SCALAR + kind, *bytes(15))) + halves + own).ljust(RECORD, b"\0")
 
 
 def pairs(count: int) -> _Groups:
@@ -389,18 +529,10 @@ def pairs(count: int) -> _Groups:
     return _Groups(lanes, whole)
 
 
-def _rows(weights: npt.NDArray[np.int8], lanes: Int) -> bytes:
-    """For each group and 32 inputs 32 weights of each lane, the last lane first.
-
-    Of a rest of inputs as many, filled up to a multiple of 4 by zeros. Up to 28 bytes are read behind all.
-    """
-    padded = np.pad(weights, ((0, 1), (0, -weights.shape[1] % 4)))  # lane -1 is a channel of zeros
-    rows = padded[lanes[:, ::-1]]
-    inputs = rows.shape[2]
-    whole = inputs - inputs % CHUNK
-    chunks = rows[:, :, :whole].reshape(len(lanes), LANES, -1, CHUNK).transpose(0, 2, 1, 3)
-    parts = (chunks.reshape(len(lanes), -1), rows[:, :, whole:].reshape(len(lanes), -1))
-    return np.concatenate(parts, axis=1).tobytes() + bytes(-inputs % CHUNK)
+def _rows(weights: npt.NDArray[np.int8], groups: int) -> bytes:
+    """A row of weights for each channel, filled up to a multiple of 4; rows of zeros fill the groups up."""
+    channels, inputs = weights.shape
+    return np.pad(weights, ((0, groups * LANES - channels), (0, -inputs % 4))).tobytes()
 
 
 def _conv(graph: Graph, op: Op) -> bytes:
@@ -419,7 +551,7 @@ def _matrix(graph: Graph, op: Op, activation: Activation) -> bytes:
     weights = filter_weights(graph, op)
     flat = weights.reshape(len(weights), -1)
     groups = pairs(len(flat))
-    return _block(graph, op, activation, flat.astype(np.int64), groups, _rows(flat, groups.lanes))
+    return _block(graph, op, activation, flat.astype(np.int64), groups, _rows(flat, len(groups.lanes)))
 
 
 def channels_of(count: int) -> _Groups:

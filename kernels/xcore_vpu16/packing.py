@@ -74,18 +74,19 @@ def _with_records(exact: Packing) -> Packing:
             lanes = slice(group * LANES, (group + 1) * LANES)
             if factors.rounded[lanes].any():
                 start = HEAD + group * RECORD
-                block[start : start + RECORD] = _record(factors, lanes, 0 if is_whole else HALF)
+                block[start : start + RECORD] = _record(factors, lanes, is_whole)
         return bytes(block)
 
     return pack
 
 
-def _record(factors: Factors, lanes: slice, half: int) -> bytes:
-    """nn_vpu_record of one group."""
+def _record(factors: Factors, lanes: slice, whole: bool) -> bytes:
+    """nn_vpu_record of one group; `whole`: its outputs lie side by side."""
+    half = 0 if whole else HALF
     start = factors.start[lanes]
     arrays = (start >> 16, start, factors.down[lanes], factors.factor[lanes], factors.bias[lanes] + half)
     table = (np.stack(arrays) & 0xFFFF).astype("<u2").tobytes()
-    head = bytes((ON16, int(factors.up[lanes][0]) & 0xFF, *bytes(14)))
+    head = bytes((ON16 if whole else ON16 + EXACT.OF_PAIR, int(factors.up[lanes][0]) & 0xFF, *bytes(14)))
     return (head + table).ljust(RECORD, b"\0")
 
 

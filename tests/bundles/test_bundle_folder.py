@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+import statenets
 from paths import ROOT
 
 from buildtool.cli import run
@@ -99,6 +100,18 @@ def test_everything_in_the_folder_is_listed_and_says_what_it_needs(made: Path) -
     assert {Path(name).parent.as_posix() for name in network["kernels"]} <= set(license_["folders"])
     for number in ("11,840", "32,864"):
         assert number in (made / "README.md").read_text()
+
+
+def test_state_is_counted_apart_and_the_page_says_who_resets_it(tmp_path: Path) -> None:
+    model, out = tmp_path / "ring.tflite", tmp_path / "out"
+    model.write_bytes(statenets.ring_file())
+    assert bundle(out, "--name", "heard", net=(str(model), "--board", "cortex-m4")) == 0
+    text = words_of((out / "README.md").read_text())
+    assert "`heard` keeps 16 bytes between invokes" in text and "`heard_reset` does" in text
+    assert (
+        "HEARD_STATE_SECTION" in (out / "networks/heard/heard.c").read_text()
+        and "`HEARD_STATE_SECTION`" in text
+    )
 
 
 def test_no_text_names_a_folder_of_this_machine(made: Path, tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def test_every_thing_that_a_plan_depends_on_changes_its_key(models, tmp_path):
         ("net.tflite", {"ram": 100_000}),
         ("net.tflite", {"max_f": 1.5}),
         ("net.tflite", {"max_cost": 1e12}),
+        ("net.tflite", {"max_ms": 1e9}),
         ("net.tflite", {"hand_off": 2}),
     ]
     for model, changed in others:

@@ -16,6 +16,8 @@ def answers(tmp_path_factory):
     folder = tmp_path_factory.mktemp("answers")
     from buildtool.service import handle
 
+    report = handle({"kind": "report", "model": "ds_cnn", "board": "cortex-m4"})
+    (folder / "report.json").write_text(json.dumps(report, default=str))
     for name, options in (("old", {}), ("new", {"image": "stream", "objective": "ram"})):
         found = handle({"kind": "plan", "model": "ds_cnn", "board": "cortex-m4", "options": options})
         (folder / f"{name}.lock").write_bytes(found.pop("locked"))
@@ -41,6 +43,15 @@ def test_a_locked_plan_has_the_figures_of_its_answer(answers):
     found = between(answers, "old.json", "old.lock")
     assert all(change.growth == 0 for change in found.totals if change.growth is not None)
     assert {change.name for change in found.totals if change.growth == 0} == {"ram", "macs", "f", "cost"}
+
+
+def test_state_is_compared_where_either_network_has_some(tmp_path):
+    for name, size in (("none", 0), ("some", 160), ("more", 176)):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"arena_bytes": 32, "state_bytes": size}))
+    (state,) = [c for c in between(tmp_path, "some.json", "more.json").totals if c.name == "state"]
+    assert (state.before, state.after, state.unit) == (160, 176, "bytes")
+    assert [c.name for c in between(tmp_path, "none.json", "more.json").totals] == ["ram", "state"]
+    assert [c.name for c in between(tmp_path, "none.json", "none.json").totals] == ["ram"]
 
 
 def test_what_is_equal_is_said_to_be(answers):
@@ -136,6 +147,10 @@ def test_a_limit_that_cannot_be_held_is_refused(limit, says):
         b'{"arena_bytes": NaN}',
         b'{"arena_bytes": 1, "f": 1e999}',
         b'{"arena_bytes": 1, "regions": [{"operators": []}]}',
+        b'{"fed": [], "inputs": "many"}',
+        b'{"fed": [], "inputs": 1, "firmware": [1]}',
+        b'{"fed": [], "inputs": 1, "accuracy": {"of": "firmware"}}',
+        b'{"fed": [], "inputs": 1, "accuracy": 3}',
     ],
 )
 def test_what_is_no_answer_is_refused_by_name(tmp_path, content):
@@ -183,3 +198,68 @@ def test_the_command_ends_by_the_limits(answers, capsys):
     assert answer["exceeded"] == ["ram+10%"]
     assert cli.run(["diff", old, new, "--json", "--markdown"]) == 2
     assert cli.run(["diff", old, str(answers / "none.json")]) == 2
+
+
+def test_costs_in_two_units_are_never_compared(answers, tmp_path):
+    """Not in all, not by region, not against a limit."""
+    old = json.loads((answers / "old.json").read_text())
+    regions = [{**region, "cost": 2 * region["cost"]} for region in old["regions"]]
+    other = {**old, "cost": 2 * old["cost"], "regions": regions, "cost_unit": "instructions"}
+    (tmp_path / "old.json").write_text(json.dumps(old))
+    for unit, compared in (("instructions", False), ("cycles", True)):
+        (tmp_path / "new.json").write_text(json.dumps({**other, "cost_unit": unit}))
+        found = between(tmp_path)
+        costs = [change for change in found.totals if change.name == "cost"]
+        assert [change.growth is not None for change in costs] == ([True] if compared else [False, False])
+        assert {change.unit for change in costs} == {"cycles", unit}
+        assert bool(found.regions) == compared
+        if not compared:
+            with pytest.raises(UsageError, match="not both files have 'cost'"):
+                limits.exceeded([limits.parse("cost+500%")], found.totals)
+    assert len(found.regions) == len(regions)
+
+
+def test_a_data_set_through_the_firmware_has_its_figures(tmp_path):
+    """Shares of the firmware and of the reference are not compared; what is just reached is not below."""
+
+    def data_set(name, of, share, equal):
+        top1 = {"inputs": 100, "correct": round(100 * share), "top1": share}
+        accuracy = {"of": of, "firmware": top1, "reference": top1, "classes": []}
+        run = {"inputs": 50, "inputs_equal": equal, "elements_different": 50 - equal, "arena_bytes": 9}
+        answer = {"fed": [], "inputs": 100, "firmware": run, "accuracy": accuracy}
+        (tmp_path / name).write_text(json.dumps(answer))
+
+    data_set("old.json", "reference", 0.5, 50)
+    data_set("new.json", "firmware", 0.5, 49)
+    found = between(tmp_path)
+    assert [one.growth for one in found.totals if one.name == "top1"] == [None, None]
+    growth = {one.name: one.growth for one in found.totals if one.growth is not None}
+    assert growth == {"ram": 0, "inputs": 0, "inputs_run": 0, "inputs_equal": -1, "elements_different": 1}
+    asked = [limits.parse(text) for text in ("elements_different+0", "top1<50%", "top1<0.51")]
+    assert limits.exceeded(asked, found.totals) == ["elements_different+0", "top1<0.51"]
+    for percent in (0, 7, 14, 28, 29, 57, 58, 100):
+        data_set("new.json", "firmware", percent / 100, 50)
+        totals = between(tmp_path).totals
+        for text in (f"top1<{percent}%", f"top1<{percent / 100}"):
+            assert limits.exceeded([limits.parse(text)], totals) == []
+
+
+def test_what_is_equal_and_below_its_limit_is_told(tmp_path, capsys):
+    """Nothing changed, and the status is 1: that has to be said; an option is named as it is typed."""
+    top1 = {"inputs": 2, "correct": 1, "top1": 0.5}
+    accuracy = {"of": "reference", "firmware": None, "reference": top1, "classes": []}
+    path = tmp_path / "same.json"
+    path.write_text(json.dumps({"fed": [], "inputs": 2, "firmware": None, "accuracy": accuracy}))
+    for more in ([], ["--markdown"]):
+        assert cli.run(["diff", str(path), str(path), "--fail-if", "top1<99%", *more]) == 1
+        assert "LIMIT EXCEEDED: top1<99%" in capsys.readouterr().out
+    for option, value in (("--fail-if", "top1+0"), ("--depth", "x")):
+        assert cli.run(["diff", str(path), str(path), option, value]) == 2
+        assert f"error: {option}: '{value}'" in capsys.readouterr().err
+
+
+def test_a_report_has_the_figures_of_its_plan(answers):
+    """And its list of inputs is no number of inputs, which those of data sets have."""
+    totals = {change.name: change for change in between(answers, "old.json", "report.json").totals}
+    assert all(totals[name].growth == 0 for name in ("ram", "weights", "macs", "f", "cost"))
+    assert "inputs" not in totals

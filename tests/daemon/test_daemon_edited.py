@@ -52,7 +52,10 @@ def test_an_edited_checkout_gets_a_new_daemon_and_the_old_one_ends(tmp_path):
             answers = home / "buildtool" / "service" / "answers" / "fronts.py"
             text = answers.read_text()
             assert text.count("target.board.name,") == 1
-            answers.write_text(text.replace("target.board.name,", "target.board.name.upper(),"))
+            # moved into place, as editors do: no half of it is ever there
+            edited = answers.with_suffix(".new")
+            edited.write_text(text.replace("target.board.name,", "target.board.name.upper(),"))
+            edited.replace(answers)
             # nobody has asked yet: the old daemon starts one of the new code, which prepares the answer
             eventually(lambda: not is_running(first))
             eventually(lambda: status().get("answers") == 1)

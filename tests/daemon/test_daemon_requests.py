@@ -22,7 +22,9 @@ from buildtool.service import handle
 
 REQUESTS = {
     "plan": {"model": "net.tflite", "board": "cortex-m4"},
+    "trace": {"model": "net.tflite", "board": "cortex-m4"},
     "front": {"model": "net.tflite", "board": "cortex-m4"},
+    "report": {"model": "net.tflite", "board": "cortex-m4"},
     "emit": {"model": "net.tflite", "board": "host", "name": "net"},
     "bundle": {"model": "net.tflite", "board": "host", "name": "net"},
     "analyze": {"model": "net.tflite", "boards": ["host"], "options": {"strategy": "layerwise"}},

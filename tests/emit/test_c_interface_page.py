@@ -10,17 +10,24 @@ import pytest
 from made_up import SHOWS, scores
 from needs import needs_tool
 from paths import ROOT
+from statenets import by_rows
 
 from buildtool.cli import run
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.writer import write_model
 from buildtool.session import Session
+from buildtool.zoo import graph as build_graph
 
 PAGE = (ROOT / "docs/c-interface.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?ms)^```(c|cpp)\n(.*?)^```$", PAGE)
-# name, board, options: one that is given its input, one that asks for it, one whose weights are loaded
+# name, board, options: one that is given its input, one that asks for it, one whose weights are loaded, one
+# whose arena is in two memories, neither of which holds all of it
 NETWORKS = (
     ("wake", "host", ()),
     ("seen", "host", ("--image", "stream", "--objective", "ram")),
     ("slow", "slow.toml", ()),
+    ("twin", "twin.toml", ("--arena-in", "ram,fast")),
+    ("heard", "host", ()),  # the same with its image in a state: a row an invoke
 )
 SLOW = """\
 extends = "host"
@@ -31,6 +38,23 @@ size = "4M"
 bandwidth = 50000000
 [roles]
 weights = "flash"
+"""
+TWIN = """\
+extends = "host"
+stack_bytes = 256
+[memory.ram]
+size = 9200
+[memory.fast]
+kind = "ram"
+base = 0x30000000
+size = 1024
+[memory.flash]
+kind = "rom"
+base = 0x40000000
+size = "4M"
+[roles]
+weights = "flash"
+code = "flash"
 """
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror", "-O1")
 
@@ -178,9 +202,13 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the networks' library, their headers and drivers."""
     folder, session = tmp_path_factory.mktemp("page"), Session()
     (folder / "slow.toml").write_text(SLOW)
+    (folder / "twin.toml").write_text(TWIN)
+    models = {"heard": str(folder / "heard.tflite")}
+    whole = rewrite(build_graph("ds_cnn"))
+    Path(models["heard"]).write_bytes(write_model(by_rows(whole, -128)))
     for name, board, options in NETWORKS:
         known = str(folder / board) if board.endswith(".toml") else board
-        words = ("build", "ds_cnn", "--board", known, "--name", name, *options)
+        words = ("build", models.get(name, "ds_cnn"), "--board", known, "--name", name, *options)
         assert run([*words, "--bundle", "--out", str(folder / "nets")], session) == 0
     (folder / "app.h").write_text(APP_H)
     (folder / "drivers.c").write_text(DRIVERS_C)
@@ -211,7 +239,7 @@ def test_every_program_of_the_page_gives_the_references_bytes(library: Path) -> 
 
 
 def test_the_page_has_its_programs() -> None:
-    assert [language for language, _ in BLOCKS].count("c") == 7
+    assert [language for language, _ in BLOCKS].count("c") == 9
     assert [language for language, _ in BLOCKS].count("cpp") == 1
 
 

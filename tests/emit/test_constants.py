@@ -1,6 +1,7 @@
 """The catalogues' lengths of constants are those of the packed blocks, for every kernel."""
 
 import pytest
+import recurrentnets
 from everyop import every_operator
 from hypothesis import given, settings
 from kernelcases import Case, means, windowed
@@ -33,9 +34,10 @@ def check(graph: Graph, op: Op) -> set[str]:
         assert constants_bytes(kernel, graph, op) == rounded, (kernel.name, known)
         channel = channel_bytes(kernel, graph, op)
         if channel is not None:
-            count = -(-known["cout"] // channel[3]) * channel[3]
-            parts = (n * count for n in channel[:2])
-            apart = sum(n + -n % HEAD for n in parts) + HEAD + channel[4]
+            count = -(-known["cout"] // channel.unit) * channel.unit
+            assert count % channel.group == 0 or channel.group == channel.unit
+            parts = (n * count for n in (channel.factors, channel.weights))
+            apart = sum(n + -n % HEAD for n in parts) + HEAD + channel.tail
             assert apart + -apart % 16 == rounded, kernel.name
     return {kernel.packing for kernel in serving}
 
@@ -53,6 +55,9 @@ def test_lengths_are_those_of_the_packed_blocks():
         run()
     for batch in (1, 2):  # what has no strategy: constant padding
         graph = rewrite(every_operator(0, batch))
+        for op in graph.ops:
+            seen.update(check(graph, op))
+    for graph in map(rewrite, (recurrentnets.every_part(), recurrentnets.keyword_svdf())):
         for op in graph.ops:
             seen.update(check(graph, op))
     assert seen == {name for each in CATALOGUES.values() for name in each.packings}

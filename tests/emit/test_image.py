@@ -14,7 +14,7 @@ from buildtool.emit import packing
 from buildtool.emit.image import HEADER_BYTES, image_layout, weight_image
 from buildtool.emit.sources import emit
 from buildtool.graph.rewrite import rewrite
-from buildtool.graph.types import Graph
+from buildtool.graph.types import Graph, Quantization
 from buildtool.plan.assemble.layerwise import plan
 from buildtool.target.registry import load_target
 
@@ -40,7 +40,7 @@ def test_the_header_says_what_follows():
     assert payload == len(image.data) - HEADER_BYTES == image.payload_bytes
     assert payload % 16 == 0
     assert crc == zlib.crc32(image.data[HEADER_BYTES:])
-    assert (inputs, outputs) == (len(graph.inputs), len(graph.outputs)) == (2, 4)
+    assert (inputs, outputs) == (len(graph.inputs), len(graph.outputs)) == (2, 9)
     assert image.data[32:48] == image.layout
     assert image.data[48:60] == bytes(12)
     assert image.data[60:64] == zlib.crc32(image.data[:60]).to_bytes(4, "little")
@@ -52,7 +52,8 @@ def test_the_payload_starts_with_the_interface_s_quantisation():
     tensors = [graph.tensors[t] for t in (*graph.inputs, *graph.outputs)]
     for number, tensor in enumerate(tensors):
         scale, zero_point = struct.unpack_from("<fi", image.data, HEADER_BYTES + 8 * number)
-        assert (np.float32(tensor.quant.scale), tensor.quant.zero_point) == (scale, zero_point)
+        quant = tensor.quant or Quantization((1.0,), (0,))  # of places, which are integers
+        assert (np.float32(quant.scale), quant.zero_point) == (scale, zero_point)
 
 
 def test_blocks_are_aligned_apart_and_inside():

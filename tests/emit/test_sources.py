@@ -15,11 +15,14 @@ from everyop import every_operator
 from needs import needs_tool
 from netbuilder import NetBuilder
 from paths import ROOT
+from statenets import ring
 
 from buildtool.emit.sources import emit
 from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.reader import read_model
 from buildtool.plan.assemble.layerwise import plan
+from buildtool.plan.search.front import Settings, front
+from buildtool.plan.types import Group, Region
 from buildtool.service.firmware.firmware import write_files
 from buildtool.service.firmware.library import include_folder, kernel_includes
 from buildtool.service.pipeline.options import PlanOptions
@@ -276,3 +279,13 @@ def test_a_network_defines_no_name_but_its_own(tmp_path):
         )
         names = {line.split()[2] for line in listed.stdout.splitlines()}
         assert names and all(name.startswith("every_") for name in names), names
+
+
+def test_channels_of_a_state_are_padded_row_by_row():
+    net = NetBuilder(7, "kept")
+    x = net.pad(ring(net, net.input((1, 3, 10, 2)), 20), ((0, 0), (0, 0), (0, 0), (1, 5)))
+    graph = rewrite(net.graph([net.conv(x, 1, kernel=(3, 3), stride=(2, 2), same=True)]))
+    rows = tuple(Group((p,), rows_per_step=1) for p in (1, 2))
+    least = front(graph, TARGET, Settings()).assemble((Region((Group((0,)),)), Region(rows)))
+    files = emit(graph, least, TARGET, "kept").files
+    assert "= nn_whole(kept_state + 0, 20, 10, 2);" in str(files["kept.c"])

@@ -140,11 +140,6 @@ def test_dequantised_otherwise_than_quantised():
     assert "another scale" in refused(net.model([y])).text
 
 
-def test_a_product_of_activations():
-    net = Qdq((4, 4))
-    assert "two activations" in refused(net.model([net.q(net.node("MatMul", [net.x, net.x]))])).text
-
-
 def test_dynamic_quantisation():
     net = Qdq((1, 12))
     y = net.node("DynamicQuantizeLinear", [net.x], 3)

@@ -68,15 +68,17 @@ def test_means_over_few_and_many_elements(shape, axes):
 
 
 def test_tables_of_all_256_bytes():
-    for kind in sorted(TABLE_KINDS):
+    for kind in sorted(TABLE_KINDS - {OpKind.LOGICAL_NOT, OpKind.LOOKUP}):
         for seed in range(20):
             net = NetBuilder(seed)
             x = net.input((256,))
             y = net.requantize(x) if kind is OpKind.QUANTIZE else net.unary(kind, x)
             graph = net.graph([y])
             every = np.arange(256, dtype=np.uint8)
-            made = run_graph(graph, [every.view(np.int8)])[y].view(np.uint8)
-            np.testing.assert_array_equal(table(graph, graph.ops[0]), made, f"{kind} {seed}")
+            made = run_graph(graph, [every.view(np.int8)])
+            taken = made.get(graph.ops[-1].inputs[0], every).view(np.uint8)  # roots are of what has one
+            found = table(graph, graph.ops[-1])[taken]
+            np.testing.assert_array_equal(found, made[y].view(np.uint8), f"{kind} {seed}")
 
 
 def test_softmax_over_many_classes_with_one_winner():

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from graphs import inputs_for, one_operator_graphs, patterns, seeds, small_networks
+from graphs import KIND_GROUPS, graphs_of_one_of, inputs_for, patterns, seeds, small_networks
 from hypothesis import HealthCheck, given, settings
 from litert import run_graph
 
 from buildtool.graph.reference import execute
-from buildtool.graph.types import OpKind
 
 SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -18,10 +17,10 @@ def check(graph, inputs):
         np.testing.assert_array_equal(value, expected[index], graph.tensors[index].name, strict=True)
 
 
-@pytest.mark.parametrize("kind", list(OpKind))
-def test_an_operator_alone_equals_litert(kind):
+@pytest.mark.parametrize("kinds", KIND_GROUPS.values(), ids=KIND_GROUPS)
+def test_an_operator_alone_equals_litert(kinds):
     @settings(SETTINGS, max_examples=36)
-    @given(graph=one_operator_graphs(kind), seed=seeds, pattern=patterns)
+    @given(graph=graphs_of_one_of(kinds), seed=seeds, pattern=patterns)
     def compare(graph, seed, pattern):
         check(graph, inputs_for(graph, seed, pattern))
 

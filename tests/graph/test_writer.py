@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tflite
-from graphs import inputs_for, one_operator_graphs, seeds, small_networks
+from graphs import KIND_GROUPS, graphs_of_one_of, inputs_for, seeds, small_networks
 from hypothesis import HealthCheck, given, settings
 from litert import interpreter, run, run_graph
 from netbuilder import NetBuilder
@@ -77,10 +77,10 @@ def test_litert_runs_the_file_with_its_default_kernels_too(graph, seed):
         assert outputs[index].shape == graph.tensors[index].shape
 
 
-@pytest.mark.parametrize("kind", list(OpKind))
-def test_tensors_keep_their_indices_names_and_quantisation(kind):
+@pytest.mark.parametrize("kinds", KIND_GROUPS.values(), ids=KIND_GROUPS)
+def test_tensors_keep_their_indices_names_and_quantisation(kinds):
     @settings(SETTINGS, max_examples=5)
-    @given(graph=one_operator_graphs(kind))
+    @given(graph=graphs_of_one_of(kinds))
     def compare(graph):
         details = interpreter(write_model(graph)).get_tensor_details()
         for tensor, detail in zip(graph.tensors, details, strict=False):

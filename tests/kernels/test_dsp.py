@@ -1,6 +1,7 @@
 """The DSP kernels equal their plain twins to the bit, in the emulators, in every placement."""
 
 import ckernels
+import kernelcases
 import numpy as np
 import pytest
 from boardcalls import recording
@@ -16,11 +17,13 @@ from vectorcases import windowed as large
 from buildtool.emit.packing import pack
 from buildtool.emit.strided import reduction
 from buildtool.graph.reference import execute
+from buildtool.graph.types import OpKind
 from buildtool.target.catalogue import select
 
 KINDS = {
     **{f"small {kind}": small[kind] for kind in ("convolution", "dense", "elementwise", "pool")},
     **{f"large {kind}": strategy for kind, strategy in large.items() if kind != "depthwise"},
+    "extremes": kernelcases.pairs((OpKind.MAXIMUM, OpKind.MINIMUM)),
     **extreme,
 }
 IMAGES = (("cortex-m4", "clang"), ("cortex-m4", "gcc"), ("mps2-an500", "gcc"), ("mps2-an505", "clang"))

@@ -30,10 +30,11 @@ from buildtool.graph.types import Activation, DepthwiseAttrs, ElementwiseAttrs, 
 from buildtool.target.catalogue import select
 
 BOARD, FAMILY = "cortex-m55", "cortex_m_mve"
-NOT_SERVED = {"transpose_convolution", "prelu", "softmax", "resize"}
+NOT_SERVED = {"transpose_convolution", "prelu", "softmax", "resize", "pairs", "normalisation"}
 KINDS = {
     **{f"small {kind}": strategy for kind, strategy in small.items() if kind not in NOT_SERVED},
     **{f"large {kind}": strategy for kind, strategy in large.items()},
+    "extremes": kernelcases.pairs((OpKind.MAXIMUM, OpKind.MINIMUM)),
     **extreme,
 }
 slow = pytest.mark.slow

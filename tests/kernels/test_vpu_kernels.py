@@ -1,11 +1,9 @@
 """The vector unit's kernels equal their plain twins to the bit, through the model of the unit."""
 
-import ctypes
-import mmap
-
 import numpy as np
 import pytest
 from extremecases import windowed as extreme
+from guarded import before_nothing
 from hostfamily import on_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -49,18 +47,6 @@ def test_every_placement_gives_the_same_bytes(kind):
 
     run()
     assert used > 20
-
-
-def before_nothing(array):
-    """A copy whose last byte is the last one before a page that nobody may read."""
-    pages = -(-array.nbytes // mmap.PAGESIZE)
-    room = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
-    start = pages * mmap.PAGESIZE
-    address = ctypes.addressof(ctypes.c_char.from_buffer(room)) + start
-    assert ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(address), mmap.PAGESIZE, 0) == 0
-    copy = np.frombuffer(room, np.int8, array.nbytes, start - array.nbytes).reshape(array.shape)
-    copy[...] = array
-    return copy
 
 
 @pytest.mark.slow

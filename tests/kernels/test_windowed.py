@@ -15,10 +15,20 @@ from buildtool.plan.schedule.overlap import distance
 from buildtool.target.types import Contract
 
 EXAMPLES = settings(max_examples=40, derandomize=True, deadline=None)
-OVERLAPPING = {"convolution", "depthwise", "elementwise", "pool", "prelu", "softmax", "table"}
+OVERLAPPING = {
+    "convolution",
+    "depthwise",
+    "elementwise",
+    "normalisation",
+    "pairs",
+    "pool",
+    "prelu",
+    "softmax",
+}
+OVERLAPPING |= {"table"}
 
 
-SLOW = {"resize", "transpose_convolution", "prelu"}
+SLOW = {"resize", "transpose_convolution", "prelu", "normalisation"}
 
 
 @pytest.mark.parametrize(

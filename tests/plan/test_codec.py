@@ -105,7 +105,7 @@ def test_what_is_no_plan_is_refused(data):
 
 def test_a_longer_spelling_of_the_same_plan_is_refused():
     good = to_bytes(plan(residual_net(), make_target()))
-    longer = bytes([0x92, 0xCC, SCHEMA]) + good[2:]  # the schema number in two bytes
+    longer = bytes([0x92, 0xCC, good[1]]) + good[2:]  # the schema number in two bytes
     assert msgpack.unpackb(longer) == msgpack.unpackb(good)
     with pytest.raises(PlanError, match="canonical"):
         from_bytes(longer)

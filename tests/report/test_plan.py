@@ -11,7 +11,7 @@ import pytest
 
 from buildtool import cli
 from buildtool.errors import UsageError
-from buildtool.report import arenamap, plan, profile
+from buildtool.report import arenamap, plan, profile, table
 from buildtool.report.regions import runs
 from buildtool.service import handle
 from buildtool.session import Session
@@ -157,7 +157,7 @@ def test_a_plan_layer_by_layer_has_operators_and_buffers_and_no_regions():
     text = plan.text(answer)
     assert text == plan.text(answer, buffers=True)
     assert [line.split()[0] for line in text.splitlines() if line and line[0].isalpha()] == [
-        *("ds_cnn", "arena", "weights", "work", "from")
+        *("ds_cnn", "arena", "weights", "work", "The", "from")
     ]
     assert answer["beside"] == []
 
@@ -225,10 +225,13 @@ def test_a_network_of_hundreds_of_layers_stays_within_the_width():
 
 
 def drawn(buffers, regions, height):
-    return arenamap.text({"arena_bytes": height, "buffers": buffers, "regions": regions}).splitlines()
+    names = [{"name": f"layer_{i}", "position": i} for i in range(len(regions))]
+    answer = {"arena_bytes": height, "buffers": buffers, "regions": regions, "operators": names}
+    return arenamap.text(answer).splitlines()
 
 
-def test_the_map_shows_what_takes_most_of_every_band():
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_map_shows_what_takes_most_of_every_band(streamed):
     buffers = [
         {"offset": 0, "size": 160, "first": 0, "last": 0},
         {"offset": 80, "size": 80, "first": 0, "last": 1},
@@ -236,12 +239,13 @@ def test_the_map_shows_what_takes_most_of_every_band():
     ]
     regions = [
         {
-            "streamed": False,
+            "streamed": streamed and not i,  # whose one step is its first, its fullest and its last one
             "fullest": {"step": i},
             "live_bytes": 1,
             "first_step": i,
             "last_step": i,
             "buffers": held,
+            "operators": [i],
         }
         for i, held in enumerate(
             [
@@ -250,11 +254,23 @@ def test_the_map_shows_what_takes_most_of_every_band():
             ]
         )
     ]
-    lines = drawn(buffers, regions, 160)  # 16 bands of 10 bytes, the highest first
-    bands = [line.split("|")[1] for line in lines[1:-2]]
-    assert len(bands) == arenamap.BANDS
-    assert bands[:8] == ["ii"] * 8  # of input and output in one place the first wins
-    assert bands[8:] == ["i."] * 6 + ["is"] * 2  # 5 of 10 bytes are taken: half
+    token = table.width.set(arenamap.BANDS + 1 + len("layer_0") + 4)  # as many cells as there are bands
+    try:
+        lines = drawn(buffers, regions, 160)  # bands of 10 bytes
+    finally:
+        table.width.reset(token)
+    parts = [line.split("|")[1] for line in lines if line.endswith("|")]
+    # of input and output in one place the first wins; 5 of 10 bytes that are taken are half
+    first, second = "i" * 16, "ss......iiiiiiii"
+    if streamed:
+        assert ["".join(column) for column in zip(*reversed(parts), strict=True)] == [first] * 3 + [second]
+    else:
+        assert parts == [first, second]
+        assert [line.split()[:2] for line in lines if line.endswith("|")] == [
+            ["0", "layer_0"],
+            ["1", "layer_1"],
+        ]
+        assert lines[1].endswith(" 0      160 bytes")
 
 
 def test_the_map_of_a_plan_has_a_letter_for_every_use():
@@ -294,6 +310,7 @@ def profile_answer(macs, once):
     }
     figures = {
         "arena_bytes": 1,
+        "state_bytes": 0,
         "flash_bytes": 1,
         "stack_high_water": None,
         "instructions": None,
@@ -302,6 +319,7 @@ def profile_answer(macs, once):
         "published": None,
     }
     facts = {"note": "", "estimate": None, "loading": None, "no_cycles": "", "seconds": None}
+    facts |= {"cycles_are": "", "estimated_ms": None, "estimated_by": None}
     rest = {"per_operator": rows, "inputs": 1, "outputs": [], "exact": True}
     rest |= {"requantise": "exact", "within_bounds": True, "bounds": []}
     return {**words, **figures, **total, **facts, **rest}

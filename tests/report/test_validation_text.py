@@ -29,11 +29,13 @@ def answered(monkeypatch):
         run = outcome([{out: np.array(row, np.int8).tobytes()} for row in rows])
         want = {out: np.zeros((1, 12), np.int8)}
         found = [d for n, one in enumerate(run.outputs) for d in difference(graph, n, one, want)]
-        plan = SimpleNamespace(strategy="layerwise", arena_bytes=8)
+        plan = SimpleNamespace(strategy="layerwise", arena_bytes=8, state_bytes=0)
         board = SimpleNamespace(name="host", emulator=None)
         target = SimpleNamespace(board=board, requantise=Requantise.EXACT)
         made = SimpleNamespace(graph=graph, model=SimpleNamespace(name="m"), target=target, plan=plan)
-        return validation._answer(made, Reference.NUMPY, [[]] * len(rows), [run], found, [])
+        return validation._answer(
+            made, Reference.NUMPY, [[]] * len(rows), [False] * len(rows), [run], found, []
+        )
 
     return answer
 

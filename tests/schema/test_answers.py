@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import io
 import types
 import typing
 from typing import Any
 
+import numpy as np
 import pytest
 from needs import needs_tool
 from paths import ROOT
@@ -31,7 +33,8 @@ def wrong(value: Any, kind: Any, at: str = "answer") -> list[str]:
         if not isinstance(value, dict):
             return [f"{at}: {value!r} is no {kind.__name__}"]
         hints = typing.get_type_hints(kind)
-        found = [f"{at}: {key}" for key in value.keys() ^ hints.keys()]
+        missing, unknown = kind.__required_keys__ - value.keys(), value.keys() - hints.keys()
+        found = [f"{at}: {key}" for key in missing | unknown]
         return found + [
             line
             for key in value.keys() & hints.keys()
@@ -99,7 +102,10 @@ def test_a_verdict_without_a_plan_says_why() -> None:
         {"kind": "plan", **NET},
         {"kind": "plan", **NET, "options": STREAMED, "compare": True},
         {"kind": "plan", "model": "ds_cnn", "board": "xcore"},
+        {"kind": "trace", **NET, "options": STREAMED},
         {"kind": "front", **NET, "peers": True},
+        {"kind": "report", **NET, "peers": True},
+        {"kind": "report", **NET, "options": STREAMED},
         {"kind": "analyze", "model": "ds_cnn", "boards": ["host"]},
         {"kind": "analyze", "model": "ds_cnn", "boards": ["hifive1"], "options": {"strategy": "layerwise"}},
         {"kind": "analyze", "model": {"name": "a.cfg", "data": CFG}},
@@ -127,6 +133,11 @@ def test_answers_about_what_was_built_are_what_their_types_say() -> None:
     checked({"kind": "sizes", "board": "host", "elf": image()["elf"]})
     checked({"kind": "validate", **NET, **image()})
     checked({"kind": "profile", **NET, **image()})
+    data = io.BytesIO()
+    np.savez(data, x=np.zeros((2, 49, 10, 1), np.int8), y=np.array([0, 3]))
+    set_ = {"data": {"name": "set.npz", "data": data.getvalue()}}
+    checked({"kind": "validate", **NET, **image(), **set_})
+    checked({"kind": "validate", **NET, **set_, "reference_only": True})
 
 
 def test_an_error_is_what_its_type_says() -> None:

@@ -85,5 +85,5 @@ def test_a_board_may_bring_its_own_driver_and_clock(tmp_path: Path) -> None:
 
 def test_a_board_without_an_emulator_says_how_it_is_run() -> None:
     with pytest.raises(ToolError, match="has no emulator") as caught:
-        command(load_board("nucleo-f412zg"), Path("image"))
+        command(load_board("esp32-c3"), Path("image"))
     assert "on" in str(caught.value.hints) and "board" in str(caught.value.hints)

@@ -1,5 +1,6 @@
 """A network that is requantised on 16 bits: what is proven is told, what was seen is within it or fails."""
 
+from argparse import Namespace
 from types import SimpleNamespace
 
 import pytest
@@ -49,7 +50,7 @@ def test_an_operator_beyond_its_bound_fails_and_is_named(validated, monkeypatch)
     assert validation.within(validated["bounds"]) and not validation.within(tight)
     answer = {**validated, "bounds": tight, "within_bounds": False}
     monkeypatch.setattr(commands, "ask", lambda args: answer)
-    _, text, status = commands.validate(None)
+    _, text, status = commands.validate(Namespace(fail_if=None, data=None))
     told = f"BEYOND ITS BOUND: {second['operator']}, tensor '{second['tensor']}', differs by 1 step"
     assert told in text and "EQUAL" not in text and status == 1
     assert told in bounds.verdict(answer) and second["operator"] in sarif.log([], "1", 1, answer)
@@ -112,7 +113,7 @@ def test_plans_and_commands_are_of_one_way():
 
 
 def test_a_network_that_computes_nothing_hands_out_no_tensor():
-    graph = SimpleNamespace(inputs=(0,), ops=())
+    graph = SimpleNamespace(inputs=(0,), ops=(), states=())
     target = SimpleNamespace(named=lambda kernels: [])
     session = SimpleNamespace(tell=lambda text: None)
     made = SimpleNamespace(graph=graph, target=target, plan=SimpleNamespace(kernels=()), session=session)

@@ -15,6 +15,7 @@ from buildtool.errors import BuildtoolError, ModelError, UsageError
 from buildtool.graph.tflite.writer import write_model
 from buildtool.modes import Strategy
 from buildtool.options import NESTED, OPTIONS, Group, Option
+from buildtool.options.data import DATA
 from buildtool.service import handle
 from buildtool.service.requests import KINDS, parse
 from buildtool.session import Session
@@ -29,6 +30,7 @@ VALUES: dict[str, object] = {
     "ram": "64K",
     "max_f": 1.5,
     "max_cost": 1e9,
+    "max_ms": 1000.0,
     "max_flash": "1M",
     "in_place": "none",
     "image": "stream",
@@ -53,9 +55,19 @@ VALUES: dict[str, object] = {
     "requantise": "vpu16",
     "threads": 3,
     "weights_in": "tile1",
+    "arena_in": "ram",
     "input": "/data/input.npy",
     "inputs": 2,
     "seed": 3,
+    "data": "/data/set.npz",
+    "labels": "/data/labels.npy",
+    "limit": 5,
+    "through_firmware": 7,
+    "sequence": 4,
+    "reference_only": True,
+    "resize": "pad",
+    "normalise": "unit",
+    "scores": "Identity",
     "tensors": True,
     "reference": "litert",
     "sanitize": True,
@@ -68,6 +80,7 @@ VALUES: dict[str, object] = {
     "boards": ["host"],
     "model": "resnet8",
     "elf": "/data/other.elf",
+    "map": "/data/other.map",
     "plan": "/data/other.plan",
     "file": "/data/other.csv",
     "plugin": "cortex_m",
@@ -84,6 +97,7 @@ BESIDE = {"segments": {"strategy": "xcore-strips"}, "elf": {"plan": "/data/net.p
 BESIDE["image_version"] = {"sign": "/data/key.pem"}
 BESIDE["plan"] = {"elf": "/data/net.elf"}
 BESIDE |= {"flashed": {"on": "board"}, "tool": {"on": "board"}}
+BESIDE |= {option.name: {"data": "/data/a.npz"} for option in DATA if option.name != "data"}
 
 
 def beside(kind: str, option: Option) -> dict[str, object]:
@@ -263,7 +277,8 @@ EFFECTS = {
     "objective": ({}, "ram"),
     "ram": ({}, 4700),
     "max_f": (LEAST, 1.1),
-    "max_cost": (LEAST, 4.2e6),
+    "max_cost": (LEAST, 7.5e6),
+    "max_ms": (LEAST, 300),
     "max_flash": (LEAST, 1024),
     "in_place": ({}, "none"),
     "image": (LEAST, "stream"),

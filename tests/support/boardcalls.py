@@ -28,7 +28,7 @@ from loaded import load_target
 from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import scratch_bytes, select
 from buildtool.target.kernels import kernels_root
-from buildtool.target.types import KernelVariant, Target
+from buildtool.target.types import BYTES, KernelVariant, Target
 
 TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 TWIN = "_scratch_bytes"
@@ -93,7 +93,7 @@ class Recorder:
                 ctypes.string_at(first, end - first),
                 (scratch.offset, scratch.offset + size),
                 f"{variant.name} window {window} {op.attrs} {[t.shape for t in graph.tensors]}",
-                _twin(variant, arguments, memory) if variant.scratch != "0" else None,
+                _twin(variant, arguments, memory) if _has_twin(variant) else None,
                 _scratch_bytes(variant, graph, op),
             )
         )
@@ -126,7 +126,7 @@ class Recorder:
         """The files and functions of the family's kernels: all, so that one image serves every test."""
         variants = [v for v in self.target.kernels if v.sources[0].startswith(self.family + "/")]
         files = {source for v in variants for source in v.sources}
-        symbols = {v.symbol for v in variants} | {v.symbol + TWIN for v in variants if v.scratch != "0"}
+        symbols = {v.symbol for v in variants} | {v.symbol + TWIN for v in variants if _has_twin(v)}
         return tuple(sorted(files)), tuple(sorted(symbols))
 
     def firmware(self, toolchain: str, board: str = "") -> Firmware:
@@ -158,6 +158,11 @@ class Recorder:
 def _symbols(target: Target) -> list[tuple[str, str]]:
     """The kernels that may be selected, in the order in which they are offered."""
     return [(variant.name, variant.symbol) for variant in target.kernels]
+
+
+def _has_twin(variant: KernelVariant) -> bool:
+    """Whether a function beside the kernel says what scratch it takes: of those of int8 with weights."""
+    return variant.scratch != "0" and variant.op in TAKES_SCRATCH and variant.types == BYTES
 
 
 def _twin(variant: KernelVariant, arguments: Sequence[int | Address], memory: Memory) -> Call:

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 
 from buildtool.emit.sources import Sources, emit
+from buildtool.graph.secondpass import with_second_passes
+from buildtool.graph.types import SecondPass
 from buildtool.modes import Reference
 from buildtool.plan.types import Plan
 from buildtool.service.emulation.compare import Array, difference, reference
@@ -53,12 +55,15 @@ def _session(model: str) -> Session:
 
 
 @functools.lru_cache(maxsize=2)
-def _expected(model: str, inputs: int, seed: int) -> list[tuple[list[Array], dict[int, Array]]]:
+def _expected(
+    model: str, inputs: int, seed: int, passes: tuple[SecondPass, ...]
+) -> list[tuple[list[Array], dict[int, Array]]]:
     """Sets of inputs, and what LiteRT makes of each: every tensor, by its index in the rewritten graph."""
     network = load_network(model, _session(model))
+    graph = with_second_passes(network.graph, passes)
     file = tflite_file(network.model, network.source)
     return [
-        (given, reference(Reference.LITERT, file, network.source, network.graph, given))
+        (given, reference(Reference.LITERT, file, network.source, graph, given))
         for given in seeded(network.graph, inputs, seed)
     ]
 
@@ -75,16 +80,18 @@ def exact(
     options: Mapping[str, Any],
     *,
     toolchain: str = "",
+    arena_in: str = "",
     inputs: int = 1,
     seed: int = SEED,
 ) -> Run:
     """Plans, builds and runs a network (a file's path, or one of the zoo); fails if any tensor differs."""
     asked = {"model": model, "board": board, "toolchain": toolchain, "options": dict(options)}
+    asked |= {"arena_in": arena_in} if arena_in else {}
     request = parse({"kind": "build", **asked})
     made = planned(request.model, request.target, request.options, _session(model))
     sources = emit(made.graph, made.plan, made.target, made.model.name, made.session)
     refuse_unless_fits(made, len(sources.image.data))
-    sets = _expected(model, inputs, seed)
+    sets = _expected(model, inputs, seed, made.plan.second_passes)
     with built(made, sources, trace=True) as image:
         outcome = execute(made, image, [given for given, _ in sets], trace=True)
     for number, (_, want) in enumerate(sets):

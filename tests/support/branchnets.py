@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from netbuilder import NetBuilder
 
-from buildtool.graph.types import Activation, Graph, OpKind
+from buildtool.graph.types import Activation, Graph, OpKind, SliceAttrs, TransposeAttrs
 
 _kernels = st.sampled_from([(1, 1), (3, 3), (3, 3), (5, 3), (1, 3)])
 _channels = st.integers(1, 6)
@@ -83,7 +83,60 @@ def _gated(draw: st.DrawFn, net: NetBuilder, x: int, _depth: int) -> int:
     return net.elementwise(OpKind.MUL, *draw(st.permutations([x, y])))
 
 
-_MODULES = (_concatenated, _concatenated, _summed, _shrunk, _deep, _gated)
+def _halved(draw: st.DrawFn, net: NetBuilder, x: int, depth: int) -> int:
+    """ShuffleNet, CSP: channels are split, one part goes on, both are joined, shuffled or not."""
+    x = net.conv(x, draw(st.sampled_from([4, 6])))
+    parts = list(net.split(x, 2))
+    parts[1] = _path(draw, net, parts[1], depth)
+    joined = net.concat(draw(st.permutations(parts)))
+    channels = net.shape(joined)[3]
+    groups = [n for n in (2, 3) if channels % n == 0]
+    return shuffled(net, joined, draw(st.sampled_from(groups))) if groups and draw(st.booleans()) else joined
+
+
+def shuffled(net: NetBuilder, x: int, groups: int) -> int:
+    """A shuffle of channels, as RESHAPE, TRANSPOSE and RESHAPE."""
+    shape = net.shape(x)
+    each = shape[3] // groups
+    y = net.move(OpKind.RESHAPE, x, (*shape[:3], groups, each))
+    y = net.move(OpKind.TRANSPOSE, y, (*shape[:3], each, groups), TransposeAttrs((0, 1, 2, 4, 3)))
+    return net.move(OpKind.RESHAPE, y, shape)
+
+
+def _widened(draw: st.DrawFn, net: NetBuilder, x: int, depth: int) -> int:
+    """BlazeFace: a shortcut that lacks channels is padded before the sum, strided or not."""
+    before, behind = draw(st.sampled_from([(0, 1), (0, 3), (2, 0), (1, 2)]))
+    side, stride = min(net.shape(x)[1:3]), draw(st.sampled_from([1, 1, 2]))
+    stride = stride if side >= 4 else 1
+    y = net.conv(x, 0, kernel=(3, 3), stride=(stride, stride), same=True, depth_multiplier=1)
+    y = net.conv(y, net.shape(x)[3] + before + behind)
+    short = x if stride == 1 else net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (2, 2), same=True)
+    short = net.pad(short, ((0, 0), (0, 0), (0, 0), (before, behind)))
+    kind = draw(st.sampled_from([OpKind.ADD, OpKind.ADD, OpKind.MUL]))  # of which MUL needs the PAD
+    return net.elementwise(kind, *draw(st.permutations([short, y])), draw(st.sampled_from(list(Activation))))
+
+
+def _picked(draw: st.DrawFn, net: NetBuilder, x: int, depth: int) -> int:
+    """Every second channel, or the channels backwards, beside all of them."""
+    *image, channels = net.shape(x)
+    begin, step = draw(st.sampled_from([(0, 2), (channels - 1, -1)]))
+    count = -(-channels // abs(step))
+    attrs = SliceAttrs((0, 0, 0, begin), (1, 1, 1, step), (*image, count))
+    return net.concat([net.move(OpKind.STRIDED_SLICE, x, (*image, count), attrs), x])
+
+
+_MODULES = (
+    _concatenated,
+    _concatenated,
+    _summed,
+    _shrunk,
+    _deep,
+    _gated,
+    _halved,
+    _widened,
+    _widened,
+    _picked,
+)
 
 
 @st.composite

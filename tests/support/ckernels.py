@@ -26,7 +26,7 @@ from buildtool.emit.packing import pack
 from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, Graph, Op, OpKind, PoolAttrs, ResizeAttrs
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
 from buildtool.target.family import load_family, resolved
-from buildtool.target.types import KernelVariant
+from buildtool.target.types import BYTES, KernelVariant
 
 WARNINGS = (
     "-std=c99",
@@ -100,8 +100,9 @@ def library() -> ctypes.CDLL:
 
 @functools.cache
 def catalogue() -> dict[str, KernelVariant]:
-    """The plain kernel of every operator kind."""
-    return {v.op: v for v in resolved(load_family(KERNELS / "reference"))}
+    """The plain kernel of every operator kind, of bytes and of int8's arithmetic."""
+    every = resolved(load_family(KERNELS / "reference"))
+    return {v.op: v for v in every if v.types == BYTES and not v.form}
 
 
 def numbers(*values: int) -> Geometry:

@@ -12,8 +12,10 @@ from buildtool.graph.types import Activation, DType, Graph, OpKind
 
 
 @functools.cache
-def every_operator(seed: int = 20, batch: int = 1) -> Graph:
-    """Every OpKind, most of them in an odd geometry; a float and an int8 input, several outputs.
+def every_operator(seed: int = 20, batch: int = 1, *, onnx: bool = False) -> Graph:
+    """Every OpKind but ELU (LiteRT has no reference kernel of it), most of them in an odd geometry.
+
+    It has a float and an int8 input, and several outputs. `onnx`: only what `onnxexport` writes.
 
     The trunk is 5 x 4 x 6. Operators stand where no rewrite removes them: what is left is all but
     the kinds that run no code (the aliases, and DEQUANTIZE and float QUANTIZE at the network's edges).
@@ -26,7 +28,10 @@ def every_operator(seed: int = 20, batch: int = 1) -> Graph:
     x = net.elementwise(OpKind.ADD, x, side)
     trunk = _weighted(net, x)
     outputs = [_arithmetic(net, trunk, side), _moved(net, trunk), _small(net, trunk)]
-    return spread(net.graph([*outputs, net.dequantize(_classified(net, trunk))]), seed)
+    classified = trunk if onnx else net.cast(net.cast(trunk, DType.INT16), DType.INT8)
+    if not onnx:
+        outputs += [_decided(net, trunk, side), *_arranged(net, trunk), _multiplied(net, trunk)]
+    return spread(net.graph([*outputs, net.dequantize(_classified(net, classified))]), seed)
 
 
 def _weighted(net: NetBuilder, x: int) -> int:
@@ -37,15 +42,53 @@ def _weighted(net: NetBuilder, x: int) -> int:
     return net.conv(up, 6, kernel=(2, 2), stride=(2, 2))
 
 
+_NEWER = (OpKind.ABS, OpKind.GELU, OpKind.EXP, OpKind.LOG)
+
+
 def _arithmetic(net: NetBuilder, x: int, side: int) -> int:
     """Elementwise operators and functions of one byte."""
     y = net.elementwise(OpKind.SUB, x, side, Activation.RELU_N1_TO_1)
     y = net.elementwise(OpKind.MUL, y, net.constant((6,)))
-    for kind in (OpKind.HARD_SWISH, OpKind.RELU, OpKind.LEAKY_RELU, OpKind.RELU6, OpKind.TANH):
+    for kind in (OpKind.HARD_SWISH, OpKind.RELU, OpKind.LEAKY_RELU, OpKind.RELU6, *_NEWER, OpKind.TANH):
         y = net.unary(kind, net.elementwise(OpKind.ADD, y, x))
-    y = net.prelu(net.requantize(y), (1, 1, 6))
+    y = net.prelu(net.requantize(net.elementwise(OpKind.ADD, y, x)), (1, 1, 6))
+    y = net.elementwise(OpKind.MUL, y, net.unary(OpKind.LOGISTIC, y))  # a LOOKUP
     gate = net.unary(OpKind.LOGISTIC, net.conv(net.mean(y, keep_dims=True), 6))
     return net.elementwise(OpKind.MUL, y, gate)
+
+
+def _decided(net: NetBuilder, x: int, side: int) -> int:
+    """Extremes, quotients, comparisons and choices: of tensors, of what is repeated, of single elements.
+
+    Scales below 1 are compared, and divisors lie above 0, whatever quantisations `spread` chooses: both
+    come from the network's input.
+    """
+    one, row = net.constant((1,)), net.constant((1, 1, 6))
+    curve = net.unary(OpKind.TANH, x)
+    y = net.pair(OpKind.MAXIMUM, curve, net.pair(OpKind.MINIMUM, side, row))
+    y = net.pair(OpKind.SQUARED_DIFFERENCE, x, y)
+    for kind in (OpKind.NEG, OpKind.RELU_N1_TO_1, OpKind.RELU_0_TO_1):
+        y = net.unary(kind, net.elementwise(OpKind.ADD, y, x))
+    roots = []
+    for kind in (OpKind.SQRT, OpKind.RSQRT):  # what they read is read again, so that they stay
+        roots.append(net.unary(kind, side))
+        y = net.elementwise(OpKind.ADD, y, net.ops[-1].inputs[0])
+    y = net.elementwise(OpKind.DIV, net.elementwise(OpKind.SUB, y, net.elementwise(OpKind.ADD, *roots)), side)
+    less = net.pair(
+        OpKind.LOGICAL_AND, net.pair(OpKind.LESS, curve, side), net.pair(OpKind.NOT_EQUAL, side, one)
+    )
+    more = net.pair(
+        OpKind.LOGICAL_OR, net.pair(OpKind.GREATER, side, row), net.pair(OpKind.EQUAL, curve, side)
+    )
+    rest = net.pair(
+        OpKind.LOGICAL_OR, net.pair(OpKind.GREATER_EQUAL, curve, one), net.pair(OpKind.LESS_EQUAL, row, side)
+    )
+    chosen = net.select(net.unary(OpKind.LOGICAL_NOT, less), y, net.select(rest, one, x))
+    y = net.select(more, chosen, x)
+    small = net.unary(OpKind.TANH, y)  # whose scale is its own: no logarithm of larger ones has a factor
+    pairs = ((OpKind.L2_NORMALIZATION, y), (OpKind.LOG_SOFTMAX, small))
+    parts = [net.normalised(kind, x) for kind, x in pairs]
+    return net.elementwise(OpKind.ADD, *parts)
 
 
 def _moved(net: NetBuilder, x: int) -> int:
@@ -62,6 +105,30 @@ def _moved(net: NetBuilder, x: int) -> int:
     y = net.move(OpKind.RESIZE_NEAREST_NEIGHBOR, y, (batch, 6, 5, 7), g.ResizeAttrs(False, True))
     y = net.move(OpKind.RESIZE_BILINEAR, y, (batch, 4, 8, 7), g.ResizeAttrs(True, False))
     return net.pad(y, ((0, 0), (2, 0), (0, 0), (1, 3)))
+
+
+def _arranged(net: NetBuilder, x: int) -> list[int]:
+    """Elements arranged anew, and places of extremes: 5 x 4 x 6 -> 4 x 4 x 3, and two of integers."""
+    batch = net.shape(x)[0]
+    y = net.move(OpKind.GATHER, x, (batch, 4, 4, 6), g.GatherAttrs(1, (3, 0, 0, 4)))
+    y = net.move(OpKind.SPACE_TO_DEPTH, y, (batch, 2, 2, 24), g.BlockAttrs(2))
+    y = net.move(OpKind.DEPTH_TO_SPACE, net.unary(OpKind.TANH, y), (batch, 4, 4, 6), g.BlockAttrs(2))
+    value = net.tensors[y].quant.zero_point
+    y = net.move(
+        OpKind.SPACE_TO_BATCH_ND, y, (batch * 6, 3, 2, 6), g.BatchBlockAttrs((2, 3), ((1, 1), (0, 2)), value)
+    )
+    y = net.unary(OpKind.ABS, y)
+    y = net.move(OpKind.BATCH_TO_SPACE_ND, y, (batch, 5, 4, 6), g.BatchBlockAttrs((2, 3), ((1, 0), (2, 0))))
+    places = [net.arg(OpKind.ARG_MAX, y, 3), net.arg(OpKind.ARG_MIN, y, 2, DType.INT64)]
+    y = net.extreme(OpKind.REDUCE_MAX, y, (3,))  # 5 x 4
+    y = net.move(OpKind.TILE, y, (batch, 10, 12), g.TileAttrs((1, 2, 3)))
+    return [net.extreme(OpKind.REDUCE_MIN, y, (2,), keep_dims=True), *places]
+
+
+def _multiplied(net: NetBuilder, x: int) -> int:
+    """Products of matrices of the image's rows: 5 x 4 x 6 -> 5 x 6 x 4."""
+    y = net.matmul(x, x, adj_x=True)  # 5 x 6 x 6
+    return net.matmul(net.softmax(y), x, adj_y=True)
 
 
 def _small(net: NetBuilder, x: int) -> int:

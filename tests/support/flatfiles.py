@@ -52,10 +52,34 @@ def constant(values, dtype: str = "int32", **kwargs) -> FileTensor:
     return FileTensor(data.shape, dtype, data, **{"scale": None, **kwargs})
 
 
-def write(tensors, operators, inputs, outputs, *, deprecated=True, version=3, subgraphs=1) -> bytes:
-    """The file's bytes. `deprecated` writes operator codes to the old field only, if they fit."""
+def write(
+    tensors, operators, inputs, outputs, *, deprecated=True, version=3, subgraphs=1, others=()
+) -> bytes:
+    """The file's bytes. `deprecated` writes operator codes to the old field only, if they fit.
+
+    `others`: more subgraphs, each (tensors, operators), such as the one that CALL_ONCE runs.
+    """
     builder = flatbuffers.Builder(1024)
     buffers = [_table(builder, "Buffer")]
+    parts = [(tensors, operators, inputs, outputs), *((*other, (), ()) for other in others)]
+    codes = list(dict.fromkeys((o.kind, o.custom, o.version) for part in parts for o in part[1]))
+    names = ["main", *["NoOp"] * len(others)]
+    graphs = [
+        _subgraph(builder, *part, codes, buffers, name) for part, name in zip(parts, names, strict=True)
+    ]
+    model = _table(
+        builder,
+        "Model",
+        Version=version,
+        OperatorCodes=_offsets(builder, [_code(builder, *c, deprecated) for c in codes]),
+        Subgraphs=_offsets(builder, [*graphs[:1] * subgraphs, *graphs[1:]]),
+        Buffers=_offsets(builder, buffers),
+    )
+    builder.Finish(model, file_identifier=b"TFL3")
+    return bytes(builder.Output())
+
+
+def _subgraph(builder, tensors, operators, inputs, outputs, codes, buffers, name) -> int:
     places = []
     for t in tensors:
         places.append(0)
@@ -65,28 +89,17 @@ def write(tensors, operators, inputs, outputs, *, deprecated=True, version=3, su
             if t.data is not None:
                 fields["Data"] = builder.CreateNumpyVector(np.frombuffer(t.data.tobytes(), np.uint8))
             buffers.append(_table(builder, "Buffer", **fields))
-    codes = list(dict.fromkeys((o.kind, o.custom, o.version) for o in operators))
     made = [_tensor(builder, t, i, places[i]) for i, t in enumerate(tensors)]
     ops = [_operator(builder, o, codes.index((o.kind, o.custom, o.version))) for o in operators]
-    graph = _table(
+    return _table(
         builder,
         "SubGraph",
         Tensors=_offsets(builder, made),
         Inputs=_ints(builder, inputs),
         Outputs=_ints(builder, outputs),
         Operators=_offsets(builder, ops),
-        Name=builder.CreateString("main"),
+        Name=builder.CreateString(name),
     )
-    model = _table(
-        builder,
-        "Model",
-        Version=version,
-        OperatorCodes=_offsets(builder, [_code(builder, *c, deprecated) for c in codes]),
-        Subgraphs=_offsets(builder, [graph] * subgraphs),
-        Buffers=_offsets(builder, buffers),
-    )
-    builder.Finish(model, file_identifier=b"TFL3")
-    return bytes(builder.Output())
 
 
 def _tensor(builder, t: FileTensor, index: int, place: int) -> int:
@@ -112,6 +125,12 @@ def _tensor(builder, t: FileTensor, index: int, place: int) -> int:
     return _table(builder, "Tensor", **fields)
 
 
+def _option(builder, value):
+    if isinstance(value, str):
+        return builder.CreateString(value)
+    return _ints(builder, value) if isinstance(value, list | tuple) else value
+
+
 def _operator(builder, o: FileOperator, code: int) -> int:
     fields = {
         "OpcodeIndex": code,
@@ -119,10 +138,7 @@ def _operator(builder, o: FileOperator, code: int) -> int:
         "Outputs": _ints(builder, o.outputs),
     }
     if o.options_class:
-        options = {
-            name: _ints(builder, value) if isinstance(value, list | tuple) else value
-            for name, value in o.options.items()
-        }
+        options = {name: _option(builder, value) for name, value in o.options.items()}
         fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, o.options_class)
         fields["BuiltinOptions"] = _table(builder, o.options_class, **options)
     return _table(builder, "Operator", **fields)

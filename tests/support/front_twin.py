@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.macs import op_macs
-from buildtool.graph.types import ALIAS_KINDS, Graph
+from buildtool.graph.types import ALIAS_KINDS, Graph, OpKind
 from buildtool.plan.assemble.buffers import accumulators, tensor_buffers
 from buildtool.plan.assemble.lives import lives
 from buildtool.plan.assemble.overlaps import region_distance
@@ -25,7 +25,7 @@ from buildtool.plan.assemble.workspace import workspace
 from buildtool.plan.place.arena import Item, Permission, Problem, round_up
 from buildtool.plan.place.solver import Status, solve
 from buildtool.plan.schedule.overlap import distance
-from buildtool.plan.schedule.receptive import accumulates, axes, streams, through
+from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, streams, through
 from buildtool.plan.schedule.schedule import Run, run
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Region, Scheme, Step
@@ -38,6 +38,7 @@ CONTRACTS = {
     "elementwise": (Contract.PIXEL,),
     "none": (),
 }
+ENLARGING = (OpKind.RESIZE_BILINEAR, OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.TRANSPOSE_CONV)
 Front = list[tuple[int, int]]
 
 
@@ -114,14 +115,15 @@ class Twin:
 
     def main(self, e: int) -> int:
         """The tensor that feeds an element: what the one before it makes, or its first input."""
-        inputs = self.op(e).inputs
+        op = self.op(e)
+        inputs = row_inputs(self.graph, op) if streams(self.graph, op) else op.inputs
         return self.made(e - 1) if e and self.made(e - 1) in inputs else inputs[0]
 
     def feeds(self, e: int) -> bool:
         """Whether an element feeds the next one row by row."""
         here, after = self.op(e), self.op(e + 1)
         rows = streams(self.graph, here) and streams(self.graph, after)
-        return rows and not accumulates(self.graph, here) and here.outputs[0] in after.inputs
+        return rows and not accumulates(self.graph, here) and here.outputs[0] in row_inputs(self.graph, after)
 
     def through(self, first: int, end: int):
         return through(self.graph, tuple(self.running[first:end]))
@@ -136,7 +138,8 @@ class Twin:
         if all(streams(self.graph, self.op(e)) for e in inside) and all(
             self.feeds(e) and self.dies[self.made(e)] < end for e in inside[:-1]
         ):
-            yield from map(Region, self._chains(first, end, frugal))
+            chains = (groups for groups in self._chains(first, end, frugal) if self._rings_do(first, groups))
+            yield from map(Region, chains)
 
     def _chains(self, first: int, end: int, frugal: bool) -> Iterator[tuple[Group, ...]]:
         """All ways to cut [first, end) into groups."""
@@ -148,12 +151,21 @@ class Twin:
                     yield from ((group, *rest) for rest in self._chains(stop, end, frugal))
 
     def _can_be_ring(self, cut: int, end: int) -> bool:
-        """Where a tensor between two groups is read again later, the way to there must be of stride 1."""
+        """Where a tensor between two groups is read again later, it is read as it is."""
         return all(
-            self.through(cut, e + 1).stride == 1 and self.made(cut - 1) in self.op(e).inputs
-            for e in self.readers(self.made(cut - 1))
-            if cut < e < end
+            self.made(cut - 1) in self.op(e).inputs for e in self.readers(self.made(cut - 1)) if cut < e < end
         )
+
+    def _rings_do(self, first: int, groups: tuple[Group, ...]) -> bool:
+        """Whether what groups read of tensors made in the region before them goes along with their input."""
+        begin, made = first, {self.made(e): e for e in range(first, len(self.running))}
+        for group in groups:
+            for e in range(begin, begin + len(group.ops)):
+                beside = [t for t in self.op(e).inputs if made.get(t, begin) < begin and t != self.main(e)]
+                if beside and self.through(begin, e + 1).stride != 1:
+                    return False
+            begin += len(group.ops)
+        return True
 
     @functools.cache  # noqa: B019
     def groups(self, first: int, stop: int, frugal: bool) -> tuple[Group, ...]:
@@ -161,6 +173,8 @@ class Twin:
         ops = tuple(self.running[first:stop])
         if len(ops) == 1:
             return (Group(ops, Scheme.OPERATOR, 1, 0),)
+        if any(self.op(e).kind in ENLARGING for e in range(first, stop)):
+            return ()  # they are groups by themselves
         if not self._only_neighbours(first, stop):
             return ()
         last = self.op(stop - 1)

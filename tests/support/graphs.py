@@ -17,7 +17,7 @@ Graphs are what the reader gives; `write_model(graph)` makes the file. Tensor in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from hypothesis import strategies as st
@@ -25,9 +25,18 @@ from netbuilder import NetBuilder
 from networks import small_networks
 
 from buildtool.graph import types as g
-from buildtool.graph.types import Activation, DType, Graph, OpKind
+from buildtool.graph.types import COMPARISONS, Activation, DType, Graph, OpKind
 
-__all__ = ["PATTERNS", "inputs_for", "one_operator_graphs", "patterns", "seeds", "small_networks"]
+__all__ = [
+    "KIND_GROUPS",
+    "PATTERNS",
+    "graphs_of_one_of",
+    "inputs_for",
+    "one_operator_graphs",
+    "patterns",
+    "seeds",
+    "small_networks",
+]
 
 PATTERNS = ("random", "least", "greatest", "extremes", "near zero point")
 
@@ -153,6 +162,68 @@ def _elementwise(draw: st.DrawFn, kind: OpKind) -> Graph:
 
 
 @st.composite
+def _pair(draw: st.DrawFn, kind: OpKind) -> Graph:
+    """MAXIMUM, a comparison, LOGICAL_AND, ...: with a tensor, a constant or one element, on either side."""
+    net = NetBuilder(draw(seeds))
+    full, other = _shapes(draw)
+    x = net.input(full, q=_coarse(net))
+    y = net.input(other, q=_coarse(net)) if draw(st.booleans()) else net.constant(other)
+    if kind in (OpKind.LOGICAL_AND, OpKind.LOGICAL_OR):
+        x, y = net.pair(OpKind.LESS, x, net.constant((1,))), net.pair(OpKind.GREATER, x, y)
+    operands = (y, x) if draw(st.booleans()) else (x, y)
+    return net.graph([net.pair(kind, *operands)])
+
+
+def _coarse(net: NetBuilder) -> g.Quantization | None:
+    """Now and then a scale just below 1, whose elements comparisons tell apart."""
+    return net.random_quant(float(net.rng.uniform(0.3, 0.99))) if net.rng.integers(2) else None
+
+
+def _shapes(draw: st.DrawFn) -> tuple[list[int], list[int]]:
+    """A shape, and one that broadcasts to it; each third time a single element."""
+    full = [draw(st.integers(1, 6)) for _ in range(draw(st.integers(1, 4)))]
+    if draw(st.integers(0, 2)) == 0:
+        return full, draw(st.sampled_from([[1], [1] * len(full)]))
+    return full, [1 if draw(st.integers(0, 3)) == 0 else n for n in full]
+
+
+@st.composite
+def _quotient(draw: st.DrawFn, kind: OpKind) -> Graph:
+    net = NetBuilder(draw(seeds))
+    full, other = _shapes(draw)
+    pair = [net.input(full), net.input(other)]
+    return net.graph([net.elementwise(kind, *draw(st.permutations(pair)), draw(activations))])
+
+
+@st.composite
+def _select(draw: st.DrawFn) -> Graph:
+    net = NetBuilder(draw(seeds))
+    full, other = _shapes(draw)
+    condition = net.pair(OpKind.LESS, net.input(draw(st.sampled_from([full, other]))), net.constant((1,)))
+    form = draw(st.sampled_from(["tensors", "constants", "truth"]))
+    if form == "truth":
+        a, b = condition, net.pair(OpKind.NOT_EQUAL, net.input(full), net.constant((1,)))
+    else:
+        made = net.input if form == "tensors" else net.constant
+        a, b = draw(st.permutations([made(other), made(full)]))
+    return net.graph([net.select(condition, a, b)])
+
+
+@st.composite
+def _normalised(draw: st.DrawFn, kind: OpKind) -> Graph:
+    net = NetBuilder(draw(seeds))
+    shape = (*draw(st.sampled_from([(), (1,), (3,), (1, 2, 3)])), draw(st.integers(1, 130)))
+    return net.graph([net.normalised(kind, net.input(shape))])
+
+
+@st.composite
+def _denied(draw: st.DrawFn) -> Graph:
+    net = NetBuilder(draw(seeds))
+    x = net.pair(OpKind.LESS, net.input((1, draw(sizes), 7)), net.constant((1,)))
+    return net.graph([net.unary(OpKind.LOGICAL_NOT, x)])
+
+
+@st.composite
 def _prelu(draw: st.DrawFn) -> Graph:
     net = NetBuilder(draw(seeds))
     shape = (draw(batches), draw(sizes), draw(sizes), draw(channels))
@@ -183,6 +254,14 @@ def _quantize(draw: st.DrawFn) -> Graph:
         )
     )
     return net.graph([net.requantize(net.input((1, draw(sizes), 30), source), out)])
+
+
+@st.composite
+def _cast(draw: st.DrawFn) -> Graph:
+    net = NetBuilder(draw(seeds))
+    return net.graph(
+        [net.cast(net.input((1, draw(sizes), 7)), draw(st.sampled_from([DType.INT16, DType.INT32])))]
+    )
 
 
 @st.composite
@@ -309,12 +388,100 @@ def _resize(draw: st.DrawFn, kind: OpKind) -> Graph:
     return net.graph([net.move(kind, net.input(shape), out, attrs)])
 
 
+@st.composite
+def _tile(draw: st.DrawFn) -> Graph:
+    net = NetBuilder(draw(seeds))
+    shape = [draw(st.integers(1, 4)) for _ in range(draw(st.integers(1, 5)))]
+    multiples = tuple(draw(st.sampled_from([1, 1, 2, 3])) for _ in shape)
+    out = [n * m for n, m in zip(shape, multiples, strict=True)]
+    return net.graph([net.move(OpKind.TILE, net.input(shape), out, g.TileAttrs(multiples))])
+
+
+@st.composite
+def _gather(draw: st.DrawFn) -> Graph:
+    net = NetBuilder(draw(seeds))
+    shape = [draw(st.integers(1, 5)) for _ in range(draw(st.integers(1, 5)))]
+    axis = draw(st.integers(0, len(shape) - 1))
+    indices = tuple(draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=7)))
+    out = [*shape[:axis], len(indices), *shape[axis + 1 :]]
+    return net.graph([net.move(OpKind.GATHER, net.input(shape), out, g.GatherAttrs(axis, indices))])
+
+
+@st.composite
+def _squares(draw: st.DrawFn, kind: OpKind) -> Graph:
+    net = NetBuilder(draw(seeds))
+    block, (n, h, w, c) = draw(st.integers(1, 4)), (draw(batches), *(draw(st.integers(1, 4)) for _ in "hwc"))
+    small, large = (n, h, w, c * block**2), (n, h * block, w * block, c)
+    shape, out = (small, large) if kind is OpKind.DEPTH_TO_SPACE else (large, small)
+    return net.graph([net.move(kind, net.input(shape), out, g.BlockAttrs(block))])
+
+
+@st.composite
+def _batch_blocks(draw: st.DrawFn, kind: OpKind) -> Graph:
+    net = NetBuilder(draw(seeds))
+    count = draw(st.integers(1, 2))
+    block = tuple(draw(st.integers(1, 3)) for _ in range(count))
+    whole = tuple(b * draw(st.integers(2, 4)) for b in block)
+    edges = tuple((draw(st.integers(0, 1)), draw(st.integers(0, 2))) for _ in block)
+    inner = [n - sum(e) for n, e in zip(whole, edges, strict=True)]
+    inner, edges = ([*whole], ((0, 0),) * count) if min(inner) < 1 else (inner, edges)
+    batch, depth = draw(batches), draw(st.integers(1, 4))
+    space = (batch, *inner, depth)
+    cut = (n // b for n, b in zip(whole, block, strict=True))
+    blocks = (batch * math.prod(block), *cut, depth)
+    if kind is OpKind.BATCH_TO_SPACE_ND:
+        x = net.input(blocks)
+        return net.graph([net.move(kind, x, space, g.BatchBlockAttrs(block, edges))])
+    x = net.input(space)
+    attrs = g.BatchBlockAttrs(block, edges, net.tensors[x].quant.zero_point)
+    return net.graph([net.move(kind, x, blocks, attrs)])
+
+
+@st.composite
+def _extreme(draw: st.DrawFn, kind: OpKind) -> Graph:
+    net = NetBuilder(draw(seeds))
+    shape = [draw(st.integers(1, 6)) for _ in range(draw(st.integers(1, 5)))]
+    axes = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
+    return net.graph([net.extreme(kind, net.input(shape), axes, draw(st.booleans()))])
+
+
+@st.composite
+def _arg(draw: st.DrawFn, kind: OpKind) -> Graph:
+    net = NetBuilder(draw(seeds))
+    shape = [draw(st.integers(1, 6)) for _ in range(draw(st.integers(1, 5)))]
+    dtype = draw(st.sampled_from([DType.INT32, DType.INT64]))
+    return net.graph([net.arg(kind, net.input(shape), draw(st.integers(0, len(shape) - 1)), dtype)])
+
+
+@st.composite
+def _matmul(draw: st.DrawFn) -> Graph:
+    net = NetBuilder(draw(seeds))
+    rows, inner, columns = (draw(st.integers(1, 9)) for _ in range(3))
+    rank = draw(st.integers(0, 3))
+    lead = [draw(st.integers(1, 3)) for _ in range(rank)]
+    leads = [[1 if draw(st.integers(0, 3)) == 0 else n for n in lead] for _ in range(2)]
+    leads[draw(st.integers(0, 1))][: draw(st.integers(0, rank))] = []
+    adj_x, adj_y = draw(st.booleans()), draw(st.booleans())
+    x = net.input([*leads[0], *((inner, rows) if adj_x else (rows, inner))])
+    shape = [*leads[1], *((columns, inner) if adj_y else (inner, columns))]
+    y = net.constant(shape) if draw(st.integers(0, 3)) == 0 else net.input(shape)
+    return net.graph([net.matmul(x, y, adj_x, adj_y)])
+
+
 _WITH_KIND: dict[OpKind, Callable[[OpKind], st.SearchStrategy[Graph]]] = {
     OpKind.CONV_2D: _conv,
     OpKind.DEPTHWISE_CONV_2D: _conv,
     OpKind.ADD: _elementwise,
     OpKind.SUB: _elementwise,
     OpKind.MUL: _elementwise,
+    OpKind.DEPTH_TO_SPACE: _squares,
+    OpKind.SPACE_TO_DEPTH: _squares,
+    OpKind.BATCH_TO_SPACE_ND: _batch_blocks,
+    OpKind.SPACE_TO_BATCH_ND: _batch_blocks,
+    OpKind.REDUCE_MAX: _extreme,
+    OpKind.REDUCE_MIN: _extreme,
+    OpKind.ARG_MAX: _arg,
+    OpKind.ARG_MIN: _arg,
     OpKind.PAD: _pad,
     OpKind.MIRROR_PAD: _pad,
     OpKind.AVERAGE_POOL_2D: _pool,
@@ -325,6 +492,25 @@ _WITH_KIND: dict[OpKind, Callable[[OpKind], st.SearchStrategy[Graph]]] = {
     OpKind.RELU: _unary,
     OpKind.RELU6: _unary,
     OpKind.LEAKY_RELU: _unary,
+    OpKind.ABS: _unary,
+    OpKind.EXP: _unary,
+    OpKind.LOG: _unary,
+    OpKind.GELU: _unary,
+    OpKind.NEG: _unary,
+    OpKind.SQRT: _unary,
+    OpKind.RSQRT: _unary,
+    OpKind.ELU: _unary,
+    OpKind.RELU_N1_TO_1: _unary,
+    OpKind.RELU_0_TO_1: _unary,
+    OpKind.MAXIMUM: _pair,
+    OpKind.MINIMUM: _pair,
+    OpKind.SQUARED_DIFFERENCE: _pair,
+    OpKind.LOGICAL_AND: _pair,
+    OpKind.LOGICAL_OR: _pair,
+    **dict.fromkeys(COMPARISONS, _pair),
+    OpKind.DIV: _quotient,
+    OpKind.L2_NORMALIZATION: _normalised,
+    OpKind.LOG_SOFTMAX: _normalised,
     OpKind.RESHAPE: _reshape,
     OpKind.SQUEEZE: _reshape,
     OpKind.EXPAND_DIMS: _reshape,
@@ -339,12 +525,52 @@ _ALONE: dict[OpKind, Callable[[], st.SearchStrategy[Graph]]] = {
     OpKind.MEAN: _mean,
     OpKind.SOFTMAX: _softmax,
     OpKind.PRELU: _prelu,
+    OpKind.LOGICAL_NOT: _denied,
+    OpKind.SELECT_V2: _select,
     OpKind.TRANSPOSE: _transpose,
     OpKind.CONCATENATION: _concatenation,
     OpKind.SPLIT: _split,
+    OpKind.TILE: _tile,
+    OpKind.GATHER: _gather,
+    OpKind.BATCH_MATMUL: _matmul,
     OpKind.QUANTIZE: _quantize,
+    OpKind.CAST: _cast,
     OpKind.DEQUANTIZE: _dequantize,
 }
+
+
+# What only settling states makes: `statenets` has networks of them; and what only the rewrite makes.
+STATE_KINDS = frozenset(
+    {
+        OpKind.LOOKUP,  # see test_rewrite_lookups.py
+        *(OpKind.READ_VARIABLE, OpKind.ASSIGN_VARIABLE, OpKind.SHIFT),
+        *(OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM),  # see recurrentnets.py
+    }
+)
+ALONE = tuple(kind for kind in OpKind if kind not in STATE_KINDS)
+# Operators that are alike share the examples of a test.
+_ALIKE = {
+    "lookups": (
+        *(OpKind.NEG, OpKind.SQRT, OpKind.RSQRT, OpKind.ELU),
+        *(OpKind.RELU_N1_TO_1, OpKind.RELU_0_TO_1, OpKind.LOGICAL_NOT),
+    ),
+    "comparisons": tuple(sorted(COMPARISONS)),
+    "pairs": (
+        *(OpKind.MAXIMUM, OpKind.MINIMUM, OpKind.SQUARED_DIFFERENCE, OpKind.DIV),
+        *(OpKind.LOGICAL_AND, OpKind.LOGICAL_OR, OpKind.SELECT_V2),
+    ),
+    "normalisations": (OpKind.L2_NORMALIZATION, OpKind.LOG_SOFTMAX),
+}
+_SHARING = {kind for kinds in _ALIKE.values() for kind in kinds}
+KIND_GROUPS: dict[str, tuple[OpKind, ...]] = {
+    **{str(kind): (kind,) for kind in ALONE if kind not in _SHARING},
+    **_ALIKE,
+}
+
+
+def graphs_of_one_of(kinds: Sequence[OpKind]) -> st.SearchStrategy[Graph]:
+    """Graphs of one operator of one of the kinds; each has its turn, however few the examples are."""
+    return st.one_of([one_operator_graphs(kind) for kind in kinds])
 
 
 def one_operator_graphs(kind: OpKind) -> st.SearchStrategy[Graph]:

@@ -26,7 +26,7 @@ from buildtool.graph.types import Graph, Op, OpKind
 from buildtool.target.catalogue import scratch_bytes, select
 from buildtool.target.registry import load_board, make_target
 from buildtool.target.threads import threaded
-from buildtool.target.types import Board, Target
+from buildtool.target.types import Argument, Board, Target
 
 TAKES_SCRATCH = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 ALIGNMENT = 16
@@ -77,6 +77,8 @@ class Family:
         behind = rest.copy()
         if op.kind in TAKES_SCRATCH:
             arguments.append(c_void_p(scratch.ctypes.data))
+        if Argument.CHANNEL in variant.call:
+            arguments.append(0)
         function = getattr(library(self.family, self.threads), variant.symbol)
         function.restype = None
         function(*arguments)

@@ -13,6 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from buildtool.graph.types import (
+    COMPARISONS,
     Activation,
     Attrs,
     ConvAttrs,
@@ -20,6 +21,7 @@ from buildtool.graph.types import (
     DType,
     ElementwiseAttrs,
     FullyConnectedAttrs,
+    GeluAttrs,
     Graph,
     LeakyReluAttrs,
     MeanAttrs,
@@ -30,6 +32,7 @@ from buildtool.graph.types import (
     PadMode,
     PoolAttrs,
     Quantization,
+    QuotientAttrs,
     ResizeAttrs,
     SoftmaxAttrs,
     Tensor,
@@ -294,6 +297,61 @@ def elementwise(draw) -> Case:
     return case(kind, attrs, [x, y], [], out, [random_int8(rng, a), random_int8(rng, b)])
 
 
+def _broadcast(draw, count: int) -> tuple[Shape, list[Shape]]:
+    """A shape, and those of operands that broadcast to it."""
+    full = (1, draw(sizes), draw(sizes), draw(channels))
+    axes = [draw(st.integers(0, 2 * count)) for _ in range(3)]  # which operand repeats itself, if any
+    parts = [
+        (1, *(1 if axis == i else n for n, axis in zip(full[1:], axes, strict=True))) for i in range(count)
+    ]
+    return full, parts
+
+
+PAIRED = (
+    *(OpKind.MAXIMUM, OpKind.MINIMUM, OpKind.SQUARED_DIFFERENCE, OpKind.DIV, OpKind.SELECT_V2),
+    *sorted(COMPARISONS),
+)
+
+
+@st.composite
+def pairs(draw, kinds: Sequence[OpKind] = PAIRED) -> Case:
+    """MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV, comparisons and SELECT_V2, with broadcasting on any side."""
+    kind = draw(st.sampled_from(kinds))
+    full, shapes = _broadcast(draw, 3 if kind is OpKind.SELECT_V2 else 2)
+    rng = np.random.default_rng(draw(seeds))
+    values = [random_int8(rng, shape) for shape in shapes]
+    quants = [quant(random_scale(rng) * 0.99, draw(zero_points)) for _ in shapes]
+    tensors = [
+        Tensor(name, shape, DType.INT8, q) for name, shape, q in zip("abc", shapes, quants, strict=False)
+    ]
+    first, second = (q.scale for q in quants[:2])
+    spread, attrs = first, Attrs()
+    if kind is OpKind.SQUARED_DIFFERENCE:
+        spread = (max(first, second) * 74) ** 2 / 2.0 ** rng.uniform(4, 7)
+    elif kind is OpKind.DIV:
+        zero = quants[1].zero_point
+        values[1][values[1] == zero] = zero + 1 if zero < 127 else zero - 1
+        spread, attrs = first / second / 2.0 ** rng.uniform(0, 7), QuotientAttrs(draw(activations))
+    elif kind is OpKind.SELECT_V2:
+        values[0] = values[0] > 0
+        tensors[0] = Tensor("a", shapes[0], DType.BOOL)
+    out = activation_tensor("y", full, spread, draw(zero_points))
+    if kind in COMPARISONS:
+        out = Tensor("y", full, DType.BOOL)
+    return case(kind, attrs, tensors, [], out, values)
+
+
+@st.composite
+def normalisations(draw) -> Case:
+    """L2_NORMALIZATION and LOG_SOFTMAX over few channels and over many."""
+    kind = draw(st.sampled_from([OpKind.L2_NORMALIZATION, OpKind.LOG_SOFTMAX]))
+    shape = (1, draw(sizes), draw(sizes), draw(st.one_of(channels, st.integers(1, 90))))
+    rng = np.random.default_rng(draw(seeds))
+    x = activation_tensor("x", shape, random_scale(rng) * 2, draw(zero_points))
+    fixed = (1 / 128, 0) if kind is OpKind.L2_NORMALIZATION else (1 / 16, 127)
+    return case(kind, Attrs(), [x], [], activation_tensor("y", shape, *fixed), [random_int8(rng, shape)])
+
+
 @st.composite
 def prelu(draw) -> Case:
     """PRELU whose alpha is a channel's, a row's, or everyone's."""
@@ -320,6 +378,10 @@ def tables(draw) -> Case:
                 OpKind.RELU,
                 OpKind.RELU6,
                 OpKind.LEAKY_RELU,
+                OpKind.ABS,
+                OpKind.EXP,
+                OpKind.LOG,
+                OpKind.GELU,
                 OpKind.QUANTIZE,
             ]
         )
@@ -332,6 +394,7 @@ def tables(draw) -> Case:
         fixed = {OpKind.LOGISTIC: (1 / 256, -128), OpKind.TANH: (1 / 128, 0)}[kind]
         out = activation_tensor("y", shape, *fixed)
     attrs = LeakyReluAttrs(float(np.float32(rng.uniform(0, 1)))) if kind is OpKind.LEAKY_RELU else Attrs()
+    attrs = GeluAttrs(draw(st.booleans())) if kind is OpKind.GELU else attrs
     x = activation_tensor("x", shape, scale, draw(zero_points))
     values = np.resize(np.arange(-128, 128), shape).astype(np.int8)
     return case(kind, attrs, [x], [], out, [values])
@@ -380,7 +443,8 @@ def pools(draw) -> Case:
 def resizes(draw) -> Case:
     """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR, up and down."""
     kind = draw(st.sampled_from([OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR]))
-    corners, centers = draw(st.sampled_from([(False, False), (True, False), (False, True)]))
+    both = [(True, True)] if kind is OpKind.RESIZE_NEAREST_NEIGHBOR else []
+    corners, centers = draw(st.sampled_from([(False, False), (True, False), (False, True), *both]))
     c = draw(channels)
     in_shape = (1, draw(sizes), draw(sizes), c)
     out_shape = (1, draw(st.integers(1, 20)), draw(st.integers(1, 20)), c)
@@ -428,9 +492,11 @@ windowed = {
     "transpose_convolution": transpose_convolutions(),
     "dense": dense(),
     "elementwise": elementwise(),
+    "pairs": pairs(),
     "prelu": prelu(),
     "table": tables(),
     "softmax": softmaxes(),
+    "normalisation": normalisations(),
     "pool": pools(),
     "resize": resizes(),
 }

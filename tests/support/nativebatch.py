@@ -27,7 +27,7 @@ from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import Graph
 from buildtool.plan.check.check import check
 from buildtool.plan.types import Plan
-from buildtool.service.emulation.compare import difference, reference
+from buildtool.service.emulation.compare import difference, referrer
 from buildtool.service.emulation.validation import SANITIZERS
 from buildtool.service.firmware.firmware import kernel_sources, link, write_files
 from buildtool.service.firmware.library import kernel_includes
@@ -66,6 +66,8 @@ typedef struct {
     const uint32_t *inputs, *outputs; /* bytes of each, 0 at the end */
     void (*set_row_source)(void (*deliver)(void *context, int32_t row, int8_t *data), void *context);
     uint32_t row; /* bytes of a row of a streamed image */
+    nn_status (*reset)(void); /* of what lives between invokes: called before set `reset_at` */
+    int reset_at;
 } network;
 
 static FILE *in, *out;
@@ -95,6 +97,9 @@ static void deliver(void *context, int32_t row, int8_t *data) {
 
 static void run_set(const network *net, void *arena, int set) {
     uint32_t row = net->row;
+    if (net->reset != NULL && set == net->reset_at && net->reset() != NN_OK) {
+        exit(6);
+    }
     memset(arena, set % 2 ? 0x5A : 0xA5, net->arena_bytes);
     next_row = 0;
     image_start = ftell(in);
@@ -273,15 +278,21 @@ def _main(jobs: Sequence[Job]) -> str:
         by_rows = job.plan.image == "stream"
         source = f"{net}_set_row_source, {macro}_ROW_BYTES" if by_rows else "NULL, 0"
         whole = "NULL" if by_rows else f"{net}_input"
+        reset = f"{net}_reset, {reset_at(job)}" if job.graph.states else "NULL, 0"
         rows.append(
             f"    {{{net}_init, {whole}, {net}_output, {net}_invoke, {net}_weights,\n"
             f"     {macro}_ARENA_BYTES, {macro}_ARENA_ALIGNMENT, {len(job.inputs)}, {', '.join(sizes)},\n"
-            f"     {source}}},\n"
+            f"     {source}, {reset}}},\n"
         )
     includes = "".join(f'#include "{job.sources.net}.h"\n' for job in jobs)
     declared, rest = _BODY.split("} network;\n", 1)
     table = "static const network networks[] = {\n" + "".join(rows) + "    {0},\n};\n"
     return f"{_HEAD}{includes}\n{declared}}} network;\n\n{table}{rest}"
+
+
+def reset_at(job: Job) -> int:
+    """Before which set what lives between invokes is reset; the others follow one another."""
+    return len(job.inputs) * 2 // 3 if job.graph.states else -1
 
 
 def _records(jobs: Sequence[Job], data: bytes) -> list[list[Run]]:
@@ -310,15 +321,17 @@ def differences(job: Job, runs: Sequence[Run]) -> list[str]:
     assert len(runs) == len(job.inputs)
     found = []
     made = {t for op in job.graph.ops for t in op.outputs}
+    which = ("numpy", "litert")
+    referrers = [referrer(name, job.model, job.source, job.graph) for name in which]
     for number, (one, given) in enumerate(zip(runs, job.inputs, strict=True)):
         assert set(job.graph.outputs) <= set(one.tensors) <= made | set(job.graph.outputs)
         partial = {t: bytes(known) for t, known in one.known.items() if not all(known)}
         # only what lies inside a streamed region may be left out, where its reader steps over it
         assert not partial.keys() & set(job.graph.outputs)
         assert not partial or any(region.is_streamed for region in job.plan.regions)
-        for which in ("numpy", "litert"):
-            expected = reference(which, job.model, job.source, job.graph, given)
+        for name, refer in zip(which, referrers, strict=True):
+            expected = refer(given, number == reset_at(job))
             assert set(job.graph.outputs) <= set(expected)
             for wrong in difference(job.graph, number, one.tensors, expected, partial):
-                found.append(f"{job.sources.net} against {which}: {wrong.json()}")
+                found.append(f"{job.sources.net} against {name}: {wrong.json()}")
     return found

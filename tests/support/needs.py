@@ -30,10 +30,12 @@ WITH = {
     "arm-none-eabi-objcopy": "arm-gcc",
     "bazel": "bazel",
     "pio": "platformio",
+    "chromedriver": "browser",
     "chromium": "browser",
     "gdb-multiarch": "gdb",
     "imgtool": "mcuboot",
     "selenium": "browser",
+    "selenium.webdriver": "browser",
     "tensorflow": "tensorflow",
     "xtensa-lx106-elf-gcc": "xtensa",
 }

@@ -304,6 +304,13 @@ def _unary(kind: str, **attributes):
     return rule
 
 
+def _gelu(e: _Exporter, op: Op) -> None:
+    if e.style.opset < 20:
+        raise NotExpressible("Gelu is an operator from opset 20 on")
+    way = "tanh" if op.attrs.approximate else "none"
+    e.quantized(op.outputs[0], e.node("Gelu", [e.floats[op.inputs[0]]], approximate=way))
+
+
 def _relu6(e: _Exporter, op: Op) -> None:
     e.quantized(op.outputs[0], e.activated(e.floats[op.inputs[0]], Activation.RELU6))
 
@@ -423,7 +430,52 @@ def _dequantize(e: _Exporter, op: Op) -> None:
     e.floats[op.outputs[0]] = e.floats[op.inputs[0]]
 
 
+def _logical(kind: str, parameters):
+    """An operator on a tensor in our order; `parameters` gives its lists of integers and its attributes."""
+
+    def rule(e: _Exporter, op: Op) -> None:
+        lists, attributes = parameters(e, op)
+        inputs = [e.logical(op.inputs[0]), *(e.ints(list(values)) for values in lists)]
+        e.from_logical(op.outputs[0], e.node(kind, inputs, **attributes))
+
+    return rule
+
+
+def _reduced(e: _Exporter, op: Op):
+    keep = {"keepdims": int(op.attrs.keep_dims)}
+    return ([op.attrs.axes], keep) if e.style.opset >= 18 else ([], {"axes": op.attrs.axes, **keep})
+
+
+def _squares(kind: str):
+    """DepthToSpace, SpaceToDepth: of images as the file has them."""
+
+    def rule(e: _Exporter, op: Op) -> None:
+        e.quantized(op.outputs[0], e.node(kind, [e.floats[op.inputs[0]]], blocksize=op.attrs.block))
+
+    return rule
+
+
+def _matmul(e: _Exporter, op: Op) -> None:
+    sides = []
+    for t, turned in zip(op.inputs, (op.attrs.adj_x, op.attrs.adj_y), strict=True):
+        tensor = e.tensor(t)
+        if tensor.data is not None:
+            raise NotExpressible("a dense layer, whose arithmetic is another")
+        name = e.logical(t)
+        rank = len(tensor.shape)
+        swap = (*range(rank - 2), rank - 1, rank - 2)
+        sides.append(e.node("Transpose", [name], perm=swap) if turned else name)
+    e.from_logical(op.outputs[0], e.node("MatMul", sides))
+
+
 _RULES = {
+    OpKind.TILE: _logical("Tile", lambda e, op: ([op.attrs.multiples], {})),
+    OpKind.GATHER: _logical("Gather", lambda e, op: ([op.attrs.indices], {"axis": op.attrs.axis})),
+    OpKind.REDUCE_MAX: _logical("ReduceMax", _reduced),
+    OpKind.REDUCE_MIN: _logical("ReduceMin", _reduced),
+    OpKind.DEPTH_TO_SPACE: _squares("DepthToSpace"),
+    OpKind.SPACE_TO_DEPTH: _squares("SpaceToDepth"),
+    OpKind.BATCH_MATMUL: _matmul,
     OpKind.CONV_2D: _conv,
     OpKind.DEPTHWISE_CONV_2D: _conv,
     OpKind.TRANSPOSE_CONV: _transpose_conv,
@@ -444,6 +496,10 @@ _RULES = {
     OpKind.RELU: _unary("Relu"),
     OpKind.RELU6: _relu6,
     OpKind.LEAKY_RELU: _unary("LeakyRelu"),
+    OpKind.ABS: _unary("Abs"),
+    OpKind.EXP: _unary("Exp"),
+    OpKind.LOG: _unary("Log"),
+    OpKind.GELU: _gelu,
     OpKind.RESHAPE: _reshape,
     OpKind.SQUEEZE: _reshape,
     OpKind.EXPAND_DIMS: _reshape,

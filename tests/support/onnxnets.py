@@ -94,7 +94,7 @@ class Qdq:
 
 def read(model) -> Graph:
     """As it will be planned."""
-    return rewrite(read_qdq(model.SerializeToString(), path="net.onnx"))
+    return rewrite(read_qdq(model.SerializeToString(), path="net.onnx"), lookups=False)
 
 
 def kinds(graph) -> list[str]:

@@ -17,6 +17,7 @@ from kernelcases import Case
 
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, OpKind, PoolAttrs, ResizeAttrs
 from buildtool.plan.schedule.overlap import distance
+from buildtool.plan.schedule.resizing import uneven_axes
 from buildtool.target.types import Contract
 
 GUARD = 64  # bytes before and after
@@ -111,7 +112,8 @@ def needed(case: Case, axis: int, size: int) -> Callable[[int, int], tuple[int, 
     """From outputs [first, end) to the inputs they read, along rows (axis 0) or columns (1)."""
     attrs, op = case.op.attrs, case.op
     if isinstance(attrs, ResizeAttrs):
-        return lambda _first, _end: (0, size)
+        table = uneven_axes(case.graph, op)[axis]  # that it suffices is shown by what the kernels compute
+        return lambda f, e: (table.low(f), table.high(e))
     if isinstance(attrs, PoolAttrs):
         pad = (attrs.pad.top, attrs.pad.left)[axis]
         return lambda f, e: _windowed(f, e, size, attrs.kernel[axis], attrs.stride[axis], 1, pad)

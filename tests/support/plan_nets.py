@@ -5,8 +5,18 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from zeronet import Net
 
-from buildtool.graph.types import OpKind, Pad
-from buildtool.target.types import Board, Contract, Core, Costs, KernelVariant, Memory, MemoryKind, Target
+from buildtool.graph.types import DType, OpKind, Pad
+from buildtool.target.types import (
+    BYTES,
+    Board,
+    Contract,
+    Core,
+    Costs,
+    KernelVariant,
+    Memory,
+    MemoryKind,
+    Target,
+)
 
 _CONTRACTS = {
     OpKind.CONV_2D: Contract.ROW,
@@ -16,7 +26,9 @@ _CONTRACTS = {
     OpKind.RELU: Contract.PIXEL,
     OpKind.CONCATENATION: Contract.PARTS,
 }
-
+_PLACES = tuple((DType.INT8, wide) for wide in (DType.INT32, DType.INT64))
+_CASTS = ((DType.INT8, DType.INT16), (DType.INT16, DType.INT8))
+_TYPES = {OpKind.ARG_MAX: _PLACES, OpKind.ARG_MIN: _PLACES, OpKind.CAST: _CASTS}
 
 COST = "20 + 10 * outputs + macs + 4 * oh * (ow % 4 > 0) + columns_met - columns_inside"
 
@@ -26,14 +38,16 @@ def make_target(*, scratch="0", ram=1 << 24, reserved=0, alignment=16, cost=COST
     kernels = tuple(
         KernelVariant(
             op=str(kind),
-            name=f"{kind.lower()}_test",
+            name=f"{kind.lower()}_test" + "_wide" * (types in (_PLACES[1], _CASTS[1])),
             symbol="nn_test",
             sources=(),
             scratch=scratch if kind in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D) else "0",
             overlap=_CONTRACTS.get(kind, Contract.NONE),
             cost=cost,
+            types=types,
         )
         for kind in OpKind
+        for types in _TYPES.get(kind, (BYTES,))
     )
     board = Board(
         name="bench",

@@ -21,7 +21,7 @@ from buildtool.target.types import Board, RunRequest, RunResult, Toolchain
 ROOT = TESTS / "targets/probe"
 ACTIONS = (
     "echo", "touch", "stack", "wild_store", "loop", "recurse", "status", "divide", "undefined", "count",
-    "straddle",
+    "straddle", "timed",
 )  # fmt: skip
 
 # Every board and every compiler appear in the fast tier; their product does not.

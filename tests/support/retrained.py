@@ -9,10 +9,16 @@ import numpy as np
 
 from buildtool.graph.tflite.reader import read_model
 from buildtool.graph.tflite.writer import write_model
-from buildtool.graph.types import Graph, Op, OpKind, PadAttrs, Quantization, Tensor
+from buildtool.graph.types import BatchBlockAttrs, Graph, Op, OpKind, PadAttrs, Quantization, Tensor
 
 # TFLite fixes the quantisation of what these make, or ties it to that of what they read.
-_FIXED = {OpKind.SOFTMAX, OpKind.LOGISTIC, OpKind.TANH}
+_FIXED = {
+    OpKind.SOFTMAX,
+    OpKind.LOGISTIC,
+    OpKind.TANH,
+    OpKind.L2_NORMALIZATION,
+    OpKind.LOG_SOFTMAX,
+}
 _WEIGHTED = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED}
 _FACTOR, _SHIFT = 1.125, 3  # of scales (exact in float32), of zero points: the same for all activations
 
@@ -46,7 +52,7 @@ def retrained(graph: Graph, seed: int = 0) -> Graph:
 def _padded(op: Op, before: Sequence[Tensor], after: Sequence[Tensor]) -> Op:
     """An operator that pads with its input's zero point does so still."""
     quants = before[op.inputs[0]].quant, after[op.inputs[0]].quant
-    if not isinstance(op.attrs, PadAttrs) or not (quants[0] and quants[1]):
+    if not isinstance(op.attrs, PadAttrs | BatchBlockAttrs) or not (quants[0] and quants[1]):
         return op
     if op.attrs.value != quants[0].zero_point:
         return op
@@ -57,7 +63,8 @@ def _other(tensor: Tensor, name: str, random: np.random.Generator, is_fixed: boo
     if tensor.quant is None:  # a shape, an axis, a padding: no training changes it
         return dataclasses.replace(tensor, name=name, source=None)
     if tensor.data is None:
-        quant = tensor.quant if is_fixed else _shifted(tensor.quant)
+        # of wider integers the zero point is 0
+        quant = tensor.quant if is_fixed or tensor.dtype.size > 1 else _shifted(tensor.quant)
         return dataclasses.replace(tensor, name=name, quant=quant, source=None)
     values = tensor.data
     most = 100 if values.dtype == np.int8 else 1000

@@ -14,7 +14,7 @@ from graphs import inputs_for
 
 from buildtool.errors import BuildtoolError
 from buildtool.graph.reference import execute
-from buildtool.graph.types import DType, Graph, Op, OpKind, PadAttrs, Quantization, Tensor
+from buildtool.graph.types import BatchBlockAttrs, DType, Graph, Op, OpKind, PadAttrs, Quantization, Tensor
 
 # The output's quantisation is the input's, or is part of the operator.
 TIED = frozenset(
@@ -23,6 +23,8 @@ TIED = frozenset(
         OpKind.MIRROR_PAD,
         OpKind.AVERAGE_POOL_2D,
         OpKind.MAX_POOL_2D,
+        OpKind.MAXIMUM,
+        OpKind.MINIMUM,
         OpKind.RESHAPE,
         OpKind.SQUEEZE,
         OpKind.EXPAND_DIMS,
@@ -31,11 +33,30 @@ TIED = frozenset(
         OpKind.SPLIT,
         OpKind.STRIDED_SLICE,
         OpKind.SLICE,
+        OpKind.TILE,
+        OpKind.GATHER,
+        OpKind.DEPTH_TO_SPACE,
+        OpKind.SPACE_TO_DEPTH,
+        OpKind.BATCH_TO_SPACE_ND,
+        OpKind.SPACE_TO_BATCH_ND,
+        OpKind.REDUCE_MAX,
+        OpKind.REDUCE_MIN,
+        OpKind.ARG_MAX,
+        OpKind.ARG_MIN,
         OpKind.RESIZE_NEAREST_NEIGHBOR,
         OpKind.RESIZE_BILINEAR,
     }
 )
-FIXED = frozenset({OpKind.SOFTMAX, OpKind.LOGISTIC, OpKind.TANH, OpKind.DEQUANTIZE})
+FIXED = frozenset(
+    {
+        OpKind.SOFTMAX,
+        OpKind.LOGISTIC,
+        OpKind.TANH,
+        OpKind.L2_NORMALIZATION,
+        OpKind.LOG_SOFTMAX,
+        OpKind.DEQUANTIZE,
+    }
+)
 WEIGHTED = frozenset(
     {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV, OpKind.FULLY_CONNECTED}
 )
@@ -74,7 +95,8 @@ class _Work:
             self._turn_signs(op)
             if op.inputs[2] >= 0:
                 self._match_bias(op)
-        if op.kind is OpKind.PAD and isinstance(op.attrs, PadAttrs):
+        padding = op.kind in (OpKind.PAD, OpKind.SPACE_TO_BATCH_ND)
+        if padding and isinstance(op.attrs, PadAttrs | BatchBlockAttrs):
             quant = self.tensors[op.inputs[0]].quant
             assert quant is not None
             op = dataclasses.replace(op, attrs=dataclasses.replace(op.attrs, value=quant.zero_point))
@@ -146,7 +168,8 @@ def _tied_groups(graph: Graph) -> dict[int, int]:
 
     for op in graph.ops:
         if op.kind in TIED:
-            members = [t for t in (*op.inputs, *op.outputs) if t in group]
+            both = (t for t in (*op.inputs, *op.outputs) if t in group)
+            members = [t for t in both if graph.tensors[t].dtype is graph.tensors[op.inputs[0]].dtype]
             least = min(root(t) for t in members)
             for t in members:
                 group[root(t)] = least

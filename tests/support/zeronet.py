@@ -25,6 +25,9 @@ from buildtool.graph.types import (
     Pad,
     PoolAttrs,
     Quantization,
+    ShuffleAttrs,
+    SliceAttrs,
+    WidenedAttrs,
 )
 
 SAME_3X3 = Pad(1, 1, 1, 1)
@@ -112,6 +115,21 @@ class Net(GraphBuilder):
         """CONCATENATION of channels."""
         shape = (*self.shape(parts[0])[:3], sum(self.shape(p)[3] for p in parts))
         return self.add_op(OpKind.CONCATENATION, parts, shape, AxisAttrs(3))
+
+    def slice(self, x: int, first: int, count: int) -> int:
+        """SLICE of channels."""
+        shape = (*self.shape(x)[:3], count)
+        return self.add_op(OpKind.SLICE, (x,), shape, SliceAttrs((0, 0, 0, first), (1,) * 4, shape))
+
+    def shuffle(self, x: int, groups: int) -> int:
+        """TRANSPOSE of channels alone."""
+        return self.add_op(OpKind.TRANSPOSE, (x,), self.shape(x), ShuffleAttrs(groups))
+
+    def widened(self, a: int, b: int, before: int) -> int:
+        """ADD of `b`, which has fewer channels, as the rewrites make it."""
+        filling = self.constant((max(before, self.shape(a)[3] - self.shape(b)[3] - before),))
+        attrs = WidenedAttrs(before=before)
+        return self.add_op(OpKind.ADD, (a, b, filling), self.shape(a), attrs)
 
     def graph(self, *outputs: int) -> Graph:  # type: ignore[override]
         """The network that makes these tensors."""

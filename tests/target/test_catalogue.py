@@ -2,6 +2,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from netbuilder import NetBuilder
 
 from buildtool.errors import TargetError, UnsupportedError
 from buildtool.graph.types import (
@@ -23,6 +24,7 @@ from buildtool.target.costs import Pricer, once
 from buildtool.target.family import load_family, resolved
 from buildtool.target.registry import load_board
 from buildtool.target.types import Contract, Costs, KernelVariant, Target, Windows
+from buildtool.zoo.drawn_state import lstm, svdf
 
 ENTRY = """
 [[kernel]]
@@ -158,6 +160,7 @@ POOL = one_op(
     OpKind.MAX_POOL_2D, (1, 7, 7, 3), None, (1, 4, 4, 3),
     PoolAttrs(kernel=(2, 3), stride=(2, 2), pad=Pad(1, 0, 1, 0)),
 )  # fmt: skip
+STATELESS = dict.fromkeys(("memory", "cells", "gates", "peepholes", "normed", "projected"), 0) | {"rank": 1}
 PLAIN = one_op(OpKind.TANH, (1, 12), None, (1, 12), Attrs())
 
 
@@ -167,31 +170,31 @@ PLAIN = one_op(OpKind.TANH, (1, 12), None, (1, 12), Attrs())
         (
             CONV,
             "kh=3 kw=5 sh=2 sw=1 dh=1 dw=2 pt=1 pl=2 ih=9 iw=10 cin=8 oh=5 ow=10 cout=6 batch=2 groups=2"
-            " multiplier=1 inputs=1440 operands=1 macs=36000 outputs=600"
+            " multiplier=1 inputs=1440 operands=1 varying=0 macs=36000 outputs=600"
             " rows_met=13 rows_inside=3 columns_met=36 columns_inside=2",
         ),
         (
             DEPTHWISE,
             "kh=3 kw=3 sh=2 sw=2 dh=1 dw=1 pt=0 pl=0 ih=8 iw=8 cin=4 oh=4 ow=4 cout=8 batch=1 groups=4"
-            " multiplier=2 inputs=256 operands=1 macs=1152 outputs=128"
+            " multiplier=2 inputs=256 operands=1 varying=0 macs=1152 outputs=128"
             " rows_met=11 rows_inside=3 columns_met=11 columns_inside=3",
         ),
         (
             DENSE,
             "kh=1 kw=1 sh=1 sw=1 dh=1 dw=1 pt=0 pl=0 ih=1 iw=6 cin=20 oh=1 ow=6 cout=7 batch=1 groups=1"
-            " multiplier=1 inputs=120 operands=1 macs=840 outputs=42"
+            " multiplier=1 inputs=120 operands=1 varying=0 macs=840 outputs=42"
             " rows_met=1 rows_inside=1 columns_met=6 columns_inside=6",
         ),
         (
             POOL,
             "kh=2 kw=3 sh=2 sw=2 dh=1 dw=1 pt=1 pl=1 ih=7 iw=7 cin=3 oh=4 ow=4 cout=3 batch=1 groups=1"
-            " multiplier=1 inputs=147 operands=1 macs=0 outputs=48"
+            " multiplier=1 inputs=147 operands=1 varying=0 macs=0 outputs=48"
             " rows_met=7 rows_inside=3 columns_met=10 columns_inside=2",
         ),
         (
             PLAIN,
             "kh=1 kw=1 sh=1 sw=1 dh=1 dw=1 pt=0 pl=0 ih=1 iw=1 cin=12 oh=1 ow=1 cout=12 batch=1 groups=1"
-            " multiplier=1 inputs=12 operands=1 macs=0 outputs=12"
+            " multiplier=1 inputs=12 operands=1 varying=1 macs=0 outputs=12"
             " rows_met=1 rows_inside=1 columns_met=1 columns_inside=1",
         ),
     ],
@@ -200,8 +203,28 @@ PLAIN = one_op(OpKind.TANH, (1, 12), None, (1, 12), Attrs())
 def test_features_are_the_operator_s_geometry(graph_op, expected):
     found = features(*graph_op)
     wanted = {name: int(value) for name, value in (pair.split("=") for pair in expected.split())}
-    assert found == wanted
+    assert found == STATELESS | wanted
     assert found.keys() == VARIABLES.keys()
+
+
+def test_features_of_operators_with_state_name_what_they_keep():
+    net = NetBuilder(1)
+    recurrent = lstm(
+        net, net.input((5, 2, 6)), 7, outputs=3, time_major=True, input_gate=False, peepholes=True
+    )
+    over_time = svdf(net, net.input((2, 9)), 4, rank=2, memory=5)
+    graph = net.graph([recurrent, over_time])
+    first, second = (features(graph, op) for op in graph.ops)
+    names = ("batch", "ow", "cin", "cells", "cout", "gates", "peepholes", "normed", "projected", "macs")
+    assert [first[name] for name in names] == [2, 5, 6, 7, 3, 3, 1, 0, 1, 10 * (3 * 7 * 9 + 21)]
+    assert [second[name] for name in ("batch", "cin", "cout", "rank", "memory", "macs")] == [
+        2,
+        9,
+        4,
+        2,
+        5,
+        224,
+    ]
 
 
 def variant(name: str, **fields: str) -> KernelVariant:

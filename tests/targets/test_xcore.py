@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 
 import pytest
@@ -134,6 +135,31 @@ def test_no_more_memory_than_xcore_opt_with_the_weights_in_it(segments):
     options = {"strategy": "xcore-strips", "segments": segments, "objective": "ram"}
     answer = ask("plan", model=str(needs_shared(MODEL)), options=options)
     assert answer["arena_bytes"] <= XCORE_OPT[segments]
+
+
+@slow
+@pytest.mark.parametrize(("image", "most"), [("resident", 160_000), ("overwritable", 112_000)])
+def test_the_trained_network_fits_with_its_weights_and_without_repeated_work(image, most, capsys):
+    limits = ["--objective", "ram", "--max-f", "1.0", "--image", image, "--json"]
+    assert cli.run(["plan", str(needs_shared(MODEL)), "--board", "xcore", *limits]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["arena_bytes"] <= most and answer["f"] == 1.0
+
+
+@slow
+@pytest.mark.parametrize("requantise", ["exact", "vpu16"])
+def test_narrow_slices_give_the_same_bytes(requantise, tmp_path):
+    """Of layers that bind, slices of fewer channels than a pair of the unit's groups has."""
+    net = NetBuilder(3)
+    x = net.conv(net.input((1, 9, 7, 24)), 64)
+    path = tmp_path / "narrow.tflite"
+    path.write_bytes(write_model(net.graph([net.conv(net.conv(x, 96), 32)])))
+    asked = {"model": str(path), "requantise": requantise}
+    asked["options"] = {"strategy": "layerwise", "objective": "ram"}
+    answer = ask("plan", **asked)
+    assert {load["channels"] for load in answer["loads"]} & {8, 16}
+    answer = ask("validate", inputs=2, tensors=True, **asked)
+    assert answer["exact"] or (requantise == "vpu16" and answer["within_bounds"])
 
 
 @slow

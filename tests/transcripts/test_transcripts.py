@@ -10,7 +10,8 @@
 
 Standard output and error come as one. `<n>` stands for a number (with separators or decimals) where
 it depends on the compiler, `<any>` for any text within a line, a line `...` for any lines. A session
-whose first line is `# slow` runs in the slow tier only.
+whose first line is `# slow` runs in the slow tier only. $NETWORKS is a folder with `wake_word.tflite` and
+`wake_word_wider.tflite`, the same with one layer more.
 """
 
 import os
@@ -20,9 +21,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from grownnet import wake_word
+from paths import ROOT
 from transcript import parse, pattern
 
 FOLDER = Path(__file__).resolve().parent
+# Commits of a session's repository are nobody's, and no setting of this user has a part in them.
+AUTHOR = {
+    f"GIT_{who}_{what}": "ci@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+}
+AUTHOR |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 def sessions() -> list[object]:
@@ -34,11 +42,16 @@ def sessions() -> list[object]:
 
 
 @pytest.mark.parametrize("path", sessions())
-def test_session(path: Path, tmp_path: Path) -> None:
+def test_session(path: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     programs = Path(sys.executable).parent
     programs_first = f"{programs}{os.pathsep}{os.environ['PATH']}"
     env = os.environ | {"PATH": programs_first, "COLUMNS": "200", "XDG_DATA_HOME": str(tmp_path / "data")}
     commands = parse(path.read_text())
+    if "$NETWORKS" in path.read_text():
+        networks = tmp_path_factory.mktemp("networks")
+        (networks / "wake_word.tflite").write_bytes(wake_word(is_wider=False))
+        (networks / "wake_word_wider.tflite").write_bytes(wake_word(is_wider=True))
+        env |= {"NETWORKS": str(networks), **AUTHOR}
     assert commands
     for command in commands:
         done = subprocess.run(
@@ -77,3 +90,14 @@ def test_session(path: Path, tmp_path: Path) -> None:
 )
 def test_the_patterns_match_what_they_say(expected: list[str], said: str, equal: bool) -> None:
     assert bool(re.fullmatch(pattern(expected), said)) == equal
+
+
+def test_the_job_in_the_docs_runs_what_the_session_ran() -> None:
+    """The lines of the workflow for pull requests, but for where their output goes."""
+    page = (ROOT / "docs/comparing.md").read_text(encoding="utf-8")
+    job = page[page.index("on: pull_request") : page.index("Where CI builds firmware")]
+    lines = [line.strip().partition(" >> ")[0] for line in job.splitlines()]
+    wanted = [line for line in lines if line.startswith("buildtool ")]
+    ran = [command.text for command in parse((FOLDER / "pull_request.txt").read_text())]
+    assert len(wanted) == 3
+    assert [line for line in ran if line in wanted] == wanted

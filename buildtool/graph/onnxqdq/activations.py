@@ -15,7 +15,14 @@ from buildtool.graph.onnxqdq.elementwise import elementwise, in_order, sum_or_pr
 from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.onnxqdq.folding import axes_of
 from buildtool.graph.onnxqdq.values import Clamp, Constant, Held, Pending, Quantized, Value
-from buildtool.graph.types import Activation, Attrs, LeakyReluAttrs, OpKind, Quantization, SoftmaxAttrs
+from buildtool.graph.types import (
+    Activation,
+    Attrs,
+    GeluAttrs,
+    LeakyReluAttrs,
+    OpKind,
+    Quantization,
+)
 
 Rule = Callable[[Context, Node], list[Value]]
 
@@ -23,6 +30,7 @@ _NATURAL = {
     OpKind.SOFTMAX: Quantization((1 / 256,), (-128,)),
     OpKind.LOGISTIC: Quantization((1 / 256,), (-128,)),
     OpKind.TANH: Quantization((1 / 128,), (0,)),
+    OpKind.LOG_SOFTMAX: Quantization((1 / 16,), (127,)),
 }
 _NEAR = 0.001  # relative; so much TFLite lets such an output's scale differ
 
@@ -39,7 +47,7 @@ def clamp(ctx: Context, node: Node) -> list[Value]:
         return [_clamped_integers(ctx, node, x)]
 
     def make(out: Quantization, _activation: Activation, called: str) -> Held:
-        return ctx.clamped(x, ctx.activation(limits, out), out, called)
+        return ctx.cut(x, limits, out, called)
 
     return [Pending(x.shape, make)]
 
@@ -129,6 +137,22 @@ def leaky_relu(ctx: Context, node: Node) -> list[Value]:
     return [_table(ctx, OpKind.LEAKY_RELU, ctx.held(node), LeakyReluAttrs(alpha))]
 
 
+def gelu(ctx: Context, node: Node) -> list[Value]:
+    """Gelu, by the error function or by a hyperbolic tangent."""
+    way = node.text("approximate", "none")
+    if way not in ("none", "tanh"):
+        raise ModelError(f"a Gelu approximated by '{way}'")
+    return [_table(ctx, OpKind.GELU, ctx.held(node), GeluAttrs(way == "tanh"))]
+
+
+def elu(ctx: Context, node: Node) -> list[Value]:
+    """Elu; LiteRT's has no factor."""
+    alpha = node.number("alpha", 1.0)
+    if alpha != 1:
+        raise UnsupportedError(f"an Elu with alpha {alpha:g}", hint="alpha must be 1")
+    return [_table(ctx, OpKind.ELU, ctx.held(node), Attrs())]
+
+
 def prelu(ctx: Context, node: Node) -> list[Value]:
     """PRelu: slopes in int8, as they are or rounded to it; one float slope for all is LEAKY_RELU."""
     x, slope = ctx.held(node), ctx.value(node.input(1))
@@ -173,25 +197,29 @@ def _demanded(kind: OpKind, out: Quantization) -> Quantization:
     return out if near else own
 
 
-def softmax(ctx: Context, node: Node) -> list[Value]:
-    """Softmax over any dimension, which lies last afterwards."""
-    x = ctx.held(node)
-    old = node.integer("opset", ctx.file.opset) < 13
-    (axis,) = axes_of((node.integer("axis", 1 if old else -1),), len(x.shape))
-    if old and math.prod(x.shape[axis + 1 :]) != 1:  # it ran over all of these together
-        text = "a Softmax of an opset before 13 over several dimensions"
-        raise UnsupportedError(
-            text, hint="convert the model: onnx.version_converter.convert_version(model, 17)"
-        )
-    _, order = ctx.build.natural(x)
-    order = (*(d for d in order if d != axis), axis)
-    tensor = ctx.build.ordered(x, order)
-    memory = [x.shape[d] for d in order]
+def softmax(kind: OpKind, attrs: Attrs) -> Rule:
+    """Softmax or LogSoftmax over any dimension, which lies last afterwards."""
 
-    def make(out: Quantization, _activation: Activation, name: str) -> Held:
-        own = _demanded(OpKind.SOFTMAX, out)
-        inner = ctx.build.kernel_name(name, own, out)
-        made = ctx.build.make(OpKind.SOFTMAX, [tensor], inner, memory, own, SoftmaxAttrs())
-        return ctx.build.requantized_kernel(ctx.build.held(made, order), out, name)
+    def rule(ctx: Context, node: Node) -> list[Value]:
+        x = ctx.held(node)
+        old = node.integer("opset", ctx.file.opset) < 13
+        (axis,) = axes_of((node.integer("axis", 1 if old else -1),), len(x.shape))
+        if old and math.prod(x.shape[axis + 1 :]) != 1:  # it ran over all of these together
+            text = f"a {node.kind} of an opset before 13 over several dimensions"
+            raise UnsupportedError(
+                text, hint="convert the model: onnx.version_converter.convert_version(model, 17)"
+            )
+        _, order = ctx.build.natural(x)
+        order = (*(d for d in order if d != axis), axis)
+        tensor = ctx.build.ordered(x, order)
+        memory = [x.shape[d] for d in order]
 
-    return [Pending(x.shape, make, natural=_NATURAL[OpKind.SOFTMAX])]
+        def make(out: Quantization, _activation: Activation, name: str) -> Held:
+            own = _demanded(kind, out)
+            inner = ctx.build.kernel_name(name, own, out)
+            made = ctx.build.make(kind, [tensor], inner, memory, own, attrs)
+            return ctx.build.requantized_kernel(ctx.build.held(made, order), out, name)
+
+        return [Pending(x.shape, make, natural=_NATURAL[kind])]
+
+    return rule

@@ -82,6 +82,11 @@ class Builder:
         self.tensors.append(Tensor(_label(name), tuple(shape), DType.INT8, quant))
         return len(self.tensors) - 1
 
+    def places(self, name: str, shape: Sequence[int]) -> int:
+        """A new int64 tensor."""
+        self.tensors.append(Tensor(_label(name), tuple(shape), DType.INT64, None))
+        return len(self.tensors) - 1
+
     def constant(self, name: str, data: Array, quant: Quantization) -> int:
         """A new int8 or int32 constant."""
         self.spend(data.nbytes)

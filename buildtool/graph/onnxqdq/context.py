@@ -22,6 +22,7 @@ from buildtool.graph.onnxqdq.values import (
     Constant,
     Held,
     Pending,
+    Places,
     Quantized,
 )
 from buildtool.graph.types import Activation, DType, ElementwiseAttrs, OpKind, Quantization
@@ -33,7 +34,7 @@ QUANTISE = (
 # Quantising commutes with these: they move or pick values, or cut them off.
 COMMUTES = frozenset(
     """Reshape Flatten Squeeze Unsqueeze Transpose Identity Dropout MaxPool GlobalMaxPool Slice Split Concat
-    Relu Clip DepthToSpace SpaceToDepth""".split()
+    Relu Clip DepthToSpace SpaceToDepth Gather Tile Expand ReduceMax ReduceMin""".split()
 )
 _UNARY = {Activation.RELU: OpKind.RELU, Activation.RELU6: OpKind.RELU6}
 
@@ -59,6 +60,9 @@ class Context(Operands):
             if quant is None:
                 self.island(name)
             value = self.settle(name, value, quant)
+        if isinstance(value, Places):
+            text = "the place of an extreme, which another operator reads"
+            raise UnsupportedError(text, tensor=shown(name), hint="make it a network output")
         if not isinstance(value, Held):
             text = "an activation is expected, this is a constant"
             raise UnsupportedError(text, tensor=shown(name), hint="fold constants before exporting")
@@ -129,12 +133,29 @@ class Context(Operands):
     def settle(self, name: str, pending: Pending, quant: Quantization) -> Held:
         """Emits a pending operator; from now on `name` is its int8 result."""
         activation = self.activation(pending.clamp, quant)
-        if pending.fuses or activation is Activation.NONE:
+        if activation is not None and (pending.fuses or activation is Activation.NONE):
             made = pending.make(quant, activation, name)
         else:
             before = pending.make(quant, Activation.NONE, f"{name}/unclamped")
-            made = self.clamped(before, activation, quant, name)
+            made = self.cut(before, pending.clamp, quant, name)
         self.values[name] = made
+        return made
+
+    def cut(self, x: Held, clamp: Clamp, quant: Quantization, name: str) -> Held:
+        """`x` in another quantisation, cut to `clamp`: as an activation, or as MAXIMUM and MINIMUM."""
+        activation = self.activation(clamp, quant)
+        if activation is not None:
+            return self.clamped(x, activation, quant, name)
+        low, high = scales.clamp_limits(clamp, quant)
+        bounds = [(OpKind.MAXIMUM, low)] if low > -128 else []
+        bounds += [(OpKind.MINIMUM, high)] if high < 127 else []
+        made = self.build.requantized(x, quant, f"{name}/uncut")
+        shape = self.build.tensors[x.tensor].shape
+        for i, (kind, bound) in enumerate(bounds):
+            inner = name if i == len(bounds) - 1 else f"{name}/half"
+            limit = self.build.constant(f"{inner}/limit", np.full(1, bound, np.int8), quant)
+            out = self.build.make(kind, [made.tensor, limit], inner, shape, quant)
+            made = Held(out, x.shape, x.layout, quant)
         return made
 
     def clamped(self, x: Held, activation: Activation, quant: Quantization, name: str) -> Held:
@@ -150,8 +171,8 @@ class Context(Operands):
             out = self.build.make(OpKind.ADD, [x.tensor, zero], name, shape, quant, attrs)
         return Held(out, x.shape, x.layout, quant)
 
-    def activation(self, clamp: Clamp, quant: Quantization) -> Activation:
-        """The fused activation that cuts to `clamp` in this quantisation.
+    def activation(self, clamp: Clamp, quant: Quantization) -> Activation | None:
+        """The fused activation that cuts to `clamp` in this quantisation, if there is one.
 
         Ranges without a name are served where they cut as one of those with a name.
         """
@@ -161,11 +182,7 @@ class Context(Operands):
         for activation in ACTIVATIONS.values():
             if activation_range(activation, quant, DType.INT8) == limits:
                 return activation
-        low, high = clamp
-        raise UnsupportedError(
-            f"Clip to {low:g}..{high:g}, with outputs quantised for a wider range",
-            hint="quantise the output for the clip's range, or clip to 0..6, -1..1 or at 0",
-        )
+        return None
 
 
 def meet(a: Clamp, b: Clamp) -> Clamp:

@@ -12,13 +12,13 @@ from buildtool.errors import ModelError, UnsupportedError
 from buildtool.graph.onnxqdq.context import Context
 from buildtool.graph.onnxqdq.file import Node
 from buildtool.graph.onnxqdq.values import NO_CLAMP, Constant, Held, Pending, Quantized, Value
-from buildtool.graph.types import Activation, ElementwiseAttrs, OpKind, Quantization
+from buildtool.graph.types import Activation, Attrs, ElementwiseAttrs, OpKind, Quantization, QuotientAttrs
 
 Rule = Callable[[Context, Node], list[Value]]
 
 
 def elementwise(kind: OpKind) -> Rule:
-    """Add or Sub, or Mul; an Add of a constant behind an operator with weights is its bias."""
+    """Add, Sub, Mul or Div; an Add of a constant behind an operator with weights is its bias."""
 
     def rule(ctx: Context, node: Node) -> list[Value]:
         if kind is OpKind.ADD:
@@ -31,10 +31,10 @@ def elementwise(kind: OpKind) -> Rule:
 
 
 def divide(ctx: Context, node: Node) -> list[Value]:
-    """Div by a constant: a product with its reciprocal."""
+    """Div; by a constant number it is a product with its reciprocal."""
     divisor = ctx.value(node.input(1))
     if not isinstance(divisor, (Constant, Quantized)) or divisor.data.size != 1:
-        raise UnsupportedError("a Div by more than one constant", hint="multiply by reciprocals")
+        return elementwise(OpKind.DIV)(ctx, node)
     value = float(divisor.data.reshape(-1)[0])
     if isinstance(divisor, Quantized):
         value = (value - divisor.quant.zero_point) * divisor.quant.scale
@@ -80,11 +80,15 @@ def _flat(constant: Constant | Quantized) -> Constant | Quantized:
 
 
 def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
-    """ADD, SUB or MUL in the order in which the larger operand lies.
+    """ADD, SUB, MUL or DIV in the order in which the larger operand lies.
 
     Operands may have any scale, so a LOGISTIC's is its kernel's own.
     """
-    a, b = (ctx.build.unrounded(x) if isinstance(x, Held) else x for x in (a, b))
+    return pair_of(ctx, kind, *(ctx.build.unrounded(x) if isinstance(x, Held) else x for x in (a, b)))
+
+
+def pair_of(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Quantized) -> Pending:
+    """An operator of two operands, taken as they are."""
     shapes = [x.shape if isinstance(x, Held) else x.data.shape for x in (a, b)]
     try:
         shape = tuple(int(n) for n in np.broadcast_shapes(*shapes))
@@ -106,13 +110,17 @@ def sum_or_product(ctx: Context, kind: OpKind, a: Held | Quantized, b: Held | Qu
         memory = [shape[d] for d in order]
         layout = None
 
+    fuses = kind in (OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.DIV)
+
     def make(out: Quantization, activation: Activation, name: str) -> Held:
-        made = ctx.build.make(kind, tensors, name, memory, out, ElementwiseAttrs(activation))
+        attrs: Attrs = ElementwiseAttrs(activation) if fuses else Attrs()
+        attrs = QuotientAttrs(activation, wraps=False) if kind is OpKind.DIV else attrs
+        made = ctx.build.make(kind, tensors, name, memory, out, attrs)
         if layout is not None:
             return Held(made, shape, layout, out)
         return ctx.build.held(made, order)
 
-    return Pending(shape, make, fuses=True)
+    return Pending(shape, make, fuses=fuses)
 
 
 def _same(x: Held | Quantized, leader: Held) -> bool:

@@ -23,7 +23,7 @@ from buildtool.graph.onnxqdq.layout import canonical
 from buildtool.graph.onnxqdq.operands import MOST_AHEAD
 from buildtool.graph.onnxqdq.operators import RULES
 from buildtool.graph.onnxqdq.qoperators import expanded
-from buildtool.graph.onnxqdq.values import Constant, Held, Pending, Quantized, Value
+from buildtool.graph.onnxqdq.values import Constant, Held, Pending, Places, Quantized, Value
 from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.refusals import together
 from buildtool.graph.types import Graph
@@ -139,7 +139,7 @@ class _Reader:
         quant, _ = scales.of_activation(ctx, node)
         if isinstance(value, Pending):
             value = ctx.settle(name, value, quant)
-        if value.integers:
+        if isinstance(value, Places) or value.integers:
             raise ModelError("quantises what is quantised", tensor=shown(name))
         if name in self.inputs and not same_quantization(value.quant, quant):
             text, hint = "a network input that is quantised in two ways", "quantise it once"
@@ -218,6 +218,8 @@ class _Reader:
             if quant is None:
                 self._refuse_output(name)
             value = ctx.settle(name, value, quant)
+        if isinstance(value, Places):
+            return value.tensor
         if not isinstance(value, Held):
             hint = "remove the output from the network"
             raise UnsupportedError(

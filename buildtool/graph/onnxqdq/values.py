@@ -73,4 +73,12 @@ class Pending:
     channel: int = -1  # the dimension that a bias runs along
 
 
-Value = Constant | Quantized | Held | Pending
+@dataclass(frozen=True, eq=False)
+class Places:
+    """int64 tensor `tensor` of the graph, as it lies in memory: nothing but a network output."""
+
+    tensor: int
+    shape: tuple[int, ...]
+
+
+Value = Constant | Quantized | Held | Pending | Places

@@ -1,6 +1,6 @@
-"""Functions of one byte, as tables of 256 bytes: LOGISTIC, TANH, HARD_SWISH, RELU, ... and QUANTIZE.
+"""Functions of one byte, as tables of 256 bytes: LOGISTIC, TANH, EXP, HARD_SWISH, RELU, ... and QUANTIZE.
 
-LOGISTIC and TANH are float32 tables in the reference. Exponential and hyperbolic tangent are taken
+LOGISTIC, TANH, EXP, LOG, GELU and ELU are float32 tables in the reference. Their functions are taken
 here in double precision and rounded to float32, so that a table does not depend on the machine's
 single-precision library; near a tie of the 8-bit rounding the two could differ by one step.
 """
@@ -8,6 +8,7 @@ single-precision library; near a tie of the 8-bit rounding the two could differ 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from buildtool.graph.fixedpoint import (
     quantize_value,
     rounding_divide_by_pot,
 )
+from buildtool.graph.reference import curves
 from buildtool.graph.reference.tensors import (
     Int64,
     Values,
@@ -29,9 +31,12 @@ from buildtool.graph.reference.tensors import (
     requantise,
     round_half_away_array,
 )
-from buildtool.graph.types import DType, Graph, LeakyReluAttrs, Op, OpKind, Quantization
+from buildtool.graph.types import AsUint8, DType, GeluAttrs, Graph, LeakyReluAttrs, Op, OpKind, Quantization
 
 Table = npt.NDArray[np.uint8]
+_BYTES = (DType.INT8, DType.UINT8)
+Float32 = npt.NDArray[np.float32]
+_UNSIGNED = 128  # what makes a uint8 of an int8
 
 
 def table(graph: Graph, op: Op) -> Table:
@@ -40,8 +45,12 @@ def table(graph: Graph, op: Op) -> Table:
     Bytes are the elements' bit patterns: an int8 element -1 is byte 255. UnsupportedError where the
     input or output is not 8 bits wide.
     """
+    if op.kind is OpKind.LOOKUP:
+        data = graph.tensors[op.inputs[1]].data
+        assert data is not None
+        return data.view(np.uint8)
     source, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    if source.dtype not in RANGES or out.dtype not in RANGES:
+    if source.dtype not in _BYTES or out.dtype not in _BYTES:
         raise UnsupportedError(
             f"{op.kind} of {source.dtype} to {out.dtype} is not a table", operator=op.place
         )
@@ -78,6 +87,50 @@ def _float_table(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int
     return np.asarray(np.clip(rounded + out.zero_point, *limits).astype(np.int64))
 
 
+def _transformed(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """EXP, LOG, GELU and ELU: as `_float_table`; what has no value is the least output."""
+    scale, out = _scales(graph, op)
+    real = np.float32(scale) * x.astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        value = _transforms(op)(real)
+        scaled = (value * (np.float32(1) / np.float32(out.scale))).astype(np.float32)
+        rounded = round_half_away_array(scaled) + out.zero_point
+    return np.asarray(np.clip(np.where(np.isnan(rounded), limits[0], rounded), *limits), np.int64)
+
+
+def _transforms(op: Op) -> Callable[[Float32], Float32]:
+    """The real function of EXP, LOG, GELU, ELU."""
+    if op.kind is OpKind.EXP:
+        return lambda real: np.array([_exp(float(v)) for v in real], np.float32)
+    if op.kind is OpKind.ELU:
+        return lambda real: np.array([curves.elu(float(v)) for v in real], np.float32)
+    if op.kind is OpKind.LOG:
+        return lambda real: np.array([math.log(v) if v > 0 else -math.inf for v in real], np.float32)
+    return _gelu_tanh if attributes(op, GeluAttrs).approximate else _gelu
+
+
+def _gelu(real: Float32) -> Float32:
+    """0.5 * x * erfc(-x / sqrt(2)), in float32 but for erfc."""
+    inner = real * np.float32(-math.sqrt(0.5))
+    return np.float32(0.5) * real * np.array([math.erfc(float(v)) for v in inner], np.float32)
+
+
+def _gelu_tanh(real: Float32) -> Float32:
+    """0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), in float32 but for tanh."""
+    inner = np.float32(math.sqrt(2 / math.pi)) * (real + np.float32(0.044715) * real * real * real)
+    curve = np.array([math.tanh(float(v)) for v in inner], np.float32)
+    return np.float32(0.5) * real * (np.float32(1) + curve)
+
+
+def _absolute(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """ABS; where the scales are equal nothing is rescaled."""
+    scale, out = _scales(graph, op)
+    if scale == out.scale:
+        return np.asarray(np.clip(np.abs(x) + out.zero_point, *limits), np.int64)
+    pair = quantize_multiplier(float_ratio(scale, over=out.scale))
+    return requantise(np.abs(x), *pair, out.zero_point, limits)
+
+
 def _exp(value: float) -> float:
     """exp, infinite beyond float32's range."""
     return math.exp(value) if value < 128 * math.log(2) else math.inf
@@ -106,8 +159,20 @@ def _leaky_relu(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int6
 
 def _requantise(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
     """QUANTIZE from 8 bits to 8 bits; the ratio is in double precision."""
+    if isinstance(op.attrs, AsUint8):
+        return _rescale(graph, op, x, limits)
     scale, out = _scales(graph, op)
     return requantise(x, *quantize_multiplier(scale / out.scale), out.zero_point, limits)
+
+
+def _rescale(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:
+    """An operand of a uint8 CONCATENATION: q * ratio - zero point * ratio, in float32 and of unsigned q."""
+    source, out = quantization(graph, op, op.inputs[0]), output_quantization(graph, op)
+    ratio = np.float32(source.scale) * (np.float32(1) / np.float32(out.scale))
+    zero_point = np.float32(source.zero_point + _UNSIGNED)
+    unsigned = (x + source.zero_point + _UNSIGNED).astype(np.float32)
+    rounded = round_half_away_array(unsigned * ratio + -zero_point * ratio)
+    return np.asarray(np.clip(rounded + out.zero_point, *limits), np.int64)
 
 
 # ---- HARD_SWISH: x * relu6(x + 3) / 6 in 16-bit fixed point -----------------------------------------
@@ -158,6 +223,16 @@ _FUNCTIONS = {
     OpKind.RELU: _rescale_or_clamp,
     OpKind.RELU6: _rescale_or_clamp,
     OpKind.LEAKY_RELU: _leaky_relu,
+    OpKind.ABS: _absolute,
+    OpKind.EXP: _transformed,
+    OpKind.LOG: _transformed,
+    OpKind.GELU: _transformed,
+    OpKind.ELU: _transformed,
+    OpKind.NEG: curves.negated,
+    OpKind.SQRT: curves.root,
+    OpKind.RSQRT: curves.inverse_square_root,
+    OpKind.RELU_N1_TO_1: curves.clamped,
+    OpKind.RELU_0_TO_1: curves.clamped,
     OpKind.QUANTIZE: _requantise,
 }
 

@@ -26,6 +26,7 @@ from buildtool.graph.reference.tensors import (
 )
 from buildtool.graph.types import (
     Activation,
+    AsUint8,
     ConvAttrs,
     DepthwiseAttrs,
     FullyConnectedAttrs,
@@ -38,6 +39,7 @@ from buildtool.graph.types import (
 Numbers: TypeAlias = npt.NDArray[Any]  # float32, float64 or integers
 
 _FLOAT32_TERMS = (1 << 24) // (255 * 128)
+_WIDE = np.dtype(np.int16)  # activations whose products with int8 are exact in float64 up to 2^31 terms
 
 
 def channel_scales(graph: Graph, op: Op) -> list[float]:
@@ -90,14 +92,14 @@ def _finish(
 
 
 def _weights(graph: Graph, op: Op, value: Values) -> npt.NDArray[np.int16]:
-    """The filter minus its zero point (0 but for some fully connected layers)."""
+    """The filter minus its zero point (0 but in networks that were uint8)."""
     zero_point = quantization(graph, op, op.inputs[1]).zero_point
     return (value.astype(np.int16) - np.int16(zero_point)).astype(np.int16)
 
 
-def _exact_float(terms: int) -> type[np.float32] | type[np.float64]:
+def _exact_float(op: Op, terms: int) -> type[np.float32] | type[np.float64]:
     """A float type in which a sum of that many products is exact."""
-    return np.float32 if terms <= _FLOAT32_TERMS else np.float64
+    return np.float32 if terms <= _FLOAT32_TERMS and not isinstance(op.attrs, AsUint8) else np.float64
 
 
 def _padded(x: Int64, pad: Pad, dtype: npt.DTypeLike) -> Numbers:
@@ -118,13 +120,18 @@ def _windows(padded: Numbers, attrs: ConvAttrs, kernel: tuple[int, int], out: tu
 
 
 def conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """CONV_2D: im2col and a matrix product for each group."""
+    """CONV_2D."""
+    return _finish(graph, op, _conv_sums(graph, op, inputs), inputs, attributes(op, ConvAttrs).activation)
+
+
+def _conv_sums(graph: Graph, op: Op, inputs: list[Values]) -> Numbers:
+    """Im2col and a matrix product for each group."""
     attrs = attributes(op, ConvAttrs)
     out = graph.tensors[op.outputs[0]].shape
     weights = _weights(graph, op, inputs[1])
     channels, kernel, depth = weights.shape[0], weights.shape[1:3], weights.shape[3]
     terms = depth * kernel[0] * kernel[1]
-    dtype = _exact_float(terms)
+    dtype = np.float64 if inputs[0].dtype == _WIDE else _exact_float(op, terms)
     padded = _padded(centred(graph, op, 0, inputs[0]), attrs.pad, dtype)
     windows = _windows(padded, attrs, kernel, out)
     groups = padded.shape[3] // depth
@@ -135,23 +142,39 @@ def conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
         columns = columns.transpose(0, 1, 2, 4, 5, 3).reshape(-1, terms)
         matrix = weights[i * share : (i + 1) * share].reshape(share, terms).T.astype(dtype)
         sums[..., i * share : (i + 1) * share] = (columns @ matrix).reshape(*out[:3], share)
-    return _finish(graph, op, sums, inputs, attrs.activation)
+    return sums
 
 
 def depthwise_conv_2d(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """DEPTHWISE_CONV_2D: one multiply-add a tap over whole planes."""
+    """DEPTHWISE_CONV_2D."""
+    sums = _depthwise_sums(graph, op, inputs)
+    return _finish(graph, op, sums, inputs, attributes(op, DepthwiseAttrs).activation)
+
+
+def _depthwise_sums(graph: Graph, op: Op, inputs: list[Values]) -> Numbers:
+    """One multiply-add a tap over whole planes."""
     attrs = attributes(op, DepthwiseAttrs)
     out = graph.tensors[op.outputs[0]].shape
-    weights = _weights(graph, op, inputs[1])[0].astype(np.int32)
-    padded = _padded(centred(graph, op, 0, inputs[0]), attrs.pad, np.int32)
+    exact = np.int64 if inputs[0].dtype == _WIDE else np.int32
+    weights = _weights(graph, op, inputs[1])[0].astype(exact)
+    padded = _padded(centred(graph, op, 0, inputs[0]), attrs.pad, exact)
     windows = _windows(padded, attrs, (weights.shape[0], weights.shape[1]), out)
     channels = padded.shape[3]
     taps = weights.reshape(*weights.shape[:2], channels, -1)  # output channel = input channel * m + i
-    sums = np.zeros((*out[:3], channels, taps.shape[3]), np.int32)
+    sums = np.zeros((*out[:3], channels, taps.shape[3]), exact)
     for ky in range(taps.shape[0]):
         for kx in range(taps.shape[1]):
             sums += windows[..., ky, kx][..., None] * taps[ky, kx]
-    return _finish(graph, op, sums.reshape(out), inputs, attrs.activation)
+    return sums.reshape(out)
+
+
+def sums_of(graph: Graph, op: Op, inputs: list[Values]) -> Int64:
+    """The sums of a CONV_2D, DEPTHWISE_CONV_2D or FULLY_CONNECTED without bias, output channels last."""
+    if op.kind is OpKind.FULLY_CONNECTED:
+        weights = inputs[1].astype(np.float64)
+        return np.asarray(inputs[0].reshape(-1, weights.shape[1]).astype(np.float64) @ weights.T, np.int64)
+    found = _depthwise_sums if op.kind is OpKind.DEPTHWISE_CONV_2D else _conv_sums
+    return np.asarray(found(graph, op, inputs), np.int64)
 
 
 def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -166,7 +189,7 @@ def transpose_conv(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     full_h = max((rows - 1) * stride_h + kernel_h, pad.top + height)
     full_w = max((columns - 1) * stride_w + kernel_w, pad.left + width)
     full = np.zeros((batch, full_h, full_w, channels), np.int64)
-    dtype = _exact_float(depth)
+    dtype = _exact_float(op, depth)
     source = x.reshape(-1, depth).astype(dtype)
     for ky in range(kernel_h):
         for kx in range(kernel_w):
@@ -184,7 +207,7 @@ def fully_connected(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """
     attrs = attributes(op, FullyConnectedAttrs)
     weights = _weights(graph, op, inputs[1])
-    dtype = np.float64 if quantization(graph, op, op.inputs[1]).zero_point else _exact_float(weights.shape[1])
+    dtype = _exact_float(op, weights.shape[1])
     x = centred(graph, op, 0, inputs[0]).reshape(-1, weights.shape[1])
     total = _biased(x.astype(dtype) @ weights.T.astype(dtype), inputs)
     out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)

@@ -21,9 +21,10 @@ from buildtool.graph.reference.tensors import (
     quantization,
     requantise,
 )
-from buildtool.graph.types import ElementwiseAttrs, Graph, Op, OpKind
+from buildtool.graph.types import DType, ElementwiseAttrs, Graph, Op, OpKind, WidenedAttrs
 
 ADD_LEFT_SHIFT = 20  # both inputs of ADD and SUB move left so far before they are scaled
+ADD_LEFT_SHIFTS = {DType.INT8: ADD_LEFT_SHIFT, DType.INT16: 15}
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,14 @@ class AddMultipliers:
 
 
 def add_multipliers(graph: Graph, op: Op) -> AddMultipliers:
-    """Both inputs are brought to twice the larger scale, 2^-20 of it a step."""
+    """Both inputs are brought to twice the larger scale, 2^-20 of it a step; 2^-15 of int16."""
     scales = [quantization(graph, op, t).scale for t in op.inputs[:2]]
     twice_larger = 2 * max(scales)
+    left = ADD_LEFT_SHIFTS[graph.tensors[op.outputs[0]].dtype]
     return AddMultipliers(
         quantize_multiplier(scales[0] / twice_larger),
         quantize_multiplier(scales[1] / twice_larger),
-        quantize_multiplier(twice_larger / ((1 << ADD_LEFT_SHIFT) * output_quantization(graph, op).scale)),
+        quantize_multiplier(twice_larger / ((1 << left) * output_quantization(graph, op).scale)),
     )
 
 
@@ -50,14 +52,25 @@ def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """ADD and SUB."""
     attrs = attributes(op, ElementwiseAttrs)
     multipliers = add_multipliers(graph, op)
+    operands = summands(op, inputs)
     a, b = (
-        multiply_by_quantized_multiplier(centred(graph, op, i, inputs[i]) << ADD_LEFT_SHIFT, *pair)
+        multiply_by_quantized_multiplier(centred(graph, op, i, operands[i]) << ADD_LEFT_SHIFT, *pair)
         for i, pair in enumerate((multipliers.first, multipliers.second))
     )
     out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
     limits = activation_range(attrs.activation, quant, out.dtype)
     total = a - b if op.kind is OpKind.SUB else a + b
     return [requantise(total, *multipliers.output, quant.zero_point, limits).astype(out.dtype.value)]
+
+
+def summands(op: Op, inputs: list[Values]) -> list[Values]:
+    """Both operands of an ADD, the second one with the channels that are not made."""
+    if not isinstance(op.attrs, WidenedAttrs):
+        return inputs
+    whole, narrow, filling = inputs
+    behind = whole.shape[-1] - narrow.shape[-1] - op.attrs.before
+    sides = [(0, 0)] * (narrow.ndim - 1) + [(op.attrs.before, behind)]
+    return [whole, np.pad(narrow, sides, constant_values=filling[0])]
 
 
 def mul_multiplier(graph: Graph, op: Op) -> tuple[int, int]:

@@ -1,8 +1,10 @@
-"""MEAN: 8 bits, over any axes."""
+"""MEAN, REDUCE_MAX, REDUCE_MIN over any axes, ARG_MAX and ARG_MIN: 8 bits."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
 
 from buildtool.graph.fixedpoint import RANGES, quantize_multiplier
 from buildtool.graph.reference.tensors import (
@@ -13,7 +15,7 @@ from buildtool.graph.reference.tensors import (
     quantization,
     requantise,
 )
-from buildtool.graph.types import Graph, MeanAttrs, Op
+from buildtool.graph.types import AxisAttrs, Graph, MeanAttrs, Op, OpKind
 
 
 def mean_count(graph: Graph, op: Op) -> int:
@@ -42,3 +44,17 @@ def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
     y = requantise(total, *mean_multiplier(graph, op), quant.zero_point, RANGES[out.dtype])
     return [y.astype(out.dtype.value)]
+
+
+def extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """REDUCE_MAX, REDUCE_MIN."""
+    attrs = attributes(op, MeanAttrs)
+    function = np.max if op.kind is OpKind.REDUCE_MAX else np.min
+    return [np.asarray(function(inputs[0], axis=attrs.axes, keepdims=attrs.keep_dims))]
+
+
+def arg_extreme(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """ARG_MAX, ARG_MIN: the first of equal ones."""
+    function = np.argmax if op.kind is OpKind.ARG_MAX else np.argmin
+    found = function(inputs[0], axis=attributes(op, AxisAttrs).axis)
+    return [np.asarray(found, graph.tensors[op.outputs[0]].dtype.value)]

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from buildtool.graph.reference.tensors import Values, attributes
-from buildtool.graph.types import AxisAttrs, Graph, Op, PadAttrs, PadMode, SliceAttrs, TransposeAttrs
+from buildtool.graph.types import (
+    AxisAttrs,
+    Graph,
+    Op,
+    PadAttrs,
+    PadMode,
+    ShuffleAttrs,
+    SliceAttrs,
+    TransposeAttrs,
+)
 
 
 def reshape(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
@@ -15,6 +24,10 @@ def reshape(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 def transpose(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """TRANSPOSE."""
+    if isinstance(op.attrs, ShuffleAttrs):
+        shape = inputs[0].shape
+        groups = inputs[0].reshape(*shape[:3], op.attrs.groups, -1)
+        return [np.ascontiguousarray(groups.swapaxes(3, 4)).reshape(shape)]
     return [np.ascontiguousarray(inputs[0].transpose(attributes(op, TransposeAttrs).perm))]
 
 
@@ -45,3 +58,16 @@ def slice_(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     for axis, (begin, step, extent) in enumerate(zip(attrs.begin, attrs.stride, attrs.extent, strict=True)):
         picked = picked.take(begin + step * np.arange(extent), axis=axis)
     return [picked.reshape(graph.tensors[op.outputs[0]].shape)]
+
+
+def copy(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """READ_VARIABLE and ASSIGN_VARIABLE: the same bytes."""
+    return [inputs[0].copy()]
+
+
+def shift(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """SHIFT: the end of the old value, then the new one."""
+    old, new = inputs
+    axis = attributes(op, AxisAttrs).axis
+    kept = old.take(np.arange(new.shape[axis], old.shape[axis]), axis=axis)
+    return [np.concatenate([kept, new], axis=axis)]

@@ -95,6 +95,8 @@ def _exp_of_negative(a: Int64) -> Int64:
 def exponentials(input_scale: float, beta: float) -> npt.NDArray[np.int32]:
     """int32[256]: exp(-d * input_scale * beta) as Q0.31 for d = 0..255, 0 where it is negligible."""
     steps = 1 << _DIFF_FRACTION_BITS
+    if float(np.float32(beta)) * float(np.float32(input_scale)) * steps >= 1 << 30:  # all but 0 leave Q5.26
+        return np.array([INT32_MAX, *([0] * 255)], np.int32)
     multiplier, shift = quantize_multiplier(
         min(float(np.float32(beta)) * float(np.float32(input_scale)) * steps, INT32_MAX)
     )
@@ -108,32 +110,33 @@ def exponentials(input_scale: float, beta: float) -> npt.NDArray[np.int32]:
     return np.where(used, _exp_of_negative(scaled), 0).astype(np.int32)
 
 
-def reciprocal(total: Int64) -> tuple[Int64, Int64]:
-    """(factor Q0.31, exponent) so that probability * 256 = factor * exponential / 2^exponent.
+def reciprocal(total: Int64, bits: int = 8) -> tuple[Int64, Int64]:
+    """(factor Q0.31, exponent) so that probability * 2^bits = factor * exponential / 2^exponent.
 
     `total` is a sum of exponentials, Q12.19, 2^19 <= total < SUM_LIMIT. Newton's method for
     1 / (1 + x), x = total normalised to [1, 2) minus 1, started at 48/17 - 32/17 * (1 + x)/2.
     """
-    bits = np.asarray([int(t).bit_length() for t in total.reshape(-1)], np.int64).reshape(total.shape)
-    fraction = (total << (32 - bits)) - (np.int64(1) << 31)
+    length = np.asarray([int(t).bit_length() for t in total.reshape(-1)], np.int64).reshape(total.shape)
+    fraction = (total << (32 - length)) - (np.int64(1) << 31)
     half_denominator = (fraction + INT32_MAX + 1) >> 1
     x = _48_OVER_17 + _high_mul(half_denominator, _MINUS_32_OVER_17)
     for _ in range(RECIPROCAL_STEPS):
         error = _ONE_Q2 - _high_mul(half_denominator, x)
         x = x + _saturating_shift(_high_mul(x, error), 2)
-    integer_bits = SUM_INTEGER_BITS - (32 - bits)
-    return _saturating_shift(x, 1), integer_bits + 31 - 8
+    integer_bits = SUM_INTEGER_BITS - (32 - length)
+    return _saturating_shift(x, 1), integer_bits + 31 - bits
 
 
 def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """SOFTMAX over the last dimension."""
+    """SOFTMAX over the last dimension, of int8 to int8 or int16."""
     attrs = attributes(op, SoftmaxAttrs)
     scale = quantization(graph, op, op.inputs[0]).scale
     x = inputs[0].astype(np.int64)
     exps = exponentials(scale, attrs.beta).astype(np.int64)[x.max(-1, keepdims=True) - x]
     total = rounding_divide_by_pot(exps, SUM_INTEGER_BITS).sum(-1, keepdims=True)
-    factor, exponent = reciprocal(np.minimum(total, SUM_LIMIT - 1))
-    scaled = rounding_divide_by_pot(_high_mul(exps, factor), exponent)
-    y = np.where(total < SUM_LIMIT, np.minimum(scaled, 255), 0)
     out = graph.tensors[op.outputs[0]].dtype
+    bits = 8 * out.size
+    factor, exponent = reciprocal(np.minimum(total, SUM_LIMIT - 1), bits)
+    scaled = rounding_divide_by_pot(_high_mul(exps, factor), exponent)
+    y = np.where(total < SUM_LIMIT, np.minimum(scaled, (1 << bits) - 1), 0)
     return [(y + RANGES[out][0]).astype(out.value)]

@@ -1,4 +1,4 @@
-"""A RELU or RELU6 of its own becomes the fused clamp of the operator before it, where that is exact."""
+"""A clamp of its own (RELU, RELU6, RELU_N1_TO_1) becomes that of the operator before it, if that is exact."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import (
     Activation,
     ConvAttrs,
+    DType,
     ElementwiseAttrs,
     FullyConnectedAttrs,
     OpKind,
@@ -19,7 +20,11 @@ from buildtool.graph.types import (
 )
 
 _Clamping = ConvAttrs | FullyConnectedAttrs | ElementwiseAttrs | PoolAttrs
-_FUSED = {OpKind.RELU: Activation.RELU, OpKind.RELU6: Activation.RELU6}
+_FUSED = {
+    OpKind.RELU: Activation.RELU,
+    OpKind.RELU6: Activation.RELU6,
+    OpKind.RELU_N1_TO_1: Activation.RELU_N1_TO_1,
+}
 
 
 def fuse_activations(draft: Draft) -> None:
@@ -35,7 +40,7 @@ def fuse_activations(draft: Draft) -> None:
 
 
 def _fusible(draft: Draft, before: Node, node: Node) -> bool:
-    """Whether `before` may clamp instead: same quantisation, one reader, and equal on all 256 bytes."""
+    """Whether `before` may clamp instead: same quantisation, one reader, and equal on all values."""
     middle, target = node.inputs[0], node.outputs[0]
     attrs = before.attrs
     if not isinstance(attrs, _Clamping):
@@ -45,6 +50,8 @@ def _fusible(draft: Draft, before: Node, node: Node) -> bool:
     quant = draft.tensors[target].quant
     if quant is None or not same_quantization(draft.tensors[middle].quant, quant):
         return False
+    if draft.tensors[target].dtype is DType.INT16:
+        return True  # a factor of 1 gives every value back
     from buildtool.graph.reference import table  # deferred: the executor is only needed here
 
     low, high = activation_range(_FUSED[node.kind], quant, draft.tensors[target].dtype)

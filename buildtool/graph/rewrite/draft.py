@@ -31,14 +31,19 @@ class Node:
 
 
 class Draft:
-    """Tensors, and operators in execution order. `changed` tells whether anything was done."""
+    """Tensors, and operators in execution order. `changed` tells whether anything was done.
+
+    What states are before an invoke stands with the inputs, behind them, and what they are after it with
+    the outputs: so a rewrite keeps both as it keeps the network's interface.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.name = graph.name
         self.tensors = list(graph.tensors)
         self.nodes = [Node(o.kind, list(o.inputs), list(o.outputs), o.attrs, o.index) for o in graph.ops]
-        self.inputs = list(graph.inputs)
-        self.outputs = list(graph.outputs)
+        self.inputs = [*graph.inputs, *(state.before for state in graph.states)]
+        self.outputs = [*graph.outputs, *(state.after for state in graph.states)]
+        self.states = list(graph.states)
         self.changed = False
         self._producers = {t: node for node in self.nodes for t in node.outputs}
         self._readers: dict[int, list[Node]] = {}
@@ -48,7 +53,11 @@ class Draft:
     def graph(self) -> Graph:
         """The graph as it stands; dead operators, and tensors that nothing mentions, are left out."""
         ops = (node.op() for node in self.nodes if not node.dead)
-        return graph_of(self.name, self.tensors, ops, self.inputs, self.outputs)
+        count = len(self.states)
+        inputs, outputs = len(self.inputs) - count, len(self.outputs) - count
+        sides = zip(self.states, self.inputs[inputs:], self.outputs[outputs:], strict=True)
+        states = [replace(state, before=before, after=after) for state, before, after in sides]
+        return graph_of(self.name, self.tensors, ops, self.inputs[:inputs], self.outputs[:outputs], states)
 
     def alone(self, node: Node, *, free: bool = False) -> Graph:
         """The operator as a graph of its own; its first operand, tensor 0 there, is the graph's input.
@@ -88,6 +97,13 @@ class Draft:
         self._register(node)
         self.changed = True
 
+    def set_inputs(self, node: Node, inputs: list[int]) -> None:
+        """Makes `node` read `inputs`, however many it read before."""
+        self._unregister(node)
+        node.inputs = inputs
+        self._register(node)
+        self.changed = True
+
     def become(self, node: Node, kind: OpKind, attrs: Attrs) -> None:
         """Makes `node` another operator on the same tensors."""
         node.kind, node.attrs = kind, attrs
@@ -104,6 +120,13 @@ class Draft:
     def insert_after(self, node: Node, new: Node) -> None:
         """Puts `new` right behind `node`."""
         self.nodes.insert(self.nodes.index(node) + 1, new)
+        self._producers |= dict.fromkeys(new.outputs, new)
+        self._register(new)
+        self.changed = True
+
+    def insert_before(self, node: Node, new: Node) -> None:
+        """Puts `new` right before `node`."""
+        self.nodes.insert(self.nodes.index(node), new)
         self._producers |= dict.fromkeys(new.outputs, new)
         self._register(new)
         self.changed = True

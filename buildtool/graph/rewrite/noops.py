@@ -6,6 +6,8 @@ from buildtool.graph.quantrules import same_quantization
 from buildtool.graph.rewrite.draft import Draft, Node
 from buildtool.graph.types import ALIAS_KINDS, Activation, DType, OpKind, PoolAttrs, SliceAttrs
 
+_EXACT = (DType.INT8, DType.INT16)  # types in which a factor of 1 changes nothing
+
 
 def drop_noops(draft: Draft) -> None:
     """Bypasses every operator that does nothing, in execution order; joins chains of aliases."""
@@ -40,7 +42,9 @@ def _copies(draft: Draft, node: Node) -> bool:
         case OpKind.RESHAPE | OpKind.SQUEEZE | OpKind.EXPAND_DIMS:
             return x.shape == y.shape and same_quantization(x.quant, y.quant)
         case OpKind.QUANTIZE:
-            return x.dtype == y.dtype == DType.INT8 and same_quantization(x.quant, y.quant)
+            return x.dtype == y.dtype and x.dtype in _EXACT and same_quantization(x.quant, y.quant)
+        case OpKind.CAST:
+            return x.dtype == y.dtype and same_quantization(x.quant, y.quant)
         case OpKind.SLICE | OpKind.STRIDED_SLICE:
             assert isinstance(attrs, SliceAttrs)
             taken = zip(attrs.extent, attrs.stride, strict=True)
@@ -49,6 +53,12 @@ def _copies(draft: Draft, node: Node) -> bool:
             return len(node.inputs) == 1
         case OpKind.SPLIT:
             return True
+        case OpKind.TILE | OpKind.SPACE_TO_BATCH_ND | OpKind.BATCH_TO_SPACE_ND:
+            return x.shape == y.shape and not any(map(any, getattr(attrs, "edges", ())))
+        case OpKind.DEPTH_TO_SPACE | OpKind.SPACE_TO_DEPTH:
+            return x.shape == y.shape
+        case OpKind.REDUCE_MAX | OpKind.REDUCE_MIN:
+            return x.elements == y.elements
         case OpKind.MAX_POOL_2D:
             assert isinstance(attrs, PoolAttrs)
             return attrs.kernel == attrs.stride == (1, 1) and attrs.activation == Activation.NONE

@@ -39,7 +39,7 @@ def _turn(draft: Draft, node: Node) -> None:
     others = tuple(d for d in range(len(weights.shape)) if d != axis)
     turned = negative & (weights.data != np.iinfo(np.int8).min).all(axis=others)
     if bias is not None and bias.data is not None:
-        turned &= bias.data.reshape(-1) != np.iinfo(np.int32).min
+        turned &= bias.data.reshape(-1) != np.iinfo(bias.dtype.value).min
     if not turned.any():
         return
     shape = tuple(-1 if d == axis else 1 for d in range(len(weights.shape)))

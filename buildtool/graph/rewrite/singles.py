@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from buildtool.graph.rewrite.draft import Draft, Node
-from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, OpKind, Source, Tensor
+from buildtool.graph.types import AsUint8, ConvAsUint8, ConvAttrs, DepthwiseAttrs, OpKind, Source, Tensor
 
 _OHWI = (3, 1, 2, 0)  # of a filter (1, rows, columns, channels) the dimensions that make (channels, ..., 1)
 
@@ -31,7 +31,8 @@ def _turn(draft: Draft, node: Node, attrs: DepthwiseAttrs) -> None:
     weights = draft.tensors[node.inputs[1]]
     if weights.data is not None:  # the consistency check refuses all others
         draft.set_input(node, 1, draft.add_tensor(_as_ohwi(weights)))
-        plain = ConvAttrs(attrs.stride, attrs.dilation, attrs.pad, attrs.activation)
+        made = ConvAsUint8 if isinstance(attrs, AsUint8) else ConvAttrs
+        plain = made(attrs.stride, attrs.dilation, attrs.pad, attrs.activation)
         draft.become(node, OpKind.CONV_2D, plain)
 
 

@@ -16,7 +16,7 @@ def simplify_transposes(draft: Draft) -> None:
     while position < len(draft.nodes):
         node = draft.nodes[position]
         position += 1
-        if node.dead or node.kind != OpKind.TRANSPOSE:
+        if node.dead or not isinstance(node.attrs, TransposeAttrs):
             continue
         if moves_nothing(_perm(node), draft.tensors[node.inputs[0]].shape):
             draft.bypass(node)
@@ -38,7 +38,7 @@ def _perm(node: Node) -> Perm:
 def _compose(draft: Draft, node: Node) -> bool:
     """Makes the TRANSPOSEs that read this one read its input, if nothing else reads it."""
     first, readers = _perm(node), draft.readers(node.outputs[0])
-    if not readers or any(r.kind != OpKind.TRANSPOSE for r in readers):
+    if not readers or any(not isinstance(r.attrs, TransposeAttrs) for r in readers):
         return False
     for reader in readers:
         reader.attrs = TransposeAttrs(tuple(first[p] for p in _perm(reader)))

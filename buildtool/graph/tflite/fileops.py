@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from buildtool.graph import types as g
 
-# A field of an option table: a scalar, or a vector of 32-bit integers.
-OptionValue = int | float | bool | tuple[int, ...]
+# A field of an option table: a scalar, text, or a vector of 32-bit integers.
+OptionValue = int | float | bool | str | tuple[int, ...]
 
 # The schema's ActivationFunctionType.
 ACTIVATIONS = {
@@ -19,6 +19,16 @@ ACTIVATIONS = {
     g.Activation.RELU: 1,
     g.Activation.RELU_N1_TO_1: 2,
     g.Activation.RELU6: 3,
+}
+# The schema's TensorType.
+TYPE_CODES = {
+    g.DType.FLOAT32: 0,
+    g.DType.INT32: 2,
+    g.DType.UINT8: 3,
+    g.DType.INT64: 4,
+    g.DType.BOOL: 6,
+    g.DType.INT16: 7,
+    g.DType.INT8: 9,
 }
 
 
@@ -32,15 +42,31 @@ class FileOp:
     outputs: tuple[int, ...]
     table: str = ""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
+    intermediates: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A resource variable: its name, its first value, and the tensor that names it in the main subgraph."""
+
+    name: str
+    initial: g.Tensor
+    handle: int
 
 
 @dataclass
 class Lowering:
-    """A graph on its way to a file: its tensors keep their indices, new ones follow."""
+    """A graph on its way to a file: its tensors keep their indices, new ones follow.
+
+    `variables`: what a state is before an invoke -> the resource variable that it is in the file; `variable`:
+    tensors that are marked as variable.
+    """
 
     graph: g.Graph
     tensors: list[g.Tensor]
     ops: list[FileOp]
+    variables: dict[int, Variable] = field(default_factory=dict)
+    variable: frozenset[int] = frozenset()
 
     def parameter(self, op: g.Op, role: str, values: npt.ArrayLike) -> int:
         """A new int32 constant; its index."""

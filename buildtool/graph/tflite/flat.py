@@ -38,7 +38,15 @@ TYPE_NAMES: dict[int, str] = {
 _OPTION_CODES: dict[str, int] = {
     name: code for name, code in vars(tflite.BuiltinOptions).items() if isinstance(code, int)
 }
-_NUMPY = {"int8": "i1", "uint8": "u1", "int32": "<i4", "int64": "<i8", "float32": "<f4"}
+_NUMPY = {
+    "int8": "i1",
+    "uint8": "u1",
+    "bool": "?",
+    "int16": "<i2",
+    "int32": "<i4",
+    "int64": "<i8",
+    "float32": "<f4",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +119,9 @@ class RawOperator:
 
 
 class FlatFile:
-    """The first subgraph of a .tflite file."""
+    """A subgraph of a .tflite file, the first one unless `number` says which."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, number: int = 0) -> None:
         if len(data) > MAX_FILE:
             raise ModelError(f"the file has {len(data)} bytes, more than {MAX_FILE}")
         if len(data) < 8 or bytes(data[4:8]) != b"TFL3":
@@ -129,7 +137,7 @@ class FlatFile:
         if self.subgraphs == 0:
             raise ModelError("the file has no subgraph")
         self._buffers: int = self._charge(self._model.BuffersLength(), 4)
-        self._graph = quick(self._model.Subgraphs(0))
+        self._graph = quick(self._model.Subgraphs(number))
         self.tensor_count = self._charge(self._graph.TensorsLength(), 4)
         if self.tensor_count > MAX_TENSORS:
             raise ModelError(f"{self.tensor_count} tensors, more than {MAX_TENSORS}")
@@ -142,6 +150,10 @@ class FlatFile:
             raise ModelError(f"{len(self.inputs)} network inputs, {len(self.outputs)} outputs: too many")
         self.operators = self._read_operators()
 
+    def subgraph(self, number: int) -> FlatFile:
+        """Another subgraph of the same file."""
+        return FlatFile(self._data, number)
+
     def tensor(self, index: int) -> RawTensor:
         """The tensor `index`, read once."""
         if not 0 <= index < self.tensor_count:
@@ -149,6 +161,10 @@ class FlatFile:
         if index not in self._tensors:
             self._tensors[index] = self._read_tensor(index)
         return self._tensors[index]
+
+    def intermediates(self, op: RawOperator) -> tuple[int, ...]:
+        """The tensors between an operator's steps, of which it says how they are quantised."""
+        return self._indices(op.table.IntermediatesLength, op.table.IntermediatesAsNumpy)
 
     def _charge(self, count: int, width: int) -> int:
         """Takes `count` elements of `width` bytes from the budget; returns the count."""

@@ -104,7 +104,8 @@ def _zero_bias(low: Lowering, op: g.Op, source: g.Tensor, weights: g.Tensor) -> 
         factor = np.float32(source.quant.scale)
         scales = tuple(float(factor * np.float32(scale)) for scale in weights.quant.scales)
         quant = g.Quantization(scales, (0,) * len(scales))
-    return low.add(op, "bias", np.zeros(weights.shape[0], np.int32), g.DType.INT32, quant)
+    dtype = g.DType.INT64 if source.dtype is g.DType.INT16 else g.DType.INT32
+    return low.add(op, "bias", np.zeros(weights.shape[0], dtype.value), dtype, quant)
 
 
 def transpose_convolution(low: Lowering, op: g.Op) -> FileOp:

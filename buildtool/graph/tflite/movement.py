@@ -30,8 +30,8 @@ def pad(view: OpView) -> Decoded:
 def pad_v2(view: OpView) -> Decoded:
     """PADV2: the filling is a constant in the output's quantisation."""
     filling = view.input(2)
-    if not filling.is_constant or filling.dtype != "int8" or filling.elements != 1:
-        view.refuse("the padding value is not one int8 constant")
+    if not filling.is_constant or filling.dtype != view.output.dtype or filling.elements != 1:
+        view.refuse(f"the padding value is not one {view.output.dtype} constant")
     if filling.quant is not None and not same_quantization(filling.quant, view.output.quant):
         view.refuse("the padding value is quantised otherwise than the output")
     value = int(filling.array().reshape(-1)[0])

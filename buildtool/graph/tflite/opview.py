@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from buildtool.errors import ModelError, UnsupportedError
 from buildtool.graph.tflite.flat import Accessor, FlatFile, RawOperator, RawTensor
@@ -36,6 +37,44 @@ class Decoded:
     attrs: Attrs
 
 
+@dataclass(frozen=True)
+class Made:
+    """A tensor between the operators of a `Chain`: as tensor `like` of the file, but of `shape`."""
+
+    like: int
+    shape: tuple[int, ...]
+
+
+class Chain:
+    """The operators that one of the file stands for, in order.
+
+    Tensors that the file does not have count down from -2 (-1 is an absent operand): `made[n]` is -2 - n.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[Decoded] = []
+        self.made: list[Made] = []
+
+    def then(self, kind: OpKind, source: int, made: Made, attrs: Attrs | None = None) -> int:
+        """An operator of one input that makes a new tensor; its number."""
+        self.made.append(made)
+        number = -1 - len(self.made)
+        self.last(kind, (source,), (number,), attrs if attrs is not None else Attrs())
+        return number
+
+    def last(self, kind: OpKind, inputs: tuple[int, ...], outputs: tuple[int, ...], attrs: Attrs) -> None:
+        """An operator that makes tensors of the file."""
+        self.steps.append(Decoded(kind, inputs, outputs, attrs))
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """An operator whose output, tensor `output` of the file, is known already."""
+
+    output: int
+    value: npt.NDArray[np.generic]
+
+
 class OpView:
     """One operator of the file, with checked access to everything around it."""
 
@@ -45,7 +84,7 @@ class OpView:
         """`known` gives the values of an int tensor that is computed from shapes alone, if it is."""
         self.file = file
         self.op = op
-        self._known = known
+        self.known = known
 
     def optional(self, position: int) -> RawTensor | None:
         """Input `position`, None if absent."""
@@ -99,7 +138,7 @@ class OpView:
         if tensor.elements > MAX_PARAMETERS:
             raise ModelError(f"a parameter of {tensor.elements} elements", tensor=tensor.name)
         if not tensor.is_constant:
-            values = self._known(tensor.index) if tensor.elements else ()
+            values = self.known(tensor.index) if tensor.elements else ()
             if values is None:
                 self.refuse(f"parameter '{tensor.name}' is not constant", "re-export with fixed shapes")
             return values

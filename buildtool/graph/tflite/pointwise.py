@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from buildtool.errors import ModelError
 from buildtool.graph.tflite.flat import Accessor
 from buildtool.graph.tflite.opview import Decoded, OpView
@@ -9,6 +11,7 @@ from buildtool.graph.tflite.schema import tflite
 from buildtool.graph.types import (
     Activation,
     ElementwiseAttrs,
+    GeluAttrs,
     LeakyReluAttrs,
     MeanAttrs,
     OpKind,
@@ -20,12 +23,14 @@ from buildtool.graph.types import (
 def add(view: OpView) -> Decoded:
     """ADD."""
     options = view.optional_options(tflite.AddOptions)
+    _general_scales(view, options)
     return view.decoded(OpKind.ADD, _elementwise(view, options), 2)
 
 
 def sub(view: OpView) -> Decoded:
     """SUB."""
     options = view.optional_options(tflite.SubOptions)
+    _general_scales(view, options)
     return view.decoded(OpKind.SUB, _elementwise(view, options), 2)
 
 
@@ -33,6 +38,21 @@ def mul(view: OpView) -> Decoded:
     """MUL."""
     options = view.optional_options(tflite.MulOptions)
     return view.decoded(OpKind.MUL, _elementwise(view, options), 2)
+
+
+def _general_scales(view: OpView, options: Accessor) -> None:
+    """Refuses int16 additions whose scales are powers of two and may be shifted, which LiteRT then does."""
+    tensors = (view.input(0), view.input(1), view.output)
+    if view.output.dtype != "int16" or (options is not None and not options.PotScaleInt16()):
+        return
+    scales = [t.quant.scale for t in tensors if t.quant is not None and t.quant.scale > 0]
+    powers = [math.log2(scale) for scale in scales]
+    if len(powers) == 3 and all(abs(power - round(power)) < 1e-3 for power in powers):
+        view.refuse(
+            "an addition of int16 whose scales are all powers of two, with pot_scale_int16: LiteRT shifts "
+            "in place of scaling",
+            "set pot_scale_int16 to false, or give one of the three tensors another scale",
+        )
 
 
 def _elementwise(view: OpView, options: Accessor) -> ElementwiseAttrs:
@@ -59,6 +79,12 @@ def leaky_relu(view: OpView) -> Decoded:
     """LEAKY_RELU."""
     alpha = float(view.options(tflite.LeakyReluOptions).Alpha())
     return view.decoded(OpKind.LEAKY_RELU, LeakyReluAttrs(alpha))
+
+
+def gelu(view: OpView) -> Decoded:
+    """GELU."""
+    options = view.optional_options(tflite.GeluOptions)
+    return view.decoded(OpKind.GELU, GeluAttrs(bool(options is not None and options.Approximate())))
 
 
 def prelu(view: OpView) -> Decoded:

@@ -8,18 +8,35 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
 
 from buildtool.errors import BuildtoolError, ModelError, UnsupportedError
 from buildtool.graph.consistency import check_graph
 from buildtool.graph.numbering import graph_of
+from buildtool.graph.recurrent import RECURRENT
 from buildtool.graph.refusals import together
 from buildtool.graph.tflite import operators
 from buildtool.graph.tflite.flat import BUILTIN_NAMES, FlatFile, RawOperator, RawTensor
-from buildtool.graph.tflite.opview import Decoded, OpView
+from buildtool.graph.tflite.opview import Chain, Decoded, Folded, OpView
 from buildtool.graph.tflite.shapevalues import ShapeValues
-from buildtool.graph.types import Attrs, DType, FullyConnectedAttrs, Graph, Op, OpKind, Source, Tensor
+from buildtool.graph.tflite.uint8 import Shifted, is_of_uint8
+from buildtool.graph.tflite.variables import Variables
+from buildtool.graph.types import (
+    STATEFUL,
+    Attrs,
+    DType,
+    FullyConnectedAttrs,
+    Graph,
+    Op,
+    OpKind,
+    Source,
+    Tensor,
+)
 
 _REEXPORT = (
     "re-export with full-integer int8 quantisation: "
@@ -28,13 +45,10 @@ _REEXPORT = (
 )
 _FLOAT = "quantise the network after training, or train it so: " + _REEXPORT
 _HYBRID = "only the weights are quantised: " + _REEXPORT
-_UINT8 = (
-    "convert the network anew with int8 quantisation, the scheme of TensorFlow 2's converter; "
-    "where only the inputs are uint8: inference_input_type = tf.int8"
-)
+_UINT8 = "convert the network anew with int8 quantisation, the scheme of TensorFlow 2's converter"
 _INT16 = (
     "convert with OpsSet.TFLITE_BUILTINS_INT8 in place of "
-    "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8: activations of 8 bits"
+    "EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8, or leave this operator out"
 )
 _INT4 = "quantise the weights to 8 bits"
 _EDGES = {OpKind.QUANTIZE, OpKind.DEQUANTIZE}
@@ -76,6 +90,7 @@ class _Reader:
 
     def __init__(self, file: FlatFile) -> None:
         self._file = file
+        self._variables = Variables(file, file.subgraph)
         self._shapes = ShapeValues(file)
         self._tensors: list[Tensor] = []
         self._places: dict[int, int] = {}  # the file's tensor index -> ours
@@ -97,41 +112,112 @@ class _Reader:
                 raise error.at(operator=op.place) from error.__cause__
         if self._refused:
             self._refuse()
-        inputs = tuple(self._place(t) for t in file.inputs)
-        outputs = tuple(self._place(t) for t in file.outputs)
-        return graph_of(file.name, self._tensors, self._ops, inputs, outputs)
+        self._refuse_variable(file.inputs)
+        inputs = tuple(self.place(t) for t in file.inputs)
+        outputs = tuple(self.place(t) for t in file.outputs)
+        states = self._variables.states(self)
+        if is_of_uint8(self._tensors, self._ops) and not states:
+            shifted = Shifted(self._tensors)
+            shifted.convert(self._ops, inputs, outputs)
+            return graph_of(file.name, shifted.tensors, shifted.ops, inputs, outputs)
+        return graph_of(file.name, self._tensors, self._ops, inputs, outputs, states)
 
     def _refuse(self) -> NoReturn:
         """One message for all refused operators, by cause, with what to do about each."""
         raise together(self._refused)
 
     def _read(self, op: RawOperator) -> None:
+        if op.code in operators.VARIABLES:
+            self._variables.read(op, self)
+            return
         decoder = operators.DECODERS.get(op.code)
         if decoder is None:
             _refuse_operator(op)
-        _check_types(op, [self._file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0])
+        self._refuse_variable(op.outputs)
+        mentioned = [self._file.tensor(t) for t in (*op.inputs, *op.outputs) if t >= 0]
+        _check_types(op, [t for t in mentioned if op.name not in RECURRENT or t.dtype != DType.INT16])
         decoded = decoder(OpView(self._file, op, self._shapes))
-        if decoded.kind == OpKind.FULLY_CONNECTED:
+        if isinstance(decoded, Chain):
+            self._chain(decoded, op.index)
+        elif isinstance(decoded, Folded):
+            self._fold(decoded)
+        elif decoded.kind == OpKind.FULLY_CONNECTED:
             self._dense(decoded, op.index)
         else:
             self._append(decoded, op.index)
 
+    def _chain(self, chain: Chain, index: int) -> None:
+        """The operators of a chain, all of which stand where the file's operator stood."""
+        numbers: dict[int, int] = {}
+        for n, made in enumerate(chain.made):
+            like = self._tensors[self.place(made.like)]
+            name = f"{like.name}/{index}.{n}"
+            self._tensors.append(replace(like, name=name, shape=made.shape, source=None, data=None))
+            numbers[-2 - n] = len(self._tensors) - 1
+        for step in chain.steps:
+            inputs, outputs = (
+                tuple(numbers[t] if t < -1 else self.place(t) for t in tensors)
+                for tensors in (step.inputs, step.outputs)
+            )
+            self._ops.append(Op(step.kind, inputs, outputs, step.attrs, index))
+
+    def _fold(self, folded: Folded) -> None:
+        """Makes an operator's output a constant."""
+        place = self.place(folded.output)
+        folded.value.setflags(write=False)
+        self._tensors[place] = replace(self._tensors[place], data=folded.value)
+
+    def _refuse_variable(self, written: Iterable[int]) -> None:
+        """Refuses tensors marked as variable where they are no operator's state."""
+        for t in written:
+            raw = self._file.tensor(t)
+            if raw.variable:
+                hint = "let only an operator that keeps state have it as an operand"
+                text = "a variable tensor that is an input, or an operator's output"
+                raise UnsupportedError(text, tensor=raw.name, hint=hint)
+
     def _append(self, decoded: Decoded, index: int) -> None:
-        inputs = tuple(self._place(t) if t >= 0 else -1 for t in decoded.inputs)
+        inputs = tuple(self.place(t) if t >= 0 else -1 for t in decoded.inputs)
         if decoded.kind in _CONVOLUTIONS:
-            inputs = (*inputs[:2], self._bias(inputs[2]))
-        outputs = tuple(self._place(t) for t in decoded.outputs)
+            inputs = (*inputs[:2], self._bias(inputs[2], inputs[0]))
+        outputs = tuple(self.place(t) for t in decoded.outputs) + self._updated(decoded)
         self._ops.append(Op(decoded.kind, inputs, outputs, decoded.attrs, index))
+
+    def _updated(self, decoded: Decoded) -> tuple[int, ...]:
+        """The new values of the state that an operator keeps, one for each, in the order of its outputs."""
+        made: list[int] = []
+        for operand, output in sorted(STATEFUL.get(decoded.kind, {}).items(), key=lambda pair: pair[1]):
+            assert output == len(decoded.outputs) + len(made)
+            raw = self._file.tensor(decoded.inputs[operand])
+            if not raw.variable:
+                raise UnsupportedError("the operator's state is no variable tensor", tensor=raw.name)
+            old = self._tensors[self._places[raw.index]]
+            self._tensors.append(replace(old, name=f"{old.name}/after"))
+            made.append(len(self._tensors) - 1)
+            self._variables.update(raw, made[-1])
+        return tuple(made)
+
+    def tensor(self, number: int) -> Tensor:
+        """One of our tensors."""
+        return self._tensors[number]
+
+    def add_op(self, op: Op) -> None:
+        """Takes in an operator of ours."""
+        self._ops.append(op)
+
+    def stands_for(self, index: int, tensor: int) -> None:
+        """From here on the file's tensor `index` is our `tensor`."""
+        self._places[index] = tensor
 
     def _dense(self, decoded: Decoded, index: int) -> None:
         """FULLY_CONNECTED, with the flattening that TFLite does silently written out as RESHAPE.
 
         Afterwards every pixel of the input is one vector of the filter's width.
         """
-        x, weights, bias = (self._place(t) if t >= 0 else -1 for t in decoded.inputs)
+        x, weights, bias = (self.place(t) if t >= 0 else -1 for t in decoded.inputs)
         if x < 0 or weights < 0 or len(decoded.outputs) != 1:
             raise ModelError("input, filter or output is missing")
-        bias, out = self._bias(bias), self._place(decoded.outputs[0])
+        bias, out = self._bias(bias, x), self.place(decoded.outputs[0])
         source, result, shape = self._tensors[x], self._tensors[out], self._tensors[weights].shape
         if len(shape) != 2 or min(shape) < 1 or source.elements % shape[1]:
             raise ModelError(f"{source.elements} inputs for a filter of {list(shape)}")
@@ -162,34 +248,57 @@ class _Reader:
         self._ops.append(Op(OpKind.RESHAPE, (index,), (made,), Attrs(), -1))
         return made
 
-    def _bias(self, index: int) -> int:
-        """Gives a bias such as (1, 1, 1, C) the shape (C,)."""
+    def _bias(self, index: int, x: int) -> int:
+        """Gives a bias such as (1, 1, 1, C) the shape (C,), and its scales the only axis that there is.
+
+        Files name another axis, such as the filter's, for a bias of one dimension; LiteRT's kernels never
+        look at it. It gets 64 bits where activations have 16.
+        """
+        if index >= 0 and self._tensors[x].dtype is DType.INT16:
+            index = self._widened(index)
         tensor = self._tensors[index]
-        if index >= 0 and tensor.data is not None and len(tensor.shape) != 1:
-            flat = replace(tensor, shape=(tensor.elements,), data=tensor.data.reshape(-1))
-            self._tensors[index] = flat
+        if index >= 0 and tensor.data is not None:
+            quant = tensor.quant
+            if quant is not None and len(quant.scales) == tensor.elements:
+                quant = replace(quant, axis=0)
+            flat = tensor.data.reshape(-1)
+            self._tensors[index] = replace(tensor, shape=flat.shape, data=flat, quant=quant)
         return index
 
-    def _place(self, index: int) -> int:
+    def _widened(self, index: int) -> int:
+        """An int32 bias as one of int64."""
+        bias = self._tensors[index]
+        if bias.dtype is DType.INT32 and bias.data is not None:
+            data = bias.data.astype(np.int64)
+            data.setflags(write=False)
+            self._tensors[index] = replace(bias, dtype=DType.INT64, data=data)
+        return index
+
+    def place(self, index: int) -> int:
         """Our index of the file's tensor `index`, which is taken in at its first use."""
+        raw = self._file.tensor(index)
         if index not in self._places:
-            raw = self._file.tensor(index)
             self._tensors.append(_tensor(raw))
             self._places[index] = len(self._tensors) - 1
-        return self._places[index]
+        return self._variables.marked(raw, self._places[index]) if raw.variable else self._places[index]
 
 
 _CONVOLUTIONS = {OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.TRANSPOSE_CONV}
-_DTYPES = {"int8": DType.INT8, "uint8": DType.UINT8, "int32": DType.INT32, "float32": DType.FLOAT32}
+_DTYPES = {
+    "int8": DType.INT8,
+    "uint8": DType.UINT8,
+    "bool": DType.BOOL,
+    "int16": DType.INT16,
+    "int32": DType.INT32,
+    "int64": DType.INT64,
+    "float32": DType.FLOAT32,
+}
 
 
 def _tensor(raw: RawTensor) -> Tensor:
     """`raw` as the graph has it; refuses what no static int8 network has."""
     if raw.dtype not in _DTYPES:
         raise UnsupportedError(f"a tensor of type {raw.dtype}", tensor=raw.name, hint=_REEXPORT)
-    if raw.variable:
-        hint = "pass the state in and out of the network instead"
-        raise UnsupportedError("a variable tensor: state between two runs", tensor=raw.name, hint=hint)
     if raw.sparse:
         hint = "re-export without sparse storage"
         raise UnsupportedError("a sparse tensor", tensor=raw.name, hint=hint)
@@ -198,10 +307,19 @@ def _tensor(raw: RawTensor) -> Tensor:
     if raw.dynamic and not raw.is_constant:
         hint = "re-export with a fixed input shape"
         raise UnsupportedError("its shape is only known at run time", tensor=raw.name, hint=hint)
-    data = raw.array() if raw.is_constant else None
+    data = _constant(raw) if raw.is_constant else None
     if math.prod(raw.shape) == 0:
         raise UnsupportedError(f"no elements: shape {list(raw.shape)}", tensor=raw.name)
     return Tensor(raw.name, raw.shape, _DTYPES[raw.dtype], raw.quant, data, Source(raw.index))
+
+
+def _constant(raw: RawTensor) -> npt.NDArray[np.generic]:
+    """A constant's elements; every byte but 0 is the truth value 1."""
+    data = raw.array()
+    if raw.dtype == "bool":
+        data = np.asarray(data.view(np.uint8) != 0)
+        data.flags.writeable = False
+    return data
 
 
 def _refuse_operator(op: RawOperator) -> NoReturn:
@@ -216,6 +334,8 @@ def _refuse_operator(op: RawOperator) -> NoReturn:
     if op.code in operators.STATEFUL:
         hint = "unroll the network over time, with its state as inputs and outputs"
         raise UnsupportedError("an operator with state", hint=hint)
+    if op.code in operators.NO_INT8:
+        raise UnsupportedError("the operator has no int8 form", hint=operators.NO_INT8[op.code])
     known = ", ".join(sorted(BUILTIN_NAMES[code] for code in operators.DECODERS))
     raise UnsupportedError("the operator is not supported", hint=f"use one of {known}")
 
@@ -231,10 +351,10 @@ def _check_types(op: RawOperator, tensors: list[RawTensor]) -> None:
         raise UnsupportedError(kind, hint=_HYBRID if "int8" in weights else _FLOAT)
     if "int4" in types:
         raise UnsupportedError("int4 weights", hint=_INT4)
-    if "int16" in types:
+    if "int16" in types and op.code not in operators.INT16:
         raise UnsupportedError("int16 activations (16x8 quantisation)", hint=_INT16)
-    if "uint8" in types and op.name != OpKind.QUANTIZE:
-        raise UnsupportedError("uint8 activations (the scheme before int8)", hint=_UINT8)
-    strange = sorted(types - {"int8", "uint8", "int32", "int64", "float32"})
+    if {"uint8", "int8"} <= types and op.name != OpKind.QUANTIZE:
+        raise UnsupportedError("uint8 beside int8", hint=_UINT8)
+    strange = sorted(types - {"bool", "int8", "uint8", "int16", "int32", "int64", "float32"})
     if strange:
         raise UnsupportedError(f"values of type {strange[0]}", hint=_REEXPORT)

@@ -30,6 +30,8 @@ class ShapeValues:
         for op in file.operators:
             if op.code in _RULES and len(op.outputs) == 1:
                 self._try(op)
+            elif op.code in _PARTS:
+                self._try_parts(op)
 
     def __call__(self, index: int) -> tuple[int, ...] | None:
         """The values, flattened; None if they are not known."""
@@ -46,6 +48,17 @@ class ShapeValues:
         result = _RULES[op.code](OpView(self._file, op, self), self._value)
         if result is not None and result.size == output.elements:
             self._known[output.index] = result.reshape(output.shape)
+
+    def _try_parts(self, op: RawOperator) -> None:
+        """An operator of several outputs: all are known, or none."""
+        outputs = [self._file.tensor(t) for t in op.outputs]
+        if any(t.dtype not in ("int32", "int64") or t.is_constant for t in outputs):
+            return
+        parts = _PARTS[op.code](OpView(self._file, op, self), self._value)
+        if parts is None or [p.size for p in parts] != [t.elements for t in outputs]:
+            return
+        for output, part in zip(outputs, parts, strict=True):
+            self._known[output.index] = part.reshape(output.shape)
 
     def _value(self, tensor: RawTensor) -> _Ints | None:
         if tensor.index in self._known:
@@ -99,18 +112,118 @@ def _same(view: OpView, value: _Lookup) -> _Ints | None:
     return value(view.input(0))
 
 
-def _product(view: OpView, value: _Lookup) -> _Ints | None:
-    x = value(view.input(0))
-    axes = value(view.input(1))
-    if x is None or axes is None or x.ndim != 1 or axes.size != 1:
+def _reduced(function: Callable[..., object]) -> Callable[[OpView, _Lookup], _Ints | None]:
+    """A reduction over one axis or all; the output's shape is the file's."""
+
+    def rule(view: OpView, value: _Lookup) -> _Ints | None:
+        x, axes = value(view.input(0)), value(view.input(1))
+        if x is None or axes is None or x.size == 0 or (x.ndim not in (1, axes.size)):
+            return None
+        return np.asarray(_in_range(function(x.astype(object))))
+
+    return rule
+
+
+def _rank(view: OpView, _value: _Lookup) -> _Ints | None:
+    return np.asarray(len(view.input(0).shape), np.int64)
+
+
+def _fill(view: OpView, value: _Lookup) -> _Ints | None:
+    parts = _values(view, value)
+    if parts is None or len(parts) != 2 or parts[1].size != 1:
         return None
-    return np.asarray(_in_range(np.prod(x.astype(object))))
+    return _repeated(parts[1].reshape(-1), view)
 
 
-def _arithmetic(function: np.ufunc) -> Callable[[OpView, _Lookup], _Ints | None]:
+def _zeros(view: OpView, _value: _Lookup) -> _Ints | None:
+    return _repeated(np.zeros(1, np.int64), view)
+
+
+def _repeated(one: _Ints, view: OpView) -> _Ints:
+    """One value as often as the output has elements, of which there are few."""
+    return np.repeat(one, view.output.elements)
+
+
+def _range(view: OpView, value: _Lookup) -> _Ints | None:
+    parts = _values(view, value)
+    if parts is None or len(parts) != 3 or any(p.size != 1 for p in parts):
+        return None
+    start, limit, step = (int(p.reshape(-1)[0]) for p in parts)
+    if step == 0 or len(found := range(start, limit, step)) > _MAX:
+        return None
+    return np.array(found, np.int64)
+
+
+def _gather(view: OpView, value: _Lookup) -> _Ints | None:
+    """GATHER of a vector, which is what shapes are."""
+    parts = _values(view, value)
+    if parts is None or parts[0].ndim != 1 or parts[0].size == 0:
+        return None
+    if parts[1].size and not 0 <= int(parts[1].min()) <= int(parts[1].max()) < parts[0].size:
+        return None
+    return parts[0][parts[1]]
+
+
+def _slice(view: OpView, value: _Lookup) -> _Ints | None:
+    parts = _values(view, value)
+    if parts is None or parts[0].ndim != 1 or any(p.size != 1 for p in parts[1:]):
+        return None
+    begin, size = (int(p.reshape(-1)[0]) for p in parts[1:])
+    return parts[0][begin : None if size == -1 else begin + size] if begin >= 0 else None
+
+
+def _reverse(view: OpView, value: _Lookup) -> _Ints | None:
+    x = value(view.input(0))
+    return x[::-1] if x is not None and x.ndim == 1 else None
+
+
+def _tile(view: OpView, value: _Lookup) -> _Ints | None:
+    parts = _values(view, value)
+    if parts is None or len(parts) != 2 or parts[0].ndim != 1 or view.output.elements > _MAX:
+        return None
+    return np.resize(parts[0], view.output.elements) if parts[0].size else None
+
+
+def _broadcast_shape(view: OpView, value: _Lookup) -> _Ints | None:
+    parts = _values(view, value)
+    if parts is None or any(p.ndim != 1 or (p.size and p.min() < 0) for p in parts):
+        return None
+    found = np.broadcast_shapes(*(tuple(int(n) for n in p) for p in parts))
+    return np.array(found, np.int64)
+
+
+def _quotient(a: npt.NDArray[np.object_], b: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """DIV of integers, as C rounds."""
+    halves = np.abs(a) // np.abs(b)
+    return np.asarray(np.where((a < 0) == (b < 0), halves, -halves), object)
+
+
+def _unpacked(view: OpView, value: _Lookup) -> list[_Ints] | None:
+    x = value(view.input(0))
+    return list(x.reshape(-1, 1)) if x is not None and x.ndim == 1 else None
+
+
+def _split(view: OpView, value: _Lookup) -> list[_Ints] | None:
+    x, count = value(view.input(1)), len(view.op.outputs)
+    if x is None or x.ndim != 1 or not count or x.size % count:
+        return None
+    return list(x.reshape(count, -1))
+
+
+def _split_v(view: OpView, value: _Lookup) -> list[_Ints] | None:
+    x = value(view.input(0))
+    if x is None or x.ndim != 1:
+        return None
+    ends = np.cumsum([view.file.tensor(t).elements for t in view.op.outputs])
+    return [np.asarray(part) for part in np.split(x, ends[:-1])] if ends[-1] == x.size else None
+
+
+def _arithmetic(
+    function: Callable[..., object], divides: bool = False
+) -> Callable[[OpView, _Lookup], _Ints | None]:
     def rule(view: OpView, value: _Lookup) -> _Ints | None:
         parts = _values(view, value)
-        if parts is None or len(parts) != 2:
+        if parts is None or len(parts) != 2 or (divides and not parts[1].all()):
             return None
         return _in_range(np.asarray(function(parts[0].astype(object), parts[1].astype(object))))
 
@@ -134,8 +247,31 @@ _RULES: dict[int, Callable[[OpView, _Lookup], _Ints | None]] = {
     _B.RESHAPE: _same,
     _B.SQUEEZE: _same,
     _B.EXPAND_DIMS: _same,
-    _B.REDUCE_PROD: _product,
+    _B.REDUCE_PROD: _reduced(np.prod),
+    _B.REDUCE_MAX: _reduced(np.max),
+    _B.REDUCE_MIN: _reduced(np.min),
+    _B.SUM: _reduced(np.sum),
+    _B.RANK: _rank,
+    _B.FILL: _fill,
+    _B.ZEROS_LIKE: _zeros,
+    _B.RANGE: _range,
+    _B.GATHER: _gather,
+    _B.SLICE: _slice,
+    _B.REVERSE_V2: _reverse,
+    _B.TILE: _tile,
+    _B.BROADCAST_TO: _tile,
+    _B.BROADCAST_ARGS: _broadcast_shape,
     _B.MUL: _arithmetic(np.multiply),
     _B.ADD: _arithmetic(np.add),
     _B.SUB: _arithmetic(np.subtract),
+    _B.MAXIMUM: _arithmetic(np.maximum),
+    _B.MINIMUM: _arithmetic(np.minimum),
+    _B.DIV: _arithmetic(_quotient, divides=True),
+    _B.FLOOR_DIV: _arithmetic(np.floor_divide, divides=True),
+    _B.FLOOR_MOD: _arithmetic(np.mod, divides=True),
+}
+_PARTS: dict[int, Callable[[OpView, _Lookup], list[_Ints] | None]] = {
+    _B.UNPACK: _unpacked,
+    _B.SPLIT: _split,
+    _B.SPLIT_V: _split_v,
 }

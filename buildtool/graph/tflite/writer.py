@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import flatbuffers
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.graph.tflite.fileops import FileOp, OptionValue
+from buildtool.graph.tflite.fileops import TYPE_CODES, FileOp, Lowering, OptionValue
+from buildtool.graph.tflite.lower_state import assign, var_handle
 from buildtool.graph.tflite.lowering import lower
 from buildtool.graph.tflite.schema import tflite
-from buildtool.graph.types import DType, Graph, Quantization, Tensor
+from buildtool.graph.types import Graph, Quantization, Tensor
 
 BUFFER_ALIGNMENT = 16  # bytes; of constants, as TFLite's own writers align them
 
 _SCHEMA_VERSION = 3
 _LAST_DEPRECATED_CODE = 127  # greater operator codes do not fit the old one-byte field
-_TYPES = {DType.FLOAT32: 0, DType.INT32: 2, DType.UINT8: 3, DType.INT8: 9}
+_RESOURCE = 13  # the type of a tensor that names a variable
 
 
 def write_model(graph: Graph) -> bytes:
@@ -31,30 +33,73 @@ def write_model(graph: Graph) -> bytes:
     low = lower(graph)
     size = sum(t.size for t in low.tensors if t.is_constant)
     builder = flatbuffers.Builder(size + 256 * (len(low.tensors) + len(low.ops)) + 1024)
-    buffers, buffer_of = _buffers(builder, low.tensors)
-    codes = sorted({(_code(op), op.version) for op in low.ops})
-    tensors = [_tensor(builder, t, buffer_of[i]) for i, t in enumerate(low.tensors)]
-    operators = [_operator(builder, op, codes.index((_code(op), op.version))) for op in low.ops]
-    subgraph = _table(
-        builder,
-        "SubGraph",
-        Tensors=_offsets(builder, tensors),
-        Inputs=_ints(builder, graph.inputs),
-        Outputs=_ints(builder, graph.outputs),
-        Operators=_offsets(builder, operators),
-        Name=builder.CreateString(graph.name),
-    )
+    parts = [_Part(graph.name, low.tensors, low.ops, graph.inputs, graph.outputs, low.variable)]
+    handles = frozenset(variable.handle for variable in low.variables.values())
+    parts += [_initialising(low)] if low.variables else []
+    buffers, buffer_of = _buffers(builder, [t for part in parts for t in part.tensors])
+    codes = sorted({(_code(op), op.version) for part in parts for op in part.ops})
+    subgraphs, numbers = [], iter(buffer_of)
+    for part in parts:
+        named = handles if part is parts[0] else frozenset(range(0, len(part.tensors), 2))
+        subgraphs.append(_subgraph(builder, part, codes, numbers, named))
     model = _table(
         builder,
         "Model",
         Version=_SCHEMA_VERSION,
         OperatorCodes=_offsets(builder, [_operator_code(builder, *code) for code in codes]),
-        Subgraphs=_offsets(builder, [subgraph]),
+        Subgraphs=_offsets(builder, subgraphs),
         Description=builder.CreateString("buildtool"),
         Buffers=_offsets(builder, buffers),
     )
     builder.Finish(model, file_identifier=b"TFL3")
     return bytes(builder.Output())
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A subgraph; `variable`: tensors that are marked so."""
+
+    name: str
+    tensors: Sequence[Tensor]
+    ops: Sequence[FileOp]
+    inputs: Sequence[int] = ()
+    outputs: Sequence[int] = ()
+    variable: frozenset[int] = frozenset()
+
+
+def _initialising(low: Lowering) -> _Part:
+    """The subgraph that CALL_ONCE runs; every even tensor names a variable, the next one is its value."""
+    tensors: list[Tensor] = []
+    ops: list[FileOp] = []
+    for variable in low.variables.values():
+        tensors += [low.tensors[variable.handle], variable.initial]
+        ops.append(var_handle(variable.name, len(tensors) - 2))
+        ops.append(assign(len(tensors) - 2, len(tensors) - 1))
+    return _Part("NoOp", tensors, ops)
+
+
+def _subgraph(
+    builder: flatbuffers.Builder,
+    part: _Part,
+    codes: Sequence[tuple[int, int]],
+    buffers: Iterator[int],
+    handles: frozenset[int],
+) -> int:
+    """A subgraph; `buffers`: those of its tensors come next; `handles`: tensors that name variables."""
+    tensors = [
+        _tensor(builder, t, next(buffers), i in part.variable, i in handles)
+        for i, t in enumerate(part.tensors)
+    ]
+    operators = [_operator(builder, op, codes.index((_code(op), op.version))) for op in part.ops]
+    return _table(
+        builder,
+        "SubGraph",
+        Tensors=_offsets(builder, tensors),
+        Inputs=_ints(builder, part.inputs),
+        Outputs=_ints(builder, part.outputs),
+        Operators=_offsets(builder, operators),
+        Name=builder.CreateString(part.name),
+    )
 
 
 def _code(op: FileOp) -> int:
@@ -123,15 +168,18 @@ def _quantization(builder: flatbuffers.Builder, quant: Quantization) -> int:
     )
 
 
-def _tensor(builder: flatbuffers.Builder, tensor: Tensor, buffer: int) -> int:
+def _tensor(
+    builder: flatbuffers.Builder, tensor: Tensor, buffer: int, is_variable: bool, is_handle: bool
+) -> int:
     return _table(
         builder,
         "Tensor",
         Shape=_ints(builder, tensor.shape),
-        Type=_TYPES[tensor.dtype],
+        Type=_RESOURCE if is_handle else TYPE_CODES[tensor.dtype],
         Buffer=buffer,
         Name=builder.CreateString(tensor.name),
         Quantization=None if tensor.quant is None else _quantization(builder, tensor.quant),
+        IsVariable=True if is_variable else None,
         HasRank=True,
     )
 
@@ -146,13 +194,17 @@ def _operator_code(builder: flatbuffers.Builder, code: int, version: int) -> int
     )
 
 
+def _option(builder: flatbuffers.Builder, value: OptionValue) -> OptionValue:
+    """A field of an option table, or the place of what it refers to."""
+    if isinstance(value, tuple):
+        return _ints(builder, value)
+    return int(builder.CreateString(value)) if isinstance(value, str) else value
+
+
 def _operator(builder: flatbuffers.Builder, op: FileOp, code: int) -> int:
     options_type = options = None
     if op.table:
-        fields = {
-            name: _ints(builder, value) if isinstance(value, tuple) else value
-            for name, value in op.options.items()
-        }
+        fields = {name: _option(builder, value) for name, value in op.options.items()}
         options_type = int(getattr(tflite.BuiltinOptions, op.table))
         options = _table(builder, op.table, **fields)
     return _table(
@@ -163,4 +215,5 @@ def _operator(builder: flatbuffers.Builder, op: FileOp, code: int) -> int:
         Outputs=_ints(builder, op.outputs),
         BuiltinOptionsType=options_type,
         BuiltinOptions=options,
+        Intermediates=_ints(builder, op.intermediates) if op.intermediates else None,
     )

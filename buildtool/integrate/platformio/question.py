@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 INI = "platformio.ini"
 # Options that decide what is compiled.
-_OF_DESCRIBE = ("board", "cmsis_nn", "requantise", "threads", "weights_in", "name")
+_OF_DESCRIBE = ("board", "cmsis_nn", "requantise", "threads", "weights_in", "arena_in", "name")
 Given = Mapping[str, Any]
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from buildtool.graph.digest import topology_digest
 from buildtool.graph.macs import total_macs
-from buildtool.plan.assemble.buffers import accumulators, tensor_buffers
+from buildtool.plan.assemble.buffers import accumulators, state_buffers, tensor_buffers
 from buildtool.plan.assemble.lives import Lives, lives
 from buildtool.plan.assemble.moves import least_between
 from buildtool.plan.assemble.offsets import lay
@@ -126,6 +126,9 @@ def assemble(
         macs=sum(known.macs for known in facts),
         macs_layerwise=total_macs(graph),
         cost=sum((known.cost for known in facts), 0.0) + sum(map(regions.model.pricer.move, moved)),
+        cost_unit=target.cost_unit,
         accounting=accounting(target, timeline.image, in_place),
         moves=laid.moves,
+        states=state_buffers(graph, timeline.last, alignment),
+        second_passes=graph.second_passes,
     )

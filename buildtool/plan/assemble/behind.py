@@ -67,7 +67,7 @@ def _room(timeline: Timeline, run: Run, overlap: RegionOverlap) -> Room:
 def _trail(timeline: Timeline, run: Run, source: int, result: int) -> tuple[Trail, ...]:
     graph, roots, steps = timeline.graph, timeline.roots, run.steps
     size = graph.tensors[source].size
-    _, _, width, channels = graph.tensors[result].nhwc
+    row = graph.tensors[result].row_bytes
     at, first = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for position in run.region.ops:
         op = graph.ops[position]
@@ -82,7 +82,7 @@ def _trail(timeline: Timeline, run: Run, source: int, result: int) -> tuple[Trai
     made = parts(run, timeline, len(run.region.groups) - 1)
     following = np.searchsorted(reads[order], [part.step for part in made])
     return tuple(
-        Trail(part, int(dead), part.y1 * width * channels)
+        Trail(part, int(dead), part.y1 * row)
         for part, dead in zip(made, needed[following].tolist(), strict=True)
     )
 

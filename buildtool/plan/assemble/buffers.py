@@ -1,11 +1,13 @@
-"""The buffers of tensors and accumulators: whole tensors, rings of rows, sums of poolings."""
+"""The buffers of tensors and accumulators: whole tensors, rings of rows, sums of poolings, state."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from buildtool.graph.liveness import state_of
 from buildtool.graph.types import Graph
 from buildtool.plan.assemble.lives import Lives
+from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.rings import LineBuffer, accumulator_bytes, rings
 from buildtool.plan.schedule.timeline import Timeline
@@ -23,14 +25,14 @@ def tensor_buffers(
     `windows`: tensors that lie in a region's workspace; `found_rings`: those of all regions, where they are
     known. What is never touched has no buffer.
     """
-    names = _names(timeline.graph)
+    names, elsewhere = _names(timeline.graph), state_of(timeline.graph)
     if found_rings is None:
         found_rings = (k for r in timeline.runs for k in rings(timeline.graph, r))
     in_rings = {k.tensor: k for k in found_rings}
     found = []
     for shared in timeline.ranges:
         root = shared.tensors[0]
-        if root in windows or root not in lives.tensors:
+        if root in windows or root in elsewhere or root not in lives.tensors:
             continue
         life, ring = lives.tensors[root], in_rings.get(root)
         kind, size = (BufferKind.RING, ring.size) if ring else (BufferKind.TENSOR, shared.size)
@@ -39,6 +41,23 @@ def tensor_buffers(
             Buffer(kind, names[root], shared.tensors, size, life.first, life.last, rows=rows, columns=columns)
         )
     return found
+
+
+def state_buffers(graph: Graph, last: int, alignment: int) -> tuple[Buffer, ...]:
+    """One buffer for each state, side by side from 0 on, there from the first step to the `last` one."""
+    of = state_of(graph)
+    found, base = [], 0
+    for index, state in enumerate(graph.states):
+        tensors = tuple(sorted(t for t, number in of.items() if number == index))
+        size = graph.tensors[state.before].size
+        found.append(Buffer(BufferKind.STATE, f"state {index}", tensors, size, 0, last, base))
+        base += round_up(size, alignment)
+    return tuple(found)
+
+
+def state_bytes(graph: Graph, alignment: int) -> int:
+    """Bytes of what a network keeps between invokes: see `Plan.state_bytes`."""
+    return sum(round_up(graph.tensors[state.before].size, alignment) for state in graph.states)
 
 
 def _names(graph: Graph) -> dict[int, str]:

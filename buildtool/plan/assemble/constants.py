@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import round_up
-from buildtool.target.catalogue import channel_bytes, constants_bytes, features, operands
+from buildtool.target.catalogue import ChannelBytes, channel_bytes, constants_bytes, features, operands
 from buildtool.target.types import KernelVariant
 
 HEAD = 16  # bytes in front of the channels' constants; both parts are rounded up to this
@@ -19,8 +20,9 @@ class Constants:
 
     `channels` output channels of `factors` and `weights` bytes each, in this order behind a head;
     0 channels: the block cannot be cut, and where it can, then at multiples of `step`. There are bytes for
-    a multiple of `unit` channels, and `tail` bytes behind them that are read, whatever is in them.
-    `scattered`: they are several blocks of the weight image.
+    a multiple of `unit` channels, and `tail` bytes behind them that are read, whatever is in them. The
+    factors of `group` channels belong together: a slice lies within such a group, whose factors all come, or
+    consists of whole groups. `scattered`: they are several blocks of the weight image.
     """
 
     size: int
@@ -29,6 +31,7 @@ class Constants:
     weights: int = 0
     step: int = 1
     unit: int = 1
+    group: int = 1
     tail: int = 0
     scattered: bool = False
 
@@ -39,9 +42,22 @@ class Constants:
 
     def slice_bytes(self, channels: int) -> int:
         """Bytes of the block for so many of the channels."""
-        whole = round_up(channels, self.unit)
-        weights = self.weights * whole + self.tail
-        return round_up(HEAD + self.factors * whole, HEAD) + round_up(weights, HEAD)
+        weights = self.weights * round_up(channels, self.unit) + self.tail
+        factors = self.factors * round_up(channels, max(self.unit, self.group))
+        return round_up(HEAD + factors, HEAD) + round_up(weights, HEAD)
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """How many channels a slice can have that are not all of them, ascending."""
+        steps = range(self.step, self.channels, self.step)
+        return tuple(n for n in steps if self.least_width(n) == n)
+
+    def least_width(self, channels: int) -> int:
+        """The fewest channels of a slice, `channels` or more, that it can have wherever it begins."""
+        found = round_up(channels, self.step)
+        while found % self.group and self.group % found:
+            found += self.step
+        return found
 
 
 @dataclass(frozen=True)
@@ -68,15 +84,12 @@ def constants(graph: Graph, kernels: Sequence[KernelVariant | None]) -> dict[int
             continue
         op = graph.ops[position]
         block = constants_bytes(kernel, graph, op)
-        read = [graph.tensors[t] for t in operands(kernel, op) if graph.tensors[t].is_constant]
+        read = [graph.tensors[t] for t in operands(kernel, graph, op) if graph.tensors[t].is_constant]
         size = block + sum(round_up(tensor.size, HEAD) for tensor in read)
         if size:
             channel = channel_bytes(kernel, graph, op)
             one_image = graph.tensors[op.outputs[0]].nhwc[0] == 1
-            cut = (
-                (features(graph, op)["cout"], *channel)
-                if channel and one_image and not read
-                else (0, 0, 0, 1, 1, 0)
-            )
+            cuts = channel is not None and one_image and not read
+            cut = (features(graph, op)["cout"], *channel) if channel and cuts else (0, *ChannelBytes())
             found[position] = Constants(size, *cut, len(read) + bool(block) > 1)
     return found

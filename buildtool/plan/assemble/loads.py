@@ -9,6 +9,7 @@ before compute (see `ahead`), and a slice while the one before it is used.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -274,7 +275,7 @@ class Loading:
             own, op = found[index], region.ops[0]
             alone = not region.is_streamed and op in own and not own[op].channels
             block = self.constants[op] if alone else None
-            if block is not None and block.channels >= 2 * block.step:
+            if block is not None and block.channels >= 2 * max(block.step, block.group):
                 before = self._total(index - 1, ways[-1]) if index else 0
                 if before + _lasting(own) > limit:
                     own = self._in_two(index, op, own, limit, limit - before)
@@ -287,7 +288,7 @@ class Loading:
         """Slices of an operator's constants, two at a time; as wide as there is `room` for early, if any."""
         block = self.constants[op]
         for parts in PARTS:
-            channels = round_up(-(-block.channels // parts), block.step)
+            channels = block.least_width(max(-(-block.channels // parts), block.group))
             way = self._slice(op, channels, 2)
             fits = self._total(index, {op: way}) <= limit and channels < block.channels
             if fits and (way.bytes <= room or parts == PARTS[-1]):
@@ -348,19 +349,12 @@ class Loading:
     def _sliced(self, op: int, base: int, limit: float) -> Way:
         """The widest slices that fit, two of them if possible; the narrowest if nothing does."""
         block = self.constants[op]
-        step = block.step
         for slots in (2, 1):
-            low, high = 0, (block.channels - 1) // step
-            while low < high:  # the most steps of channels that fit
-                middle = (low + high + 1) // 2
-                if base + self._slice(op, middle * step, slots).bytes <= limit:
-                    low = middle
-                else:
-                    high = middle - 1
-            if low:
-                even = -(-block.channels // -(-block.channels // (low * step)))
-                return self._slice(op, round_up(even, step), slots)
-        return self._slice(op, step, 1)
+            fit = bisect_right(block.widths, limit - base, key=lambda n: self._slice(op, n, slots).bytes)
+            if fit:
+                even = -(-block.channels // -(-block.channels // block.widths[fit - 1]))
+                return self._slice(op, block.least_width(even), slots)
+        return self._slice(op, block.step, 1)
 
     def _slice(self, op: int, channels: int, slots: int) -> Way:
         return Way(channels, slots, slots * self.constants[op].slice_bytes(channels))
@@ -412,8 +406,8 @@ class Loading:
 
 
 def _pixel(graph: Graph, op: int) -> int:
-    """Channels of an operator's output."""
-    return graph.tensors[graph.ops[op].outputs[0]].nhwc[3]
+    """Bytes of a pixel of an operator's output."""
+    return graph.tensors[graph.ops[op].outputs[0]].pixel_bytes
 
 
 _COUNTED = "weights are in the arena while their operator runs, and while they come"

@@ -112,7 +112,7 @@ def region_distance(
     region's operators, where they are known.
     """
     roots = alias_roots(graph)
-    out_row = graph.tensors[result].nhwc[2] * graph.tensors[result].nhwc[3]
+    out_row = graph.tensors[result].row_bytes
     read, first = (
         [np.empty(0, np.int64)],
         [np.empty(0, np.int64)],
@@ -144,11 +144,10 @@ def region_distance(
 
 def first_bytes(graph: Graph, op: Op, tensor: int, y0: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
     """Where in `tensor` the steps of an operator that begin with rows `y0` begin to read."""
-    _, _, width, channels = graph.tensors[tensor].nhwc
-    row = width * channels
+    row = graph.tensors[tensor].row_bytes
     if accumulates(graph, op):
         return y0.astype(np.int64) * row
     if not streams(graph, op) or tensor not in row_inputs(graph, op):
         return np.zeros(len(y0), np.int64)
     axis = axes(graph, op)[0]
-    return np.maximum(0, y0.astype(np.int64) * axis.stride - axis.pad) * row
+    return np.maximum(0, axis.lows(y0.astype(np.int64))) * row

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from buildtool.graph.digest import topology_digest
-from buildtool.graph.liveness import alias_roots, live_ranges
+from buildtool.graph.liveness import alias_roots, live_ranges, state_of
 from buildtool.graph.macs import pixel_macs
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace
@@ -99,7 +99,7 @@ class Regions:
     def last_reads(self) -> Mapping[int, int]:
         """Root (see alias_roots) -> the operator that reads its bytes last; without what lives to the end."""
         roots = alias_roots(self.graph)
-        kept = {roots[t] for t in self.graph.outputs if t in roots}
+        kept = {roots[t] for t in (*self.graph.outputs, *state_of(self.graph)) if t in roots}
         kept |= set(self.graph.inputs) if self.image == Image.RESIDENT else set()
         read = {roots[t]: p for p, op in enumerate(self.graph.ops) for t in op.inputs if t in roots}
         return {t: p for t, p in read.items() if t not in kept}

@@ -33,13 +33,21 @@ from buildtool.plan.check.contents import check_contents
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.check.lifetimes import Life, check_coverage, lives_in_steps
 from buildtool.plan.check.loads import check_loads
-from buildtool.plan.check.reads import alias_groups, sums_up
+from buildtool.plan.check.reads import sums_up
 from buildtool.plan.check.replay import replay
+from buildtool.plan.check.states import arena_groups, check_states
 from buildtool.plan.place.bounds import bound
 from buildtool.plan.place.problem import arena_problem
 from buildtool.plan.schedule.timeline import Timeline
 from buildtool.plan.types import Buffer, BufferKind, Plan, Step
-from buildtool.target.catalogue import constants_bytes, features, operands, scratch_bytes
+from buildtool.target.catalogue import (
+    called,
+    constants_bytes,
+    element_types,
+    features,
+    operands,
+    scratch_bytes,
+)
 from buildtool.target.digest import planning_digest
 from buildtool.target.expression import evaluate
 from buildtool.target.types import KernelVariant, Target, Windows
@@ -67,13 +75,14 @@ def check(plan: Plan, graph: Graph, target: Target, *, made_for_it: bool = True)
     _check_windows(plan, graph, kernels)
     timeline = Timeline.of(graph, plan.regions, plan.image)
     check_loads(plan, timeline)
+    check_states(plan, graph, timeline)
     _check_brought(plan, graph, target, kernels)
     if streamed:
         _check_streamed(plan, timeline, target, kernels)
         return
     steps = [Step(*line) for line in timeline.steps.tolist()]
     check_coverage(steps, graph)
-    groups = alias_groups(graph)
+    groups = arena_groups(graph)
     lives = lives_in_steps(steps, graph, groups, plan.image)
     holders = _check_tensor_buffers(plan, graph, groups, lives)
     _check_scratch(plan, graph, kernels, steps)
@@ -116,6 +125,8 @@ def _check_identity(plan: Plan, graph: Graph, target: Target, made_for_it: bool)
         raise PlanError("the network's tensors are not numbered in the order of their first mention")
     if plan.topology != topology_digest(graph):
         raise PlanError("the plan is for a network of another topology", hint="plan again")
+    if plan.second_passes != graph.second_passes:
+        raise PlanError("the plan is for other second passes than the network has", hint="plan again")
     if made_for_it and plan.target != planning_digest(target):
         raise PlanError("the plan is for another board or other kernels", hint="plan again")
     if plan.image not in _IMAGES:
@@ -139,9 +150,11 @@ def _check_kernels(plan: Plan, graph: Graph, target: Target) -> list[KernelVaria
         variant = known.get((str(op.kind), name))
         if variant is None:
             raise PlanError(f"the target has no kernel '{name}' for {op.kind}", operator=op.place)
+        if variant.types != element_types(graph, op):
+            raise PlanError(f"kernel '{name}' is not for tensors of these types", operator=op.place)
         if not evaluate(variant.when, features(graph, op)):
             raise PlanError(f"kernel '{name}' does not serve this shape", operator=op.place)
-        chosen.append(variant)
+        chosen.append(called(variant, op))
     return chosen
 
 
@@ -154,7 +167,7 @@ def _check_brought(plan: Plan, graph: Graph, target: Target, kernels: Sequence[K
         if kernel is None or position in loaded:
             continue
         op = graph.ops[position]
-        read = any(graph.tensors[t].is_constant for t in operands(kernel, op))
+        read = any(graph.tensors[t].is_constant for t in operands(kernel, graph, op))
         if read or constants_bytes(kernel, graph, op):
             raise PlanError("its constants are not brought into the arena", operator=op.place)
 
@@ -217,8 +230,10 @@ def _check_scratch(
 
 
 def _check_placement(plan: Plan, target: Target, exact: bool = True) -> None:
-    """Offsets are aligned, the arena is (`exact`ly) as high as its buffers, and fits its memory."""
-    top = 0
+    """Offsets are aligned, the arena is (`exact`ly) as high as its buffers, and fits its memories."""
+    top, second = 0, plan.second_at
+    if second < 0 or second % plan.alignment or (second and second >= plan.arena_bytes):
+        raise PlanError(f"the second arena begins at {second} of {plan.arena_bytes} bytes")
     for buffer in plan.buffers:
         if buffer.size < 0 or buffer.first < 0 or buffer.last < buffer.first:
             raise PlanError(
@@ -228,19 +243,29 @@ def _check_placement(plan: Plan, target: Target, exact: bool = True) -> None:
             raise PlanError(
                 f"buffer '{buffer.name}' lies at {buffer.offset}, not aligned to {plan.alignment}"
             )
+        if buffer.offset < second < buffer.offset + buffer.size:
+            raise PlanError(f"buffer '{buffer.name}' lies across both memories")
         top = max(top, buffer.offset + buffer.size)
-    needed = -(-top // plan.alignment) * plan.alignment
+    least = second + plan.alignment if second else 0  # an arena in which nothing lies has one unit
+    needed = max(-(-top // plan.alignment) * plan.alignment, least)
     if plan.arena_bytes < needed or (exact and plan.arena_bytes != needed):
         raise PlanError(f"the arena has {plan.arena_bytes} bytes, but its buffers end at {top}")
-    try:
-        memory = target.board.memory(target.board.arena)
-    except KeyError:
-        raise TargetError(f"board '{target.board.name}' has no memory '{target.board.arena}'") from None
-    if plan.arena_bytes > memory.size:
+    board = target.board
+    if second and not board.second:
         raise PlanError(
-            f"the arena has {plan.arena_bytes} bytes, memory '{memory.name}' has {memory.size}",
-            hint="see the limits that `fit` reports",
+            f"the plan lies in two memories, the arena of board '{board.name}' in '{board.arena}' alone",
+            hint="name both with the option that says where the arena is",
         )
+    for name, size in zip(board.holders, plan.arenas, strict=False):
+        try:
+            memory = board.memory(name)
+        except KeyError:
+            raise TargetError(f"board '{board.name}' has no memory '{name}'") from None
+        if size > memory.size:
+            raise PlanError(
+                f"the arena has {size} bytes, memory '{memory.name}' has {memory.size}",
+                hint="see the limits that `fit` reports",
+            )
 
 
 def _check_overlaps(
@@ -255,7 +280,7 @@ def _check_overlaps(
 
     Returns the pairs (output, input) of buffers that may lie on each other.
     """
-    groups = alias_groups(graph)
+    groups = arena_groups(graph)
     running: dict[int, list[int]] = {}
     for number, step in enumerate(steps):
         running.setdefault(step.op, []).append(number)
@@ -268,7 +293,11 @@ def _check_overlaps(
             raise PlanError(f"an overlap names operator {overlap.op} of {len(graph.ops)}")
         op, kernel = graph.ops[overlap.op], kernels[overlap.op]
         operands = [t for t in op.inputs if t in groups and holders[groups[t]] == overlap.input]
-        if len(operands) != 1 or holders[groups[op.outputs[0]]] != overlap.output or kernel is None:
+        if (
+            len(operands) != 1
+            or holders.get(groups.get(op.outputs[0], -1)) != overlap.output
+            or kernel is None
+        ):
             raise PlanError("an overlap names buffers other than its output and one input", operator=op.place)
         group = groups[operands[0]]
         mine = running[overlap.op]

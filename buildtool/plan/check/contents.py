@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
-from buildtool.plan.check.reads import alias_groups
+from buildtool.plan.check.states import arena_groups
 from buildtool.plan.types import Buffer, BufferKind, Plan
 
 _TENSORS = (BufferKind.TENSOR, BufferKind.RING)
@@ -25,7 +25,7 @@ def check_contents(plan: Plan, graph: Graph) -> None:
     for move in plan.moves:
         if not (0 <= move.source < len(plan.buffers) and 0 <= move.target < len(plan.buffers)):
             raise PlanError(f"a move names buffers {move.source} and {move.target} of {len(plan.buffers)}")
-    groups = alias_groups(graph)
+    groups = arena_groups(graph)
     moved = {move.target for move in plan.moves}
     held: set[int] = set()
     summed: set[int] = set()
@@ -45,7 +45,12 @@ def check_contents(plan: Plan, graph: Graph) -> None:
 
 def _check_words(plan: Plan) -> None:
     """What is only said to people stands in comments of the emitted C and on terminals: it stays there."""
-    for text in (plan.strategy, plan.target, *plan.accounting, *(buffer.name for buffer in plan.buffers)):
+    for text in (
+        plan.strategy,
+        plan.target,
+        *plan.accounting,
+        *(buffer.name for buffer in (*plan.buffers, *plan.states)),
+    ):
         if not text.isprintable() or "*/" in text or "/*" in text:
             raise PlanError(f"the plan has text that is none for people: {text!a:.60}")
 

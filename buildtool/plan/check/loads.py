@@ -19,8 +19,8 @@ def refuse_mixed(graph: Graph, op: Op, source: Buffer, output: Buffer) -> None:
     """
     if source.offset + source.size <= output.offset or output.offset + output.size <= source.offset:
         return
-    channels = graph.tensors[op.outputs[0]].nhwc[3]
-    if not keeps_channels(graph, op) or (source.offset - output.offset) % channels:
+    pixel = graph.tensors[op.outputs[0]].pixel_bytes
+    if not keeps_channels(graph, op) or (source.offset - output.offset) % pixel:
         raise PlanError("writes over its input, which it reads for every slice", operator=op.place)
 
 

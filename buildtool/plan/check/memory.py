@@ -12,7 +12,7 @@ from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
 from buildtool.plan.check.operators import Area
 from buildtool.plan.check.reads import Span, alias_groups
-from buildtool.plan.types import Buffer, Plan
+from buildtool.plan.types import Buffer, Plan, changed
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def pieces(graph: Graph, buffer: Buffer, tensor: int, rows: Span, columns: Span)
 
 
 class Memory:
-    """The arena: per byte, tensor and byte of the tensor that was written there last."""
+    """The arena, and behind it what is state: per byte, which byte of which tensor was written there last."""
 
     def __init__(self, graph: Graph, plan: Plan) -> None:
         self.graph = graph
@@ -60,12 +60,15 @@ class Memory:
         self._members: dict[int, list[int]] = {}
         for t, group in self.groups.items():
             self._members.setdefault(group, []).append(t)
-        self.tags: npt.NDArray[np.int64] = np.full(plan.arena_bytes, -1, np.int64)
+        self.tags: npt.NDArray[np.int64] = np.full(plan.arena_bytes + plan.state_bytes, -1, np.int64)
         self.holder: dict[int, Buffer] = {}
         targets = {move.target for move in plan.moves}
         for index, buffer in enumerate(plan.buffers):
             if index not in targets:
                 self.holder.update((t, buffer) for t in buffer.tensors)
+        for buffer in plan.states:
+            behind = changed(buffer, offset=plan.arena_bytes + buffer.offset)
+            self.holder.update((t, behind) for t in buffer.tensors)
         self._counting = np.arange(max((t.size for t in graph.tensors), default=1), dtype=np.int64)
 
     def name(self, tensor: int) -> str:

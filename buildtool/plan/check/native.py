@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from buildtool.plan.check.reads import Read
 from buildtool.plan.schedule.schedule import Steps
 from buildtool.target.types import Contract
 
-ABI = 1  # of replay.c; a library of another one is not used
+ABI = 2  # of replay.c; a library of another one is not used
 
 _Table = npt.NDArray[np.int64]
 _NOWHERE = (0, -1, 0)  # struct replay_area that is not there: offset, size, tag
@@ -33,7 +34,7 @@ class _Model(ctypes.Structure):
     _fields_ = (
         ("tags", ctypes.c_void_p),
         ("size", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ("tensors", "operators", "reads", "outputs")),
+        *((name, ctypes.c_void_p) for name in ("tensors", "operators", "reads", "outputs", "spans")),
         ("source", ctypes.c_int64),
     )
 
@@ -62,7 +63,9 @@ class NativeReplay:
         self._tensors: _Table = np.zeros((len(graph.tensors), _TENSOR), np.int64)
         self.place(memory.groups)
         ordered = [operators.get(position) for position in range(len(graph.ops))]
-        reads = [_read_line(read) for operator in ordered if operator for read in operator.reads]
+        spans = list[int]()
+        reads = [_read_line(read, spans) for operator in ordered if operator for read in operator.reads]
+        self._spans = np.array([*spans, 0], np.int64)
         outputs = [t for operator in ordered if operator for t in operator.op.outputs]
         self._reads = np.array(reads, np.int64).reshape(-1, _READ)
         self._outputs = np.array(outputs, np.int64)
@@ -74,6 +77,7 @@ class NativeReplay:
             operators=self._operators.ctypes.data,
             reads=self._reads.ctypes.data,
             outputs=self._outputs.ctypes.data,
+            spans=self._spans.ctypes.data,
             source=graph.inputs[0],
         )
 
@@ -105,11 +109,16 @@ def _tensor_line(memory: Memory, t: int) -> tuple[int, ...]:
     return (buffer.offset, buffer.rows or height, buffer.columns or width, not buffer.rows, *described)
 
 
-def _read_line(read: Read) -> tuple[int, ...]:
-    """Struct replay_read."""
+def _read_line(read: Read, spans: list[int]) -> tuple[int, ...]:
+    """Struct replay_read; puts what follows no stride behind `spans`, and says where it begins."""
     if read.rows is None or read.columns is None:
         return (read.tensor, 0, *([0] * (_READ - 2)))
-    along = ((taps.size, taps.extent, taps.stride, taps.pad) for taps in (read.rows, read.columns))
+    along = list[tuple[int, ...]]()
+    for taps in (read.rows, read.columns):
+        along.append(
+            (taps.size, taps.extent, 0 if taps.spans else taps.stride, len(spans) if taps.spans else taps.pad)
+        )
+        spans.extend(chain.from_iterable(taps.spans))
     return (read.tensor, 1, *(number for taps in along for number in taps))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from buildtool.graph.types import ALIAS_KINDS, Graph, Op, OpKind
 from buildtool.plan.check.loads import keeps_channels
 from buildtool.plan.check.reads import Read, reads, sums_up
+from buildtool.plan.check.states import updates
 from buildtool.plan.types import Buffer, BufferKind, Load, Plan
 from buildtool.target.types import Contract, KernelVariant
 
@@ -55,7 +56,7 @@ def operators(plan: Plan, graph: Graph, kernels: Sequence[KernelVariant | None])
     for position, op in enumerate(graph.ops):
         if op.kind in ALIAS_KINDS:
             continue
-        load, read = loads.get(position), reads(graph, op)
+        load, read = loads.get(position), _others(graph, op)
         contract = _contract(graph, op, kernels[position], load)
         found[position] = Operator(
             op,
@@ -78,3 +79,9 @@ def _contract(graph: Graph, op: Op, kernel: KernelVariant | None, load: Load | N
     if contract is Contract.PARTS and op.kind is not OpKind.CONCATENATION:
         return Contract.NONE
     return contract
+
+
+def _others(graph: Graph, op: Op) -> tuple[Read, ...]:
+    """What an operator reads, without the state that it updates where that lies."""
+    inside = updates(graph, op)
+    return tuple(read for read in reads(graph, op) if read.tensor not in inside)

@@ -7,35 +7,65 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from buildtool.graph.reference.resize import bilinear_positions, nearest_indices
 from buildtool.graph.types import (
     ALIAS_KINDS,
-    TABLE_KINDS,
+    PIXEL_KINDS,
     AxisAttrs,
+    BlockAttrs,
     ConvAttrs,
     Graph,
     MeanAttrs,
     Op,
     OpKind,
+    PadAttrs,
     PoolAttrs,
+    ResizeAttrs,
+    ShuffleAttrs,
+    SliceAttrs,
+    Tensor,
 )
 
 Span = tuple[int, int]  # half-open: of rows, of columns, of bytes
 
-SLIDING = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D})
-MAPPED = TABLE_KINDS | {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX}  # row by row
+SLIDING = frozenset(
+    {
+        OpKind.CONV_2D,
+        OpKind.DEPTHWISE_CONV_2D,
+        OpKind.AVERAGE_POOL_2D,
+        OpKind.MAX_POOL_2D,
+        OpKind.SPACE_TO_DEPTH,
+    }
+)
+UNEVEN = frozenset(
+    {
+        OpKind.RESIZE_NEAREST_NEIGHBOR,
+        OpKind.RESIZE_BILINEAR,
+        OpKind.TRANSPOSE_CONV,
+        OpKind.DEPTH_TO_SPACE,
+    }
+)
+MAPPED = PIXEL_KINDS  # row by row
 
 
 @dataclass(frozen=True)
 class Taps:
-    """Along one axis of `size` input elements, output element q reads `extent` from q * stride - pad on."""
+    """Along one axis of `size` input elements, output element q reads `extent` from q * stride - pad on.
+
+    `spans`: by output element what it reads, where that moves by no whole stride.
+    """
 
     size: int
     extent: int = 1
     stride: int = 1
     pad: int = 0
+    spans: tuple[Span, ...] = ()
 
     def read(self, made: Span) -> Span:
         """The input elements that output elements in `made` read; padding is not read."""
+        if self.spans:
+            read = self.spans[made[0] : made[1]]
+            return min((span[0] for span in read), default=0), max((span[1] for span in read), default=0)
         first, end = made[0] * self.stride - self.pad, (made[1] - 1) * self.stride - self.pad + self.extent
         return max(0, first), min(self.size, end)
 
@@ -84,14 +114,58 @@ def _taps(graph: Graph, op: Op, tensor: int) -> tuple[Taps, Taps] | None:
         return tuple(  # type: ignore[return-value]  # two axes
             Taps(size, *window) for size, window in zip((height, width), windows(graph, op), strict=True)
         )
+    if op.kind in UNEVEN:
+        if tensor != op.inputs[0]:
+            return None
+        return _uneven(graph, op, 0, height), _uneven(graph, op, 1, width)
     joined = op.kind is OpKind.CONCATENATION and op.attrs == AxisAttrs(3)
-    if (op.kind in MAPPED or joined) and source.nhwc[:3] == result.nhwc[:3]:
+    if (op.kind in MAPPED or joined or _within_pixels(op, source, result)) and source.nhwc[:3] == result.nhwc[
+        :3
+    ]:
         return Taps(height), Taps(width)
     return None
 
 
+def _uneven(graph: Graph, op: Op, axis: int, size: int) -> Taps:
+    """What an operator in UNEVEN reads of `size` rows (axis 0) or columns (axis 1)."""
+    out = graph.tensors[op.outputs[0]].nhwc[1 + axis]
+    if op.kind is OpKind.TRANSPOSE_CONV:
+        assert isinstance(op.attrs, ConvAttrs)
+        kernel = graph.tensors[op.inputs[1]].shape[1 + axis]
+        stride, pad = op.attrs.stride[axis], (op.attrs.pad.top, op.attrs.pad.left)[axis]
+        first = [size] * out  # of the inputs whose stamps cover an output
+        end = [0] * out
+        for i in range(size):
+            for q in range(max(0, i * stride - pad), min(out, i * stride - pad + kernel)):
+                first[q], end[q] = min(first[q], i), i + 1
+        return Taps(size, spans=tuple(zip(first, end, strict=True)))
+    if isinstance(op.attrs, BlockAttrs):
+        return Taps(size, spans=tuple((q // op.attrs.block, q // op.attrs.block + 1) for q in range(out)))
+    assert isinstance(op.attrs, ResizeAttrs)
+    if op.kind is OpKind.RESIZE_NEAREST_NEIGHBOR:
+        index = nearest_indices(size, out, op.attrs)
+        return Taps(size, spans=tuple((i, i + 1) for i in index.tolist()))
+    lower, upper, _ = bilinear_positions(size, out, op.attrs)
+    corners = zip(lower.tolist(), upper.tolist(), strict=True)
+    return Taps(size, spans=tuple((min(low, size - 1), up + 1) for low, up in corners))
+
+
+def _within_pixels(op: Op, source: Tensor, result: Tensor) -> bool:
+    """Whether each pixel of the output holds channels of the input's pixel at its place, and fillings."""
+    if len(source.shape) != 4 or len(result.shape) != 4:
+        return False
+    if isinstance(op.attrs, SliceAttrs):
+        return op.attrs.begin[:3] == (0, 0, 0) and op.attrs.stride[:3] == (1, 1, 1)
+    if isinstance(op.attrs, PadAttrs):
+        return op.kind is OpKind.PAD and all(side == (0, 0) for side in op.attrs.paddings[:3])
+    return isinstance(op.attrs, ShuffleAttrs)
+
+
 def windows(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """(extent, stride, padding before) of a sliding operator's rows, and of its columns."""
+    if isinstance(op.attrs, BlockAttrs):  # its pixels side by side
+        block = op.attrs.block
+        return (block, block, 0), (block, block, 0)
     if isinstance(op.attrs, PoolAttrs):
         extent = op.attrs.kernel
     else:
@@ -104,7 +178,7 @@ def windows(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int,
 
 def alias_groups(graph: Graph) -> dict[int, int]:
     """Activation -> the activation whose bytes it is."""
-    group = {t: t for t in graph.inputs}
+    group = {t: t for t in (*graph.inputs, *(state.before for state in graph.states))}
     for op in graph.ops:
         for t in op.outputs:
             group[t] = group.get(op.inputs[0], t) if op.kind in ALIAS_KINDS else t

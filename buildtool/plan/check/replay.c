@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REPLAY_ABI 1
+#define REPLAY_ABI 2
 
 #ifdef _WIN32
 #define PUBLIC __declspec(dllexport)
@@ -28,7 +28,8 @@ struct replay_tensor {
 };
 
 struct replay_taps {
-    int64_t size, extent, stride, pad;
+    int64_t size, extent, stride; /* stride 0: each output's first and end are in `spans` */
+    int64_t pad;                  /* or where these begin */
 };
 
 struct replay_read {
@@ -59,6 +60,7 @@ struct replay_model {
     const struct replay_operator *operators;
     const struct replay_read *reads;
     const int64_t *outputs; /* tensors */
+    const int64_t *spans;   /* see replay_taps */
     int64_t source;         /* the tensor whose rows are delivered */
 };
 
@@ -183,8 +185,18 @@ static struct window whole(const struct replay_tensor *t) {
 }
 
 /* The input elements [*first, *end) that output elements [from, to) read. */
-static void tap(const struct replay_taps *taps, int64_t from, int64_t to, int64_t *first,
-                int64_t *end) {
+static void tap(const struct replay_model *m, const struct replay_taps *taps, int64_t from,
+                int64_t to, int64_t *first, int64_t *end) {
+    if (!taps->stride) {
+        *first = taps->size;
+        *end = 0;
+        for (int64_t q = from; q < to; q++) {
+            const int64_t *span = m->spans + taps->pad + 2 * q;
+            *first = span[0] < *first ? span[0] : *first;
+            *end = span[1] > *end ? span[1] : *end;
+        }
+        return;
+    }
     int64_t low = from * taps->stride - taps->pad;
     int64_t high = (to - 1) * taps->stride - taps->pad + taps->extent;
     *first = low > 0 ? low : 0;
@@ -195,10 +207,25 @@ static struct window read_window(const struct replay_model *m, const struct repl
                                  struct window made) {
     struct window found = whole(&m->tensors[read->tensor]);
     if (read->is_window) {
-        tap(&read->rows, made.y0, made.y1, &found.y0, &found.y1);
-        tap(&read->columns, made.x0, made.x1, &found.x0, &found.x1);
+        tap(m, &read->rows, made.y0, made.y1, &found.y0, &found.y1);
+        tap(m, &read->columns, made.x0, made.x1, &found.x0, &found.x1);
     }
     return found;
+}
+
+/* Whether each element of `in` is read before it is written, by a kernel that reads element i first and
+   then writes it. The last element with one behind it is the worst where the output's are larger. */
+static int read_first(struct piece out, int64_t out_element, struct piece in, int64_t in_element) {
+    int64_t made = out.address - out.byte, read = in.address - in.byte;
+    if (out_element <= in_element) {
+        return made <= read;
+    }
+    int64_t first = in.byte / in_element, end = (in.byte + in.size) / in_element - 1;
+    if (end > (out.byte + out.size) / out_element) {
+        end = (out.byte + out.size) / out_element;
+    }
+    return end <= out.byte / out_element ||
+           made + end * out_element <= read + (end > first ? end : first) * in_element;
 }
 
 /* Whether what a step writes hits what it reads, and its kernel does not allow that. */
@@ -213,8 +240,8 @@ static int collides(const struct replay_model *m, const struct replay_operator *
         struct walk inner = pieces(b, read);
         while (next_piece(&inner, &in)) {
             if (out.address < in.address + in.size && in.address < out.address + out.size) {
-                int lower = out.address - out.byte <= in.address - in.byte;
-                if (!op->by_element || !alike || !lower) {
+                if (!op->by_element || !alike ||
+                    !read_first(out, a->pixel / a->channels, in, b->pixel / b->channels)) {
                     return 1;
                 }
             }

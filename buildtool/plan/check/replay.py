@@ -18,11 +18,12 @@ import numpy as np
 
 from buildtool.distinct import distinct
 from buildtool.errors import PlanError
+from buildtool.graph.liveness import state_of
 from buildtool.graph.types import AxisAttrs, Op
 from buildtool.modes import Image
 from buildtool.plan.check import native
 from buildtool.plan.check.loads import refuse_mixed
-from buildtool.plan.check.memory import Memory
+from buildtool.plan.check.memory import Memory, Piece
 from buildtool.plan.check.operators import CONSTANTS, Area, Operator, operators
 from buildtool.plan.check.reads import Read, Span, sums_up
 from buildtool.plan.schedule.schedule import Steps
@@ -61,13 +62,15 @@ def _check_windows(timeline: Timeline) -> None:
     graph, steps = timeline.graph, timeline.steps
     streamed = {op for region in timeline.regions if region.is_streamed for op in region.ops}
     limits = np.zeros((len(graph.ops) + 1, 2), np.int64)  # rows and columns; those of deliveries come last
+    states = state_of(graph)  # written whole, whatever window of its output a step makes
     for position in timeline.lives:
         if position == SOURCE:
             bounds = [graph.inputs[0]]
         elif position in streamed and sums_up(graph, graph.ops[position]):
             bounds = [graph.ops[position].inputs[0]]
         else:
-            bounds = list(graph.ops[position].outputs)
+            outputs = graph.ops[position].outputs
+            bounds = [t for t in outputs if t not in states] or list(outputs)
         limits[position] = np.min([graph.tensors[t].nhwc[1:3] for t in bounds], axis=0)
     outside = (steps[:, 1::2] < 0) | (steps[:, 2::2] > limits[steps[:, 0]])
     if outside.any():
@@ -115,6 +118,8 @@ class _Replay:
         if self.plan.image != Image.STREAM:
             for t in graph.inputs:
                 memory.write(t, *memory.whole(t))
+        for state in graph.states:
+            memory.write(state.before, *memory.whole(state.before))
         loading = sorted(self.coming)
         for run, first in zip(self.timeline.runs, self.timeline.starts, strict=False):
             self._move(first)
@@ -125,7 +130,8 @@ class _Replay:
                 self._steps(steps[start - first : stop - first], run.region)
         if self.moving:
             raise PlanError(f"a tensor moves at step {min(self.moving)}, but no region begins with that step")
-        lasting = list(graph.outputs) + (list(graph.inputs) if self.plan.image == Image.RESIDENT else [])
+        lasting = [*graph.outputs, *(state.after for state in graph.states)]
+        lasting += graph.inputs if self.plan.image == Image.RESIDENT else []
         for t in lasting:
             if t in memory.groups:
                 memory.require(t, *memory.whole(t), "the end of the invoke")
@@ -237,15 +243,29 @@ def _refuse_collision(
         buffer = memory.buffer(t)
         if buffer.offset + buffer.size <= below.offset or below.offset + below.size <= buffer.offset:
             continue
-        # element i is read before it is written if the output lies no higher
-        alike = memory.graph.tensors[source].nhwc == memory.graph.tensors[t].nhwc
+        below_it, made = memory.graph.tensors[source], memory.graph.tensors[t]
+        by_element = operator.contract is Contract.PIXEL and below_it.nhwc == made.nhwc
         read = list(memory.pieces(source, *window))
         for out in memory.pieces(t, rows, columns):
             for piece in read:
-                if out.address < piece.address + piece.size and piece.address < out.address + out.size:
-                    lower = out.address - out.byte <= piece.address - piece.byte
-                    if operator.contract is not Contract.PIXEL or not alike or not lower:
-                        raise PlanError("writes over what it reads", operator=operator.op.place)
+                hit = out.address < piece.address + piece.size and piece.address < out.address + out.size
+                sizes = made.dtype.size, below_it.dtype.size
+                if hit and not (by_element and _read_first(out, sizes[0], piece, sizes[1])):
+                    raise PlanError("writes over what it reads", operator=operator.op.place)
+
+
+def _read_first(out: Piece, out_element: int, read: Piece, element: int) -> bool:
+    """Whether each element is read before it is written, by a kernel that reads element i, then writes it.
+
+    `out_element`, `element`: their bytes. Where the output's are larger, the last element that has one
+    behind it is the worst.
+    """
+    made, source = out.address - out.byte, read.address - read.byte
+    if out_element <= element:
+        return made <= source
+    end = min((out.byte + out.size) // out_element, (read.byte + read.size) // element - 1)
+    first = max(end, read.byte // element)
+    return end <= out.byte // out_element or made + end * out_element <= source + first * element
 
 
 def _concatenate(memory: Memory, op: Op) -> None:

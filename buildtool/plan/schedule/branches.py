@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
-from buildtool.plan.schedule.receptive import Axis, axes, row_inputs, rows
+from buildtool.plan.schedule.axis import Axis, AxisTable
+from buildtool.plan.schedule.receptive import axes, row_inputs, rows
 from buildtool.plan.types import Group
 
 INPUT = -1  # Read.lane: the group's input
@@ -33,7 +34,7 @@ class Read:
         """Of `height` rows, those that can be made of the first `made` rows of this; may be below 0."""
         if made >= self.height:
             return height
-        return (made + self.axis.pad - self.axis.kernel) // self.axis.stride + 1
+        return self.axis.ready(made)
 
 
 @dataclass(frozen=True)
@@ -126,12 +127,18 @@ def branches(graph: Graph, group: Group, tensor: int) -> Branches:
             if t in made or t == tensor
         )
         lanes.append(Lane(position, rows(graph, op), reads))
-    pace = _stride(graph, lanes) * group.rows_per_step
-    return Branches(tuple(lanes), graph.tensors[tensor].nhwc[1], pace, group.rows_per_step)
+    height = graph.tensors[tensor].nhwc[1]
+    pace = _stride(graph, lanes, height) * group.rows_per_step
+    return Branches(tuple(lanes), height, pace, group.rows_per_step)
 
 
-def _stride(graph: Graph, lanes: list[Lane]) -> int:
-    """Rows of the input that one row of the output goes down, the same along every path."""
+def _stride(graph: Graph, lanes: list[Lane], input_height: int) -> int:
+    """Rows of the input that one row of the output goes down, the same along every path.
+
+    Where an operator's rows follow a table, paths are alike if they have as many rows; it is then the mean.
+    """
+    if any(isinstance(read.axis, AxisTable) for lane in lanes for read in lane.reads):
+        return max(1, -(-input_height // lanes[-1].height))
     strides: dict[int, int] = {len(lanes) - 1: 1}
     for index in range(len(lanes) - 1, -1, -1):
         place = graph.ops[lanes[index].position].place

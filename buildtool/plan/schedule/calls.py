@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from buildtool.graph.types import Graph
 from buildtool.modes import Image
+from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.branches import Branches, Progress, branches
 from buildtool.plan.schedule.inner import fed_by, known, needs
-from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, rows
+from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
 from buildtool.plan.schedule.rings import windows
 from buildtool.plan.schedule.schedule import first_column
 from buildtool.plan.types import Group, Region, Scheme
@@ -34,8 +35,7 @@ class Ranges(NamedTuple):
 
     def read(self, axis: Axis, size: int) -> Ranges:
         """What has to be there of an input of `size` for each of the ranges."""
-        low = np.maximum(0, self.low * axis.stride - axis.pad)
-        return Ranges(low, np.minimum(size, (self.high - 1) * axis.stride - axis.pad + axis.kernel))
+        return Ranges(np.maximum(0, axis.lows(self.low)), np.minimum(size, axis.highs(self.high)))
 
     @property
     def length(self) -> int:
@@ -113,7 +113,7 @@ def group_calls(graph: Graph, group: Group, made: int) -> Iterator[tuple[int, Ca
             _, height, width, _ = graph.tensors[t].nhwc
             read = own.read(vertical, height)
             row_ranges[t] = row_ranges[t].joined(read) if t in row_ranges else read
-            need = np.minimum(width, (end - 1) * horizontal.stride - horizontal.pad + horizontal.kernel)
+            need = np.minimum(width, horizontal.highs(end))
             column_ends[t] = np.maximum(column_ends[t], need) if t in column_ends else need
 
 

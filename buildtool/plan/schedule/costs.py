@@ -158,8 +158,7 @@ class CostModel:
 
     def delivery(self, rows: int) -> float:
         """So many rows of the network's first input, which the application delivers."""
-        _, _, width, channels = self.graph.tensors[self.graph.inputs[0]].nhwc
-        return rows * self.pricer.row(width * channels) if rows else 0.0
+        return rows * self.pricer.row(self.graph.tensors[self.graph.inputs[0]].row_bytes) if rows else 0.0
 
     def region(self, region: Region, image: str) -> float:
         """All that a region does, but for weights and moves that it begins with."""

@@ -11,8 +11,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
 from buildtool.errors import PlanError
-from buildtool.graph.types import Graph
-from buildtool.plan.schedule.receptive import Axis, accumulates, axes, by_rows, row_inputs, streams
+from buildtool.graph.types import Graph, Op
+from buildtool.plan.schedule.axis import Axis, AxisTable, tabled, union
+from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows, streams
+from buildtool.plan.schedule.resizing import UNEVEN
 from buildtool.plan.types import Group
 from buildtool.target.types import KernelVariant
 
@@ -59,10 +61,20 @@ def _needs(graph: Graph, group: Group) -> dict[int, Axes]:
             raise PlanError("makes nothing that its group needs", operator=op.place)
         after, own = found[op.outputs[0]], axes(graph, op)
         for t in row_inputs(graph, op):
+            if op.kind in UNEVEN and len(group.ops) > 1:
+                after = _tabled(graph, last, after, op.outputs[0])
             path = (after[0].after(own[0]), after[1].after(own[1]))
             known = found.get(t)
+            if known is not None and (isinstance(path[0], AxisTable) or isinstance(known[0], AxisTable)):
+                known, path = (_tabled(graph, last, axes_, t) for axes_ in (known, path))
             found[t] = path if known is None else _joined(known, path, op.place)
     return found
+
+
+def _tabled(graph: Graph, last: Op, found: Axes, tensor: int) -> Axes:
+    """Axes from a tensor to the output of `last`, as tables."""
+    _, height, width, _ = graph.tensors[tensor].nhwc
+    return tabled(found[0], rows(graph, last), height), tabled(found[1], columns(graph, last), width)
 
 
 def _joined(a: Axes, b: Axes, place: str) -> Axes:
@@ -71,17 +83,22 @@ def _joined(a: Axes, b: Axes, place: str) -> Axes:
     return union(a[0], b[0]), union(a[1], b[1])
 
 
-def union(a: Axis, b: Axis) -> Axis:
-    """What either needs; both have one stride."""
-    pad = max(a.pad, b.pad)
-    return Axis(max(a.kernel - a.pad, b.kernel - b.pad) + pad, a.stride, pad)
-
-
 def fed_by(graph: Graph, groups: Sequence[Group], index: int) -> int:
-    """The tensor that drives group `index`: the output of the group before it, or its first input."""
-    first = row_inputs(graph, graph.ops[groups[index].ops[0]])
+    """The tensor that drives group `index`: the output of the group before it, or its first input.
+
+    Raises PlanError where the group begins with an operator that reads nothing by rows.
+    """
+    op = graph.ops[groups[index].ops[0]]
+    first = row_inputs(graph, op)
+    if not first:
+        raise PlanError("reads nothing row by row, the plan runs it so", operator=op.place)
     before = graph.ops[groups[index - 1].ops[-1]].outputs[0] if index else -1
     return before if before in first else first[0]
+
+
+def together(graph: Graph, ops: Sequence[int]) -> bool:
+    """Whether operators may be one chain: those whose rows follow a table run in a group of their own."""
+    return len(ops) == 1 or not any(graph.ops[position].kind in UNEVEN for position in ops)
 
 
 def read_whole(graph: Graph, group: Group) -> frozenset[int]:
@@ -142,6 +159,9 @@ def objection(
             return position, f"has kernel '{kernel.name}', which computes whole tensors only"
         if accumulates(graph, op) and position != ops[-1]:
             return position, "needs all rows before it has any"
+    if not together(graph, ops):
+        uneven = next(position for position in ops if graph.ops[position].kind in UNEVEN)
+        return uneven, "enlarges its input: it runs in a group of its own"
     group = Group(ops)
     try:
         along = needs(graph, group)

@@ -25,10 +25,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from buildtool.graph.liveness import LiveRange
+from buildtool.graph.liveness import LiveRange, state_of
 from buildtool.graph.types import (
     ALIAS_KINDS,
     AxisAttrs,
+    BlockAttrs,
     ConvAttrs,
     Graph,
     Op,
@@ -97,6 +98,8 @@ def _row_steps(op: Op) -> tuple[int, int] | None:
     """(stride, rows padded above): output row q reads no input row below q * stride - pad."""
     if op.kind in WINDOWED and isinstance(op.attrs, ConvAttrs | PoolAttrs):
         return op.attrs.stride[0], op.attrs.pad.top
+    if op.kind is OpKind.SPACE_TO_DEPTH and isinstance(op.attrs, BlockAttrs):
+        return op.attrs.block, 0
     return (1, 0) if op.kind in ROW_BY_ROW else None
 
 
@@ -129,9 +132,11 @@ def permitted(
         InPlace.NONE: set(),
     }[InPlace(in_place)]
     holder = {t: index for index, r in enumerate(ranges) for t in r.tensors}
-    found = []
+    found, elsewhere = [], state_of(graph)
     for position, (op, kernel) in enumerate(zip(graph.ops, kernels, strict=True)):
         if kernel is None or kernel.overlap not in contracts or op.kind in ALIAS_KINDS:
+            continue
+        if op.outputs[0] in elsewhere:
             continue
         for operand in _dying(op, position, ranges, holder, resident):
             apart = distance(graph, op, operand, kernel.overlap)

@@ -2,60 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from buildtool.graph.liveness import state_of
 from buildtool.graph.types import (
-    TABLE_KINDS,
+    PIXEL_KINDS,
     AxisAttrs,
+    BlockAttrs,
     ConvAttrs,
     Graph,
     MeanAttrs,
     Op,
     OpKind,
+    PadAttrs,
+    PadMode,
     PoolAttrs,
+    ShuffleAttrs,
+    SliceAttrs,
 )
+from buildtool.plan.schedule.axis import Axis
+from buildtool.plan.schedule.resizing import UNEVEN, uneven_axes
 from buildtool.target.types import KernelVariant, Windows
 
-ROW_BY_ROW = TABLE_KINDS | {OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.PRELU, OpKind.SOFTMAX}
+ROW_BY_ROW = PIXEL_KINDS
 MOST_ROWS = 1 << 14
-WINDOWED = frozenset({OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D})
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Output element q reads input elements [q * stride - pad, q * stride - pad + kernel).
-
-    `kernel` counts the gaps of a dilation.
-    """
-
-    kernel: int = 1
-    stride: int = 1
-    pad: int = 0
-
-    def low(self, q: int) -> int:
-        """The first input element that output element q reads; may be negative."""
-        return q * self.stride - self.pad
-
-    def high(self, q: int) -> int:
-        """One past the last input element that output elements below q read; may be too large."""
-        return (q - 1) * self.stride - self.pad + self.kernel
-
-    def extent(self, n: int) -> int:
-        """Input elements that n neighbouring output elements read, padding included."""
-        return (n - 1) * self.stride + self.kernel
-
-    def after(self, earlier: Axis) -> Axis:
-        """The axis through `earlier` and then this one."""
-        return Axis(
-            (self.kernel - 1) * earlier.stride + earlier.kernel,
-            self.stride * earlier.stride,
-            self.pad * earlier.stride + earlier.pad,
-        )
+WINDOWED = frozenset(
+    {
+        OpKind.CONV_2D,
+        OpKind.DEPTHWISE_CONV_2D,
+        OpKind.AVERAGE_POOL_2D,
+        OpKind.MAX_POOL_2D,
+        OpKind.SPACE_TO_DEPTH,
+    }
+)
 
 
 def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
     """Rows and columns of an operator that runs row by row (see `streams`)."""
     attrs = op.attrs
+    if op.kind in UNEVEN:
+        return _tables(graph, op)
     if isinstance(attrs, ConvAttrs) and op.kind in WINDOWED:
         kernel = graph.tensors[op.inputs[1]].shape[1:3]
         spans = [(k - 1) * d + 1 for k, d in zip(kernel, attrs.dilation, strict=True)]
@@ -68,7 +52,17 @@ def axes(graph: Graph, op: Op) -> tuple[Axis, Axis]:
             Axis(attrs.kernel[0], attrs.stride[0], attrs.pad.top),
             Axis(attrs.kernel[1], attrs.stride[1], attrs.pad.left),
         )
+    if isinstance(attrs, BlockAttrs):  # SPACE_TO_DEPTH
+        return Axis(attrs.block, attrs.block), Axis(attrs.block, attrs.block)
     return Axis(), Axis()
+
+
+def _tables(graph: Graph, op: Op) -> tuple[Axis, Axis]:
+    """The axes of an operator in UNEVEN, made once."""
+    kept: dict[int, tuple[Axis, Axis]] = graph.facts.setdefault("tables of axes", {})
+    if op.outputs[0] not in kept:
+        kept[op.outputs[0]] = uneven_axes(graph, op)
+    return kept[op.outputs[0]]
 
 
 def accumulates(graph: Graph, op: Op) -> bool:
@@ -92,7 +86,7 @@ def row_inputs(graph: Graph, op: Op) -> tuple[int, ...]:
 
     What else it reads it needs as a whole for every row: operands that are repeated over rows or columns.
     """
-    if op.kind in WINDOWED or accumulates(graph, op):
+    if op.kind in WINDOWED or op.kind in UNEVEN or accumulates(graph, op):
         return op.inputs[:1]
     image = graph.tensors[op.outputs[0]].nhwc[:3]
     found = (t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant)
@@ -103,18 +97,21 @@ def streams(graph: Graph, op: Op) -> bool:
     """Whether the operator can run row by row: images of batch 1, rows of output from rows of input.
 
     Where it is not windowed, at least one of its activations has the output's rows and columns; global
-    poolings count too, concatenations of channels as well.
+    poolings count too, concatenations and other moves of channels as well. What writes state runs by itself:
+    so all that reads what the state was has run before.
     """
+    if op.outputs[0] in state_of(graph):
+        return False
     if accumulates(graph, op):
         return True
     result = graph.tensors[op.outputs[0]]
     if len(op.outputs) != 1 or len(result.shape) != 4 or result.shape[0] != 1:
         return False
-    if op.kind in WINDOWED:
+    if op.kind in WINDOWED or op.kind in UNEVEN:
         return True
     if op.kind is OpKind.CONCATENATION:
         return op.attrs == AxisAttrs(3) and len(row_inputs(graph, op)) > 0
-    return op.kind in ROW_BY_ROW and len(row_inputs(graph, op)) > 0
+    return (op.kind in ROW_BY_ROW or moves_channels(graph, op)) and len(row_inputs(graph, op)) > 0
 
 
 def by_rows(graph: Graph, op: Op, kernel: KernelVariant | None) -> bool:
@@ -126,6 +123,19 @@ def by_rows(graph: Graph, op: Op, kernel: KernelVariant | None) -> bool:
     whole_only = kernel is not None and kernel.windows is Windows.WHOLE
     most = max(graph.tensors[op.inputs[0]].nhwc[1], graph.tensors[op.outputs[0]].nhwc[1])
     return most <= MOST_ROWS and streams(graph, op) and (not whole_only or accumulates(graph, op))
+
+
+def moves_channels(graph: Graph, op: Op) -> bool:
+    """Whether the operator only moves channels within each pixel: takes some, adds some, or shuffles them."""
+    attrs, source = op.attrs, graph.tensors[op.inputs[0]]
+    if len(source.shape) != 4 or source.is_constant:
+        return False
+    if isinstance(attrs, SliceAttrs):
+        kept = len(graph.tensors[op.outputs[0]].shape) == 4 and attrs.extent[:3] == source.shape[:3]
+        return kept and attrs.stride[:3] == (1, 1, 1)
+    if isinstance(attrs, PadAttrs):
+        return attrs.mode is PadMode.CONSTANT and not any(map(any, attrs.paddings[:3]))
+    return isinstance(attrs, ShuffleAttrs)
 
 
 def rows(graph: Graph, op: Op) -> int:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from buildtool.graph.types import Graph
+from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.inner import columns_kept, known, made, needs, read_whole, whole_tensors
-from buildtool.plan.schedule.receptive import Axis, accumulates
+from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.schedule.schedule import Run
 from buildtool.plan.types import Group, Region, Scheme
 
@@ -26,8 +27,8 @@ class LineBuffer:
 
 
 def _line_buffer(graph: Graph, tensor: int, row_count: int, column_count: int) -> LineBuffer:
-    _, _, _, channels = graph.tensors[tensor].nhwc
-    return LineBuffer(tensor, row_count, column_count, row_count * column_count * channels)
+    size = row_count * column_count * graph.tensors[tensor].pixel_bytes
+    return LineBuffer(tensor, row_count, column_count, size)
 
 
 def windows(graph: Graph, group: Group) -> Sequence[LineBuffer]:

@@ -20,9 +20,10 @@ from buildtool.distinct import distinct
 from buildtool.errors import PlanError
 from buildtool.graph.types import Graph
 from buildtool.modes import Image
+from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.branches import Branches, Progress, branches
-from buildtool.plan.schedule.inner import fed_by, known, made, needs
-from buildtool.plan.schedule.receptive import Axis, axes, columns, row_inputs, rows
+from buildtool.plan.schedule.inner import fed_by, known, made, needs, together
+from buildtool.plan.schedule.receptive import axes, columns, row_inputs, rows
 from buildtool.plan.types import SOURCE, Group, Region, Scheme, Step
 
 Ints = npt.NDArray[np.int32]
@@ -189,6 +190,8 @@ def links(region: Region, graph: Graph) -> list[Link]:
         if (len(group.ops) == 1) != (group.scheme is Scheme.OPERATOR) or group.rows_per_step < 1:
             raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
         last = graph.ops[_position(group, graph)]
+        if group.scheme in (Scheme.HALO, Scheme.H_CACHED) and not together(graph, group.ops):
+            raise PlanError(f"operators {list(group.ops)} cannot run under scheme '{group.scheme}'")
         source = fed_by(graph, region.groups, index)
         axis = needs(graph, group)[source][0]
         lanes = branches(graph, group, source) if group.scheme is Scheme.BRANCHES else None
@@ -296,8 +299,8 @@ def _row_ranges(group: Group, graph: Graph, y0: Ints, y1: Ints) -> tuple[Ints, I
         highs.append(high)
         axis, _ = axes(graph, op)
         for t in row_inputs(graph, op):
-            first = np.maximum(0, low * axis.stride - axis.pad)
-            end = np.minimum(graph.tensors[t].nhwc[1], (high - 1) * axis.stride - axis.pad + axis.kernel)
+            first = np.maximum(0, axis.lows(low))
+            end = np.minimum(graph.tensors[t].nhwc[1], axis.highs(high))
             known = wanted.get(t, (first, end))
             wanted[t] = (np.minimum(known[0], first), np.maximum(known[1], end))
     return np.stack(lows[::-1], axis=1), np.stack(highs[::-1], axis=1)
@@ -356,6 +359,6 @@ def _ends(group: Group, graph: Graph, ends: Columns) -> Columns:
         found.append(end)
         _, axis = axes(graph, op)
         for t in row_inputs(graph, op):
-            need = np.minimum(graph.tensors[t].nhwc[2], (end - 1) * axis.stride - axis.pad + axis.kernel)
+            need = np.minimum(graph.tensors[t].nhwc[2], axis.highs(end))
             wanted[t] = np.maximum(need, wanted.get(t, need))
     return np.stack(found[::-1])

@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.axis import Axis, union
 from buildtool.plan.schedule.calls import branch_calls
-from buildtool.plan.schedule.inner import union
-from buildtool.plan.schedule.receptive import Axis
 from buildtool.plan.schedule.rings import accumulator_bytes
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_costs import ChainCosts
@@ -112,7 +111,7 @@ class Blocks:
 
     def _chains(self, last: int) -> Iterator[Block]:
         """The blocks of elements that feed each other."""
-        if not self.e.by_rows(last):
+        if not self.e.by_rows(last) or self.e.uneven[last]:
             return
         height = self.e.heights[last]
         for first in self._firsts(last):
@@ -169,7 +168,13 @@ class Blocks:
         """First elements of the blocks that end at `last`."""
         first = last
         yield first
-        while first and self.e.feeds(first - 1) and last - first + 1 < MOST_OPERATORS:
+        while (
+            first
+            and not self.e.uneven[first]
+            and not self.e.uneven[first - 1]
+            and self.e.feeds(first - 1)
+            and last - first + 1 < MOST_OPERATORS
+        ):
             inner = self.e.makes[first - 1]
             if self.e.readers[inner] != (first,) or inner in self.e.outputs:
                 return
@@ -242,10 +247,8 @@ class Blocks:
             yield e, 0 if pooling else int((high - low).sum()) * columns
             if e > first:
                 vertical, horizontal = self.e.axes_of[e]
-                low = np.maximum(0, low * vertical.stride - vertical.pad)
-                high = np.minimum(
-                    self.e.heights[e - 1], (high - 1) * vertical.stride - vertical.pad + vertical.kernel
-                )
+                low = np.maximum(0, vertical.lows(low))
+                high = np.minimum(self.e.heights[e - 1], vertical.highs(high))
                 columns = max(0, min(self.e.widths[e - 1], horizontal.high(columns)))
 
     # ---- forms -----------------------------------------------------------------------------------
@@ -365,7 +368,7 @@ class Blocks:
             found: Iterable[tuple[int, float]] = ()
             if section is not None:
                 found = ((section.first, self._costs_of_section(section, made)) for made in wanted)
-            if self.e.by_rows(last):
+            if self.e.by_rows(last) and not self.e.uneven[last]:
                 found = chain(found, self._costs_of_chains(last, wanted))
             if any(round(cost * COST_UNITS) < once[last + 1] - once[first] for first, cost in found):
                 return False

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from buildtool.graph.liveness import alias_roots
+from buildtool.graph.liveness import alias_roots, state_of
 from buildtool.graph.macs import op_macs
 from buildtool.graph.topology import Topology
 from buildtool.graph.types import ALIAS_KINDS, Graph, Op
 from buildtool.modes import Image, InPlace
 from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.costs import CostModel
-from buildtool.plan.schedule.receptive import Axis, accumulates, axes, by_rows, columns, row_inputs, rows
+from buildtool.plan.schedule.receptive import accumulates, axes, by_rows, columns, row_inputs, rows
 from buildtool.plan.types import Group, Region
 from buildtool.target import catalogue
 from buildtool.target.types import Costs, KernelVariant
@@ -97,13 +98,15 @@ class Elements:
 
     @cached_property
     def outputs(self) -> frozenset[int]:
-        """Roots of the network's outputs."""
-        return frozenset(self.roots[t] for t in self.graph.outputs if t in self.roots)
+        """Roots of the network's outputs, and of its states."""
+        kept = (*self.graph.outputs, *state_of(self.graph))
+        return frozenset(self.roots[t] for t in kept if t in self.roots)
 
     @cached_property
     def made_at(self) -> Mapping[int, int]:
-        """Root -> the element that makes it, -1 for the network's inputs."""
-        found = dict.fromkeys(self.graph.inputs, -1)
+        """Root -> the element that makes it, -1 for the network's inputs and states."""
+        fed = (*self.graph.inputs, *(state.before for state in self.graph.states))
+        found = dict.fromkeys(fed, -1)
         for element, position in enumerate(self.positions):
             found.update((t, element) for t in self.graph.ops[position].outputs)
         return found
@@ -126,12 +129,14 @@ class Elements:
         return tuple(map(frozenset, held))
 
     def size(self, tensor: int) -> int:
-        """Aligned bytes of a whole tensor."""
+        """Aligned bytes of a whole tensor in the arena, where state takes none."""
         return self._sizes[tensor]
 
     @cached_property
     def _sizes(self) -> tuple[int, ...]:
-        return tuple(round_up(t.size, self.alignment) for t in self.graph.tensors)
+        elsewhere = state_of(self.graph)
+        sizes = (0 if i in elsewhere else t.size for i, t in enumerate(self.graph.tensors))
+        return tuple(round_up(size, self.alignment) for size in sizes)
 
     def constants(self, first: int, last: int) -> int:
         """Bytes of the arena for constants of elements of a streamed region, while these have their turn."""
@@ -271,6 +276,11 @@ class Elements:
     def axes_of(self) -> tuple[tuple[Axis, Axis], ...]:
         """Element -> its rows and columns."""
         return tuple(axes(self.graph, self.graph.ops[p]) for p in self.positions)
+
+    @cached_property
+    def uneven(self) -> tuple[bool, ...]:
+        """Element -> whether its rows follow a table, not a stride: such a one is a group by itself."""
+        return tuple(isinstance(axis, AxisTable) for axis, _ in self.axes_of)
 
     @cached_property
     def heights(self) -> tuple[int, ...]:

@@ -76,8 +76,7 @@ class ChainCosts:
                     if before:
                         later = self._calls.parts(position, 1, ranges, Rings(before, kept))
                     kept = before
-                    last_read = (ends - 1) * axis.stride - axis.pad + axis.kernel
-                    ends = np.minimum(self._e.widths[e - 1], last_read)
+                    ends = np.minimum(self._e.widths[e - 1], axis.highs(ends))
                 found.append((first, later))
             self._columns[key] = found
         return self._columns[key]

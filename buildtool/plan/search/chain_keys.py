@@ -69,7 +69,11 @@ class ChainKeys:
         )
         asked = kernel and (kernel.scratch, kernel.asks, str(kernel.overlap), str(kernel.windows))
         image = e.graph.inputs[0] if e.graph.inputs else -1
-        delivered = (e.graph.tensors[image].nhwc, image in of.inputs) if e.fed(element) else ()
+        delivered = (
+            (e.graph.tensors[image].nhwc, e.graph.tensors[image].row_bytes, image in of.inputs)
+            if e.fed(element)
+            else ()
+        )
         by_rows = e.by_rows(element)
         return of.kind, of.attributes, operands, asked, by_rows, delivered, beside
 

@@ -84,11 +84,12 @@ class ChainWindows:
         extent = step
         for e in range(last, self._lowest[last], -1):
             vertical, horizontal = self._e.axes_of[e]
-            _, height, width, channels = self._e.graph.tensors[self._e.makes[e - 1]].nhwc
+            tensor = self._e.graph.tensors[self._e.makes[e - 1]]
+            _, height, width, _ = tensor.nhwc
             extent, pixels = vertical.extent(extent), pixels * horizontal.stride
             kept = pixels + horizontal.kernel - horizontal.stride if pixels else width
             rows, columns = min(height, extent), min(width, kept)
-            found.append((rows, columns, rows * columns * channels))
+            found.append((rows, columns, rows * columns * tensor.pixel_bytes))
         return found
 
     def _scratch_of(self, last: int, pixels: int) -> list[int]:

@@ -20,26 +20,31 @@ from buildtool.plan.search.lower_bound import INFINITE
 from buildtool.plan.search.paths import Search, Way
 from buildtool.plan.search.priced import SCALE, priced
 from buildtool.plan.summary.binding import binding
+from buildtool.plan.summary.fit import available_bytes, check_state_fits
 from buildtool.plan.types import Plan
 from buildtool.session import Session
+from buildtool.target.arena_in import roomier
 from buildtool.target.costs import COST_UNITS
 from buildtool.target.types import Target
 
 MOST_PRICES = 12  # of work: each is between two plans of the hull, and rarely more than six are needed
 LAST_WAYS = 3  # of least memory within a cost: moves may make the very last too dear once it is placed
+MS_STEPS = 1000  # of a millisecond, to which one that is suggested is rounded up
 F_SLACK = 1e-9  # a limit that is a plan's own F, rounded, is kept by it
 
 
 @dataclass(frozen=True)
 class Limits:
     """`ram`: bytes the arena may have, infinite where it may have any; `f`, `cost`: most of each;
-    `objective`: "cost" or "ram".
+    `objective`: "cost" or "ram". `in_ms`: milliseconds of a cost of 1, where the limit on cost was one of
+    milliseconds.
     """
 
     ram: float
     f: float | None = None
     cost: float | None = None
     objective: str = Objective.COST
+    in_ms: float | None = None
 
     def allow(self, plan: Plan) -> bool:
         """Whether a plan is within all limits."""
@@ -175,7 +180,7 @@ def cheapest(found: Front, limits: Limits, search: Search | None = None) -> list
     if not plans or limits.f is None or limits.allow(plans[-1]) or plans[-1].arena_bytes > limits.ram:
         return plans
     dear = plans[-1]  # with too much work, but cheap
-    extra = int(found.tables.before[-1] * (limits.f - 1.0))
+    extra = found.space.most_extra(limits.f)
     least = _placed(found, Search(found.cuts, extra, found.settings.most_labels), limits.ram)
     plans += least
     if least and least[-1].arena_bytes <= limits.ram:
@@ -324,7 +329,13 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
         return _too_much_work(found, limits)
     least = min(within, key=lambda plan: (plan.arena_bytes, plan.f))
     at = binding(least, found.graph, found.session)
-    hints = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes), *_ways_out(found, limits)]
+    target = found.target.board
+    # Another memory helps where it is the memory that binds, and not a limit that was asked for.
+    state, elsewhere = least.state_bytes, list[Hint]()
+    if limits.ram >= available_bytes(target, state):
+        check_state_fits(target, state)
+        elsewhere = roomier(target, least.arena_bytes, state)
+    hints = [suggest(f"F {least.f:.3f}", ram=least.arena_bytes), *elsewhere, *_ways_out(found, limits)]
     return PlanError(
         f"the arena requires {least.arena_bytes} bytes, {limits.ram} are available on '{board}': "
         f"{least.arena_bytes - limits.ram} too many",
@@ -335,7 +346,12 @@ def refusal(found: Front, tried: list[Plan], limits: Limits) -> PlanError:
 
 def _too_much_work(found: Front, limits: Limits) -> PlanError:
     """Memory would suffice, but for a limit on work or cost."""
-    asked = f"F of at most {limits.f}" if limits.cost is None else f"a cost of at most {limits.cost:,.0f}"
+    if limits.cost is None:
+        asked = f"F of at most {limits.f}"
+    elif limits.in_ms is None:
+        asked = f"a cost of at most {limits.cost:,.0f} {found.target.cost_unit}"
+    else:
+        asked = f"an estimated time of at most {limits.cost * limits.in_ms:,.4g} ms"
     within = "" if math.isinf(limits.ram) else f" of at most {limits.ram} bytes"
     return PlanError(f"no plan{within} has {asked}", hint=_ways_out(found, limits))
 
@@ -364,8 +380,21 @@ def wider(plan: Plan, limits: Limits, **others: Value) -> Hint:
     if limits.f is not None and plan.f > limits.f + F_SLACK:
         settings["max_f"] = math.ceil((plan.f - F_SLACK) * 1000) / 1000
     if limits.cost is not None and plan.cost > limits.cost:
-        settings["max_cost"] = math.ceil(plan.cost)
-    return suggest(f"{plan.arena_bytes:,} bytes, F {plan.f:.3f}, cost {plan.cost:,.0f}", **settings)
+        settings |= cost_setting(plan.cost, limits.in_ms)
+    return suggest(f"{plan.arena_bytes:,} bytes, F {plan.f:.3f}, {_cost(plan, limits)}", **settings)
+
+
+def cost_setting(cost: float, in_ms: float | None) -> dict[str, Value]:
+    """The option that allows a cost, rounded up; `in_ms`: milliseconds of a cost of 1, if it is in them."""
+    if in_ms is None:
+        return {"max_cost": math.ceil(cost)}
+    return {"max_ms": math.ceil(cost * in_ms * MS_STEPS + 1e-6) / MS_STEPS}
+
+
+def _cost(plan: Plan, limits: Limits) -> str:
+    if limits.in_ms is None:
+        return f"cost {plan.cost:,.0f}"
+    return f"{plan.cost * limits.in_ms:,.4g} ms"
 
 
 def _within_memory(found: Front, limits: Limits) -> Plan | None:

@@ -42,14 +42,14 @@ def _table(rows: Iterator[tuple[int, ...]] | Sequence[tuple[int, ...]], columns:
 
 def _elements(t: Tables) -> Numbers:
     e = t.e
-    shapes = [e.graph.tensors[e.main(k)].nhwc for k in range(t.count)]
+    fed = [e.graph.tensors[e.main(k)] for k in range(t.count)]
     sources = t.sources
     return _table(
         [
             (
                 *(e.heights[k], sources[k].rows, *_axis(t, k), *t.rows[k], e.makes[k]),
                 *(
-                    shapes[k][2] * shapes[k][3],
+                    fed[k].row_bytes,
                     e.main(k) in e.read_whole[k],
                     sources[k].tensor,
                     sources[k].row,
@@ -83,10 +83,9 @@ def _besides(t: Tables) -> Numbers:
 def _operands(t: Tables, element: int) -> Iterator[tuple[int, ...]]:
     """What an element reads besides: root, bytes of a row, whether a ring will do, whether it needs all."""
     for _, tensor in t.e.beside(element, element):
-        _, _, width, channels = t.e.graph.tensors[tensor].nhwc
         root = t.e.roots[tensor]
         in_ring = root == tensor and tensor in t.e.rows_read[element]
-        yield root, width * channels, in_ring, tensor in t.e.read_whole[element]
+        yield root, t.e.graph.tensors[tensor].row_bytes, in_ring, tensor in t.e.read_whole[element]
 
 
 def _forms(t: Tables) -> tuple[list[int], Numbers]:

@@ -11,13 +11,14 @@ and inputs of several regions in a row do not fit onto each other, but not less,
 on a tensor that does not feed its region.
 
 The space: regions of the graph's operators in their order, each an operator in one step or a chain of
-groups that feed each other row by row; what is made inside a region is not read after it, and what is
-read again further on inside it across a stride is whole. A group of several operators has at most
+groups that feed each other row by row; what is made inside a region is not read after it, and what a
+group reads besides its input, across a stride of its own, is whole. A group of several operators has at most
 MOST_OPERATORS, none of whose tensors but the last is read by another than the next, makes STEPS rows
 in one go, of HAND_OFFS pixels or whole rows, and repeats at most MOST_REPETITION of its work. Of the
 points, groups make more rows in one go only where that saves work. Branches between a fork and the join
-of all that it feeds are one group (see `sections`); where a later block leaves out rows of such a group,
-the bytes inside of it are those of a group that makes all.
+of all that it feeds are one group (see `sections`). What enlarges an image (or makes it less by a table
+of rows, see `schedule.resizing`) is a group by itself, or among branches, of one row a step. Where a later
+block leaves out rows of branches, the bytes inside of them are those of a group that makes all.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from functools import cached_property
 
 from buildtool.errors import UsageError, suggest
 from buildtool.graph.digest import topology_digest
+from buildtool.graph.macs import total_macs
 from buildtool.graph.topology import topology
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace
@@ -176,11 +178,20 @@ class Space:
             missed = 1.0 if exact else over_bound(self.cost_cuts, search.first.weight, most_bytes)
             self.cost_factors[most_bytes] = missed
 
+    @cached_property
+    def once(self) -> int:
+        """Multiply-accumulates of the network run layer by layer, without second passes: an F of 1."""
+        return total_macs(self.elements.graph)
+
+    def most_extra(self, max_f: float) -> int:
+        """Work beyond the elements' own that a way of at most this F may do."""
+        return int(self.once * (max_f - 1.0)) + self.once - self.tables.before[-1]
+
     def ways(self, max_f: float, most_labels: int = MOST_LABELS) -> Ways:
         """The undominated ways with at most this F, which a search of so many labels finds."""
         key = max_f, most_labels
         if key not in self._ways:
-            extra = int(self.tables.before[-1] * (max_f - 1.0))
+            extra = self.most_extra(max_f)
             search = Search(self.cuts, extra, most_labels)
             found = _undominated(search.falling())
             missed = 1.0 if search.exact else factor(self.cuts, extra, found, search.exact_way)
@@ -244,7 +255,7 @@ class Front:
 
     def point(self, way: Way) -> Point:
         """A way found for the least work, as a point."""
-        total = self.tables.before[-1]
+        total = self.space.once
         return Point(way.bytes, way.weight, way.weight / total if total else 1.0, way)
 
     def may_fit(self, index: int, most_bytes: float) -> bool:
@@ -445,6 +456,15 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
 
     What is found is kept in `session` for every network of the same topology.
     """
+    session = session or Session()
+    space = space_of(graph, target, settings, session)
+    kernels = space.elements.kernels
+    known_costs(session, graph, kernels, target, space.elements.model)  # so that plans look them up
+    return Front(graph, target, settings, space, session)
+
+
+def space_of(graph: Graph, target: Target, settings: Settings, session: Session) -> Space:
+    """What the ways of a graph are searched in; UsageError where its image cannot be streamed."""
     kernels = catalogue.select_all(target, graph)
     if settings.image == Image.STREAM:
         refuse_unstreamable(graph, kernels)
@@ -457,11 +477,8 @@ def front(graph: Graph, target: Target, settings: Settings, session: Session | N
         settings.in_place,
         settings.loaded,
     )
-    session = session or Session()
     key = (*known.key, settings.hand_offs, blocks.STEPS)
-    space = session.remember("space", key, lambda: Space(known, settings.hand_offs, session))
-    known_costs(session, graph, kernels, target, space.elements.model)  # so that plans look them up
-    return Front(graph, target, settings, space, session)
+    return session.remember("space", key, lambda: Space(known, settings.hand_offs, session))
 
 
 def _undominated(found: Iterable[Way]) -> tuple[Way, ...]:

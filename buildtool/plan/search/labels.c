@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ABI = 2, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32 };
+enum { ABI = 3, FAILED = -2, OUT_OF_MEMORY = -1, MOST_STAIRS = 32 };
 enum {
     HEIGHT,
     TALL,
@@ -688,8 +688,9 @@ static int32_t reads(handle *h, int32_t made, int64_t form, int64_t element, int
         if (whole)
             row = late || begun ? 0 : NEVER;
         else if (section >= 0)
-            row = late ? section_rows(h, section, READ_FROM)[q]
-                       : section_rows(h, section, READ_AFTER)[profile[q]];
+            row = late    ? section_rows(h, section, READ_FROM)[q]
+                  : begun ? section_rows(h, section, READ_AFTER)[profile[q]]
+                          : NEVER;
         else if (late)
             row = most(0, low(a, q / step * step));
         else
@@ -747,7 +748,7 @@ static bool find_beside(handle *h, int64_t form, int64_t first, int64_t e, int32
 /* See RegionSearch._beside: into `found`; after `progress` of the block. */
 static bool all_beside(handle *h, int64_t form, int32_t after, int32_t made) {
     int64_t first = first_of(h, form), last = h->last[form], tensor = of_element(h, last, MAKES);
-    bool section = of_form(h, form, SECTION) >= 0, strided = of_form(h, form, AXIS_STRIDE) != 1;
+    bool section = of_form(h, form, SECTION) >= 0;
     int32_t count = h->labels[after].beside_count;
     h->found_count = 0;
     if (!grow(h, &h->found, &h->found_size, (size_t)count + 1, sizeof(beside)))
@@ -756,7 +757,6 @@ static bool all_beside(handle *h, int64_t form, int32_t after, int32_t made) {
         beside b = h->besides[h->labels[after].besides + i];
         if (b.tensor == tensor)
             continue;
-        b.whole |= strided;
         b.at = moved(h, b.at);
         if (b.at < 0)
             return false;

@@ -15,7 +15,7 @@ from buildtool.plan.search.lower_bound import INFINITE, Weights
 from buildtool.plan.search.regions import Reached
 from buildtool.plan.search.tables import Tables
 
-ABI = 2  # of labels.c; a library of another one is not used
+ABI = 3  # of labels.c; a library of another one is not used
 FAILED = -INFINITE - 1  # what the weight of a form is said to be where asking for it failed
 
 _Extra = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)

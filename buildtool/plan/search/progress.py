@@ -42,12 +42,10 @@ class ProgressTable:
     def _chain(self, block_form: BlockForm, tall: int) -> BlockProgress:
         height, axis = self.t.e.heights[block_form.block.last], block_form.axis
         begin = np.arange(0, height, block_form.step)
-        needed = np.clip(
-            axis.high(1) + (np.minimum(begin + block_form.step, height) - 1) * axis.stride, 0, tall
-        )
+        needed = np.clip(axis.highs(np.minimum(begin + block_form.step, height)), 0, tall)
         pending = np.searchsorted(needed, np.arange(tall), side="right")
         made = np.append(begin, height)[pending]
-        low = np.where(pending < len(begin), np.maximum(0, made * axis.stride - axis.pad), tall)
+        low = np.where(pending < len(begin), np.maximum(0, axis.lows(made)), tall)
         return BlockProgress(tuple(made.tolist()), tuple(low.tolist()))
 
     def asked(self, block_form: BlockForm, made: int) -> int:

@@ -244,10 +244,10 @@ class RegionSearch:
         """What is read besides by a block that has made rows as marked, and by those after it."""
         if not block_form.lags and not after.beside:
             return ()
-        tensor, strided = self.t.e.makes[block_form.block.last], block_form.axis.stride != 1
+        tensor = self.t.e.makes[block_form.block.last]
         progress = self.lower_bounds.cuts.progress.of(block_form)
         found = {
-            b.tensor: b._replace(whole=b.whole or strided, at=self.profiles.moved(b.at, block_form, progress))
+            b.tensor: b._replace(at=self.profiles.moved(b.at, block_form, progress))
             for b in after.beside
             if b.tensor != tensor
         }

@@ -98,9 +98,9 @@ class RowProfiles:
         late = final and block_form.form.late >> (block_form.block.last - element) & 1 == 1
         key = (made, block_form.first, block_form.block.last, block_form.step, element, tensor, late)
         if key not in self._reads:
-            _, _, width, channels = self.t.e.graph.tensors[tensor].nhwc
+            row = self.t.e.graph.tensors[tensor].row_bytes
             rows = self._next_rows(made, block_form, element, tensor, late)
-            self._reads[key] = self.place(tuple(n if n == NEVER else n * width * channels for n in rows))
+            self._reads[key] = self.place(tuple(n if n == NEVER else n * row for n in rows))
         return self._reads[key]
 
     def _next_rows(
@@ -110,7 +110,9 @@ class RowProfiles:
         if tensor in self.t.e.read_whole[element]:
             return [0 if late or n < profile[-1] else NEVER for n in profile]
         if section is not None:
-            return section.read_from[: len(profile)] if late else [section.read_after[n] for n in profile]
+            if late:
+                return section.read_from[: len(profile)]
+            return [section.read_after[n] if n < profile[-1] else NEVER for n in profile]
         axis = through(self.t.e.graph, self.t.e.positions[element : block_form.block.last + 1])
         if late:
             return [max(0, axis.low(q // step * step)) for q in range(len(profile))]

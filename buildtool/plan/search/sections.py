@@ -1,4 +1,7 @@
-"""Sections: elements between a tensor that forks and the join of all that it feeds, as one group.
+"""Sections: groups whose way over their input is no window that moves by a whole stride.
+
+Mostly they are the elements between a tensor that forks and the join of all that it feeds, as one group.
+A single element whose rows follow a table is one, too.
 
 What is inside of a section is read nowhere else, and it reads nothing from outside row by row but the
 tensor that forks. Where all elements feed the next one, residual or not, there is no section: those
@@ -7,13 +10,14 @@ are chains.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from buildtool.errors import PlanError
 from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.axis import Axis, AxisTable
 from buildtool.plan.schedule.branches import INPUT, Branches, Progress, branches
 from buildtool.plan.schedule.inner import needs
-from buildtool.plan.schedule.receptive import Axis, accumulates
+from buildtool.plan.schedule.receptive import accumulates
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.types import Group, Scheme
 
@@ -44,6 +48,8 @@ class Section:
 
 def section(e: Elements, last: int) -> Section | None:
     """The smallest section with this last element, if there is one."""
+    if e.uneven[last]:
+        return _alone(e, last)
     first = _first(e, last)
     if first is None:
         return None
@@ -54,7 +60,16 @@ def section(e: Elements, last: int) -> Section | None:
         lanes = branches(e.graph, group, source)
     except PlanError:  # ways of different strides
         return None
-    return _run(e, first, last, group, axis, lanes)
+    return _run(e, first, last, group, Axis() if isinstance(axis, AxisTable) else axis, lanes)
+
+
+def _alone(e: Elements, element: int) -> Section | None:
+    """An element whose rows follow a table, which asks for all that its next row needs at once."""
+    if not e.by_rows(element):
+        return None
+    group, source = Group((e.positions[element],), Scheme.OPERATOR, 1), e.main(element)
+    lanes = branches(e.graph, group, source)
+    return _run(e, element, element, group, Axis(), replace(lanes, pace=lanes.height))
 
 
 def _first(e: Elements, last: int) -> int | None:
@@ -89,11 +104,8 @@ def _run(e: Elements, first: int, last: int, group: Group, axis: Axis, lanes: Br
             joins = lane == count - 1
             rows = (max(0, r.axis.low(y0)) for r in lanes.lanes[lane].reads if r.lane == INPUT)
             reads += [(y0 if joins else progress.made[-1], joins, row) for row in rows]
-    tensors = (e.graph.tensors[t].nhwc for t in e.makes[first:last])
-    rings = (
-        round_up(n * width * channels, e.alignment)
-        for n, (_, _, width, channels) in zip(held, tensors, strict=False)
-    )
+    tensors = (e.graph.tensors[t] for t in e.makes[first:last])
+    rings = (round_up(n * t.row_bytes, e.alignment) for n, t in zip(held, tensors, strict=False))
     return Section(first, last, group, axis, lanes, need, sum(rings), *_lows(reads, lanes))
 
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from buildtool.modes import Image, InPlace
 from buildtool.plan.place.arena import round_up
+from buildtool.plan.schedule.axis import Axis
 from buildtool.plan.schedule.overlap import distance, slices_in_place
-from buildtool.plan.schedule.receptive import Axis
 from buildtool.plan.search.blocks import STEPS, Block, Blocks, Form, Lags, Rows
 from buildtool.plan.search.chain import Elements
 from buildtool.plan.search.chain_keys import ChainKeys
@@ -368,8 +368,8 @@ class Tables:
     @cached_property
     def rows(self) -> tuple[tuple[int, int], ...]:
         """Element -> rows of its output, bytes of a row."""
-        shapes = [self.e.graph.tensors[t].nhwc for t in self.e.makes]
-        return tuple((height, width * channels) for _, height, width, channels in shapes)
+        tensors = [self.e.graph.tensors[t] for t in self.e.makes]
+        return tuple((tensor.nhwc[1], tensor.row_bytes) for tensor in tensors)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -393,9 +393,20 @@ class Tables:
         for cut in range(1, self.count):
             for reader in self.e.readers.get(self.e.makes[cut - 1], ()):
                 if reader > cut and all(self.feeds[cut:reader]):  # else a section counts it
-                    steps = (self.e.axes_of[e][0] for e in range(cut, reader + 1))
-                    found[cut] = max(found[cut], 1 + sum(a.kernel - 1 - a.pad for a in steps))
+                    found[cut] = max(found[cut], self._ahead(cut, reader))
         return tuple(found)
+
+    def _ahead(self, cut: int, reader: int) -> int:
+        """Rows of the tensor at a cut that are there when `reader` reads them, which it feeds, too."""
+        elements = range(cut, reader + 1)
+        steps = [self.e.axes_of[e][0] for e in elements]
+        if not any(self.e.uneven[e] for e in elements):
+            return 1 + sum(a.kernel - 1 - a.pad for a in steps)
+        rows = np.arange(1, self.least_wanted[reader + 1] + 1)
+        there = rows
+        for e, axis in zip(reversed(elements), reversed(steps), strict=True):
+            there = np.clip(axis.highs(there), 0, self.e.input_rows(e))
+        return int((there - rows).max(initial=0)) + 1
 
     # ---- regions ---------------------------------------------------------------------------------
 
@@ -427,11 +438,11 @@ class Tables:
         for element in range(self.count):
             read = self.e.main(element)
             root = self.e.roots[read]
-            _, height, width, channels = self.e.graph.tensors[read].nhwc
+            tensor = self.e.graph.tensors[read]
             image = root in self.e.graph.inputs
-            row, last = width * channels, self.e.last_read[root]
+            row, last = tensor.row_bytes, self.e.last_read[root]
             streamed = image and self.e.image == Image.STREAM
-            found.append(Source(root, height, row, self.e.size(root), last, streamed))
+            found.append(Source(root, tensor.nhwc[1], row, self.e.size(root), last, streamed))
         return tuple(found)
 
     @cached_property
@@ -456,8 +467,8 @@ class Tables:
         apart = self._apart(element, self.e.op(element).inputs[0]) if self.e.loaded else None
         if apart is None or not slices_in_place(self.e.graph, self.e.op(element)):
             return False
-        channels = self.e.graph.tensors[self.e.op(element).outputs[0]].nhwc[3]
-        return round_up(max(0, apart), self.e.alignment) % channels == 0
+        pixel = self.e.graph.tensors[self.e.op(element).outputs[0]].pixel_bytes
+        return round_up(max(0, apart), self.e.alignment) % pixel == 0
 
     def _saved(self, element: int) -> int:
         """Bytes that a kernel over whole tensors may save by writing over its input."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from buildtool.errors import Hint, PlanError, TargetError, suggest
+from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, InPlace
 from buildtool.plan.assemble.layerwise import IMAGES
@@ -10,17 +11,45 @@ from buildtool.plan.assemble.layerwise import plan as plan_layerwise
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Plan
 from buildtool.session import Session
+from buildtool.target.arena_in import roomier
 from buildtool.target.types import Board, Target
 
 
-def available_bytes(board: Board) -> int:
-    """Bytes the arena may have: its memory less what is reserved, and less the stack if that is there."""
+def available_bytes(board: Board, state: int = 0) -> int:
+    """Bytes the arena may have: its memories less what is reserved, stack and state, if these are there."""
+    return sum(rooms(board, state))
+
+
+def rooms(board: Board, state: int = 0) -> tuple[int, ...]:
+    """Bytes that each of the arena's memories has for it, beside `state` bytes of a network's state."""
     try:
-        memory = board.memory(board.arena)
+        return tuple(max(0, board.memory(name).size - board.kept(name, state)) for name in board.holders)
     except KeyError:
         raise TargetError(f"board '{board.name}' has no memory '{board.arena}' for the arena") from None
-    stack = board.stack_bytes if board.data == board.arena else 0
-    return max(0, memory.size - board.reserved_bytes - stack)
+
+
+def check_state_fits(board: Board, state: int) -> None:
+    """Raises PlanError if a network's state has no room in the memory of globals, whatever the arena is."""
+    memory = board.memory(board.data)
+    room = memory.size - board.kept(board.data)
+    if state > max(0, room):
+        raise PlanError(
+            f"the network keeps {state} bytes between invokes, but memory '{memory.name}' of board "
+            f"'{board.name}' has only {max(0, room)} for them, {state - max(0, room)} too many",
+            hint="a board with more RAM, or a network that keeps less",
+        )
+
+
+def excess_bytes(board: Board, plan: Plan) -> int:
+    """Bytes that a plan's arenas have too many, in all memories together; 0 where each one has room."""
+    return sum(
+        max(0, size - room) for size, room in zip(plan.arenas, rooms(board, plan.state_bytes), strict=False)
+    )
+
+
+def holds(board: Board, plan: Plan) -> bool:
+    """Whether each of the arena's memories has room for what a plan puts there."""
+    return not excess_bytes(board, plan)
 
 
 def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None) -> None:
@@ -30,14 +59,16 @@ def fit(plan: Plan, target: Target, graph: Graph, session: Session | None = None
     settings that would do. `session`: what may know the plan's timeline already.
     """
     board = target.board
-    available = available_bytes(board)
-    excess = plan.arena_bytes - available
+    available = rooms(board, plan.state_bytes)[0]
+    excess = excess_bytes(board, plan)
     if excess <= 0:
         return
+    check_state_fits(board, plan.state_bytes)
     at = binding(plan, graph, session)
+    beside = f" (and no way was found to divide it with '{board.second}')" if board.second else ""
     raise PlanError(
         f"the arena requires {plan.arena_bytes} bytes, but memory '{board.arena}' of board "
-        f"'{board.name}' has only {available} available, {excess} too many; "
+        f"'{board.name}' has only {available} available, {excess} too many{beside}; "
         f"{at.live_bytes} bytes are in use while this operator runs",
         operator=at.place or f"step {at.step}",
         hint=_remedies(plan, target, graph, excess),
@@ -52,6 +83,7 @@ def _remedies(plan: Plan, target: Target, graph: Graph, excess: int) -> list[Hin
     found += [_modes(image, f"{size} bytes") for size, image in better if size <= room][:1] or [
         _modes(image, f"{size} bytes, still {size - room} too many") for size, image in better[:1]
     ]
+    found += roomier(board, plan.arena_bytes, plan.state_bytes)
     if board.reserved_bytes >= excess:
         found.append(Hint(f"reserved_bytes = {board.reserved_bytes - excess} or less in the board's file"))
     found.append(Hint(f"a memory '{board.arena}' of {board.memory(board.arena).size + excess} bytes or more"))
@@ -66,7 +98,7 @@ def _smaller_images(plan: Plan, target: Target, graph: Graph) -> list[tuple[int,
     """Image modes with which the plan layer by layer is smaller than `plan`: (bytes, mode), ascending."""
     options = []
     for image in IMAGES if plan.image != Image.STREAM else ():
-        other = plan_layerwise(graph, target, in_place=InPlace.ROWS, image=image)
+        other = plan_layerwise(without_second_passes(graph), target, in_place=InPlace.ROWS, image=image)
         if other.arena_bytes < plan.arena_bytes:
             options.append((other.arena_bytes, str(image)))
     return sorted(options)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from buildtool.distinct import distinct
 from buildtool.graph.liveness import alias_roots
@@ -18,6 +19,8 @@ from buildtool.graph.types import Graph
 from buildtool.plan.place.arena import round_up
 from buildtool.plan.schedule.schedule import Steps
 from buildtool.plan.types import SOURCE, Buffer, BufferKind, Group, Plan, Region, Scheme, Step
+
+Bytes = npt.NDArray[np.int64]
 
 
 class Use(enum.StrEnum):
@@ -101,9 +104,7 @@ class ArenaUse:
 
         Last: operator -> most bytes live in any of its steps.
         """
-        lasting = [
-            h for h in live if h.use not in (Use.WINDOWS, Use.SCRATCH) and h.buffer not in self.by_turns
-        ]
+        lasting = self._lasting(live)
         turns = {p: self._turn(region, live, p) for p in (SOURCE, *region.ops)}
         starts = sorted({first, *(max(first, self.plan.buffers[h.buffer].first) for h in lasting)})
         best, most, most_live = first, -1, list[LiveBuffer]()
@@ -115,6 +116,27 @@ class ArenaUse:
             if size > most:
                 best, most, most_live = number, size, live
         return Moment(best, Step(*steps[best - first].tolist()), most), most_live, alive
+
+    def by_step(self, region: Region, live: Sequence[LiveBuffer], first: int, steps: Steps) -> Bytes:
+        """Aligned bytes that are live in each step of a region, the first of which has the number `first`."""
+        lasting = self._lasting(live)
+        turns = {p: self._turn(region, live, p) for p in (SOURCE, *region.ops)}
+        ends = {self.plan.buffers[h.buffer].last + 1 for h in lasting}
+        edges = sorted(ends | {self.plan.buffers[h.buffer].first for h in lasting})
+        numbers = first + np.arange(len(steps))
+        ops = steps[:, 0] - SOURCE  # from 0
+        kinds = np.searchsorted(edges, numbers, side="right") * (int(ops.max(initial=0)) + 1) + ops
+        _, at, which = np.unique(kinds, return_index=True, return_inverse=True)
+        sizes = [
+            self.covered([h for h in lasting if self._lives(h, first + i)] + turns[int(steps[i, 0])])
+            for i in at.tolist()
+        ]
+        return np.array(sizes, np.int64)[which]
+
+    def _lasting(self, live: Sequence[LiveBuffer]) -> list[LiveBuffer]:
+        """Those that keep their bytes as long as they live, whoever runs."""
+        turning = (Use.WINDOWS, Use.SCRATCH)
+        return [h for h in live if h.use not in turning and h.buffer not in self.by_turns]
 
     def _lives(self, live: LiveBuffer, number: int) -> bool:
         buffer = self.plan.buffers[live.buffer]
@@ -133,6 +155,10 @@ class ArenaUse:
             if turn or scratch or (h.use is Use.WINDOWS and self._window_lives(group, buffer, position)):
                 found.append(h)
         return found
+
+    def in_turn(self, region: Region, live: Sequence[LiveBuffer], position: int) -> list[LiveBuffer]:
+        """Windows, scratch and constants that are in use while one of a region's operators runs."""
+        return self._turn(region, live, position)
 
     def _window_lives(self, group: Group, buffer: Buffer, position: int) -> bool:
         """In strips a window lives from its maker to its last reader, else while its group runs."""

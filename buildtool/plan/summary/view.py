@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from buildtool.graph.macs import op_macs
+from buildtool.graph.secondpass import Repetition, repetitions
 from buildtool.graph.types import Graph
 from buildtool.plan.summary.binding import binding
 from buildtool.plan.types import Buffer, Group, Plan
-from buildtool.schema.plans import BufferView, PlannedGroup, PlannedOperator, PlanView
+from buildtool.schema.plans import BufferView, PlannedGroup, PlannedOperator, PlanView, SecondPassView
 from buildtool.session import Session
 
 
@@ -24,6 +26,7 @@ def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanVie
         "macs_layerwise": plan.macs_layerwise,
         "f": plan.f,
         "cost": plan.cost,
+        "cost_unit": str(plan.cost_unit),
         "binding": {"operator": at.op, "name": at.place, "step": at.step, "live_bytes": at.live_bytes},
         "accounting": list(plan.accounting),
         "operators": _operators(plan, graph),
@@ -44,6 +47,20 @@ def to_json(plan: Plan, graph: Graph, session: Session | None = None) -> PlanVie
         "overlaps": [
             {"op": x.op, "input": x.input, "output": x.output, "distance": x.distance} for x in plan.overlaps
         ],
+        "second_at": plan.second_at,
+        "state_bytes": plan.state_bytes,
+        "states": [_buffer(buffer, graph) for buffer in plan.states],
+        "second_passes": [_repeated(one, graph) for one in repetitions(graph)],
+    }
+
+
+def _repeated(one: Repetition, graph: Graph) -> SecondPassView:
+    again = [graph.ops[position] for position in one.again]
+    return {
+        "operators": list(one.again),
+        "first_run": list(one.first),
+        "reader": one.reader,
+        "macs": sum(op_macs(graph, op) for op in again),
     }
 
 

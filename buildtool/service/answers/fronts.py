@@ -12,6 +12,7 @@ from buildtool.errors import BuildtoolError, PlanError
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.schema.fronts import Figures, Point
 from buildtool.service.pipeline.choose import chosen
+from buildtool.service.pipeline.cost_units import estimated_ms
 from buildtool.service.pipeline.fronts import front_factor, points, settings
 from buildtool.service.pipeline.kept import parts
 from buildtool.service.pipeline.needs import refuse_weights
@@ -49,10 +50,13 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
         "in_place": options.in_place,
         "hand_offs": list(searched.hand_offs),
         "max_f": options.max_f or searched.max_f,
+        "arenas_in": list(prepared.target.board.holders),
         "available_bytes": prepared.available,
+        "state_bytes": prepared.state_bytes,
         "macs": found["macs"],
-        "points": found["points"],
-        "beside": _beside(prepared, request.peers),
+        "cost_unit": str(target.cost_unit),
+        "points": [{**p, "estimated_ms": estimated_ms(p["cost"], target)} for p in found["points"]],
+        "beside": peers_of(prepared, request.peers),
         "search_factor": found["search_factor"],
         "order_status": prepared.order_status,
         "accounting": found["accounting"],
@@ -60,7 +64,10 @@ def front_of(request: Front, session: Session) -> FrontAnswer:
 
 
 class Found(TypedDict):
-    """What a search for the front, and placing its points, has found: figures alone, no plan."""
+    """What a search for the front, and placing its points, has found: figures alone, no plan.
+
+    They are without milliseconds, which depend on the board's clock as well.
+    """
 
     macs: int
     points: list[Point]
@@ -73,7 +80,7 @@ def _found(prepared: Prepared) -> Found:
     return {
         "macs": found[0].plan.macs_layerwise if found else 0,
         "points": [
-            {"live_bytes": p.live_bytes, "strategy": p.plan.strategy, **_figures(p.plan)} for p in found
+            {"live_bytes": p.live_bytes, "strategy": p.plan.strategy, **figures(p.plan)} for p in found
         ],
         "search_factor": front_factor(prepared),
         "accounting": list(found[0].plan.accounting) if found else [],
@@ -82,7 +89,7 @@ def _found(prepared: Prepared) -> Found:
 
 def _unpacked(data: bytes) -> Found:
     found: Found = msgpack.unpackb(data)
-    kinds = {"strategy": str, "f": float, "cost": float}
+    kinds = {"strategy": str, "f": float, "cost": float, "estimated_ms": type(None)}
     right = found.keys() == Found.__annotations__.keys() and all(
         point.keys() == _FIGURES and all(type(v) is kinds.get(name, int) for name, v in point.items())
         for point in found["points"]
@@ -98,7 +105,8 @@ _FIGURES = {"live_bytes", "strategy", *Figures.__annotations__}
 FRONTS: Level[Found] = Level("fronts", msgpack.packb, _unpacked)
 
 
-def _figures(plan: Plan) -> Figures:
+def figures(plan: Plan) -> Figures:
+    """A plan in figures."""
     streamed = [region for region in plan.regions if region.is_streamed]
     return {
         "arena_bytes": plan.arena_bytes,
@@ -106,6 +114,7 @@ def _figures(plan: Plan) -> Figures:
         "f": plan.f,
         "macs": plan.macs,
         "cost": plan.cost,
+        "estimated_ms": None,
         "regions": len(plan.regions),
         "streamed_regions": len(streamed),
         "groups": sum(len(region.groups) for region in streamed),
@@ -122,7 +131,7 @@ def _refused(prepared: Prepared) -> PlanError:
     return PlanError("no plan of the front keeps the limits", path=prepared.path)
 
 
-def _beside(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
+def peers_of(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
     """Plans of the other strategies that serve this network, with their figures."""
     strategies = [] if prepared.options.image == Image.STREAM else [Strategy.LAYERWISE]
     strategies += [Strategy.MSF_CNN, Strategy.XCORE_STRIPS] if peers else []
@@ -131,7 +140,9 @@ def _beside(prepared: Prepared, peers: bool) -> list[Peer | Refusal]:
         options = replace(prepared.options, strategy=strategy, hand_off=None)
         try:
             _, plan = chosen(replace(prepared, options=options, bounded=False))
-            found.append({"strategy": strategy, **_figures(plan)})
+            known = figures(plan)
+            known["estimated_ms"] = estimated_ms(plan.cost, prepared.target)
+            found.append({"strategy": strategy, **known})
         except BuildtoolError as error:
             found.append({"strategy": strategy, "error": error.text})
     return found

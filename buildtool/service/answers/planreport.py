@@ -25,7 +25,9 @@ from buildtool.schema.plans import (
     RegionView,
     WorkView,
 )
-from buildtool.service.pipeline.pipeline import Planned, make_plan
+from buildtool.service.pipeline.cost_units import estimated_ms
+from buildtool.service.pipeline.pipeline import Planned, plan_of_every_kind
+from buildtool.target.digest import planning_digest
 
 if TYPE_CHECKING:
     from buildtool.service.pipeline.options import PlanOptions
@@ -43,7 +45,8 @@ _SHORT = {
 
 def described(made: Planned) -> PlanDetails:
     """The plan as plain values, with every region's memory and work, the peak, and what is lost."""
-    key = (digest(made.plan), made.model.digest)
+    # a plan that is given may be for another target than the one that prices it
+    key = (digest(made.plan), made.model.digest, planning_digest(made.target))
     return made.session.remember("described", key, lambda: _described(made))
 
 
@@ -54,6 +57,9 @@ def _described(made: Planned) -> PlanDetails:
     view = to_json(plan, graph, made.session)
     return {
         **view,
+        # of a plan that was made by other formulas: by the ones that the regions are priced with
+        "cost": sum(summary.work.cost for summary in found.regions),
+        "cost_unit": str(made.target.cost_unit),
         "regions": [
             _region(region, summary, graph)
             for region, summary in zip(plan.regions, found.regions, strict=True)
@@ -83,7 +89,8 @@ def form(graph: Graph, op: Op) -> str:
     return f"{name}{window}{step}"
 
 
-def _work(work: Work) -> WorkView:
+def work_view(work: Work) -> WorkView:
+    """Work as plain values."""
     return {
         "macs": work.macs,
         "macs_once": work.once,
@@ -96,7 +103,7 @@ def _work(work: Work) -> WorkView:
 def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
     return {
         "groups": [
-            {**group_view(group), **_work(work)}
+            {**group_view(group), **work_view(work)}
             for group, work in zip(region.groups, summary.groups, strict=True)
         ],
         "operators": list(region.ops),
@@ -110,7 +117,7 @@ def _region(region: Region, summary: RegionSummary, graph: Graph) -> RegionView:
         "buffers": _buffers(summary.buffers),
         "delivered_rows": summary.delivered,
         "moved_bytes": summary.moved,
-        **_work(summary.work),
+        **work_view(summary.work),
     }
 
 
@@ -174,9 +181,8 @@ def beside(made: Planned, all_of_them: bool) -> list[Beside]:
     """
     rows: list[Beside] = []
     options = made.options
-    free = replace(
-        options, ram=None, max_f=None, max_cost=None, objective=Objective.RAM, segments="", hand_off=None
-    )
+    unlimited = replace(options, ram=None, max_f=None, max_cost=None, max_ms=None)
+    free = replace(unlimited, objective=Objective.RAM, segments="", hand_off=None)
     if made.plan.strategy != Strategy.LAYERWISE:
         image = Image.OVERWRITABLE if options.image == Image.STREAM else options.image
         whole = replace(free, strategy=Strategy.LAYERWISE, image=image)
@@ -199,7 +205,7 @@ def _within(made: Planned, options: PlanOptions, f: float) -> Beside:
 
 def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
     try:
-        plan = make_plan(made.graph, made.target, options, made.session)
+        plan = plan_of_every_kind(made.graph, made.target, options, made.session)
     except BuildtoolError as error:
         return {
             "strategy": options.strategy,
@@ -216,6 +222,7 @@ def _other(made: Planned, options: PlanOptions, setting: str) -> Beside:
         "f": plan.f,
         "macs": plan.macs,
         "cost": plan.cost,
+        "estimated_ms": estimated_ms(plan.cost, made.target),
         "weights_in_arena": any(b.kind is BufferKind.WEIGHTS and b.size for b in plan.buffers),
         "ratio": plan.arena_bytes / made.plan.arena_bytes if made.plan.arena_bytes else 1.0,
     }

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from buildtool.errors import UsageError, suggest
-from buildtool.schema.builds import BundleAnswer, BundledNetwork
+from buildtool.plan.types import Plan
+from buildtool.schema.builds import BundleAnswer, BundledNetwork, SecondArena
 from buildtool.service.bundling.licenses import licenses
 from buildtool.service.describe import EXACT
 from buildtool.service.requests import Bundle
@@ -59,7 +60,8 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
         "exact": list(EXACT),
         "defines": list(core.defines),
         "plan": digest(plan),
-        "arena_bytes": plan.arena_bytes,
+        "arena_bytes": plan.arenas[0],
+        **_second(plan),
         "arena_alignment": _macro(text, "ARENA_ALIGNMENT") or plan.alignment,
         "stack_bytes": _macro(text, "STACK_BYTES"),
         "weights_bytes": len(sources.image.data),
@@ -76,6 +78,12 @@ def answer(request: Bundle, session: Session) -> BundleAnswer:
         "files": sorted([*files, array]),
     }
     return {"net": net, "network": network, "files": files}
+
+
+def _second(plan: Plan) -> SecondArena:
+    """The sizes of a second arena, and of state; nothing where there is none."""
+    found: SecondArena = {"second_arena_bytes": plan.arenas[1]} if plan.second_at else {}
+    return {**found, "state_bytes": plan.state_bytes} if plan.states else found
 
 
 def _macro(header: str, name: str) -> int | None:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from buildtool.graph import types as g
-from buildtool.graph.types import Activation, Graph, OpKind
-from buildtool.zoo.drawn import NetBuilder
+from buildtool.graph.types import COMPARISONS, Activation, DType, Graph, OpKind
+from buildtool.zoo.drawn import NetBuilder, quant
+from buildtool.zoo.drawn_state import lstm, svdf
+from buildtool.zoo.drawnwide import WideNetBuilder
 
 CHANNELS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 20, 31, 32, 33, 48, 64)
 SIDES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 16, 17)
@@ -101,6 +103,50 @@ def _elementwise(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.elementwise(kind, *pair, _activation(draw))
 
 
+def _other(net: NetBuilder, draw: Draw, x: int) -> int:
+    """A second operand: a tensor, a constant, or either with one pixel, one channel or one element."""
+    shape = list(net.shape(x))
+    other = ((1,), (1, 1, 1, shape[3]), (*shape[:3], 1), shape, shape)[int(draw.integers(5))]
+    return net.constant(other) if chance(draw, 2) else net.input(other)
+
+
+def _pair_of(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    """MAXIMUM, a comparison, ...; truth values where the operator takes them."""
+    other = _other(net, draw, x)
+    if kind in (OpKind.LOGICAL_AND, OpKind.LOGICAL_OR):
+        truth = net.tensor((1,), None, DType.BOOL, np.array([chance(draw, 2)]))
+        other = truth if chance(draw, 4) else net.pair(OpKind.GREATER_EQUAL, x, other)
+        x = net.pair(OpKind.LESS, x, net.constant((1,)))
+    pair = (x, other) if chance(draw, 2) else (other, x)
+    return net.pair(kind, *pair)
+
+
+def _quotient(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    other = _other(net, draw, x)
+    return net.elementwise(kind, *((x, other) if chance(draw, 2) else (other, x)), _activation(draw))
+
+
+def _denied(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    return net.unary(kind, net.pair(OpKind.LESS, x, _other(net, draw, x)))
+
+
+def _looked_up(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    """Swish or the like, of which the rewrite makes one lookup."""
+    return net.elementwise(OpKind.MUL, x, net.unary(OpKind.LOGISTIC if chance(draw, 2) else OpKind.ABS, x))
+
+
+def _select(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    if chance(draw, 4):  # between two constants
+        return net.select(net.pair(OpKind.LESS, x, net.constant((1,))), *(net.constant((1,)) for _ in "ab"))
+    condition = net.pair(OpKind.GREATER, x, _other(net, draw, x))
+    other = _other(net, draw, x)
+    return net.select(condition, *((x, other) if chance(draw, 2) else (other, x)))
+
+
+def _normalised(net: NetBuilder, _draw: Draw, x: int, kind: OpKind) -> int:
+    return net.normalised(kind, x)
+
+
 def _pool(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     _, height, width, _ = net.shape(x)
     kernel = _pair(draw, ((2, 2), (2, 2), (3, 3), (1, 1), (5, 5), (3, 2), (height, width)))
@@ -182,6 +228,94 @@ def _resize(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
     return net.move(kind, x, shape, attrs)
 
 
+_CONVERSIONS = {
+    OpKind.QUANTIZE: ((16, 16), (16, 8), (8, 16), (16, 32), (32, 16), (32, 8)),
+    OpKind.CAST: ((8, 16), (16, 8), (16, 32), (32, 16), (8, 32), (32, 8)),
+}
+
+
+def _converted(net: NetBuilder, draw: Draw, kind: OpKind, shape: Sequence[int]) -> int:
+    """A QUANTIZE or CAST from one type of integers to another, fed by an input of its own."""
+    source, result = (DType(f"int{bits}") for bits in _pair(draw, _CONVERSIONS[kind]))
+    if source is DType.INT32:
+        half = net.input(shape, DType.INT16)
+        x = net.op(OpKind.QUANTIZE, (half,), shape, g.Attrs(), quant(net.scale(half) / 3e4), source)
+    else:
+        x = net.input(shape, source)
+    if kind is OpKind.CAST:
+        return net.cast(x, result)
+    steps = {DType.INT8: 8, DType.INT16: 16, DType.INT32: 31}
+    scale = net.scale(x) * 2.0 ** (steps[source] - steps[result]) * float(np.exp(draw.uniform(-0.7, 0.7)))
+    return net.op(kind, (x,), shape, g.Attrs(), net.random_quant(scale, result), result)
+
+
+def _tile(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    times = (1, *(pick(draw, (1, 2, 3)) for _ in range(3)))
+    shape = [n * m for n, m in zip(net.shape(x), times, strict=True)]
+    return net.move(kind, x, shape, g.TileAttrs(times))
+
+
+def _gather(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    shape, axis = list(net.shape(x)), pick(draw, (1, 2, 3))
+    indices = tuple(int(n) for n in draw.integers(0, shape[axis], pick(draw, (1, 2, 5, 8))))
+    shape[axis] = len(indices)
+    return net.move(kind, x, shape, g.GatherAttrs(axis, indices))
+
+
+def _squares(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    """Cut to whole blocks before."""
+    batch, rows, columns, depth = net.shape(x)
+    block = pick(draw, (2, 2, 3, 4))
+    if kind is OpKind.DEPTH_TO_SPACE:
+        y = net.conv(x, pick(draw, CHANNELS[:8]) * block**2)
+        shape = (batch, rows * block, columns * block, net.shape(y)[3] // block**2)
+    else:
+        block = min(block, rows, columns)
+        cut = (batch, rows // block * block, columns // block * block, depth)
+        y = net.move(OpKind.SLICE, x, cut, g.SliceAttrs((0,) * 4, (1,) * 4, cut))
+        shape = (batch, rows // block, columns // block, depth * block**2)
+    return net.move(kind, y, shape, g.BlockAttrs(block))
+
+
+def _extreme(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    axes = ((3,), (1,), (2,), (2, 3), (1, 3))[int(draw.integers(5))]
+    return net.extreme(kind, x, axes, chance(draw, 2))
+
+
+def _arg(net: NetBuilder, draw: Draw, x: int, kind: OpKind) -> int:
+    return net.arg(kind, x, pick(draw, (3, 3, 1, 2)), g.DType.INT64 if chance(draw, 3) else g.DType.INT32)
+
+
+def _matmul(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    batch, rows, columns, depth = net.shape(x)
+    adj_x, adj_y = chance(draw, 3), chance(draw, 2)
+    inner, outer = columns if adj_x else depth, pick(draw, CHANNELS[:10])
+    shape = (batch, rows, *((outer, inner) if adj_y else (inner, outer)))
+    return net.matmul(x, net.input(shape), adj_x, adj_y)
+
+
+def _svdf(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    """Over the means of the channels."""
+    memory = pick(draw, (1, 2, 5, 8, 9, 16))
+    return svdf(net, net.mean(x), pick(draw, CHANNELS), rank=pick(draw, (1, 1, 2, 3)), memory=memory)
+
+
+def _lstm(net: NetBuilder, draw: Draw, x: int, _kind: OpKind) -> int:
+    """Over the columns of the mean row, with any of its parts."""
+    cells = pick(draw, CHANNELS[:12])
+    return lstm(
+        net,
+        net.mean(x, (1,)),
+        cells,
+        outputs=pick(draw, [n for n in CHANNELS if n <= cells]) if chance(draw, 3) else 0,
+        input_gate=not chance(draw, 4),
+        peepholes=chance(draw, 3),
+        normed=chance(draw, 3),
+        cell_bits=int(draw.integers(9, 16)),
+        clipped=chance(draw, 3),
+    )
+
+
 Adding = Callable[[NetBuilder, Draw, int, OpKind], int]
 _UNARY = (
     OpKind.LOGISTIC,
@@ -190,6 +324,16 @@ _UNARY = (
     OpKind.RELU,
     OpKind.RELU6,
     OpKind.LEAKY_RELU,
+    OpKind.ABS,
+    OpKind.EXP,
+    OpKind.LOG,
+    OpKind.GELU,
+    OpKind.NEG,
+    OpKind.SQRT,
+    OpKind.RSQRT,
+    OpKind.ELU,
+    OpKind.RELU_N1_TO_1,
+    OpKind.RELU_0_TO_1,
 )
 ADDING: dict[OpKind, Adding] = {
     OpKind.CONV_2D: _conv,
@@ -204,6 +348,18 @@ ADDING: dict[OpKind, Adding] = {
     OpKind.MEAN: _mean,
     OpKind.SOFTMAX: _softmax,
     OpKind.PRELU: _prelu,
+    OpKind.LOGICAL_NOT: _denied,
+    OpKind.LOOKUP: _looked_up,
+    **dict.fromkeys(COMPARISONS, _pair_of),
+    OpKind.MAXIMUM: _pair_of,
+    OpKind.MINIMUM: _pair_of,
+    OpKind.SQUARED_DIFFERENCE: _pair_of,
+    OpKind.LOGICAL_AND: _pair_of,
+    OpKind.LOGICAL_OR: _pair_of,
+    OpKind.DIV: _quotient,
+    OpKind.SELECT_V2: _select,
+    OpKind.L2_NORMALIZATION: _normalised,
+    OpKind.LOG_SOFTMAX: _normalised,
     OpKind.PAD: _pad,
     OpKind.MIRROR_PAD: _pad,
     OpKind.CONCATENATION: _concatenation,
@@ -211,26 +367,55 @@ ADDING: dict[OpKind, Adding] = {
     OpKind.TRANSPOSE: _transpose,
     OpKind.SLICE: _slice,
     OpKind.STRIDED_SLICE: _slice,
+    OpKind.TILE: _tile,
+    OpKind.GATHER: _gather,
+    OpKind.DEPTH_TO_SPACE: _squares,
+    OpKind.SPACE_TO_DEPTH: _squares,
+    OpKind.REDUCE_MAX: _extreme,
+    OpKind.REDUCE_MIN: _extreme,
+    OpKind.ARG_MAX: _arg,
+    OpKind.ARG_MIN: _arg,
+    OpKind.BATCH_MATMUL: _matmul,
     OpKind.RESIZE_NEAREST_NEIGHBOR: _resize,
     OpKind.RESIZE_BILINEAR: _resize,
     OpKind.QUANTIZE: _requantize,
+    OpKind.SVDF: _svdf,
+    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: _lstm,
     **dict.fromkeys(_UNARY, _unary),
 }
 
 
-def network(kind: OpKind, seed: int, among: bool) -> Graph:
+# Kinds that int16 activations may go through.
+WIDE = (
+    *(OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D, OpKind.FULLY_CONNECTED, OpKind.ADD, OpKind.SUB, OpKind.MUL),
+    *(OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D, OpKind.MEAN, OpKind.SOFTMAX, OpKind.LOGISTIC, OpKind.TANH),
+    *(OpKind.RELU, OpKind.RELU6, OpKind.LEAKY_RELU, OpKind.QUANTIZE, OpKind.CAST),
+    *(OpKind.PAD, OpKind.MIRROR_PAD, OpKind.CONCATENATION, OpKind.SPLIT, OpKind.TRANSPOSE, OpKind.SLICE),
+    *(OpKind.STRIDED_SLICE, OpKind.RESIZE_NEAREST_NEIGHBOR, OpKind.RESIZE_BILINEAR),
+)
+
+
+def network(kind: OpKind, seed: int, among: bool, wide: bool = False) -> Graph:
     """A network with an operator of `kind`; `among`: between others, so that it can run row by row.
 
-    The same numbers give the same network. Some kinds are folded into others when it is rewritten.
+    `wide`: activations are int16, or go from one type of integers to another. The same numbers give the
+    same network. Some kinds are folded into others when it is rewritten.
     """
-    draw, net = np.random.default_rng(seed), NetBuilder(seed, f"{kind.lower()}_{seed}")
+    builder = WideNetBuilder if wide else NetBuilder
+    draw, net = np.random.default_rng(seed), builder(seed, f"{kind.lower()}_{seed}")
     sides = (pick(draw, SIDES), pick(draw, SIDES))
     if among:
         sides = (pick(draw, SIDES[4:]), pick(draw, SIDES[4:]))
-    x = net.input((1, *sides, pick(draw, CHANNELS)))
+    shape = (1, *sides, pick(draw, CHANNELS))
+    if wide and kind in _CONVERSIONS:
+        return net.graph([_converted(net, draw, kind, shape)])
+    x = net.input(shape)
     if among:
         x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (1, 1), same=True)
+    before = x
     x = ADDING[kind](net, draw, x, kind)
+    if net.tensors[x].dtype is DType.BOOL:
+        x = net.select(x, before, net.constant((1,)))
     if among and len(net.shape(x)) == 4:
         x = net.pool(OpKind.MAX_POOL_2D, x, (3, 3), (1, 1), same=True)
     return net.graph([x])

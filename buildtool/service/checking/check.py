@@ -20,7 +20,7 @@ from buildtool.graph.rewrite import rewrite
 from buildtool.graph.tflite.writer import write_model
 from buildtool.graph.types import ALIAS_KINDS, OpKind
 from buildtool.modes import Image, Objective, Strategy
-from buildtool.service.checking.cases import ADDING, network
+from buildtool.service.checking.cases import ADDING, WIDE, network
 from buildtool.service.emulation.validation import validation
 from buildtool.service.files import File
 from buildtool.service.pipeline.options import PlanOptions
@@ -28,6 +28,7 @@ from buildtool.service.pipeline.targets import TargetChoice, load_board
 from buildtool.service.requests import Inputs, Named, Validate
 from buildtool.target import registry
 from buildtool.target.catalogue import select_all
+from buildtool.target.types import BYTES
 
 if TYPE_CHECKING:
     from buildtool.schema.checks import CheckAnswer, CheckedKernel, FailedCase
@@ -84,7 +85,8 @@ def check(request: TargetCheck, session: Session) -> CheckAnswer:
 
 def _boards(request: TargetCheck) -> list[Named]:
     """The boards to run on: those asked for, else those of the family that have something to run on."""
-    own = [name for name in registry.board_names() if registry.load_board(name).family == request.plugin]
+    boards = {name: registry.load_board(name) for name in registry.board_names()}
+    own = [name for name, board in boards.items() if board.family == request.plugin]
     for named in request.boards:
         board = load_board(named)
         if board.family != request.plugin:
@@ -92,7 +94,7 @@ def _boards(request: TargetCheck) -> list[Named]:
             raise UsageError(text, option="boards", hint=did_you_mean(board.name, own))
     if request.boards:
         return list(request.boards)
-    found: list[Named] = [name for name in own if registry.load_board(name).emulator is not None]
+    found: list[Named] = [name for name in own if boards[name].own_emulator is not None]
     if not found:
         raise UsageError(
             f"no board of the plugin '{request.plugin}' can be run here",
@@ -138,13 +140,14 @@ def _checked(
 def _cases(kernel: KernelVariant, target: Target, request: TargetCheck) -> Iterator[Case]:
     """Networks for which the board picks the kernel; every second one of several operators."""
     kind = OpKind(kernel.op)
-    if kind not in ADDING:
+    wide = kernel.types != BYTES and kind in WIDE
+    if kind not in ADDING and not wide:
         return
     seeds = np.random.default_rng([request.seed, *kernel.name.encode()]).integers(1 << 31, size=TRIES)
     found = 0
     for seed in map(int, seeds):
         among = found % 2 == 1
-        graph = network(kind, seed, among)
+        graph = network(kind, seed, among, wide)
         try:
             planned = rewrite(graph)
             picked = select_all(target, planned)

@@ -55,6 +55,7 @@ class Server:
         self.scheduler = Scheduler(self._selector, self.watcher, life.code, most_bytes, silence, self.end)
         self._began = self._used = self._beaten = time.monotonic()
         self._signal = 0
+        self._successions: list[threading.Thread] = []
         self._ending = ""
         self._deadline = 0.0
 
@@ -118,6 +119,8 @@ class Server:
         return not waiting or time.monotonic() > self._deadline
 
     def _finish(self) -> None:
+        for succession in self._successions:  # the new daemon may end this one before it has its requests
+            succession.join(DRAIN_SECONDS)
         self.watcher.stop()
         self.scheduler.stop()
         for client in list(self.clients):
@@ -163,7 +166,9 @@ class Server:
             self.scheduler.prepare(request, environment)
         if self.watcher.code_has_changed():
             told = (self.life.code, self.watcher.requests())
-            threading.Thread(target=succeed, args=told, daemon=True).start()
+            succession = threading.Thread(target=succeed, args=told, daemon=True)
+            self._successions.append(succession)
+            succession.start()
 
     # ---- clients -------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from buildtool.emit.bounds import Bound, bound
 from buildtool.errors import BuildtoolError
-from buildtool.graph.reference import execute_op
+from buildtool.graph.reference import execute_op, initially, next_held
 from buildtool.graph.types import ALIAS_KINDS, Graph, Op
 
 if TYPE_CHECKING:
@@ -43,17 +43,27 @@ class _Seen:
         self.largest = max(self.largest, int(off.max(initial=0)))
 
 
-def operator_bounds(made: Planned, run: Outcome, inputs: Sequence[Sequence[Array]]) -> list[OperatorBound]:
+def operator_bounds(
+    made: Planned, run: Outcome, inputs: Sequence[Sequence[Array]], resets: Sequence[bool] | None = None
+) -> list[OperatorBound]:
     """What is proven and what was seen of each operator's outputs that are not exact; `run` was traced.
+
+    `resets`: before which inputs the state is reset (None: before each).
 
     An exact operator is among them only where it differed: its bound is 0.
     """
     graph, kernels = made.graph, made.target.named(made.plan.kernels)
     seen: dict[int, _Seen] = {}
+    held = initially(graph)
     for number, one in enumerate(inputs):
         made.session.tell(f"checking every operator on input {number + 1} of {len(inputs)}")
         trace = run.traces[number] if run.traces else {}  # none where the network computes nothing
-        _compare(graph, dict(zip(graph.inputs, one, strict=True)), trace, run.partial, seen)
+        if resets is None or resets[number]:
+            held = initially(graph)
+        befores = (state.before for state in graph.states)
+        values = dict(zip((*graph.inputs, *befores), (*one, *held), strict=True))
+        _compare(graph, values, trace, run.partial, seen)
+        held = next_held(graph, values)
     rows: list[OperatorBound] = []
     for position, op in enumerate(graph.ops):
         kernel = kernels[position]

@@ -9,6 +9,7 @@ from buildtool.errors import ToolError
 from buildtool.plan.codec import to_bytes
 from buildtool.service.depends import Origins
 from buildtool.service.emulation.execute import built, input_file, linked
+from buildtool.service.emulation.inputs import sequences
 from buildtool.service.emulation.levels import BOARD, named, reality
 from buildtool.service.emulation.subject import subject
 from buildtool.service.emulation.validation import inputs_of
@@ -38,7 +39,8 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
     made, sources = subject(request, session)
     board = made.target.board
     server = _server(made, request.port)
-    files = {INPUT: input_file(inputs_of(request.inputs, made))}
+    inputs = inputs_of(request.inputs, made)
+    files = {INPUT: input_file(made.graph, inputs, sequences(made.graph, len(inputs), 0))}
     with _image(request, made, sources) as firmware:
         if request.made is None:
             files |= _built(made, sources, firmware)
@@ -50,7 +52,7 @@ def debugging(request: Debug, session: Session) -> DebugAnswer:
     return {
         "net": sources.net,
         "board": board.name,
-        **named(BOARD if board.emulator is None else reality(board)),
+        **named(BOARD if board.own_emulator is None else reality(board)),
         "compiler": firmware.compiler,
         "port": request.port,
         "image": image,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from buildtool.errors import Hint, ToolError, UsageError, suggest
 from buildtool.service.flashing.files import files as flash_files
 from buildtool.service.pipeline.targets import wire_of
 from buildtool.target.registry import plugin
+from buildtool.target.scratch import scratch
 from buildtool.target.types import Desk, Flashing
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def flashable(board: Board, image: Path, tool: str) -> Iterator[Flashing]:
     if not takes_binary(how, image):
         yield how
         return
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+    with scratch() as name:
         copy = Path(name) / image.name
         for file, data in flash_files(image.read_bytes(), board, image.stem).items():
             (copy.parent / file).write_bytes(data)

@@ -6,25 +6,27 @@ The firmware is one that is built here, or the linked image that a build made.
 from __future__ import annotations
 
 import struct
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from buildtool.errors import ToolError
+from buildtool.errors import ToolError, UsageError, suggest
 from buildtool.service.emulation.desk import run_on_desk
 from buildtool.service.emulation.identity import MOST_IMAGE_BYTES, check_image
 from buildtool.service.emulation.levels import reality
 from buildtool.service.firmware.firmware import Firmware, build_firmware
+from buildtool.service.firmware.stack.report import refuse_unless_enough
 from buildtool.service.firmware.tools import toolchain
-from buildtool.service.pipeline.targets import answers_by_files
+from buildtool.service.pipeline.targets import answers_by_files, wire_of
+from buildtool.target.blocks import Executed
 from buildtool.target.plugin import Harness, ProgramError
 from buildtool.target.registry import asked
 from buildtool.target.registry import plugin as find_plugin
+from buildtool.target.scratch import scratch
 from buildtool.target.types import Issues, Reality, RunRequest, RunResult
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ class Outcome:
     index -> bytes computed in one invoke, repetitions included (of a trace build). `partial`: of
     the tensors that no one needs as a whole, 1 for every byte that was computed, 0 for the others.
     `arena_high_water`, `stack_high_water` in bytes (stack: None where it cannot be measured). `reality`:
-    what the image ran on. `cycles`, `total_cycles`, `no_cycles`: see RunResult.
+    what the image ran on. `cycles`, `total_cycles`, `no_cycles`, `executed`: see RunResult.
     """
 
     outputs: list[dict[int, bytes]]
@@ -63,18 +65,19 @@ class Outcome:
     total_cycles: int | None = None
     no_cycles: str = ""
     issues: dict[int, Issues] = field(default_factory=dict)
+    executed: Executed | None = None
 
 
 @contextmanager
 def linked(planned: Planned, sources: Sources, elf: File) -> Iterator[Firmware]:
     """The image `elf` that a build made, once it is known to be this network's and this plan's."""
-    data = elf.read("the image", MOST_IMAGE_BYTES)
-    over_wire = not answers_by_files(planned.choice, planned.target.board)
+    data, board = elf.read("the image", MOST_IMAGE_BYTES), planned.target.board
+    over_wire = not answers_by_files(planned.choice, board)
     found = check_image(data, planned.plan, sources.image, elf.path, over_wire=over_wire)
     if elf.data is None:
         yield Firmware(Path(elf.path), found.compiler)
         return
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+    with scratch() as name:
         path = Path(name) / f"{sources.net}.elf"
         path.write_bytes(data)
         path.chmod(0o755)
@@ -89,21 +92,25 @@ def built(
     *,
     trace: bool = False,
     harness: Harness | None = None,
+    emulated: bool = False,
 ) -> Iterator[Firmware]:
     """A test firmware made here, there until the context ends.
 
     `trace`: one that hands out every tensor as soon as it is computed; `harness`: its own C, where that is
-    not the plugin's.
+    not the plugin's; `emulated`: one for the machine that stands in for the board, where there is one.
     """
-    board = planned.target.board
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+    board, target = planned.target.board, planned.target
+    if emulated and not wire_of(planned.choice, board):
+        target = replace(target, board=board.in_emulator())
+    with scratch() as name:
         folder = Path(name)
-        tools = toolchain(planned.choice, planned.target)
+        tools = toolchain(planned.choice, target)
         extra = [*flags, *(["-DNN_TRACE"] if trace else [])]
         family, tell = find_plugin(board), planned.session.tell
-        yield build_firmware(
-            sources, planned.plan, planned.target, family, tools, folder, extra, tell, harness
-        )
+        made = build_firmware(sources, planned.plan, target, family, tools, folder, extra, tell, harness)
+        if not planned.choice.debug and not extra:
+            refuse_unless_enough(made.elf.read_bytes(), target.board, sources.net)
+        yield made
 
 
 def execute(
@@ -113,23 +120,39 @@ def execute(
     *,
     trace: bool = False,
     count: bool = False,
+    blocks: bool = False,
     desk: OnDesk | None = None,
+    resets: Sequence[bool] | None = None,
+    timeout: float = TIMEOUT,
+    ran: Callable[[int], None] | None = None,
 ) -> Outcome:
     """Runs the test firmware on every set of inputs; `trace`: it was built to hand out its tensors.
 
+    `count`: instructions of every operator; `blocks`: and which code they ran.
     `desk`: over a wire, in place of the emulator's files; then cycles are counted, and no instructions.
+    `resets`: before which inputs the state is reset, if there is any (None: before each).
+    `timeout`: seconds for all of them; `ran` hears how many have been run, in place of the session.
     """
     board = planned.target.board
+    if desk is not None and desk.is_emulated and board.is_stand_in:
+        text = f"the emulator of board '{board.name}' is another machine: it has none of the board's ports"
+        raise UsageError(text, option="wire", hint=suggest(wire=None))
     outputs = ("output.bin", "report.txt", *(("trace.bin",) if trace else ()))
     each = max(1, sum(planned.graph.tensors[t].size for t in planned.graph.outputs))
     what = f"on {board.name}{', every tensor' if trace else ''}{', counting' if count else ''}"
 
     def written(size: int) -> None:
+        if ran is not None:
+            ran(min(size // each, len(inputs)))
+            return
         done = min(size // each + 1, len(inputs))
         planned.session.tell(f"running input {done} of {len(inputs)} {what}")
 
-    files = {"input.bin": input_file(inputs)}
-    request = RunRequest(files, outputs, timeout=TIMEOUT, count=count and desk is None, written=written)
+    files = {"input.bin": input_file(planned.graph, inputs, resets)}
+    counts = count and desk is None
+    request = RunRequest(
+        files, outputs, timeout=timeout, count=counts, blocks=blocks and counts, written=written
+    )
     try:
         if desk is not None:
             result = run_on_desk(planned, firmware.elf, request, desk)
@@ -145,9 +168,18 @@ def execute(
     return read_outcome(planned.graph, result, len(inputs), firmware.compiler, runs_on)
 
 
-def input_file(inputs: Sequence[Sequence[Array]]) -> bytes:
-    """The test firmware's input.bin: every set's inputs, back to back."""
-    return b"".join(np.ascontiguousarray(array).tobytes() for one in inputs for array in one)
+def input_file(
+    graph: Graph, inputs: Sequence[Sequence[Array]], resets: Sequence[bool] | None = None
+) -> bytes:
+    """The test firmware's input.bin: every set's inputs, back to back.
+
+    Of a network with state, behind four bytes that say whether it is reset before; `resets`: see `execute`.
+    """
+    raw = [b"".join(np.ascontiguousarray(array).tobytes() for array in one) for one in inputs]
+    if not graph.states:
+        return b"".join(raw)
+    heads = [reset.to_bytes(4, "little") for reset in resets or [True] * len(raw)]
+    return b"".join(head + one for head, one in zip(heads, raw, strict=True))
 
 
 def _placed(error: ProgramError, planned: Planned) -> ToolError:
@@ -186,6 +218,7 @@ def read_outcome(graph: Graph, result: RunResult, sets: int, compiler: str, runs
         result.total_cycles,
         result.no_cycles,
         result.issues,
+        result.executed,
     )
 
 

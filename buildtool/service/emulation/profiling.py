@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from buildtool.emit.names import shape
+from buildtool.errors import ToolError
 from buildtool.modes import Level, Reference
 from buildtool.plan.summary.summary import Summary, summarize
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.bounded import operator_bounds
 from buildtool.service.emulation.compare import difference, reference
+from buildtool.service.emulation.cycles import (
+    Parts,
+    Timing,
+    estimate,
+    find_timer,
+    in_ms,
+    parts_answer,
+    timed,
+)
 from buildtool.service.emulation.execute import Outcome, execute
 from buildtool.service.emulation.issues import (
     beside_published,
@@ -24,10 +34,18 @@ from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.emulation.validation import every_tensor, inputs_of, is_rounded, within
 
 if TYPE_CHECKING:
-    from buildtool.schema.runs import LayerProfile, OperatorBound, OutputTop, ProfileAnswer
+    from buildtool.schema.runs import (
+        CycleEstimate,
+        CycleParts,
+        LayerProfile,
+        OperatorBound,
+        OutputTop,
+        ProfileAnswer,
+    )
     from buildtool.service.pipeline.pipeline import Planned
     from buildtool.service.requests import Profile
     from buildtool.session import Session
+    from buildtool.target.plugin import Timer
     from buildtool.target.types import Board
 
 
@@ -35,17 +53,20 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
     """The answer to a `profile` request; the output is compared with the reference as well.
 
     Counted is the first input, on the same image that gives the outputs of all. On the host nothing is
-    counted: `instructions` is null there. Over a wire `cycles` are counted by the core itself, where it can.
+    counted: `instructions` is null there. Over a wire `cycles` are counted by the core itself, where it can;
+    in an emulator they are estimated, where there is a model of the core.
     """
     made, sources = subject(request, session)
     inputs = inputs_of(request.inputs, made)
     emulated = reality(made.target.board).level is Level.EMULATOR
+    timer = find_timer(made.target.board) if request.desk is None else ""
     with firmware(request, made, sources) as image:
         if request.desk is not None:
             run = plain = execute(made, image, inputs, desk=request.desk)
         else:
-            run = execute(made, image, inputs[:1], count=emulated)
+            run = execute(made, image, inputs[:1], count=emulated, blocks=not isinstance(timer, str))
             plain = execute(made, image, inputs) if len(inputs) > 1 else run
+    timing, no_cycles = _timing(run, timer, made)
     counting = counted(made, sources, inputs[0]) if request.desk is None else None
     if counting is not None:
         refuse_unless_same(counting, run)
@@ -61,7 +82,8 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
     summary = summarize(
         made.plan, made.graph, made.target.named(made.plan.kernels), made.target.costs, made.session
     )
-    rows, known = _rows(made, run, summary, counting), facts(made)
+    rows, known = _rows(made, run, timing, summary, counting), facts(made)
+    total = timing.total.cycles if timing else run.total_cycles
     return {
         "model": made.model.name,
         "board": made.target.board.name,
@@ -69,8 +91,11 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         "compiler": run.compiler,
         "strategy": made.plan.strategy,
         "instructions": run.total_instructions,
-        "cycles": run.total_cycles,
-        "no_cycles": run.no_cycles,
+        "cycles": total,
+        "cycles_are": "estimated" if timing else "measured" if total is not None else "",
+        "no_cycles": no_cycles,
+        "estimated_ms": in_ms(timing.total.cycles, made.target.board) if timing else None,
+        "estimated_by": _estimated_by(run, timing, made.target.board),
         "seconds": _seconds(run, made.target.board),
         "issues": issue_summary(rows, made.target.board) if counting else None,
         "published": beside_published(made, rows, known["estimate"]),
@@ -79,6 +104,7 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
         "f": made.plan.f,
         "arena_bytes": made.plan.arena_bytes,
         "arena_high_water": plain.arena_high_water,
+        "state_bytes": made.plan.state_bytes,
         "stack_high_water": plain.stack_high_water,
         "flash_bytes": len(sources.image.data),
         "inputs": len(inputs),
@@ -92,12 +118,26 @@ def profiling(request: Profile, session: Session) -> ProfileAnswer:
     }
 
 
+def _timing(run: Outcome, timer: Timer | str, made: Planned) -> tuple[Timing | None, str]:
+    """The estimate of a run's cycles, or why there is none."""
+    if isinstance(timer, str):
+        return None, run.no_cycles or timer
+    if run.executed is None:
+        return None, f"the runner of board '{made.target.board.name}' counts no blocks of code"
+    try:
+        return timed(run.executed, made.target.board, timer, made.session), ""
+    except ToolError as error:
+        return None, error.text
+
+
 def _seconds(run: Outcome, board: Board) -> float | None:
     """What the cycles take at the board's clock; None where either is not known."""
     return run.total_cycles / board.clock_hz if run.total_cycles is not None and board.clock_hz else None
 
 
-def _rows(made: Planned, run: Outcome, summary: Summary, counting: Outcome | None) -> list[LayerProfile]:
+def _rows(
+    made: Planned, run: Outcome, timing: Timing | None, summary: Summary, counting: Outcome | None
+) -> list[LayerProfile]:
     """A row an operator, in the order of execution; multiply-accumulates are those executed."""
     rows: list[LayerProfile] = []
     counts = counting.issues if counting else {}
@@ -116,12 +156,37 @@ def _rows(made: Planned, run: Outcome, summary: Summary, counting: Outcome | Non
                 "calls": work.calls,
                 "ram_alive": alive,
                 "instructions": run.counts.get(position) if run.total_instructions is not None else None,
-                "cycles": run.cycles.get(position) if run.total_cycles is not None else None,
+                **_cycles(position, run, timing, made.target.board),
                 "issues": issues,
                 "uncounted": why_uncounted(counts, position) if counting and not issues else "",
             }
         )
     return rows
+
+
+def _estimated_by(run: Outcome, timing: Timing | None, board: Board) -> CycleEstimate | None:
+    return estimate(timing, run.executed, board) if timing and run.executed else None
+
+
+class _Cycles(TypedDict):
+    cycles: int | None
+    estimated_ms: float | None
+    parts: CycleParts | None
+
+
+def _cycles(position: int, run: Outcome, timing: Timing | None, board: Board) -> _Cycles:
+    """An operator's cycles, estimated or of the core's own counter."""
+    if timing is None:
+        measured = run.cycles.get(position) if run.total_cycles is not None else None
+        return {"cycles": measured, "estimated_ms": None, "parts": None}
+    parts = timing.parts.get(position)
+    if parts is None:  # it runs no code
+        counted = run.counts.get(position)
+        parts = Parts() if counted is not None else None
+    if parts is None:
+        return {"cycles": None, "estimated_ms": None, "parts": None}
+    ms = in_ms(parts.cycles, board)
+    return {"cycles": parts.cycles, "estimated_ms": ms, "parts": parts_answer(parts)}
 
 
 def _top(made: Planned, run: Outcome) -> list[OutputTop]:

@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from buildtool.emit.sources import Sources, emit
+from buildtool.errors import Hint, ToolError, suggest
 from buildtool.service.emulation.execute import built, linked
 from buildtool.service.pipeline.given import given_plan, planned_or_given
 from buildtool.service.pipeline.needs import refuse_unless_fits
 from buildtool.service.pipeline.pipeline import Planned
+from buildtool.service.pipeline.targets import wire_of
 
 if TYPE_CHECKING:
     from buildtool.service.firmware.firmware import Firmware
@@ -35,8 +37,20 @@ def firmware(
 ) -> Iterator[Firmware]:
     """The request's image, which is not touched, or one that is built here."""
     if request.made is not None:
+        _refuse_stand_in(made, request.made.elf.path)
         with linked(made, sources, request.made.elf) as image:
             yield image
         return
-    with built(made, sources, flags) as image:
+    with built(made, sources, flags, emulated=True) as image:
         yield image
+
+
+def _refuse_stand_in(made: Planned, path: str) -> None:
+    """ToolError for a board's image that is to run where another machine stands in for the board."""
+    board = made.target.board
+    if board.is_stand_in and not wire_of(made.choice, board):
+        raise ToolError(
+            f"the emulator of board '{board.name}' has other addresses, and cannot run the board's image",
+            path=path,
+            hint=[suggest("on the desk", on="board"), Hint("or name no image: one is made here")],
+        )

@@ -10,9 +10,9 @@ from buildtool.errors import UsageError, suggest
 from buildtool.modes import Level, Reference, Requantise
 from buildtool.service.answers.estimate import facts
 from buildtool.service.emulation.bounded import operator_bounds
-from buildtool.service.emulation.compare import Array, Difference, difference, reference
+from buildtool.service.emulation.compare import Array, Difference, difference, referrer
 from buildtool.service.emulation.execute import Outcome, built, execute
-from buildtool.service.emulation.inputs import from_file, seeded
+from buildtool.service.emulation.inputs import from_file, seeded, sequences
 from buildtool.service.emulation.levels import named, reality
 from buildtool.service.emulation.subject import firmware, subject
 from buildtool.service.pipeline.models import tflite_file
@@ -27,38 +27,44 @@ if TYPE_CHECKING:
     from buildtool.session import Session
     from buildtool.target.types import Board
 
-_REFERENCES = {Reference.NUMPY: "buildtool.graph.reference", Reference.LITERT: "LiteRT BUILTIN_REF"}
+REFERENCES = {Reference.NUMPY: "buildtool.graph.reference", Reference.LITERT: "LiteRT BUILTIN_REF"}
+SEQUENCE = 8  # random inputs of a network with state, where no number is given
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g1")
 
 
-def inputs_of(wanted: Inputs, made: Planned) -> list[list[Array]]:
-    """The inputs that a request asks for: a file's, or random ones."""
+def inputs_of(wanted: Inputs, made: Planned, in_sequence: int = 1) -> list[list[Array]]:
+    """The inputs that a request asks for: a file's, or random ones.
+
+    Where it does not say how many, it is one, or `in_sequence` of a network with state.
+    """
     if wanted.file is not None:
         return from_file(made.graph, wanted.file)
-    return seeded(made.graph, wanted.count, wanted.seed)
+    return seeded(made.graph, wanted.count or (in_sequence if made.graph.states else 1), wanted.seed)
 
 
 def validation(request: Validate, session: Session) -> ValidationAnswer:
     """The answer to a `validate` request."""
     which = request.reference
     made, sources = subject(request, session)
-    flags = _sanitizer_flags(request, made.target.board)
-    inputs = inputs_of(request.inputs, made)
+    flags = sanitizer_flags(request, made.target.board)
+    inputs = inputs_of(request.inputs, made, SEQUENCE)
+    resets = sequences(made.graph, len(inputs), request.sequence)
     with firmware(request, made, sources, flags) as image:
-        plain = execute(made, image, inputs, desk=request.desk)
+        plain = execute(made, image, inputs, desk=request.desk, resets=resets)
     runs = [plain]
     bounds: list[OperatorBound] = []
     if request.tensors or is_rounded(made):
-        traced = every_tensor(made, sources, inputs, request.desk, flags)
-        bounds = operator_bounds(made, traced, inputs) if is_rounded(made) else []
+        traced = every_tensor(made, sources, inputs, request.desk, flags, resets)
+        bounds = operator_bounds(made, traced, inputs, resets) if is_rounded(made) else []
         runs += [traced] if request.tensors else []
     file = tflite_file(made.model, made.source) if which == Reference.LITERT else b""
+    refer = referrer(which, file, made.source, made.graph)
     expected = []
-    for number, one in enumerate(inputs, 1):
+    for number, (one, reset) in enumerate(zip(inputs, resets, strict=True), 1):
         session.tell(f"computing the reference of input {number} of {len(inputs)}")
-        expected.append(reference(which, file, made.source, made.graph, one))
+        expected.append(refer(one, reset))
     found = [d for run in runs for d in _differences(made, run, expected)]
-    return _answer(made, which, inputs, runs, found, bounds)
+    return _answer(made, which, inputs, resets, runs, found, bounds)
 
 
 def every_tensor(
@@ -67,13 +73,14 @@ def every_tensor(
     inputs: list[list[Array]],
     desk: OnDesk | None,
     flags: tuple[str, ...] = (),
+    resets: Sequence[bool] | None = None,
 ) -> Outcome:
-    """A run of the image that hands out every tensor, which is one of its own."""
+    """A run of the image that hands out every tensor, which is one of its own; `resets`: see `execute`."""
     if desk is not None and desk.is_flashed:
         text = "of every tensor an image of its own is built, which has to be flashed"
         raise UsageError(text, option="flashed", hint=suggest(flashed=None))
-    with built(made, sources, flags, trace=True) as image:
-        return execute(made, image, inputs, trace=True, desk=desk)
+    with built(made, sources, flags, trace=True, emulated=True) as image:
+        return execute(made, image, inputs, trace=True, desk=desk, resets=resets)
 
 
 def is_rounded(made: Planned) -> bool:
@@ -86,7 +93,8 @@ def within(bounds: Sequence[OperatorBound]) -> bool:
     return all(row["max_abs_diff"] <= row["bound"] for row in bounds)
 
 
-def _sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
+def sanitizer_flags(request: Validate, board: Board) -> tuple[str, ...]:
+    """What a request's firmware is compiled with besides; UsageError where the host does not run it."""
     if not request.sanitize:
         return ()
     if reality(board).level not in (Level.HOST, Level.MODEL):
@@ -108,6 +116,7 @@ def _answer(
     made: Planned,
     which: Reference,
     inputs: list[list[Array]],
+    resets: Sequence[bool],
     runs: list[Outcome],
     found: list[Difference],
     bounds: list[OperatorBound],
@@ -121,9 +130,11 @@ def _answer(
         "board": made.target.board.name,
         **named(plain.reality),
         "compiler": plain.compiler,
-        "reference": _REFERENCES[which],
+        "reference": REFERENCES[which],
         "strategy": made.plan.strategy,
         "inputs": len(inputs),
+        "resets": sum(resets[1:]) if made.graph.states else 0,
+        "state_bytes": made.plan.state_bytes,
         "tensors_compared": len(traced[0]) if traced else len(made.graph.outputs),
         "output_values": _output_values(plain),
         "inputs_equal": len(inputs) - len({number for number, _ in wrong}),

@@ -19,6 +19,7 @@ from buildtool.service.pipeline.footprint import (
     KERNELS,
     NETWORK,
     STACK,
+    STATE,
     VARIABLES,
     WEIGHTS,
     Footprint,
@@ -39,6 +40,7 @@ _LEAST_NETWORK = 512  # code and constants of a network of one operator
 _SPARE = 256  # what the fitted size of emitted code was short of at most, of random small networks
 _TINY_ARENA = 512  # an arena that the test firmware paints without a loop,
 _UNROLLED = 1024  # and what that takes
+_SECOND = 512  # of the test firmware, for painting and watching a second arena
 LIKENED = (("-march=rv32imac_zicsr", "-mabi=ilp32"), 0)  # the core whose code others are estimated by,
 LIKENED_KERNELS, LIKENED_FACTOR = "reference", 1.5  # its kernels, and how much larger that of others may be
 _SHARED, _SHARING = (
@@ -130,7 +132,8 @@ def _code(sources: Sources, plan: Plan, target: Target, entry: Recorded) -> dict
     helpers |= {"memmove"} & set(entry.support) if plan.moves else set()
     numbers = features("\n".join(sources.files[name].decode() for name in sources.c_files))
     own = sum(entry.network[name] * n for name, n in zip(FEATURES, numbers, strict=True))
-    firmware = entry.firmware + (_UNROLLED if plan.arena_bytes <= _TINY_ARENA else 0)
+    firmware = entry.firmware + (_UNROLLED if min(plan.arenas) <= _TINY_ARENA else 0)
+    firmware += _SECOND if plan.second_at else 0
     return {
         f"{CODE} of the {KERNELS}": sum(entry.code[name] for name in names),
         f"{CODE} of the {FIRMWARE}": firmware + sum(entry.support[name] for name in helpers),
@@ -143,13 +146,24 @@ def _uses(
     plan: Plan, target: Target, weights: int, code: Counter[str], variables: int, guard: int
 ) -> tuple[MemoryUse, ...]:
     board = target.board
-    shared = board.arena == board.data
     parts: dict[str, Counter[str]] = {}
+    arenas = [
+        (name, {ARENA: size, AROUND: _AROUND_ARENA, ALIGNMENT: _GAPS if name == board.data else 0})
+        for name, size in zip(board.holders, plan.arenas, strict=False)
+    ]
     for memory, named in (
         (board.code, dict(code)),
         (board.weights, {WEIGHTS: weights}),
-        (board.data, {STACK: board.stack_bytes, GUARD: guard, f"{VARIABLES} of all": variables}),
-        (board.arena, {ARENA: plan.arena_bytes, AROUND: _AROUND_ARENA, ALIGNMENT: _GAPS if shared else 0}),
+        (
+            board.data,
+            {
+                STACK: board.stack_bytes,
+                GUARD: guard,
+                STATE: plan.state_bytes,
+                f"{VARIABLES} of all": variables,
+            },
+        ),
+        *arenas,
     ):
         parts.setdefault(memory, Counter()).update(named)
     if shared_weights(board):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from buildtool.emit.sources import emit
+from buildtool.emit.sources import Sources, emit
 from buildtool.errors import ToolError
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
@@ -17,6 +18,7 @@ from buildtool.session import Session
 from buildtool.target.registry import plugin, toolchain
 from buildtool.target.types import Target, Toolchain
 
+_STACK = re.compile(rb"#define \w+_STACK_BYTES (\d+)")
 LINKED, BOUND, ESTIMATED, UNCOUNTED = "linked", "bound", "estimated", "uncounted"
 
 
@@ -24,12 +26,14 @@ LINKED, BOUND, ESTIMATED, UNCOUNTED = "linked", "bound", "estimated", "uncounted
 class Count:
     """A footprint (None: nothing is known of the code's size), and why it was not linked, if it was not.
 
-    `estimated`: by what code takes on another core.
+    `estimated`: by what code takes on another core. `stack`: bytes of it that an invoke takes at most, None
+    where nothing is recorded of that.
     """
 
     footprint: Footprint | None
     note: str = ""
     estimated: bool = False
+    stack: int | None = None
 
     @property
     def how(self) -> str:
@@ -61,15 +65,23 @@ def counted(
         return Count(estimate(emit(graph, plan, target, name, session), plan, target), note, True)
     sources, family = emit(graph, plan, target, name, session), plugin(target.board)
     tools, note = _tools(target)
+    stack = _stack(sources)
     above = bound(sources, plan, target, family, tools.identity if tools else "")
     if above is not None and suffices(above):
-        return Count(above, note)
+        return Count(above, note, stack=stack)
     if tools is not None:
         try:
-            return Count(linked(sources, plan, target, family, tools))
+            return Count(linked(sources, plan, target, family, tools), stack=stack)
         except ToolError as error:
             note = error.text.partition("\n")[0]
-    return Count(above, note)
+    return Count(above, note, stack=stack)
+
+
+def _stack(sources: Sources) -> int | None:
+    """What the network's header says of the stack."""
+    headers = (data for name, data in sources.files.items() if name.endswith(".h"))
+    found = filter(None, (_STACK.search(data) for data in headers))
+    return max((int(one[1]) for one in found), default=None)
 
 
 def _tools(target: Target) -> tuple[Toolchain | None, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from buildtool.session import Session
 from buildtool.target.debugging import RENAMES
 from buildtool.target.link_errors import explain_link_failure
 from buildtool.target.plugin import Exported, Harness, TargetPlugin, VendorBuild
+from buildtool.target.scratch import scratch
 from buildtool.target.types import Target, Toolchain
 
 
@@ -171,9 +171,11 @@ def link_flags(toolchain: Toolchain, folder: Path) -> tuple[str, ...]:
 def arena_map(net: str, plan: Plan, graph: Graph, session: Session) -> dict[str, bytes]:
     """`net`_arena.json: what lies where in the arena, and in which steps."""
     described = to_json(plan, graph, session)
-    shown = {
+    shown: dict[str, object] = {
         key: described[key] for key in ("arena_bytes", "alignment", "accounting", "buffers", "loads", "moves")
     }
+    if plan.second_at:
+        shown["second_at"] = plan.second_at
     text = json.dumps(
         {"plan": digest(plan), **shown},
         indent=1,
@@ -207,7 +209,7 @@ def compiled_by_maker(
     compile_ = getattr(plugin, "vendor_build", None)
     if compile_ is None:
         return None
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+    with scratch() as name:
         write_files(files, Path(name))
         made: VendorBuild | None = compile_(net, Path(name), tell)
         return made

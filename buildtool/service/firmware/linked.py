@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from buildtool.service.pipeline.footprint import (
     KERNELS,
     NETWORK,
     STACK,
+    STATE,
     VARIABLES,
     WEIGHTS,
     Footprint,
@@ -31,9 +31,11 @@ from buildtool.service.pipeline.footprint import (
     parts_of,
 )
 from buildtool.target.plugin import TargetPlugin
+from buildtool.target.scratch import scratch
 from buildtool.target.types import Board, LinkerScript, Memory, Target, Toolchain
 
 _DATA_LOAD = "__data_load"  # the linker scripts' own: where initial values are stored
+_ARENAS = (".nn_arena", ".nn_second_arena")  # their sections
 _LENGTH = re.compile(rb"LENGTH = 0x[0-9a-fA-F]+")
 _ROOMY = b"LENGTH = 0x10000000"  # 256 MB: whatever is linked fits
 
@@ -53,9 +55,9 @@ def linked(
     sources: Sources, plan: Plan, target: Target, plugin: TargetPlugin, toolchain: Toolchain
 ) -> Footprint:
     """The exact footprint of a network's test firmware; ToolError where it cannot be compiled or linked."""
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as folder:
+    with scratch() as folder:
         image = link_anyway(sources, plan, target, plugin, toolchain, Path(folder))
-    uses = _uses(image, target.board, _by_category(image), plan.arena_bytes)
+    uses = _uses(image, target.board, _by_category(image), plan.arenas)
     return Footprint(image.compiler, True, uses)
 
 
@@ -100,7 +102,7 @@ def _uses(
     image: LinkedImage,
     board: Board,
     shares: Mapping[str, Mapping[str, int]],
-    arena_bytes: int,
+    arenas: Sequence[int],
 ) -> tuple[MemoryUse, ...]:
     ends: dict[str, int] = {}
     parts: dict[str, dict[str, int]] = {}
@@ -115,7 +117,7 @@ def _uses(
             own[name] = own.get(name, 0) + part
 
     for section in image.sections:
-        add(section.address, section.size, _named(section, board, shares, arena_bytes))
+        add(section.address, section.size, _named(section, board, shares, arenas))
         if section.load_address not in (-1, section.address):
             add(section.load_address, section.size, {INITIAL: section.size})
     # ld.lld aligns the end of the code for the initial values of variables even where there are none.
@@ -133,13 +135,16 @@ def _symbol(elf: bytes, name: str) -> int | None:
 
 
 def _named(
-    section: Placed, board: Board, shares: Mapping[str, Mapping[str, int]], arena_bytes: int
+    section: Placed, board: Board, shares: Mapping[str, Mapping[str, int]], arenas: Sequence[int]
 ) -> dict[str, int]:
     """The parts of a section by name."""
     if section.name == ".stack":
         return {STACK: board.stack_bytes, GUARD: section.size - board.stack_bytes}
-    if section.name == ".nn_arena":
-        return {ARENA: arena_bytes, AROUND: section.size - arena_bytes}
+    for name, size in zip(_ARENAS, arenas, strict=False):
+        if section.name == name:
+            return {ARENA: size, AROUND: section.size - size}
+    if section.name == ".nn_state":
+        return {STATE: section.size}
     if section.name == ".nn_weights":
         return {WEIGHTS: section.size}
     kind = CODE if section.is_stored and not section.is_writable else VARIABLES

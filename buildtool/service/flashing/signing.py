@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from buildtool.errors import ToolError
 from buildtool.service.flashing.formats import Piece, binary
+from buildtool.target.scratch import scratch
 from buildtool.target.types import Board
 
 _MOST_SHOWN = 300  # characters of what imgtool said
@@ -39,7 +39,7 @@ class Signing:
             )
         slot = board.memory(board.code).base + board.image.code_start
         plain = binary(code, slot + boot.header_bytes)
-        with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+        with scratch() as name:
             folder = Path(name)
             (folder / "key.pem").touch(0o600)
             (folder / "key.pem").write_bytes(self.key)

@@ -6,18 +6,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from buildtool.errors import Hint, PlanError, suggest
+from buildtool.errors import Hint, PlanError, Value, suggest
 from buildtool.graph.types import Graph
 from buildtool.modes import Objective, Strategy
 from buildtool.plan.summary.binding import binding
+from buildtool.plan.summary.fit import excess_bytes, holds
 from buildtool.plan.types import Plan
-from buildtool.service.pipeline import kept, strategies
+from buildtool.service.pipeline import kept, passes, strategies
+from buildtool.service.pipeline.cost_units import shown_cost
 from buildtool.service.pipeline.fronts import (
     layerwise,
     least_cost,
     limits,
     plan_factor,
     points,
+    searched,
     settings,
     start_factor,
 )
@@ -25,6 +28,7 @@ from buildtool.service.pipeline.kept import Choice
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import Prepared
 from buildtool.service.pipeline.slow_weights import loads_weights, with_least_loads, with_loads
+from buildtool.service.pipeline.two_memories import spread
 
 ATTEMPTS = 8  # at keeping a limit together with the constants, by asking for less without them
 Placed = tuple[Graph, Plan]  # a plan, and the graph in the order of operators that it is for
@@ -38,7 +42,7 @@ def chosen(prepared: Prepared) -> Placed:
     and takes the other one only where it is better.
     """
     found = choice(prepared)
-    return prepared.graphs[found.index], found.plan
+    return prepared.graph_at(found.index), found.plan
 
 
 def choice(prepared: Prepared) -> Choice:
@@ -50,18 +54,49 @@ def _chosen(prepared: Prepared) -> Choice:
     prepared.session.tell(f"planning, strategy {prepared.options.strategy}")
     made: list[Choice] = []
     refused: list[PlanError] = []
-    for index, graph in enumerate(prepared.graphs):
-        alone = replace(prepared, graphs=(graph,))
+
+    def plan(index: int, alone: Prepared) -> None:
         start_factor(alone)
         try:
-            plan = _of_one_order(alone)
-            made.append(Choice(index, plan, plan_factor(alone)))
+            made.append(Choice(index, _of_one_order(alone), plan_factor(alone)))
         except PlanError as error:
             refused.append(error)
+
+    for index, graph in enumerate(prepared.graphs):
+        plan(index, replace(prepared, graphs=(graph,), twice=False))
+    if prepared.twice and _passes_may_pay(prepared, made):
+        for index in range(len(prepared.graphs), len(prepared.every_graph)):
+            alone = replace(prepared, graphs=(prepared.every_graph[index],), twice=False)
+            if _may_pay(alone, made):
+                plan(index, alone)
     if not made:
         raise refused[-1].at(path=prepared.path)
     # min keeps the first of equals: the given order
     return min(made, key=lambda found: _merit(found.plan, prepared))
+
+
+def _passes_may_pay(prepared: Prepared, made: Sequence[Choice]) -> bool:
+    """Whether second passes may make a better plan than the ones without: before a search."""
+    if not passes.possible(prepared.graphs, prepared.options):
+        return False
+    best = min((found.plan for found in made), key=lambda plan: _merit(plan, prepared), default=None)
+    if best is None or excess_bytes(prepared.target.board, best):
+        return True
+    if prepared.options.objective == Objective.RAM:
+        return True
+    return all(best.cost > least_cost(replace(prepared, graphs=(graph,))) for graph in prepared.graphs)
+
+
+def _may_pay(alone: Prepared, made: Sequence[Choice]) -> bool:
+    """Whether a network with some second passes may have a better plan than those that are made."""
+    best = min((found.plan for found in made), key=lambda plan: _merit(plan, alone), default=None)
+    if best is None or excess_bytes(alone.target.board, best):
+        return True
+    (graph,) = alone.graphs
+    if alone.options.objective == Objective.RAM:
+        found = searched(graph, alone)
+        return bool(found.points) and found.may_fit(0, best.arena_bytes - 1)
+    return passes.least_cost(graph, alone.target, alone.options, alone.session, alone.ram) < best.cost
 
 
 def nearest(prepared: Prepared) -> Placed:
@@ -83,7 +118,7 @@ def least(prepared: Prepared) -> Placed:
 
 def _merit(plan: Plan, prepared: Prepared) -> tuple[float, ...]:
     """The less, the better: what does not fit the board comes last, then the objective counts."""
-    over = max(0, plan.arena_bytes - prepared.available)
+    over = excess_bytes(prepared.target.board, plan)
     if prepared.options.objective == Objective.RAM:
         return (over, plan.arena_bytes, plan.cost)
     return (over, plan.cost, plan.arena_bytes)
@@ -93,7 +128,9 @@ def _of_one_order(prepared: Prepared) -> Plan:
     """The plan of one order of the operators, checked if the board has room for it."""
     (graph,), options = prepared.graphs, prepared.options
     planner = _PLANNERS[options.strategy]
-    if not loads_weights(prepared.target.board):
+    if prepared.target.board.second:
+        made = spread(prepared, planner)
+    elif not loads_weights(prepared.target.board):
         made = planner(prepared)
     elif options.strategy == Strategy.BEST:
         made = _best_with_loads(prepared)
@@ -101,7 +138,7 @@ def _of_one_order(prepared: Prepared) -> Plan:
         made = _loaded(planner(prepared), prepared)
     if options.strategy != Strategy.BEST:
         _keep_limits(made, prepared)
-    if made.arena_bytes <= prepared.available:
+    if holds(prepared.target.board, made):
         kept.checked(made, graph, prepared)
     return made
 
@@ -235,10 +272,16 @@ def _keep_limits(plan: Plan, prepared: Prepared) -> None:
         )
     if options.max_cost is not None and plan.cost > options.max_cost:
         raise PlanError(
-            f"with strategy {options.strategy} the cost is {plan.cost:,.0f}, "
-            f"{options.max_cost:,.0f} is allowed",
-            hint=[suggest(max_cost=int(plan.cost) + 1), *_other_ways(options)],
+            f"with strategy {options.strategy} the cost is {shown_cost(plan.cost, prepared.target)}, "
+            f"{shown_cost(options.max_cost, prepared.target)} is allowed",
+            hint=[suggest(**_dearer(plan, prepared)), *_other_ways(options)],
         )
+
+
+def _dearer(plan: Plan, prepared: Prepared) -> dict[str, Value]:
+    from buildtool.plan.search.choose import cost_setting
+
+    return cost_setting(plan.cost, limits(prepared, None).in_ms)
 
 
 def _other_ways(options: PlanOptions) -> list[Hint]:

@@ -16,6 +16,7 @@ CODE, VARIABLES = (
     "variables",
 )  # of the network, the kernels, or the firmware around them
 RESERVED = "reserved for the application"
+STATE = "state of the network"  # kept between invokes, with the variables
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,16 @@ them, so that all three agree on every board.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from buildtool.graph.types import Graph
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.types import Plan
+from buildtool.service.pipeline import passes
 from buildtool.service.pipeline.prepare import Prepared
-from buildtool.service.pipeline.slow_weights import least_loading_cost, loaded, with_least_loads, with_loads
+from buildtool.service.pipeline.slow_weights import least_loading_cost, with_least_loads, with_loads
 
 if TYPE_CHECKING:
     from buildtool.plan.search.choose import Limits
@@ -41,10 +42,13 @@ def points(
     """
     allowed = limits(prepared, ram)
     room = ram if filled else None
-    looked_at = (p for graph in prepared.graphs for p in _of_one_order(graph, prepared, below, room))
-    found = [p for p in looked_at if allowed.allow(p.plan)]
+    made: list[Point] = []
+    for graph in prepared.graphs:
+        made += _of_one_order(graph, prepared, below, room)
+    made += _with_second_passes(prepared, below, room, made)
+    found = [p for p in made if allowed.allow(p.plan)]
     if not found and prepared.options.max_cost is not None:
-        found = [p for graph in prepared.graphs for p in _cheapest(graph, prepared, allowed)]
+        found = [p for graph in prepared.every_graph for p in _cheapest(graph, prepared, allowed)]
     kept: list[Point] = []
     for point in sorted(found, key=lambda p: (p.plan.arena_bytes, p.plan.macs, p.plan.cost)):
         if not kept or point.plan.macs < kept[-1].plan.macs:
@@ -52,7 +56,7 @@ def points(
     return tuple(kept)
 
 
-def _of_one_order(graph: Graph, prepared: Prepared, below: float, room: int | None = None) -> Iterator[Point]:
+def _of_one_order(graph: Graph, prepared: Prepared, below: float, room: int | None) -> Iterator[Point]:
     """All that is looked at: the search's front, and the plan of whole operators.
 
     A point whose calls and loads alone cost as much as `below` is not placed. `room`: bytes that buffers of
@@ -92,6 +96,32 @@ def _of_one_order(graph: Graph, prepared: Prepared, below: float, room: int | No
 
         for plan in smallest(found, limits(prepared, math.inf, Objective.RAM)):
             yield placed(plan)
+
+
+def _with_second_passes(
+    prepared: Prepared, below: float, room: int | None, known: Sequence[Point]
+) -> Iterator[Point]:
+    """The points of the networks with second passes, by memory; those are not placed that one known beats."""
+    options, target, session = prepared.options, prepared.target, prepared.session
+    fronts = [searched(graph, prepared) for graph in prepared.every_graph[len(prepared.graphs) :]]
+    listed = sorted(
+        (point.live_bytes, point.work, number, index)
+        for number, found in enumerate(fronts)
+        for index, point in enumerate(found.points)
+    )
+    placed = list(known)
+    for live, work, number, index in listed:
+        if any(point.plan.arena_bytes <= live and point.plan.macs <= work for point in placed):
+            continue
+        graph, bare = fronts[number].graph, fronts[number].plan(index)
+        if room is None:
+            plan = with_least_loads(bare, graph, target, options, session)
+        else:
+            plan = with_loads(bare, graph, target, options, room, session)
+        if plan.cost >= below:
+            continue
+        placed.append(Point(live if plan is bare else _live(plan, graph, prepared), plan, graph))
+        yield placed[-1]
 
 
 def _cheapest(graph: Graph, prepared: Prepared, allowed: Limits) -> Iterator[Point]:
@@ -157,7 +187,7 @@ def front_factor(prepared: Prepared) -> float:
     """By how much the points may miss the exact front where a budget ended its search; else 1."""
     if prepared.options.strategy != Strategy.BEST:
         return 1.0
-    return max(searched(graph, prepared).factor for graph in prepared.graphs)
+    return max(searched(graph, prepared).factor for graph in prepared.every_graph)
 
 
 def start_factor(prepared: Prepared) -> None:
@@ -179,13 +209,7 @@ def plan_factor(prepared: Prepared) -> float:
 
 def settings(graph: Graph, prepared: Prepared) -> Settings:
     """What a front depends on, of the options and the board."""
-    from buildtool.plan.search.front import Settings
-
-    options = prepared.options
-    # as little above the limit as `Limits` allows, so that a point keeps the limit that is its own F
-    most = Settings.max_f if options.max_f is None else options.max_f + 1e-9
-    constants = loaded(graph, prepared.target)
-    return Settings(options.in_place, options.image, options.hand_off, most, constants)
+    return passes.settings(graph, prepared.target, prepared.options)
 
 
 def limits(prepared: Prepared, ram: float | None, objective: Objective | None = None) -> Limits:
@@ -194,4 +218,5 @@ def limits(prepared: Prepared, ram: float | None, objective: Objective | None = 
 
     options = prepared.options
     most = math.inf if ram is None else ram
-    return Limits(most, options.max_f, options.max_cost, objective or options.objective)
+    in_ms = None if options.max_ms is None else prepared.target.cost_ms
+    return Limits(most, options.max_f, options.max_cost, objective or options.objective, in_ms)

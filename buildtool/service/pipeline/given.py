@@ -12,13 +12,15 @@ from itertools import zip_longest
 
 from buildtool.errors import Hint, PlanError
 from buildtool.graph.digest import topology_digest
+from buildtool.graph.secondpass import with_second_passes
 from buildtool.graph.types import Graph
-from buildtool.modes import Image
+from buildtool.modes import CostUnit, Image
 from buildtool.plan.check.check import check
 from buildtool.plan.codec import from_bytes
 from buildtool.plan.locked import Locked, from_text, is_text, operators
 from buildtool.plan.types import Plan
 from buildtool.service.files import File
+from buildtool.service.pipeline.cost_units import cost_limit, shown_cost
 from buildtool.service.pipeline.models import Named
 from buildtool.service.pipeline.options import Lock, PlanOptions
 from buildtool.service.pipeline.pipeline import Planned, planned
@@ -42,6 +44,7 @@ def planned_or_given(
     made = given_plan(spec, choice, lock.file, session)
     try:
         _keep(made.plan, options, lock.image)
+        _keep_cost(made.plan, options, made.target)
     except PlanError as error:
         raise error.at(path=lock.file.path) from None
     return replace(made, options=options)
@@ -104,21 +107,47 @@ def _keep(plan: Plan, options: PlanOptions, image: Image | None) -> None:
         )
     if options.max_f is not None and plan.f > options.max_f + 1e-9:
         raise PlanError(f"the plan's F is {plan.f:.3f}, {options.max_f} is allowed", hint=_AGAIN)
-    if options.max_cost is not None and plan.cost > options.max_cost:
+
+
+def _keep_cost(plan: Plan, options: PlanOptions, target: Target) -> None:
+    """PlanError for a plan beyond the limit on its cost, or whose cost is in another unit than the limit."""
+    limit = cost_limit(options, target)
+    if limit is None:
+        return
+    if plan.cost_unit is CostUnit.UNSTATED:
         raise PlanError(
-            f"the plan's cost was {plan.cost:,.0f}, {options.max_cost:,.0f} is allowed", hint=_AGAIN
+            "the plan does not say the unit of its cost: no limit can be held against it", hint=_AGAIN
         )
+    if plan.cost_unit != target.cost_unit:
+        board = target.board.name
+        raise PlanError(
+            f"the plan's cost was estimated in {plan.cost_unit}, and costs on board '{board}' are in "
+            f"{target.cost_unit}",
+            hint=_AGAIN,
+        )
+    if plan.cost > limit:
+        was, allowed = (shown_cost(cost, target) for cost in (plan.cost, limit))
+        raise PlanError(f"the plan's cost was {was}, {allowed} is allowed", hint=_AGAIN)
 
 
 def _ordered_for(plan: Plan, graph: Graph) -> Graph:
-    """The graph in the order of operators that the plan is for; as it is where none is known."""
-    orders = (one for one in _orders(graph) if topology_digest(one) == plan.topology)
-    return next(orders, graph)
+    """The graph in the plan's order of operators, with its second passes; as it is where none is known."""
+    for one in _orders(graph):
+        try:
+            twice = with_second_passes(one, plan.second_passes)
+        except PlanError:
+            continue
+        if topology_digest(twice) == plan.topology:
+            return twice
+    return graph
 
 
 def _orders(graph: Graph) -> Iterator[Graph]:
-    """Every order that planning may have chosen; the second one takes a search."""
+    """Every order that planning may have chosen; those after the first take a search."""
     yield graph
-    from buildtool.graph.order import reorder
+    from buildtool.graph.flow import flow_of
+    from buildtool.graph.order import in_order, reorder
+    from buildtool.graph.orderchains import least_peak_of_chains
 
     yield reorder(graph).graph
+    yield in_order(graph, least_peak_of_chains(flow_of(graph)))

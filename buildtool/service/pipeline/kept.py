@@ -34,7 +34,7 @@ MOST_CHECKED = 4096  # plans whose digests a session knows to be legal
 
 @dataclass(frozen=True)
 class Choice:
-    """The plan that was chosen: for the order of operators with this `index` in `Prepared.graphs`.
+    """The plan that was chosen: for the graph with this `index` in `Prepared.every_graph`.
 
     `factor`: see `fronts.plan_factor`.
     """
@@ -113,8 +113,9 @@ def _packed_if_it_fits(prepared: Prepared) -> Callable[[Choice], bytes]:
 
     def packed(found: Choice) -> bytes:
         from buildtool.plan.codec import to_bytes
+        from buildtool.plan.summary.fit import holds
 
-        if found.plan.arena_bytes > prepared.available:
+        if not holds(prepared.target.board, found.plan):
             return b""
         data: bytes = msgpack.packb([found.index, found.factor, to_bytes(found.plan)])
         return data
@@ -127,12 +128,12 @@ def _checked(data: bytes, prepared: Prepared) -> Choice:
     from buildtool.plan.codec import from_bytes
 
     index, factor, plan_bytes = msgpack.unpackb(data)
-    if type(index) is not int or not 0 <= index < len(prepared.graphs):
+    if type(index) is not int or index < 0:
         raise ValueError("no such order of operators")
     if not isinstance(factor, float) or not factor >= 1.0 or not isinstance(plan_bytes, bytes):
         raise ValueError("not a choice")
     plan = from_bytes(plan_bytes)
-    checked(plan, prepared.graphs[index], prepared)
+    checked(plan, prepared.graph_at(index), prepared)
     if prepared.ram is not None and plan.arena_bytes > prepared.ram:
         raise ValueError("a plan over the limit")
     return Choice(index, plan, factor)

@@ -10,13 +10,14 @@ from buildtool.service.pipeline.footprint import (
     ARENA,
     RESERVED,
     STACK,
+    STATE,
     WEIGHTS,
     Footprint,
     Part,
     parts_of,
 )
 from buildtool.target.partitions import weights_room
-from buildtool.target.types import MemoryKind, Target
+from buildtool.target.types import Board, MemoryKind, Target
 
 if TYPE_CHECKING:
     from buildtool.plan.types import Plan
@@ -52,21 +53,28 @@ def needs(plan: Plan, target: Target, image_bytes: int, options: PlanOptions) ->
 
     It is what `refuse_unless_fits` asks for, and all that is known of a board without a compiler.
     """
-    from buildtool.plan.summary.fit import available_bytes
-
     board = target.board
-    arena, weights = board.memory(board.arena), board.memory(board.weights)
-    around = {
-        ARENA: plan.arena_bytes,
-        STACK: board.stack_bytes if board.data == board.arena else 0,
-        RESERVED: board.reserved_bytes,
-    }
-    required = arena.size - available_bytes(board) + plan.arena_bytes
+    weights = board.memory(board.weights)
+    first, *second = (
+        _arena_need(board, name, size, plan.state_bytes)
+        for name, size in zip(board.holders, plan.arenas, strict=False)
+    )
     return (
-        Need("RAM", arena.name, required, arena.size, parts_of(around, required)),
+        first,
         Need("flash", weights.name, image_bytes, weights_room(board), (Part(WEIGHTS, image_bytes),)),
+        *second,
         *_limits(plan, target, image_bytes, options),
     )
+
+
+def _arena_need(board: Board, name: str, size: int, state: int) -> Need:
+    """A memory that holds an arena of so many bytes, with what is kept beside that."""
+    stack = board.stack_bytes if board.data == name else 0
+    held = state if board.data == name else 0
+    around = {ARENA: size, STACK: stack, STATE: held, RESERVED: board.kept(name) - stack}
+    memory = board.memory(name)
+    required = memory.size - max(0, memory.size - board.kept(name, state)) + size
+    return Need("RAM", name, required, memory.size, parts_of(around, required))
 
 
 def needs_of(
@@ -74,12 +82,13 @@ def needs_of(
 ) -> tuple[Need, ...]:
     """Every memory that firmware uses, the arena's and the weights' first; then the options' limits."""
     board = target.board
-    shared = board.stack_bytes if board.data == board.arena else 0
+    arenas = dict(zip(board.holders, plan.arenas, strict=False))
     found = []
-    for name in dict.fromkeys((board.arena, board.weights, board.data, board.code)):
+    named = (board.arena, board.weights, *(name for name in arenas if name != board.arena))
+    for name in dict.fromkeys((*named, board.data, board.code)):
         memory, use = board.memory(name), footprint.use(name)
         required, parts = use.bytes, use.parts
-        kept = plan.arena_bytes + shared + board.reserved_bytes if name == board.arena else 0
+        kept = arenas[name] + board.kept(name, plan.state_bytes) if name in arenas else 0
         if kept > required:  # what the application may have beside this firmware
             parts, required = (*parts, Part(RESERVED, kept - required)), kept
         kind = "RAM" if memory.kind is MemoryKind.RAM else "flash"

@@ -16,8 +16,8 @@ class PlanOptions:
     """How to plan; the table in buildtool/options says what each option does.
 
     Limits (None: the board's, or none): `ram` and `max_flash` in bytes, `max_f` on the work done over the
-    network's own, `max_cost` on the estimated cost. `hand_off` in pixels (None: 1). `segments`: those of
-    xcore-strips ("": they are searched).
+    network's own, `max_cost` on the estimated cost, `max_ms` on that in milliseconds. `hand_off` in pixels
+    (None: 1). `segments`: those of xcore-strips ("": they are searched).
     """
 
     strategy: Strategy = Strategy.BEST
@@ -28,6 +28,7 @@ class PlanOptions:
     max_flash: int | None = None
     max_f: float | None = None
     max_cost: float | None = None
+    max_ms: float | None = None
     hand_off: int | None = None
     segments: str = ""
     order: Order = Order.GIVEN

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from buildtool.graph.secondpass import without_second_passes
 from buildtool.graph.types import Graph
 from buildtool.plan.types import Plan
 from buildtool.service.pipeline.choose import choice as planned_choice
 from buildtool.service.pipeline.choose import chosen
+from buildtool.service.pipeline.cost_units import within_cost
 from buildtool.service.pipeline.models import Model, Named
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.prepare import Prepared, load_network, prepare
@@ -55,7 +57,7 @@ def planned(
     return Planned(
         network.model,
         network.source,
-        prepared.graphs[found.index],
+        prepared.graph_at(found.index),
         loaded,
         found.plan,
         chosen_target,
@@ -66,6 +68,14 @@ def planned(
     )
 
 
+def plan_of_every_kind(graph: Graph, target: Target, options: PlanOptions, session: Session) -> Plan:
+    """The plan of a graph, which may have second passes, with those that the options ask for."""
+    limited = within_cost(options, target)
+    return chosen(Prepared("", (without_second_passes(graph),), target, limited, session=session))[1]
+
+
 def make_plan(graph: Graph, target: Target, options: PlanOptions, session: Session | None = None) -> Plan:
     """The plan of a graph that is at hand, its operators in the order that they have."""
-    return chosen(Prepared("", (graph,), target, options, session=session or Session()))[1]
+    limited = within_cost(options, target)
+    alone = Prepared("", (graph,), target, limited, session=session or Session(), twice=False)
+    return chosen(alone)[1]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import msgpack
@@ -10,6 +12,8 @@ import msgpack
 from buildtool.errors import UsageError, suggest
 from buildtool.graph.types import Graph
 from buildtool.modes import Objective, Order, Strategy
+from buildtool.service.pipeline import passes
+from buildtool.service.pipeline.cost_units import within_cost
 from buildtool.service.pipeline.models import Model, Named, load_model, read_graph
 from buildtool.service.pipeline.options import PlanOptions
 from buildtool.service.pipeline.slow_weights import loads_weights
@@ -33,9 +37,11 @@ class Network:
 class Prepared:
     """One planning problem.
 
-    `path` is for messages. `graphs`: the network's operators in the given order, and in the best one where
-    that is asked for and differs. `bounded`: whether the board's memory is a limit. `order_status`: of the
-    best order, see `graph.order.Order`; None where it was not asked for.
+    `path` is for messages. `graphs`: the network's operators in the given order, and in the best ones where
+    that is asked for and differs. `options` have a limit of milliseconds as one on the cost, too. `bounded`:
+    whether the board's memory is a limit. `order_status`: of the
+    best order, see `graph.order.Order`; None where it was not asked for. `twice`: whether plans with second
+    passes count.
     """
 
     path: str
@@ -45,13 +51,33 @@ class Prepared:
     bounded: bool = True
     session: Session = field(default_factory=Session, compare=False)
     order_status: str | None = None
+    twice: bool = True
+
+    @cached_property
+    def every_graph(self) -> tuple[Graph, ...]:
+        """`graphs`, and behind them each with the second passes that may pay, which takes a search."""
+        if not self.twice:
+            return self.graphs
+        found = (passes.graphs(graph, self.target, self.options, self.session) for graph in self.graphs)
+        return (*self.graphs, *chain.from_iterable(found))
+
+    def graph_at(self, index: int) -> Graph:
+        """The graph with an index in `every_graph`."""
+        return self.graphs[index] if index < len(self.graphs) else self.every_graph[index]
 
     @property
     def available(self) -> int:
         """Bytes that the board has for an arena."""
         from buildtool.plan.summary.fit import available_bytes
 
-        return available_bytes(self.target.board)
+        return available_bytes(self.target.board, self.state_bytes)
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes that the network keeps between invokes."""
+        from buildtool.plan.assemble.buffers import state_bytes
+
+        return state_bytes(self.graphs[0], self.target.board.alignment)
 
     @property
     def ram(self) -> int | None:
@@ -71,22 +97,31 @@ def load_network(spec: Named, session: Session) -> Network:
 def prepare(network: Network, target: Target, options: PlanOptions, session: Session) -> Prepared:
     """The planning problem of a network on a target; UsageError for an option that has no effect there."""
     refuse_idle(target, options)
+    options = within_cost(options, target)
     graphs: tuple[Graph, ...] = (network.graph,)
     status: str | None = None
     if options.order == Order.BEST:
-        from buildtool.graph.order import with_order
+        from buildtool.graph.digest import topology_digest
+        from buildtool.graph.order import in_order, with_order
 
         other = with_order(network.graph, _best_order(network.graph, session))
         status = other.order.status
-        graphs = graphs if other.graph is network.graph else (network.graph, other.graph)
+        chains = in_order(network.graph, _best_order(network.graph, session, of_chains=True))
+        for one in (other.graph, chains):
+            if topology_digest(one) not in map(topology_digest, graphs):
+                graphs = (*graphs, one)
     return Prepared(network.model.path, graphs, target, options, session=session, order_status=status)
 
 
-def _best_order(graph: Graph, session: Session) -> graph_order.Order:
-    """The order with the least peak of live bytes; it depends on the topology alone."""
+def _best_order(graph: Graph, session: Session, *, of_chains: bool = False) -> graph_order.Order:
+    """The order with the least peak of live bytes; it depends on the topology alone.
+
+    `of_chains`: one in which chains of operators stay together (see graph.orderchains).
+    """
     from buildtool.graph.digest import topology_digest
     from buildtool.graph.flow import flow_of
     from buildtool.graph.order import BUDGET, Order, is_order, least_peak_order
+    from buildtool.graph.orderchains import least_peak_of_chains
 
     def unpacked(data: bytes) -> Order:
         order, status, *numbers = msgpack.unpackb(data)
@@ -96,9 +131,10 @@ def _best_order(graph: Graph, session: Session) -> graph_order.Order:
         return found
 
     level = Level("orders", lambda found: bytes(msgpack.packb(list(vars(found).values()))), unpacked)
-    parts = {"topology": topology_digest(graph), "budget": BUDGET}
+    parts = {"topology": topology_digest(graph), "budget": BUDGET, **({"of": "chains"} if of_chains else {})}
+    search = least_peak_of_chains if of_chains else least_peak_order
     session.tell("looking for the best order of operators")
-    return session.keep(level, parts, lambda: least_peak_order(flow_of(graph)))
+    return session.keep(level, parts, lambda: search(flow_of(graph)))
 
 
 def refuse_idle(target: Target, options: PlanOptions) -> None:

@@ -22,7 +22,8 @@ class TargetChoice:
     `toolchain`: "" for the board's first; `cmsis_nn`: a checkout of CMSIS-NN, "" for none; `debug`: whether
     what is compiled is for a debugger; `wire`: how its test firmware answers ("": by files); `threads`: how
     many share a call, None: all that the board has; `weights_in`: the memory that the weights are in, None:
-    as the board's file says.
+    as the board's file says; `arena_in`: the memory that the arena is in, or two of them,
+    separated by a comma.
     """
 
     board: Named
@@ -33,6 +34,7 @@ class TargetChoice:
     threads: int | None = None
     weights_in: str | None = None
     requantise: Requantise = Requantise.EXACT
+    arena_in: str | None = None
 
 
 def choice(target: TargetChoice | Named) -> TargetChoice:
@@ -76,10 +78,12 @@ def load_target(target: TargetChoice, session: Session | None = None) -> Target:
 
 
 def _board(target: TargetChoice) -> Board:
+    from buildtool.target.arena_in import with_arena_in
     from buildtool.target.threads import with_threads
     from buildtool.target.weights_in import with_weights_in
 
-    return with_weights_in(with_threads(load_board(target.board), target.threads), target.weights_in)
+    placed = with_arena_in(load_board(target.board), target.arena_in)
+    return with_weights_in(with_threads(placed, target.threads), target.weights_in)
 
 
 def _made(target: TargetChoice, board: Board | None = None) -> Target:

@@ -25,6 +25,20 @@ def _place(board: Board) -> str:
     return f"({choice}) "
 
 
+def _second_arena(board: Board) -> str:
+    """The section of an arena's second part, which lies in another memory; nothing where there is none."""
+    if not board.second:
+        return ""
+    return f"""\
+    .nn_second_arena (NOLOAD) : ALIGN({max(board.alignment, 16)})
+    {{
+        __nn_second_arena_start = .;
+        *(.nn_second_arena .nn_second_arena.* .bss.nn_second_arena .bss.nn_second_arena.*)
+        __nn_second_arena_end = .;
+    }} > {board.second} :NONE
+"""
+
+
 def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
     """The script of a board: one region a memory, sections by the board's roles.
 
@@ -33,7 +47,9 @@ def linker_script(board: Board, *, guard_bytes: int = STACK_GUARD_BYTES) -> str:
 
     Sections: .vectors .text .rodata in `code` (.literal is of Xtensa code, and lies before it),
     .nn_weights in `weights` (there at the boundary of an erase block), .stack .data .bss in `data`,
-    .nn_arena in `arena`. What needs no contents is in no segment, so that a loader leaves it alone.
+    .nn_arena in `arena`, .nn_second_arena in the memory of a second one, .nn_state (what a network keeps
+    between invokes) in `data`. What needs no contents is in no
+    segment, so that a loader leaves it alone.
     Symbols: __stack_bottom, __stack_top (at the low end of `data`, so that an overflow leaves the
     memory instead of overwriting globals), __stack_guard (aligned bytes below it, for cores that can
     forbid access), __data_start, __data_end, __data_load, __bss_start, __bss_end, __nn_arena_start,
@@ -104,6 +120,11 @@ SECTIONS
         *(.nn_arena .nn_arena.* .bss.nn_arena .bss.nn_arena.*)
         __nn_arena_end = .;
     }} > {board.arena} :NONE
+{_second_arena(board)}    .nn_state (NOLOAD) :
+    {{
+        *(.nn_state .nn_state.* .bss.nn_state .bss.nn_state.*)
+    }} > {board.data} :NONE
+
     .bss (NOLOAD) : ALIGN(8)
     {{
         __bss_start = .;

@@ -96,6 +96,12 @@ class BaremetalPlugin(ABC):
         """The flags that select the board's core, as the compiler knows them."""
         return board.core.cflags
 
+    def model(self, board: Board) -> str:
+        """What LLVM calls its model of the board's core."""
+        if board.pipeline is None:
+            raise ToolError(f"LLVM has no model of the core of board '{board.name}'")
+        return board.pipeline.model
+
     def guard_bytes(self, board: Board) -> int:
         """Bytes below the stack that nothing may touch."""
         return STACK_GUARD_BYTES

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from buildtool.target.plugin import Timer
 from buildtool.target.types import Board, Library
 from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools, clang
 from buildtool_plugins.cortex_m.cmsis_nn import NAME, cmsis_nn
@@ -30,6 +31,17 @@ class CortexMPlugin(BaremetalPlugin):
         """CMSIS-NN, of which the user has a checkout at `path`."""
         assert name == NAME
         return cmsis_nn(board, path)
+
+    def timer(self, board: Board) -> Timer:
+        """LLVM's model of the core, of the version of the clang in use."""
+        from buildtool_plugins.pipeline.llvm import Isa, llvm_mca
+
+        versions = {"armv7e-m": "7em", "armv8-m.main": "8m.main", "armv8.1-m.main": "8.1m.main"}
+        version = versions.get(board.core.isa.partition("+")[0], "7em")
+        isa = Isa(
+            f"thumbv{version}-none-eabi", bytes.fromhex("a5de"), "udf #165", ("-arm-implicit-it=always",)
+        )
+        return llvm_mca(self.model(board), isa)
 
     def cross(self, board: Board) -> str:
         """Of the tools for every Arm core."""

@@ -2,7 +2,8 @@
  *
  * The network is reached through the macros of harness_net.h. Files, in the current folder:
  *
- *   input.bin   read: any number of sets, each all inputs back to back
+ *   input.bin   read: any number of sets, each all inputs back to back, of a network with state behind
+ *               a word that is not 0 where the state is reset before
  *   output.bin  written: all outputs back to back, once for each set
  *   report.txt  written: key=value lines, decimal
  *       sets              inputs run
@@ -120,11 +121,20 @@ static void paint_guards(void) {
         memset(block, GUARD_PAINT, GUARD_BYTES);
         memset(arena_end, GUARD_PAINT, GUARD_BYTES);
     }
+#ifdef HARNESS_SECOND_ARENA_BYTES
+    paint_second_guards();
+#endif
 }
 
 /* Whether both guards are as painted; says where they are not. */
 static int guards_intact(void) {
     int intact = 1;
+#ifdef HARNESS_SECOND_ARENA_BYTES
+    if (!second_guards_intact()) {
+        say("the network wrote outside its second arena, within ", GUARD_BYTES, " bytes of it");
+        return 0;
+    }
+#endif
     if (guards_watched) {
         return 1;
     }
@@ -174,10 +184,38 @@ static void deliver_row(void *context, int32_t row, int8_t *data) {
 }
 #endif
 
+/* Of a network with state, a set begins with a word that says whether the state is reset before it. */
+#ifdef HARNESS_RESET
+#define SET_HEAD_BYTES 4U
+
+static void reset(void) {
+    status = (int)HARNESS_RESET();
+}
+
+static void read_head(int input, uint32_t set) {
+    uint32_t wanted = 0;
+#ifdef HARNESS_ROW_BYTES
+    if (io_seek(input, set * (SET_HEAD_BYTES + HARNESS_ROW_BYTES * HARNESS_ROWS)) != 0) {
+        fail_file("cannot read input.bin");
+    }
+#else
+    (void)set;
+#endif
+    if (io_read(input, &wanted, SET_HEAD_BYTES) != 0) {
+        fail_file("cannot read input.bin");
+    }
+    if (wanted != 0) {
+        measured(reset, "reset gave status ");
+    }
+}
+#else
+#define SET_HEAD_BYTES 0U
+#endif
+
 static void read_inputs(int input, uint32_t set) {
 #ifdef HARNESS_ROW_BYTES
     row_source = input;
-    image_start = set * HARNESS_ROW_BYTES * HARNESS_ROWS;
+    image_start = set * (SET_HEAD_BYTES + HARNESS_ROW_BYTES * HARNESS_ROWS) + SET_HEAD_BYTES;
     HARNESS_SET_ROW_SOURCE(deliver_row);
 #else
     (void)set;
@@ -207,8 +245,14 @@ static void write_cycles(void) {
 static void run_set(int input, int output, uint32_t set) {
     const uint8_t paint = paint_of(set);
     memset(arena, paint, HARNESS_ARENA_BYTES);
+#ifdef HARNESS_SECOND_ARENA_BYTES
+    memset(second_arena, paint, HARNESS_SECOND_ARENA_BYTES);
+#endif
 #ifdef HARNESS_SET_LOADER
     at_once = set % 2 != 0;
+#endif
+#ifdef HARNESS_RESET
+    read_head(input, set);
 #endif
     read_inputs(input, set);
 #ifdef NN_CYCLES
@@ -220,7 +264,11 @@ static void run_set(int input, int output, uint32_t set) {
         write_cycles();
     }
 #endif
+#ifdef HARNESS_SECOND_ARENA_BYTES
+    const uint32_t used = high_water(paint) + second_high_water(paint);
+#else
     const uint32_t used = high_water(paint);
+#endif
     arena_used = used > arena_used ? used : arena_used;
     for (int i = 0; i < HARNESS_OUTPUTS; i++) {
         write_all(output, HARNESS_OUTPUT(i), HARNESS_OUTPUT_BYTES(i));
@@ -232,7 +280,7 @@ static void write_report(uint32_t sets, int guard_ok) {
     char *end = put_text(text, "sets=");
     end = put_number(end, sets);
     end = put_text(end, "\narena_bytes=");
-    end = put_number(end, HARNESS_ARENA_BYTES);
+    end = put_number(end, ALL_ARENA_BYTES);
     end = put_text(end, "\narena_high_water=");
     end = put_number(end, arena_used);
     end = put_text(end, "\nstack_high_water=");
@@ -246,7 +294,7 @@ static void write_report(uint32_t sets, int guard_ok) {
 }
 
 static uint32_t count_sets(int input) {
-    uint32_t set_bytes = 0;
+    uint32_t set_bytes = SET_HEAD_BYTES;
     for (int i = 0; i < HARNESS_INPUTS; i++) {
         set_bytes += HARNESS_INPUT_BYTES(i);
     }

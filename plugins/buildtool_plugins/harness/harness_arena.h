@@ -17,6 +17,16 @@ static uint8_t block[GUARD_BYTES + HARNESS_ARENA_BYTES + GUARD_BYTES]
 static uint8_t *const arena = block + GUARD_BYTES;
 static uint8_t *const arena_end = block + GUARD_BYTES + HARNESS_ARENA_BYTES;
 
+#ifdef HARNESS_SECOND_ARENA_BYTES
+static uint8_t second_block[GUARD_BYTES + HARNESS_SECOND_ARENA_BYTES + GUARD_BYTES]
+    __attribute__((section(".bss.nn_second_arena"), aligned(64)));
+static uint8_t *const second_arena = second_block + GUARD_BYTES;
+static uint8_t *const second_end = second_block + GUARD_BYTES + HARNESS_SECOND_ARENA_BYTES;
+#define ALL_ARENA_BYTES (HARNESS_ARENA_BYTES + HARNESS_SECOND_ARENA_BYTES)
+#else
+#define ALL_ARENA_BYTES HARNESS_ARENA_BYTES
+#endif
+
 static int status;
 
 #ifdef HARNESS_SET_LOADER
@@ -102,5 +112,45 @@ static uint32_t high_water(uint8_t paint) {
     }
     return used;
 }
+
+#ifdef HARNESS_SECOND_ARENA_BYTES
+static void paint_second_guards(void) {
+    memset(second_block, GUARD_PAINT, GUARD_BYTES);
+    memset(second_end, GUARD_PAINT, GUARD_BYTES);
+}
+
+static int second_guards_intact(void) {
+    for (uint32_t i = 0; i < GUARD_BYTES; i++) {
+        if (second_block[i] != GUARD_PAINT || second_end[i] != GUARD_PAINT) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static uint32_t end_in_second(const void *data, uint32_t bytes) {
+    const uint8_t *first = (const uint8_t *)data;
+    return first < second_arena || first >= second_end ? 0 : (uint32_t)(first - second_arena) + bytes;
+}
+
+/* The same as high_water, of the second arena. */
+static uint32_t second_high_water(uint8_t paint) {
+    uint32_t used = HARNESS_SECOND_ARENA_BYTES;
+    while (used > 0 && second_arena[used - 1] == paint) {
+        used--;
+    }
+#ifdef HARNESS_INPUT
+    for (int i = 0; i < HARNESS_INPUTS; i++) {
+        const uint32_t end = end_in_second(HARNESS_INPUT(i), HARNESS_INPUT_BYTES(i));
+        used = end > used ? end : used;
+    }
+#endif
+    for (int i = 0; i < HARNESS_OUTPUTS; i++) {
+        const uint32_t end = end_in_second(HARNESS_OUTPUT(i), HARNESS_OUTPUT_BYTES(i));
+        used = end > used ? end : used;
+    }
+    return used;
+}
+#endif
 
 #endif

@@ -19,7 +19,7 @@ static uint8_t ran[MAX_OPERATORS];
 static int operator_running = -1, invoke_running;
 
 static void on_marker(unsigned cpu, void *data) {
-    const unsigned code = (unsigned)(uintptr_t)data;
+    const unsigned code = code_of(data);
     (void)cpu;
     if (code < 64) {
         operator_running = (int)code;
@@ -42,6 +42,14 @@ static void on_marker(unsigned cpu, void *data) {
 
 static void on_plain(struct qemu_plugin_insn *insn) {
     qemu_plugin_register_vcpu_insn_exec_inline(insn, INLINE_ADD_U64, &executed, 1);
+}
+
+static void on_cut(void) {
+}
+
+static int on_argument(const char *text) {
+    (void)text;
+    return 0;
 }
 
 static void on_end(FILE *out) {

@@ -1,4 +1,4 @@
-"""The instruction-counting QEMU plugin: compiled on first use, kept per user, its results parsed."""
+"""The QEMU plugins that count: compiled on first use, kept per user, their results parsed."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ import re
 from pathlib import Path
 
 from buildtool.errors import ToolError
+from buildtool_plugins.qemu import blocks
 from buildtool_plugins.tools.find import find_host_compiler
 from buildtool_plugins.tools.hostprograms import compile_program, kept
 
 SOURCE = Path(__file__).resolve().parent / "count.c"
+BLOCKS_SOURCE = SOURCE.with_name("blocks.c")
 HEADER = SOURCE.with_name("plugin.h")
 FLAGS = ("-std=gnu99", "-O2", "-shared", "-fPIC", "-fvisibility=hidden")
 OUTPUT = "counts.txt"  # in the run's folder
 
 
-def counting_plugin() -> Path:
-    """The plugin's shared object; raises ToolError when no host compiler is found or it fails."""
-    content = [SOURCE.read_bytes(), HEADER.read_bytes()]
+def counting_plugin(source: Path = SOURCE) -> Path:
+    """A plugin's shared object; raises ToolError when no host compiler is found or it fails."""
+    content = [source.read_bytes(), HEADER.read_bytes()]
     key = hashlib.sha256(b"\0".join([*content, *map(str.encode, FLAGS), platform.machine().encode()]))
-    built = kept("qemu", f"count-{key.hexdigest()[:16]}.so")
+    built = kept("qemu", f"{source.stem}-{key.hexdigest()[:16]}.so")
     if not built.is_file():
-        compile_program([find_host_compiler(), *FLAGS, str(SOURCE)], built, "QEMU's counting plugin", SOURCE)
+        compile_program([find_host_compiler(), *FLAGS, str(source)], built, "QEMU's counting plugin", source)
     return built
 
 
@@ -39,6 +41,8 @@ def parse_counts(text: bytes) -> tuple[dict[int, int], int]:
     found = {"invokes": 0, "total": 0, "running": 0}
     for line in text.decode("ascii", "replace").splitlines():
         key, _, number = line.partition(" ")
+        if key in blocks.LINES:
+            continue
         if not number.isdecimal() or not (key.isdecimal() or key in found):
             raise ToolError(f"QEMU's counting plugin wrote '{line}'")
         if key.isdecimal():

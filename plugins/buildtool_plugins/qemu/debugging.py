@@ -17,7 +17,7 @@ _INSTALL = {"openocd": "apt-get install openocd", "pyocd": "pip install pyocd"}
 
 def debug_server(board: Board, port: int, debuggers: tuple[str, ...]) -> DebugServer:
     """The server of a board; TargetError where neither an emulator nor a probe is known, ToolError."""
-    if board.emulator is not None:
+    if board.own_emulator is not None:
         *line, kernel, _ = command(board, Path("image"))
         words = (*line, "-S", "-gdb", f"tcp:{HERE}:{port}", kernel, "")
         return DebugServer(words, len(words) - 1, debuggers)

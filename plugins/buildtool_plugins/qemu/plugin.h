@@ -1,7 +1,7 @@
 /* What QEMU plugins share that count instructions between the markers of
  * kernels/include/nn_profile.h.
  *
- * A plugin defines `on_marker`, `on_plain` and `on_end`, and is loaded with
+ * A plugin defines the functions declared below, and is loaded with
  *
  *   -plugin NAME.so,isa=arm|riscv|xtensa,out=FILE
  *
@@ -42,12 +42,22 @@ EXPORT int qemu_plugin_version = 1;
 /* Marker codes: 0-63 begin an operator by its low bits, 64-127 add its high bits, then: */
 enum { CODE_END = 128, CODE_INVOKE_BEGIN = 129, CODE_INVOKE_END = 130, CODES };
 
-static void on_marker(unsigned cpu, void *code);     /* a marker is about to run */
+static void on_marker(unsigned cpu, void *data);     /* a marker is about to run (see below) */
 static void on_plain(struct qemu_plugin_insn *insn); /* another instruction is translated */
+static void on_cut(void); /* what is translated next need not run after what was before it */
+static int on_argument(const char *text); /* whether an argument is one of the plugin's own */
 static void on_end(FILE *out); /* the run has ended: writes what was counted */
 
 static enum { ARM, RISCV, XTENSA } isa;
 static char out_path[512];
+
+/* What `on_marker` gets: the marker's code and its address, in one word. */
+static inline unsigned code_of(const void *data) {
+    return (unsigned)((uintptr_t)data & 0xFF);
+}
+static inline uint64_t address_of(const void *data) {
+    return (uint64_t)((uintptr_t)data >> 8);
+}
 
 /* The marker's code, or -1 for every other instruction. */
 static int marker_code(const struct qemu_plugin_insn *insn) {
@@ -88,10 +98,13 @@ static void on_block(plugin_id id, struct qemu_plugin_tb *tb) {
         if (code < 0) {
             on_plain(insn);
         } else {
+            const uint64_t data = qemu_plugin_insn_vaddr(insn) << 8 | (unsigned)code;
             qemu_plugin_register_vcpu_insn_exec_cb(insn, on_marker, CB_NO_REGS,
-                                                   (void *)(uintptr_t)code);
+                                                   (void *)(uintptr_t)data);
+            on_cut();
         }
     }
+    on_cut();
 }
 
 static void on_exit_of_qemu(plugin_id id, void *data) {
@@ -116,7 +129,7 @@ EXPORT int qemu_plugin_install(plugin_id id, const qemu_info *info, int argc, ch
             isa = RISCV;
         } else if (strcmp(argv[i], "isa=xtensa") == 0) {
             isa = XTENSA;
-        } else {
+        } else if (!on_argument(argv[i])) {
             fprintf(stderr, "plugin: unknown argument '%s'\n", argv[i]);
             return 1;
         }

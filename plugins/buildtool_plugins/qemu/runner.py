@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from buildtool.errors import Hint, ToolError, suggest
 from buildtool.target.plugin import ProgramError
 from buildtool.target.types import Board, RunRequest, RunResult
-from buildtool_plugins.qemu import counter
+from buildtool_plugins.qemu import blocks, counter
 from buildtool_plugins.tools.sandbox import run_program, what_is_left
 
 # Text and files of the firmware go through semihosting; nothing listens anywhere.
@@ -57,8 +58,9 @@ def run(board: Board, image: Path, request: RunRequest) -> RunResult:
         if not request.count:
             files, text = run_program(line, request, what=what, clean=_own_text)
             return RunResult(files=files, text=text)
-        plugin = counter.counting_plugin()
-        counted, outputs = _counting(line, plugin), (counter.OUTPUT,)
+        more = blocks.arguments(board) if request.blocks else []
+        plugin = counter.counting_plugin(counter.BLOCKS_SOURCE if request.blocks else counter.SOURCE)
+        counted, outputs = _counting(line, plugin, more), (counter.OUTPUT,)
         files, text = run_program(
             counted, request, what=what, links=(plugin,), optional=outputs, clean=_own_text
         )
@@ -68,15 +70,18 @@ def run(board: Board, image: Path, request: RunRequest) -> RunResult:
     if counter.OUTPUT not in files:
         hint = "QEMU 4.2 to 8.2 have plugins of version 1"
         raise ToolError("QEMU ran, but its counting plugin did not", hint=hint)
-    counts, total = counter.parse_counts(files.pop(counter.OUTPUT))
-    return RunResult(files=files, text=text, counts=counts, total_instructions=total)
+    said = files.pop(counter.OUTPUT)
+    counts, total = counter.parse_counts(said)
+    executed = blocks.parse(said, board) if request.blocks else None
+    return RunResult(files=files, text=text, counts=counts, total_instructions=total, executed=executed)
 
 
-def _counting(line: list[str], plugin: Path) -> list[str]:
-    """The command line with the counting plugin, which is to lie in the run's folder."""
+def _counting(line: list[str], plugin: Path, more: Sequence[str] = ()) -> list[str]:
+    """The command line with a counting plugin, which is to lie in the run's folder; `more`: its arguments."""
     isa = next((isa for isa in ("riscv", "xtensa") if isa in Path(line[0]).name), "arm")
     # By its name in the run's folder: a comma in the path of the cache would end the argument.
-    return [line[0], "-plugin", f"./{plugin.name},isa={isa},out={counter.OUTPUT}", *line[1:]]
+    arguments = ",".join([f"./{plugin.name}", f"isa={isa}", f"out={counter.OUTPUT}", *more])
+    return [line[0], "-plugin", arguments, *line[1:]]
 
 
 def _running(line: list[str], request: RunRequest) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from buildtool.target.plugin import Timer
 from buildtool.target.types import Board
 from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools, clang
 
@@ -27,6 +28,12 @@ class RiscvPlugin(BaremetalPlugin):
     startup = ("startup.c", "semihosting_call.S", "integers.c", "floats.c")
     kernels = ("riscv", "riscv_v")
     debuggers = ("gdb-multiarch", "riscv64-unknown-elf-gdb", "riscv32-unknown-elf-gdb")
+
+    def timer(self, board: Board) -> Timer:
+        """LLVM's model of the core, of the version of the clang in use."""
+        from buildtool_plugins.pipeline.llvm import Isa, llvm_mca
+
+        return llvm_mca(self.model(board), Isa("riscv32-unknown-elf", bytes.fromhex("73000000"), "ecall"))
 
     def cross(self, board: Board) -> str:
         """Of the tools for every RISC-V core."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-import tempfile
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from buildtool.errors import ToolError
 from buildtool.target.plugin import ProgramError
+from buildtool.target.scratch import scratch
 from buildtool.target.types import RunRequest
 
 LOOK_SECONDS = 0.5  # between two looks at how far a program has come
@@ -32,7 +33,7 @@ def run_program(
     outputs that need not be there; `clean` takes out of the text what is not the program's. Raises
     ProgramError on a non-zero exit, ToolError at the time limit, or when an output is missing.
     """
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as folder:
+    with scratch() as folder:
         work = Path(folder)
         _prepare(work, request, links)
         code, text = _execute(command, work, request, what)
@@ -54,7 +55,7 @@ def run_program(
 
 def what_is_left(command: Sequence[str], request: RunRequest, links: Sequence[Path]) -> dict[str, bytes]:
     """The request's outputs that a program wrote which is known to fail."""
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as folder:
+    with scratch() as folder:
         work = Path(folder)
         _prepare(work, request, links)
         _execute(command, work, request, "the program")
@@ -85,7 +86,12 @@ def _execute(command: Sequence[str], work: Path, request: RunRequest, what: str)
     with (work / ".text").open("w+b") as text:
         try:
             process = subprocess.Popen(
-                command, cwd=work, stdin=subprocess.DEVNULL, stdout=text, stderr=subprocess.STDOUT
+                command,
+                cwd=work,
+                stdin=subprocess.DEVNULL,
+                stdout=text,
+                stderr=subprocess.STDOUT,
+                preexec_fn=end_with_parent(),  # noqa: PLW1509 - one system call, found before the fork
             )
         except OSError as error:
             raise ToolError(f"{what} cannot be started: {error.strerror}", path=command[0]) from None
@@ -96,6 +102,20 @@ def _execute(command: Sequence[str], work: Path, request: RunRequest, what: str)
                 process.kill()
                 process.wait()
     return code, (work / ".text").read_bytes().decode("utf-8", "replace")
+
+
+def end_with_parent() -> Callable[[], None] | None:
+    """What makes a child end with this process, even if that is killed: Linux alone has it."""
+    if not sys.platform.startswith("linux"):
+        return None
+    import ctypes
+    import signal
+
+    try:
+        prctl = ctypes.CDLL(None).prctl  # found before the fork: the child does nothing but call it
+    except (OSError, AttributeError):
+        return None
+    return lambda: prctl(1, signal.SIGKILL) and None  # PR_SET_PDEATHSIG
 
 
 def _ended(process: subprocess.Popen[bytes], work: Path, request: RunRequest) -> int | None:

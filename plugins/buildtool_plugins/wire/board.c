@@ -107,6 +107,10 @@ static void paint(void) {
     memset(block, GUARD_PAINT, GUARD_BYTES);
     memset(arena_end, GUARD_PAINT, GUARD_BYTES);
     memset(arena, paint_of(set_number), HARNESS_ARENA_BYTES);
+#ifdef HARNESS_SECOND_ARENA_BYTES
+    paint_second_guards();
+    memset(second_arena, paint_of(set_number), HARNESS_SECOND_ARENA_BYTES);
+#endif
 #ifdef HARNESS_SET_LOADER
     at_once = set_number % 2 != 0;
 #endif
@@ -129,6 +133,24 @@ static uint32_t written_above(void) {
     return i;
 }
 
+#ifdef HARNESS_SECOND_ARENA_BYTES
+static uint32_t written_around_second(void) {
+    return second_guards_intact() ? 0 : GUARD_BYTES;
+}
+
+static uint32_t arena_used(void) {
+    return high_water(paint_of(set_number)) + second_high_water(paint_of(set_number));
+}
+#else
+static uint32_t written_around_second(void) {
+    return 0;
+}
+
+static uint32_t arena_used(void) {
+    return high_water(paint_of(set_number));
+}
+#endif
+
 /* ---- requests ---------------------------------------------------------------------------- */
 
 static void refuse_request(void) {
@@ -145,7 +167,7 @@ static void say_hello(void) {
             .protocol = PROTOCOL,
             .input_bytes = input_bytes(),
             .output_bytes = output_bytes(),
-            .arena_bytes = HARNESS_ARENA_BYTES,
+            .arena_bytes = ALL_ARENA_BYTES,
             .operators = HARNESS_OPERATORS,
             .core_hz = chip_core_hz(),
             .counter = cycles_state(),
@@ -334,10 +356,10 @@ static void run(void) {
     const uint64_t cycles = cycles_total();
     const result said = {
         .status = status,
-        .arena_used = high_water(paint_of(set_number)),
+        .arena_used = arena_used(),
         .stack_used = used,
         .below = written_below(),
-        .above = written_above(),
+        .above = written_above() + written_around_second(),
         .cycles_low = (uint32_t)cycles,
         .cycles_high = (uint32_t)(cycles >> 32),
     };

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from buildtool.errors import Hint, ToolError, suggest
 from buildtool.modes import Level
 from buildtool.target.types import Board, Desk, MemoryKind, Reality, RunRequest, RunResult
+from buildtool_plugins.tools.sandbox import end_with_parent
 from buildtool_plugins.wire import talk
 from buildtool_plugins.wire.counted import why_no_cycles
 from buildtool_plugins.wire.link import Link, Transport
@@ -104,7 +105,13 @@ def emulated(board: Board, image: Path) -> Iterator[str]:
 
     words = _with_uart(command(board, image))
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            preexec_fn=end_with_parent(),  # noqa: PLW1509 - one system call, found before the fork
+        )
         try:
             yield _pty(process, lambda: _all(said.fileno()))
         finally:

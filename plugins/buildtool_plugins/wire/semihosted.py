@@ -8,14 +8,15 @@ import shlex
 import shutil
 import struct
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
 from buildtool.errors import ToolError, UsageError
 from buildtool.modes import Level
 from buildtool.target.plugin import ProgramError
+from buildtool.target.scratch import scratch
 from buildtool.target.types import Board, Desk, Reality, RunRequest, RunResult
+from buildtool_plugins.tools.sandbox import end_with_parent
 from buildtool_plugins.wire.counted import reason, why_no_cycles
 
 CYCLES = "cycles.bin"
@@ -65,7 +66,7 @@ def _by_openocd(board: Board, request: RunRequest) -> RunResult:
     if program is None:
         hint = f"apt-get install openocd; it would be run as: {shlex.join(words)}"
         raise ToolError("semihosting on a board needs OpenOCD, which was not found", hint=hint)
-    with tempfile.TemporaryDirectory(prefix="buildtool-") as name:
+    with scratch() as name:
         folder = Path(name)
         for file, data in request.files.items():
             (folder / file).write_bytes(data)
@@ -82,7 +83,12 @@ def _served(words: list[str], folder: Path, seconds: float, board: Board) -> str
     what = f"the firmware on board '{board.name}'"
     with (folder / ".said").open("w+b") as said:
         process = subprocess.Popen(
-            words, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+            words,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+            preexec_fn=end_with_parent(),  # noqa: PLW1509 - one system call, found before the fork
         )
         end = time.monotonic() + seconds
         try:

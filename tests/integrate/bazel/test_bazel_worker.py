@@ -176,7 +176,7 @@ def test_the_worker_answers_what_the_command_and_the_daemon_answer(tmp_path, cap
         assert [of_the_command(words) for words in lines] == here
         assert daemon.counts()["requests"] >= 4
     command = [sys.executable, "-P", "-m", "buildtool.integrate.bazel.worker", "--persistent_worker"]
-    environment = os.environ | {"BUILDTOOL_STATE_DIR": str(tmp_path / "none"), "COLUMNS": "80"}
+    environment = os.environ | {"BUILDTOOL_STATE_DIR": str(tmp_path / "none")}
     numbered = list(enumerate(lines, 1))
     documents = [json.dumps({"arguments": words, "requestId": number}) + "\n" for number, words in numbered]
     asked = {

@@ -8,6 +8,7 @@ from branchnets import branching_networks
 from groupnets import residual_nets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from upsampling import networks
 
 from buildtool.graph.liveness import alias_roots
 from buildtool.graph.types import ALIAS_KINDS
@@ -17,7 +18,7 @@ from buildtool.plan.schedule.receptive import accumulates, axes, row_inputs, str
 
 @pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
-@given(st.data(), st.one_of(residual_nets(), plan_nets.graphs(), branching_networks()))
+@given(st.data(), st.one_of(residual_nets(), plan_nets.graphs(), branching_networks(), networks()))
 def test_checker_and_planner_agree_on_every_window(data, graph):
     assert alias_groups(graph) == alias_roots(graph)
     for op in graph.ops:

@@ -14,12 +14,19 @@ from planmutants import KINDS, mutant, shorter
 from zeronet import Net
 
 from buildtool.errors import PlanError
+from buildtool.graph.types import DType
 from buildtool.plan.assemble.constants import constants
 from buildtool.plan.assemble.loads import with_loads
 from buildtool.plan.check import native
 from buildtool.plan.check.check import check
+from buildtool.plan.check.memory import Piece
+from buildtool.plan.check.replay import _read_first
 from buildtool.plan.search.front import Settings, front
+from buildtool.plan.types import Group, Region
+from buildtool.service.pipeline.options import PlanOptions
+from buildtool.service.pipeline.pipeline import make_plan
 from buildtool.target import catalogue
+from buildtool.zoo.drawnwide import WideNetBuilder
 
 TARGET = make_target(scratch="kh * kw * cin")
 SOURCE = Path(native.__file__).with_name("replay.c")
@@ -77,6 +84,49 @@ def test_what_the_planner_makes_is_taken(monkeypatch):
         assert _both(monkeypatch, plan, graph, target) == ""
 
 
+def test_elements_may_grow_in_place(monkeypatch):
+    """From int8 to int16 from the last byte on: an element further down, the next input is overwritten."""
+    net = WideNetBuilder(3)
+    x = net.requantize(net.input((1, 8, 8, 8), DType.INT8, net.random_quant(0.02, DType.INT8)))
+    graph, target = net.graph([net.conv(x, 8)]), load_target("cortex-m4")
+    plan = make_plan(graph, target, PlanOptions(strategy="layerwise", image="overwritable"))
+    grown = next(o for o in plan.overlaps if o.op == 0)
+    assert grown.distance == 8 * 8 * 8 - 1
+    assert _both(monkeypatch, plan, graph, target) == ""
+    buffers = list(plan.buffers)
+    lower = plan.buffers[grown.output].offset
+    buffers[grown.input] = replace(buffers[grown.input], offset=lower + grown.distance // 16 * 16)
+    claimed = tuple(
+        replace(o, distance=grown.distance // 16 * 16) if o is grown else o for o in plan.overlaps
+    )
+    said = _both(monkeypatch, replace(plan, buffers=tuple(buffers), overlaps=claimed), graph, target)
+    assert "output element 496 hits input element 497 before it is read" in said
+
+
+def test_elements_are_read_before_they_are_written():
+    """What is said of two pieces, against every element of them."""
+    draw = random.Random(1)
+    for _ in range(3000):
+        out_element, element = draw.choice([(1, 1), (2, 1), (1, 2), (2, 2), (4, 2)])
+        starts, counts = [draw.randrange(6) for _ in "oi"], [draw.randrange(1, 7) for _ in "oi"]
+        made, read = draw.randrange(30), draw.randrange(30)
+        pieces = [
+            Piece(base + start * size, start * size, count * size)
+            for base, start, count, size in zip(
+                (made, read), starts, counts, (out_element, element), strict=True
+            )
+        ]
+        hit = any(
+            made + e * out_element < read + (f + 1) * element
+            and read + f * element < made + (e + 1) * out_element
+            for e in range(starts[0], starts[0] + counts[0])
+            for f in range(max(e + 1, starts[1]), starts[1] + counts[1])
+        )
+        said = _read_first(pieces[0], out_element, pieces[1], element)
+        assert not (said and hit)
+        assert said or hit or made > read or starts != [0, 0]
+
+
 def _agree(monkeypatch, numbers):
     """The twins agree on these mutants of each plan; some are refused, some are taken."""
     verdicts = set()
@@ -121,3 +171,21 @@ def test_no_move_can_be_left_out(monkeypatch):
             assert _both(monkeypatch, replace(plan, moves=fewer), graph, target)
             seen += 1
     assert seen > 2
+
+
+def test_wider_elements_may_be_written_where_no_narrow_one_is_still_to_be_read(monkeypatch):
+    """An int8 image becomes int16 in place; convolutions behind it stream."""
+    net = WideNetBuilder(1)
+    image = net.input((1, 8, 8, 8), DType.INT8, net.random_quant(0.02, DType.INT8))
+    x = net.conv(net.requantize(image), 2, kernel=(3, 3), stride=(2, 2), same=True)
+    graph = net.graph([net.conv(x, 1, kernel=(3, 3), same=True)])
+    target = load_target("host")
+    rows = tuple(Group((p,), rows_per_step=1) for p in (1, 2))
+    plan = front(graph, target, Settings()).assemble((Region((Group((0,)),)), Region(rows)))
+    overlap = plan.overlaps[0]
+    assert (overlap.op, overlap.distance) == (0, 511)
+    assert _both(monkeypatch, plan, graph, target) == ""
+    nearer = list(plan.buffers)
+    nearer[overlap.input] = replace(nearer[overlap.input], offset=nearer[overlap.output].offset + 496)
+    damaged = replace(plan, buffers=tuple(nearer), overlaps=(replace(overlap, distance=496),))
+    assert _both(monkeypatch, damaged, graph, target)

@@ -6,15 +6,17 @@ from dataclasses import replace
 
 import pytest
 from branch_twin import BranchTwin
-from branchnets import branching_networks
+from branchnets import branching_networks, shuffled
 from front_twin import Space, Twin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from netbuilder import NetBuilder
 from plan_nets import make_target
+from upsampling import WAYS, enlarged
 
 from buildtool.errors import PlanError
-from buildtool.graph.types import OpKind
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.types import OpKind, SliceAttrs
 from buildtool.plan.check.check import check
 from buildtool.plan.check.replay import replay
 from buildtool.plan.schedule.overlap import IN_PLACE
@@ -81,7 +83,30 @@ def _inception(side=24):
     return net.graph([net.dense(net.mean(net.concat([net.conv(x, 4), wide, residual, pooled])), 4)])
 
 
-@pytest.mark.parametrize("network", [_fire, _projection, _dense, _inception])
+def _shuffled(side=24):
+    """ShuffleNet's module: half of the channels passes, the other half is convolved."""
+    net = NetBuilder(5)
+    x = net.conv(net.input((1, side, side, 3)), 8, kernel=(3, 3), same=True)
+    for _ in range(2):
+        first, second = net.split(x, 2)
+        second = net.conv(second, 0, kernel=(3, 3), same=True, depth_multiplier=1)
+        x = shuffled(net, net.concat([net.conv(second, 4), first]), 2)
+    return rewrite(net.graph([net.dense(net.mean(x), 4)]))
+
+
+def _widened(side=24):
+    """BlazeFace's modules: shortcuts that lack channels, one of them strided."""
+    net = NetBuilder(6)
+    x = net.conv(net.input((1, side, side, 3)), 6, kernel=(3, 3), same=True)
+    for channels, stride in ((8, 1), (12, 2)):
+        y = net.conv(x, 0, kernel=(5, 5), stride=(stride, stride), same=True, depth_multiplier=1)
+        x = net.pool(OpKind.MAX_POOL_2D, x, (2, 2), (2, 2)) if stride > 1 else x
+        x = net.pad(x, ((0, 0), (0, 0), (0, 0), (0, channels - net.shape(x)[3])))
+        x = net.elementwise(OpKind.ADD, net.conv(y, channels), x)
+    return rewrite(net.graph([net.dense(net.mean(x), 4)]))
+
+
+@pytest.mark.parametrize("network", [_fire, _projection, _dense, _inception, _shuffled, _widened])
 def test_a_whole_network_of_branches_streams_without_repetition(network):
     """Of an image that comes by rows nothing is whole but the classifier's few numbers."""
     graph = network()
@@ -147,6 +172,21 @@ def test_a_gate_is_applied_row_by_row():
     assert plan.arena_bytes < 16 * 16 * 16 + 16 * 16 * 4
 
 
+def _same(_draw, _net, x):
+    return x
+
+
+def _projected(draw, net, x):
+    return net.conv(x, draw(st.integers(1, 6)))
+
+
+def _sliced(draw, net, x):
+    *image, channels = net.shape(x)
+    first = draw(st.integers(0, channels - 1))
+    attrs = SliceAttrs((0, 0, 0, first), (1, 1, 1, 1), (*image, channels - first))
+    return net.move(OpKind.SLICE, x, (*image, channels - first), attrs)
+
+
 @st.composite
 def _modules(draw):
     """A few modules of two or three short branches, convolutions between them."""
@@ -157,10 +197,29 @@ def _modules(draw):
         stride = draw(st.sampled_from([(1, 1), (1, 1), (2, 2)]))
         parts = []
         for _ in range(draw(st.integers(2, 3))):
-            y = net.conv(x, draw(st.integers(1, 6))) if draw(st.booleans()) else x
+            y = draw(st.sampled_from([_same, _projected, _sliced]))(draw, net, x)
             kernel = draw(st.sampled_from([(1, 1), (3, 3)]))
             parts.append(net.conv(y, draw(st.integers(1, 6)), kernel=kernel, stride=stride, same=True))
         x = net.concat(parts)
+        if draw(st.booleans()):
+            x = net.conv(x, draw(st.integers(1, 4)), kernel=(3, 3), same=True)
+    return net.graph([x])
+
+
+@st.composite
+def _hourglasses(draw):
+    """Modules of which one branch goes through a smaller image and back, between convolutions."""
+    net = NetBuilder(draw(st.integers(0, 9)))
+    side = st.integers(3, 8)
+    x = net.conv(net.input((1, draw(side), draw(side), 2)), draw(st.integers(1, 4)), kernel=(3, 3), same=True)
+    for _ in range(draw(st.integers(1, 2))):
+        way, (rows, columns) = draw(st.sampled_from(WAYS)), net.shape(x)[1:3]
+        small = net.conv(x, draw(st.integers(1, 4)), kernel=(3, 3), stride=(2, 2), same=True)
+        if draw(st.booleans()):
+            small = net.conv(small, 2, kernel=(3, 3), same=True)
+        beside = net.conv(x, draw(st.integers(1, 4))) if draw(st.booleans()) else x
+        parts = [beside, enlarged(net, small, rows, columns, way)]
+        x = net.concat(parts if draw(st.booleans()) else parts[::-1])
         if draw(st.booleans()):
             x = net.conv(x, draw(st.integers(1, 4)), kernel=(3, 3), same=True)
     return net.graph([x])
@@ -188,4 +247,11 @@ def test_the_front_of_small_networks_of_branches_is_exact(graph, image, in_place
 @settings(_many, max_examples=12)
 @given(_modules(), st.sampled_from(["overwritable", "resident", "stream"]), st.sampled_from(IN_PLACE))
 def test_the_front_of_networks_of_branches_is_exact(graph, image, in_place):
+    _compare(graph, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))
+
+
+@pytest.mark.slow
+@settings(_many, max_examples=2)
+@given(_hourglasses(), st.sampled_from(["overwritable", "resident", "stream"]), st.sampled_from(IN_PLACE))
+def test_the_front_of_networks_of_branches_that_enlarge_is_exact(graph, image, in_place):
     _compare(graph, image, in_place, Space(steps=(1, 2), hand_offs=(1,)))

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plan_nets import make_target
 from zeronet import Net
 
 from buildtool.graph.types import ConvAttrs, OpKind, Pad, PoolAttrs
 from buildtool.plan.check.hazard import unsafe
 from buildtool.plan.schedule.overlap import distance
+from buildtool.target.catalogue import select_all
 from buildtool.target.types import Contract
 
 
@@ -166,3 +168,20 @@ def test_a_kernel_without_a_contract_overlaps_nothing():
     graph = net.graph(net.relu(net.inputs[0]))
     assert distance(graph, graph.ops[0], 0, Contract.NONE) is None
     assert unsafe(graph, graph.ops[0], 0, Contract.NONE, 0)
+
+
+def test_a_sum_of_parts_of_the_channels_lies_a_row_below_what_it_reads():
+    """Its kernel is called on some channels after the others: elements are in no ascending order."""
+    net = Net((1, 5, 4, 9), (1, 5, 4, 6))
+    graph = net.graph(net.widened(*net.inputs, 2))
+    target = make_target()
+    (op,), (kernel,) = graph.ops, select_all(target, graph)
+    whole, narrow = net.inputs
+    assert kernel.overlap is Contract.ROW
+    assert next(k for k in target.kernels if k.op == op.kind).overlap is Contract.PIXEL
+    assert distance(graph, op, whole, kernel.overlap) == 4 * 9
+    assert simulated(graph, op, whole, kernel.overlap, 4 * 9)
+    assert not unsafe(graph, op, whole, kernel.overlap, 4 * 9)
+    assert unsafe(graph, op, whole, kernel.overlap, 4 * 9 - 1)
+    assert distance(graph, op, narrow, kernel.overlap) is None
+    assert unsafe(graph, op, narrow, kernel.overlap, 10**6)

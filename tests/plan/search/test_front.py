@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from front_twin import Space, Twin
+from front_twin import ENLARGING, Space, Twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_nets import make_target
 from zeronet import Net
 
 from buildtool.errors import UsageError
-from buildtool.graph.types import Pad
+from buildtool.graph.types import ConvAttrs, OpKind, Pad, ResizeAttrs
 from buildtool.plan.search import blocks
 from buildtool.plan.search import front as fronts
 from buildtool.plan.search.front import Settings, front
@@ -22,9 +22,10 @@ FEWER = Space(steps=(1, 2, 3), hand_offs=(1, 4))  # of what groups may be, for n
 
 
 @st.composite
-def networks(draw, least, most):
-    """Convolutions, poolings, concatenations and residuals, nested ones too, in chains with small images;
-    a mean and a dense layer behind some; now and then a second output."""
+def networks(draw, least, most, enlarging=False):
+    """Convolutions, poolings, concatenations, slices and residuals, nested ones too, some of fewer channels
+    than what they are added to, in chains with small images; a mean and a dense layer behind some; now and
+    then a second output. `enlarging`: images grow, too."""
     side = st.integers(2, 9)
     net = Net((1, draw(side), draw(side), draw(st.integers(1, 6))))
     made = [net.inputs[0]]
@@ -34,14 +35,26 @@ def networks(draw, least, most):
         others = [t for t in made[:-1] if net.shape(t) == net.shape(x)]
         beside = [t for t in made[:-1] if net.shape(t)[:3] == net.shape(x)[:3]]
         kinds = ["conv", "conv", "depthwise", "depthwise", "pool", "relu"]
+        narrower = [t for t in beside if net.shape(t)[3] < net.shape(x)[3]]
         kinds += [*(["add"] * 3 if others else []), *(["concat"] if beside else [])]
+        kinds += ["enlarge"] * 4 if enlarging else []
+        kinds += [*(["widened"] * 2 if narrower else []), *(["slice"] if net.shape(x)[3] > 1 else [])]
         kind = draw(st.sampled_from(kinds))
-        if kind in ("conv", "depthwise"):
+        if kind == "enlarge":
+            made.append(_enlarged(draw, net, x, made))
+        elif kind in ("conv", "depthwise"):
             made.append(_convolution(draw, net, x, kind))
         elif kind == "add":
             made.append(net.add(x, draw(st.sampled_from(others))))
         elif kind == "concat":
             made.append(net.concat([x, draw(st.sampled_from(beside))]))
+        elif kind == "widened":
+            y = draw(st.sampled_from(narrower))
+            before = draw(st.integers(0, net.shape(x)[3] - net.shape(y)[3]))
+            made.append(net.widened(x, y, before))
+        elif kind == "slice":
+            first = draw(st.integers(0, net.shape(x)[3] - 1))
+            made.append(net.slice(x, first, draw(st.integers(1, net.shape(x)[3] - first))))
         elif kind == "pool" and min(net.shape(x)[1:3]) > 1:
             made.append(net.max_pool(x))
         else:
@@ -51,6 +64,25 @@ def networks(draw, least, most):
     last = net.dense(last, 3) if tail == "dense" else last
     also = draw(st.sets(st.sampled_from(made[1:]), max_size=1)) if draw(st.integers(0, 7)) == 0 else set()
     return net.graph(last, *sorted(also - {last}))
+
+
+def _enlarged(draw, net, x, made):
+    """An operator that gives the image other sizes, mostly those of an earlier tensor."""
+    batch, height, width, channels = net.shape(x)
+    size = draw(
+        st.sampled_from([*(net.shape(t)[1:3] for t in made), (2 * height, 2 * width), (height + 1, 3)])
+    )
+    kind = draw(st.sampled_from(ENLARGING))
+    if kind is not OpKind.TRANSPOSE_CONV:
+        attrs = ResizeAttrs(*draw(st.sampled_from([(False, False), (True, False), (False, True)])))
+        return net.add_op(kind, [x], (batch, *size, channels), attrs)
+    kernel, stride = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    over = [(n - 1) * stride + kernel - m for n, m in zip((height, width), size, strict=True)]
+    pad = [min(kernel - 1, max(0, n) // 2) for n in over]
+    weights = net.constant((draw(st.integers(1, 6)), kernel, kernel, channels))
+    shape = (batch, *size, net.shape(weights)[0])
+    attrs = ConvAttrs((stride, stride), (1, 1), Pad(pad[0], 0, pad[1], 0))
+    return net.add_op(kind, [x, weights], shape, attrs)
 
 
 def _convolution(draw, net, x, kind):
@@ -89,6 +121,12 @@ def _compare(graph, target, image, in_place, space):
 @given(networks(2, 3), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
 def test_the_front_of_small_networks_is_exact(graph, target, image, in_place):
     _compare(graph, target, image, in_place, Space())
+
+
+@settings(derandomize=True, deadline=None, max_examples=6)
+@given(networks(2, 4, enlarging=True), targets, st.sampled_from(IMAGES), st.sampled_from(IN_PLACE))
+def test_the_front_of_networks_that_enlarge_is_exact(graph, target, image, in_place):
+    _compare(graph, target, image, in_place, FEWER)
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ OUTPUT(x.elf elf32-littlearm)
 
 
 def test_the_map_of_lld() -> None:
-    assert contributions(LLD) == [
+    assert [share[:4] for share in contributions(LLD)] == [
         (".text", ".vectors", "obj/019_startup.o", 0x40),
         (".text", ".text.net_init", "/a b/(c)/000_net.o", 0x4E),
         (".rodata", ".rodata.layout", "/a b/(c)/000_net.o", 0x10),
@@ -47,7 +47,7 @@ def test_the_map_of_lld() -> None:
 
 
 def test_the_map_of_gnu_ld() -> None:
-    assert contributions(GNU) == [
+    assert [share[:4] for share in contributions(GNU)] == [
         (".text", ".vectors", "obj/019_startup.o", 0x40),
         (".text", ".text.a_function_with_a_long_name", "obj/000_net.o", 0x4E),
         (".bss_of_a_long_name", ".bss", "obj/000_net.o", 0x10),

@@ -10,6 +10,7 @@ import pytest
 
 from buildtool.client import place
 from buildtool.emit.sources import emit
+from buildtool.errors import PlanError
 from buildtool.report import sizes as report
 from buildtool.service import handle
 from buildtool.service.emulation.execute import built, execute
@@ -118,6 +119,15 @@ def test_the_header_gives_no_less_than_the_linked_code_takes_and_the_build_says_
     assert stack["reserved"] == 16 << 10
     elf = {"name": "app.elf", "data": answer["files"]["autoencoder.elf"]}
     assert handle({"kind": "sizes", "board": "cortex-m4", "elf": elf})["stacks"] == [stack]
+
+
+def test_firmware_that_may_take_more_stack_than_there_is_is_neither_built_nor_run(tmp_path: Path) -> None:
+    board = tmp_path / "tight.toml"
+    board.write_text('extends = "cortex-m4"\nstack_bytes = 256\n')
+    for kind in ("build", "profile"):
+        with pytest.raises(PlanError, match=r"bytes of stack .*gives it 256") as refused:
+            handle({"kind": kind, "model": "autoencoder", "board": str(board)})
+        assert any("stack_bytes" in hint.text for hint in refused.value.hints)
 
 
 def test_weights_that_look_like_addresses_of_functions_call_nothing() -> None:

@@ -42,6 +42,10 @@ size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn) {
     (void)insn;
     return 4;
 }
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn) {
+    (void)insn;
+    return 0;
+}
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
                                             void (*callback)(unsigned, void *), int flags,
                                             void *data) {

@@ -16,7 +16,8 @@ enum {
     DIVIDE,     /* by zero */
     UNDEFINED,  /* an instruction that is none */
     COUNT,      /* a known number of instructions between markers */
-    STRADDLE    /* the same, one marker on the edge of a page of the emulator's */
+    STRADDLE,   /* the same, one marker on the edge of a page of the emulator's */
+    TIMED       /* code whose cycles the core's manual tells */
 };
 
 static uint8_t *memory;
@@ -141,6 +142,38 @@ __attribute__((naked, noinline, aligned(1024))) static void straddle(void) {
 }
 #endif
 
+#ifdef __arm__
+/* Of 256 bytes that nothing has touched lately: see tests/targets/test_blocks.py. */
+static void timed(const uint8_t *bytes) {
+    const uint8_t *end = bytes + 256;
+    NN_MARK_INVOKE_BEGIN();
+    NN_MARK_BEGIN(0); /* dependent multiplies */
+    __asm volatile("movs r1, #50\n"
+                   "1: mul r0, r0, r0\nmul r0, r0, r0\nmul r0, r0, r0\nmul r0, r0, r0\n"
+                   "subs r1, #1\nbne 1b"
+                   :
+                   :
+                   : "r0", "r1", "cc");
+    NN_MARK_END();
+    NN_MARK_BEGIN(1); /* four words at once */
+    __asm volatile("movs r1, #10\n1: ldm %0, {r2, r3, r4, r5}\nsubs r1, #1\nbne 1b"
+                   :
+                   : "r"(bytes)
+                   : "r1", "r2", "r3", "r4", "r5", "cc");
+    NN_MARK_END();
+    NN_MARK_BEGIN(2); /* all the words, twice */
+    __asm volatile("movs r1, #2\n"
+                   "2: mov r2, %0\n"
+                   "1: ldr r3, [r2], #4\ncmp r2, %1\nbne 1b\n"
+                   "subs r1, #1\nbne 2b"
+                   :
+                   : "r"(bytes), "r"(end)
+                   : "r1", "r2", "r3", "cc");
+    NN_MARK_END();
+    NN_MARK_INVOKE_END();
+}
+#endif
+
 int probe_invoke(void) {
     const uint8_t *choice = memory;
     uint32_t value;
@@ -187,6 +220,11 @@ int probe_invoke(void) {
         NN_MARK_INVOKE_BEGIN();
         straddle();
         NN_MARK_INVOKE_END();
+#endif
+        break;
+    case TIMED:
+#ifdef __arm__
+        timed(memory + 2048);
 #endif
         break;
     default:

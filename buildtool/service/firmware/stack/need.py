@@ -109,7 +109,8 @@ class Stacks:
         path = (*path, address)
         called = [self._need(target, path) for target in sorted(body.calls)]
         if body.is_indirect:
-            called += [self._need(target, path) for target in sorted(self._pointed(path) - set(path))]
+            pointed = (t for t in sorted(self._pointed(path)) if not self._reaches(t, path))
+            called += [self._need(target, path) for target in pointed]
         tails = [self._need(target, path) for target in sorted(body.tails)]
         whole = None
         if not body.unknown and None not in called and None not in tails:
@@ -117,6 +118,18 @@ class Stacks:
         if len(path) == 1 or not self._is_open(address):
             self._needs[address] = whole
         return whole
+
+    def _reaches(self, address: int, goals: tuple[int, ...]) -> bool:
+        """Whether a function is one of `goals` or calls one: then a number that looks like it is another."""
+        seen, waiting = set[int](), [address]
+        while waiting:
+            at = waiting.pop()
+            if at in goals:
+                return True
+            if at not in seen and at in self._sizes:
+                seen.add(at)
+                waiting += (*self._body(at).calls, *self._body(at).tails)
+        return False
 
     def _is_open(self, address: int) -> bool:
         """Whether a function, or one that it calls, calls what its callers point to."""

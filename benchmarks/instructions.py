@@ -1,0 +1,18 @@
+"""The cost of a plan by formulas in instructions, on boards whose costs are in cycles, too."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from buildtool.graph.types import Graph
+from buildtool.plan.summary.summary import summarize
+from buildtool.plan.types import Plan
+from buildtool.target.registry import make_target
+from buildtool.target.types import Board
+
+
+def in_instructions(plan: Plan, graph: Graph, board: Board) -> float:
+    """What the catalogues' own formulas say that the plan executes."""
+    target = make_target(dataclasses.replace(board, pipeline=None))
+    regions = summarize(plan, graph, target.named(plan.kernels), target.costs).regions
+    return sum(region.work.cost for region in regions)

@@ -1,0 +1,259 @@
+"""UNIDIRECTIONAL_SEQUENCE_LSTM, int8 with a 16-bit cell: step after step, as LiteRT's integer kernel.
+
+A step of one image, x its input and h the state of its output; every gate has weights of its own:
+
+    sum    = clamp16(requantise(input weights * x + input bias))
+    sum    = clamp16(sum + requantise(recurrent weights * h + recurrent bias))
+    sum    = clamp16(sum + requantise(peephole weight * cell))         with peepholes
+    sum    = layer normalisation of the gate's sums                    with layer normalisation
+    gate   = logistic(sum), of the cell gate tanh(sum)                 Q0.15; sums are Q3.12
+    cell   = clamp16((forget * cell) / 2^15 + (input * cell gate) / 2^(30 + cell scale)), then clipped
+    hidden = clamp8(requantise(output gate * tanh(cell)) + hidden zero point)
+    h = y  = hidden, or clamp8(requantise(projection * hidden + bias) + zero point), then clipped
+
+Without an input gate it is 1 - forget. Zero points are folded into the biases. The output gate's peephole
+reads the new cell. Quotients are rounded, halves away from zero; the cell's scale is a power of two.
+
+Three things are as the kernel does them, not as one would expect: before a projection the hidden zero point
+has its sign turned; peepholes reach as many cells as there are outputs; and the fused activation is not
+looked at, it is always tanh.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.graph.fixedpoint import (
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    wrap_int32,
+)
+from buildtool.graph.reference import narrow
+from buildtool.graph.reference.layernorm import LayerNorm, normalise
+from buildtool.graph.reference.tensors import Int64, Values, attributes, output_quantization, quantization
+from buildtool.graph.types import Graph, LstmAttrs, LstmInput, Op
+
+GATES = ("INPUT", "FORGET", "CELL", "OUTPUT")
+GATE_SCALE = 2.0**-12  # of a gate's sum without layer normalisation
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix with its bias, zero points folded in, and its factor (multiplier, shift)."""
+
+    weights: npt.NDArray[np.int64]  # (rows, columns)
+    bias: Int64
+    factor: tuple[int, int]
+
+    def times(self, x: Int64) -> Int64:
+        """The requantised products of rows of `x` (batch, columns)."""
+        sums = wrap_int32(x @ self.weights.T + self.bias)
+        return multiply_by_quantized_multiplier(sums, *self.factor)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What one gate is made of."""
+
+    input: Product
+    recurrent: Product
+    peephole: tuple[Int64, tuple[int, int]] | None  # weights and their factor
+    norm: LayerNorm | None
+
+
+@dataclass(frozen=True)
+class Lstm:
+    """An LSTM as integers. `gates` in the order of GATES; None for an input gate that is 1 - forget."""
+
+    gates: tuple[Gate | None, Gate, Gate, Gate]
+    cell_bits: int  # the cell's scale is 2^-cell_bits
+    cell_clip: int  # 0: none
+    hidden_factor: tuple[int, int]
+    hidden_zero_point: int
+    projection: Product | None
+    projection_clip: int
+    output_zero_point: int
+
+
+def _scale(graph: Graph, op: Op, place: LstmInput) -> np.float32:
+    return np.float32(quantization(graph, op, op.inputs[place]).scale)
+
+
+def constant(graph: Graph, op: Op, place: LstmInput) -> Int64 | None:
+    """The value of a constant operand, None where it is absent."""
+    index = op.inputs[place]
+    if index < 0:
+        return None
+    data = graph.tensors[index].data
+    assert data is not None  # consistency: only x and the states are no constants
+    return data.astype(np.int64)
+
+
+def _product(weights: Int64 | None, bias: Int64 | None, zero_point: int, factor: np.float32) -> Product:
+    """`zero_point` times the sum of every row is added to the bias."""
+    assert weights is not None
+    added = zero_point * weights.sum(1)
+    total = added if bias is None else added + bias
+    return Product(weights, wrap_int32(total), quantize_multiplier(float(factor)))
+
+
+def cell_bits(graph: Graph, op: Op) -> int:
+    """The cell's scale is 2^-bits; the nearest power of two."""
+    return -round(math.log2(quantization(graph, op, op.inputs[LstmInput.CELL_STATE]).scale))
+
+
+def gate_scale(attrs: LstmAttrs, gate: int, normalised: bool) -> np.float32:
+    """The scale of a gate's sum before layer normalisation."""
+    return np.float32(attrs.gates[gate] if normalised else GATE_SCALE)
+
+
+def has_norm(op: Op) -> bool:
+    """Whether the gates' sums are normalised."""
+    return op.inputs[LstmInput.FORGET_NORM] >= 0
+
+
+def _gate(graph: Graph, op: Op, number: int) -> Gate | None:
+    attrs, name = attributes(op, LstmAttrs), GATES[number]
+    weights = LstmInput[f"INPUT_TO_{name}"]
+    if op.inputs[weights] < 0:
+        return None
+    recurrent, bias = LstmInput[f"RECURRENT_TO_{name}"], LstmInput[f"{name}_BIAS"]
+    x, h = (quantization(graph, op, op.inputs[t]) for t in (LstmInput.X, LstmInput.HIDDEN_STATE))
+    scale = gate_scale(attrs, number, has_norm(op))
+    own_bias = constant(graph, op, bias)
+    first = _scale(graph, op, weights) * np.float32(x.scale) / scale
+    second = _scale(graph, op, recurrent) * np.float32(h.scale) / scale
+    return Gate(
+        _product(constant(graph, op, weights), None if has_norm(op) else own_bias, -x.zero_point, first),
+        _product(constant(graph, op, recurrent), None, -h.zero_point, second),
+        _peephole(graph, op, name, scale),
+        _norm(graph, op, name, own_bias),
+    )
+
+
+def _peephole(graph: Graph, op: Op, name: str, scale: np.float32) -> tuple[Int64, tuple[int, int]] | None:
+    if name == "CELL" or op.inputs[place := LstmInput[f"CELL_TO_{name}"]] < 0:
+        return None
+    weights = constant(graph, op, place)
+    assert weights is not None
+    real = np.float32(2.0 ** -cell_bits(graph, op) * float(_scale(graph, op, place)) / float(scale))
+    return weights, quantize_multiplier(float(real))
+
+
+def _norm(graph: Graph, op: Op, name: str, bias: Int64 | None) -> LayerNorm | None:
+    place = LstmInput[f"{name}_NORM"]
+    weights = constant(graph, op, place)
+    if weights is None or bias is None:
+        return None
+    scale = _scale(graph, op, place)
+    guard = max(1, int(np.float32(10000) * scale))
+    return LayerNorm(weights, bias, quantize_multiplier(float(scale)), guard)
+
+
+def lstm_of(graph: Graph, op: Op) -> Lstm:
+    """The operator as integers."""
+    attrs, out = attributes(op, LstmAttrs), output_quantization(graph, op)
+    gates = [_gate(graph, op, number) for number in range(4)]
+    assert gates[1] and gates[2] and gates[3]
+    cell_scale = _scale(graph, op, LstmInput.CELL_STATE)
+    hidden = np.float32(attrs.hidden.scale)
+    projection = None
+    if op.inputs[LstmInput.PROJECTION] >= 0:
+        h = _scale(graph, op, LstmInput.HIDDEN_STATE)
+        projection = _product(
+            constant(graph, op, LstmInput.PROJECTION),
+            constant(graph, op, LstmInput.PROJECTION_BIAS),
+            attrs.hidden.zero_point,
+            _scale(graph, op, LstmInput.PROJECTION) * hidden / h,
+        )
+    return Lstm(
+        (gates[0], gates[1], gates[2], gates[3]),
+        cell_bits(graph, op),
+        _clip(attrs.cell_clip, cell_scale, 32767),
+        quantize_multiplier(float(np.float32(2.0**-15 / float(hidden) * 2.0**-15))),
+        attrs.hidden.zero_point if projection is None else -attrs.hidden.zero_point,
+        projection,
+        _clip(attrs.projection_clip, np.float32(out.scale), 127),
+        quantization(graph, op, op.inputs[LstmInput.HIDDEN_STATE]).zero_point,
+    )
+
+
+def _clip(limit: float, scale: np.float32, most: int) -> int:
+    """A limit in steps, rounded down; 0 for none."""
+    return int(min(float(np.float32(limit) / scale), most)) if limit > 0 else 0
+
+
+# ---- steps -------------------------------------------------------------------------------------
+
+
+def _clamp16(x: Int64) -> Int64:
+    return np.asarray(np.clip(x, -32768, 32767))
+
+
+def _sum(gate: Gate, x: Int64, h: Int64, cell: Int64) -> Int64:
+    """A gate's sums before its activation (batch, cells)."""
+    total = _clamp16(_clamp16(gate.input.times(x)) + gate.recurrent.times(h))
+    if gate.peephole is not None:
+        weights, factor = gate.peephole
+        # The kernel takes the number of outputs for that of the cells, all images in one row.
+        flat, reached = total.reshape(-1), h.size
+        products = np.tile(weights[: h.shape[1]], len(h)) * cell.reshape(-1)[:reached]
+        flat[:reached] = _clamp16(flat[:reached] + multiply_by_quantized_multiplier(products, *factor))
+    return total if gate.norm is None else normalise(gate.norm, total)
+
+
+def _step(net: Lstm, x: Int64, h: Int64, cell: Int64) -> tuple[Int64, Int64]:
+    """The new state of the output and the new cell."""
+    first, forget_gate, cell_gate, output_gate = net.gates
+    forget = narrow.logistic(_sum(forget_gate, x, h, cell))
+    candidate = narrow.tanh(_sum(cell_gate, x, h, cell), narrow.GATE_INTEGER_BITS)
+    admitted = 32767 - forget if first is None else narrow.logistic(_sum(first, x, h, cell))
+    kept = rounding_divide_by_pot(forget * cell, 15)
+    added = rounding_divide_by_pot(admitted * candidate, 30 - net.cell_bits)
+    cell = _clamp16(kept + added)
+    if net.cell_clip:
+        cell = np.clip(cell, -net.cell_clip, net.cell_clip)
+    shown = narrow.logistic(_sum(output_gate, x, h, cell))
+    squashed = narrow.tanh(cell, 15 - net.cell_bits)
+    hidden = multiply_by_quantized_multiplier(shown * squashed, *net.hidden_factor)
+    hidden = np.clip(hidden + net.hidden_zero_point, -128, 127)
+    if net.projection is None:
+        return hidden, cell
+    y = np.clip(net.projection.times(hidden) + net.output_zero_point, -128, 127)
+    if net.projection_clip:
+        y = np.clip(y, -net.projection_clip, net.projection_clip)
+    return y, cell
+
+
+def _rows(shape: tuple[int, ...], time_major: bool) -> Iterator[tuple[slice, tuple[slice | int, ...]]]:
+    """(images of the state, the part of x and y) of every call of `_step`, in the kernel's order."""
+    if time_major:
+        for step in range(shape[0]):
+            yield slice(None), (step, slice(None))
+        return
+    for image in range(shape[0]):
+        for step in range(shape[1]):
+            yield slice(image, image + 1), (slice(image, image + 1), step)
+
+
+def lstm(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """All steps of x; the output, the new state of the output, and the new cell."""
+    net, attrs = lstm_of(graph, op), attributes(op, LstmAttrs)
+    there = [place for place in LstmInput if op.inputs[place] >= 0]
+    operands = dict(zip(there, inputs, strict=True))
+    x = operands[LstmInput.X].astype(np.int64)
+    given = operands[LstmInput.HIDDEN_STATE], operands[LstmInput.CELL_STATE]
+    batch = x.shape[1 if attrs.time_major else 0]
+    h, cell = (state.astype(np.int64).reshape(batch, -1) for state in given)
+    y = np.zeros((*x.shape[:2], h.shape[1]), np.int8)
+    for images, part in _rows(x.shape, attrs.time_major):
+        h[images], cell[images] = _step(net, x[part], h[images], cell[images])
+        y[part] = h[images]
+    states = [new.astype(old.dtype).reshape(old.shape) for new, old in zip((h, cell), given, strict=True)]
+    return [y, *states]

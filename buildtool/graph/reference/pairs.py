@@ -1,0 +1,150 @@
+"""Operators of several operands element by element: maxima, differences, quotients, comparisons, choices.
+
+int8 and truth values (one byte, 0 or 1); operands broadcast as numpy does. ADD, SUB, MUL: elementwise.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from buildtool.graph.fixedpoint import (
+    RANGES,
+    activation_range,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+)
+from buildtool.graph.reference.rootlog import reciprocal
+from buildtool.graph.reference.tensors import (
+    Int64,
+    Values,
+    attributes,
+    centred,
+    output_quantization,
+    quantization,
+    requantise,
+)
+from buildtool.graph.types import DType, Graph, Op, OpKind, QuotientAttrs
+
+DIFFERENCE_LEFT_SHIFT = 7  # of SQUARED_DIFFERENCE's operands
+COMPARISON_LEFT_SHIFT = 8  # of a comparison's operands
+
+_Factor = tuple[int, int]  # multiplier, shift
+
+
+def extremum(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """MAXIMUM and MINIMUM of the bytes as they are; LOGICAL_OR and LOGICAL_AND are the same of 0 and 1."""
+    larger = op.kind in (OpKind.MAXIMUM, OpKind.LOGICAL_OR)
+    a, b = inputs
+    return [np.asarray(np.maximum(a, b) if larger else np.minimum(a, b))]
+
+
+def difference_factors(graph: Graph, op: Op) -> tuple[_Factor, _Factor, _Factor]:
+    """SQUARED_DIFFERENCE's (multiplier, shift) of the first operand, the second, and the square."""
+    first, second = (quantization(graph, op, t).scale for t in op.inputs)
+    twice = 2 * max(first, second)
+    steps = (1 << (2 * DIFFERENCE_LEFT_SHIFT)) * output_quantization(graph, op).scale
+    return (
+        quantize_multiplier(first / twice),
+        quantize_multiplier(second / twice),
+        quantize_multiplier(twice * twice / steps),
+    )
+
+
+def squared_difference(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """SQUARED_DIFFERENCE: both operands in units of twice the larger scale, 2^-7 of it a step."""
+    *pairs, square = difference_factors(graph, op)
+    a, b = (
+        multiply_by_quantized_multiplier(centred(graph, op, i, inputs[i]) << DIFFERENCE_LEFT_SHIFT, *pair)
+        for i, pair in enumerate(pairs)
+    )
+    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
+    return [requantise((a - b) ** 2, *square, quant.zero_point, RANGES[out.dtype]).astype(out.dtype.value)]
+
+
+# ---- DIV ----------------------------------------------------------------------------------------------
+
+
+def quotient_factor(graph: Graph, op: Op) -> _Factor:
+    """DIV's (multiplier, shift) of the quotient of two differences to zero points; float32."""
+    first, second = (np.float32(quantization(graph, op, t).scale) for t in op.inputs)
+    return quantize_multiplier(float(first / (second * np.float32(output_quantization(graph, op).scale))))
+
+
+def divide(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """DIV by a reciprocal; LiteRT stops at a divisor of 0, which here gives the end of the range.
+
+    The reference kernel shifts by 32 bits and more where a quotient is very small. C does not say what that
+    is; x86-64 and AArch64 take the distance modulo 32, and LiteRT's results there are the ones given here,
+    unless the attributes ask for 0.
+    """
+    a, b = (centred(graph, op, i, inputs[i]) for i in range(2))
+    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
+    attrs = attributes(op, QuotientAttrs)
+    limits = activation_range(attrs.activation, quant, out.dtype)
+    a, b = np.broadcast_arrays(np.where(b < 0, -a, a), np.abs(b))
+    factor, bits = reciprocal(np.maximum(b, 1))
+    room = _sign_bits(a)
+    multiplier, shift = quotient_factor(graph, op)
+    quotient = saturating_rounding_doubling_high_mul(a << room, factor)
+    scaled = saturating_rounding_doubling_high_mul(quotient, np.asarray(multiplier, np.int64))
+    right = bits + room - shift
+    wrapped = (scaled >> (right & 31)) + (scaled >= 0) if attrs.wraps else np.zeros_like(scaled)
+    y = np.where(right < 32, rounding_divide_by_pot(scaled, np.minimum(right, 31)), wrapped)
+    y = np.where(b == 0, np.sign(a) * 256, y) + quant.zero_point
+    return [np.clip(y, *limits).astype(out.dtype.value)]
+
+
+def _sign_bits(x: Int64) -> Int64:
+    """How many bits below a 32-bit number's sign are equal to it."""
+    bits = [31 - int(v if v >= 0 else ~v).bit_length() for v in x.reshape(-1)]
+    return np.asarray(bits, np.int64).reshape(x.shape)
+
+
+# ---- truth values -------------------------------------------------------------------------------------
+
+_COMPARED: dict[OpKind, Callable[[Int64, Int64], Values]] = {
+    OpKind.EQUAL: np.equal,
+    OpKind.NOT_EQUAL: np.not_equal,
+    OpKind.LESS: np.less,
+    OpKind.LESS_EQUAL: np.less_equal,
+    OpKind.GREATER: np.greater,
+    OpKind.GREATER_EQUAL: np.greater_equal,
+}
+
+
+def comparison_operands(graph: Graph, op: Op) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """(zero point, multiplier, shift) of both operands, in steps of 2^-8; truth values are 0 and 1."""
+    found = []
+    for t in op.inputs:
+        if graph.tensors[t].dtype is DType.BOOL:
+            found.append((0, *quantize_multiplier(1.0)))
+        else:
+            quant = quantization(graph, op, t)
+            found.append((quant.zero_point, *quantize_multiplier(quant.scale)))
+    first, second = found
+    return first, second
+
+
+def compare(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """EQUAL, LESS, ...: operands in units of 1/256, rounded; so values of small scales may count as equal."""
+    a, b = (
+        multiply_by_quantized_multiplier(
+            (value.astype(np.int64) - zero_point) << COMPARISON_LEFT_SHIFT, multiplier, shift
+        )
+        for value, (zero_point, multiplier, shift) in zip(inputs, comparison_operands(graph, op), strict=True)
+    )
+    return [np.asarray(_COMPARED[op.kind](a, b))]
+
+
+def negate(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """LOGICAL_NOT."""
+    return [np.logical_not(inputs[0])]
+
+
+def select(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """SELECT and SELECT_V2: the bytes of the second operand where the first is true, else of the third."""
+    return [np.where(*inputs)]

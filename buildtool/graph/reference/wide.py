@@ -1,0 +1,280 @@
+"""Operators on int16 activations, as LiteRT's reference kernels compute them (16x8 quantisation).
+
+Zero points are 0. Convolutions sum in 64 bits and are requantised by a multiplier of 16 bits, rounded
+once; dense layers in double precision, as those of int8.
+SOFTMAX, LOGISTIC and TANH interpolate in tables; docs/arithmetic.md has them all.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.graph.fixedpoint import (
+    INT32_MAX,
+    INT32_MIN,
+    RANGES,
+    activation_range,
+    quantize_multiplier,
+    round_half_away,
+    wrap_int32,
+)
+from buildtool.graph.reference.convolution import channel_multipliers, channel_scales, sums_of
+from buildtool.graph.reference.elementwise import ADD_LEFT_SHIFTS, add_multipliers, summands
+from buildtool.graph.reference.tensors import (
+    Int64,
+    Rule,
+    Values,
+    attributes,
+    float_ratio,
+    output_quantization,
+    quantization,
+    requantise,
+    round_half_away_array,
+)
+from buildtool.graph.types import (
+    Activation,
+    DType,
+    Graph,
+    LeakyReluAttrs,
+    Op,
+    OpKind,
+    SoftmaxAttrs,
+)
+
+Table = npt.NDArray[np.int64]
+
+HALVES = (-32768, 32767)
+STEPS = 512  # of an interpolation table over all int16 values
+SIGMOID_STEPS = 256
+SIGMOID_SCALE = 3 * 4096  # of the interpolation: so many input steps are 1.0
+
+
+# ---- layers with weights ------------------------------------------------------------------------
+
+
+def multiply_wide(x: Int64, multiplier: npt.ArrayLike, shift: npt.ArrayLike) -> Int64:
+    """X * multiplier * 2^(shift - 31) of sums of 64 bits: 16 bits of the multiplier, halves up.
+
+    As LiteRT's MultiplyByQuantizedMultiplier(int64_t, ...); the result is cut to 32 bits.
+    """
+    reduced, total = reduced_multiplier(np.asarray(multiplier, np.int64)), 15 - np.asarray(shift, np.int64)
+    return wrap_int32((x * reduced + (np.int64(1) << (total - 1))) >> total)
+
+
+def reduced_multiplier(multiplier: Int64) -> Int64:
+    """A multiplier of 31 bits as one of 15."""
+    return np.where(multiplier < 0x7FFF0000, (multiplier + (1 << 15)) >> 16, 0x7FFF)
+
+
+def weighted(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED."""
+    out = graph.tensors[op.outputs[0]]
+    total = sums_of(graph, op, inputs)
+    if len(inputs) > 2:
+        total = total + inputs[2].astype(np.int64)
+    activation: Activation = op.attrs.activation  # type: ignore[attr-defined]
+    limits = activation_range(activation, output_quantization(graph, op), out.dtype)
+    if op.kind is OpKind.FULLY_CONNECTED:
+        y = round_half_away_array(total * np.array(channel_scales(graph, op)))
+    else:
+        y = multiply_wide(total, *channel_multipliers(graph, op)).astype(np.float64)
+    return [np.clip(y, *limits).astype(out.dtype.value).reshape(out.shape)]
+
+
+def add_sub(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """ADD and SUB: as of int8, but for how far both inputs move left before they are scaled."""
+    multipliers = add_multipliers(graph, op)
+    left = ADD_LEFT_SHIFTS[DType.INT16]
+    a, b = (
+        requantise(value.astype(np.int64) << left, *pair, 0, (INT32_MIN, INT32_MAX))
+        for value, pair in zip(summands(op, inputs), (multipliers.first, multipliers.second), strict=True)
+    )
+    out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
+    limits = activation_range(op.attrs.activation, quant, out.dtype)  # type: ignore[attr-defined]
+    total = a - b if op.kind is OpKind.SUB else a + b
+    return [requantise(total, *multipliers.output, 0, limits).astype(out.dtype.value)]
+
+
+# ---- tables --------------------------------------------------------------------------------------
+
+
+def sampled(low: float, high: float, function: Callable[[float], float]) -> Table:
+    """int64[513]: a function from `low` to `high` in steps of 2^-15, to be interpolated in 512 steps.
+
+    As LiteRT's LUTPopulate: a step's sample is moved by half the error that the interpolation would make in
+    its middle.
+    """
+    step = (high - low) / STEPS
+
+    def scaled(place: float) -> float:
+        return function(low + place * step) * 32768
+
+    found = []
+    for i in range(STEPS):
+        here = round_half_away(scaled(i))
+        between = round_half_away((scaled(i + 1) + here) / 2)
+        found.append(here - round_half_away((between - round_half_away(scaled(i + 0.5))) / 2))
+    return np.clip([*found, round_half_away(scaled(STEPS))], *HALVES).astype(np.int64)
+
+
+def interpolated(x: Int64, table: Table) -> Int64:
+    """A sampled function of int16 values."""
+    index = 256 + (x >> 7)
+    base, slope = table[index], table[index + 1] - table[index]
+    return np.asarray(base + ((slope * (x & 127) + 64) >> 7))
+
+
+@functools.cache
+def exponential_table() -> Table:
+    """exp(x), x from -10 to 0."""
+    return sampled(-10.0, 0.0, math.exp)
+
+
+@functools.cache
+def reciprocal_table() -> Table:
+    """1 / (1 + x), x from 0 to 1."""
+    return sampled(0.0, 1.0, lambda x: 1 / (1 + x))
+
+
+def softmax_factor(graph: Graph, op: Op) -> tuple[int, int]:
+    """(multiplier, shift) that brings differences to steps of 10 / 65535."""
+    beta = attributes(op, SoftmaxAttrs).beta
+    scale = quantization(graph, op, op.inputs[0]).scale
+    return quantize_multiplier(float_ratio(scale, beta, over=1.0) / (10.0 / 65535.0))
+
+
+def softmax(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """SOFTMAX over the last dimension."""
+    x = inputs[0].astype(np.int64)
+    difference = x - x.max(-1, keepdims=True)
+    places = requantise(difference, *softmax_factor(graph, op), 0, (INT32_MIN, INT32_MAX)) + 32767
+    exps = interpolated(np.clip(places, *HALVES), exponential_table())
+    total = exps.sum(-1, keepdims=True)
+    bits = np.frexp(total.astype(np.float64))[1].astype(np.int64)  # that a sum has
+    headroom = 32 - bits
+    whole = ((total << (headroom - 1)) + (1 << 13)) >> 14  # from 65536 for 1 to 131072 for 2
+    factor = interpolated(np.clip(whole - 32768 - 65536, *HALVES), reciprocal_table())
+    right = 31 - headroom
+    y = (exps * factor + (np.int64(1) << (right - 1))) >> right
+    return [np.clip(y, 0, 32767).astype(np.int16)]
+
+
+@functools.cache
+def sigmoid_table() -> Table:
+    """int64[257]: 65536 / (1 + exp(-i / 24)), at most 65535, rounded as LiteRT's table has it.
+
+    At some places that table is one above the nearest integer; nothing that follows from a formula.
+    """
+    values = [65536 / (1 + math.exp(-i / 24)) for i in range(SIGMOID_STEPS)]
+    return np.array([min(math.floor(v + 0.5) + (i in _UP), 65535) for i, v in enumerate(values)] + [65535])
+
+
+_UP = frozenset(
+    {
+        *(4, 8, 12, 14, 15, 16, 17, 19, 20, 21, 22, 25, 27, 28, 29, 30, 31, 33, 34, 35, 37, 39, 40, 41),
+        *(43, 44, 45, 46, 49, 50, 54, 62, 63, 64, 66, 82, 86, 93, 100, 103, 112, 116, 135, 255),
+    }
+)
+
+
+def sigmoid_factor(scale: float) -> tuple[int, int]:
+    """(multiplier, right shift) of LOGISTIC's and TANH's inputs, whose steps become 1 / 12288."""
+    power = math.log2(scale)
+    shift = 12 + round(power)
+    if abs(power - round(power)) < 1e-3 and shift in (0, 1):
+        return 3 << shift, 0
+    factor, right = scale * SIGMOID_SCALE, 0
+    while factor <= 32767.0 / 2.0 and right <= 30:
+        factor, right = factor * 2.0, right + 1
+    return int(factor), right
+
+
+def logistic(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """LOGISTIC."""
+    place, x = _placed(graph, op, inputs)
+    table, index = sigmoid_table(), np.minimum(place >> 9, 255)
+    part = place & 511
+    result = np.where(place >> 9 >= 255, 0x7FFF << 10, (table[index] << 9) + part * np.diff(table)[index])
+    result = np.where(x >= 0, result + (1 << 9), (1 << 25) - result + (1 << 9) - 1)
+    return [(result >> 10).astype(np.int16)]
+
+
+def tanh(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """TANH, which is 2 * sigmoid(2x) - 1."""
+    place, x = _placed(graph, op, inputs)
+    table, index = sigmoid_table(), np.minimum(place >> 8, 255)
+    part = place & 255
+    result = np.where(place >> 8 >= 255, 0xFFFF << 8, (table[index] << 8) + part * np.diff(table)[index])
+    result = np.where(x >= 0, result - (1 << 23) + (1 << 7), -result + (1 << 23) + (1 << 7) - 1)
+    return [(result >> 8).astype(np.int16)]
+
+
+def _placed(graph: Graph, op: Op, inputs: list[Values]) -> tuple[Int64, Int64]:
+    """How far from 0 the inputs are, in steps of 1 / 12288, and the inputs with their signs."""
+    multiplier, right = sigmoid_factor(quantization(graph, op, op.inputs[0]).scale)
+    half = 1 << right >> 1
+    x = (inputs[0].astype(np.int64) * multiplier + half) >> right
+    return np.abs(x), x
+
+
+# ---- functions of one element -----------------------------------------------------------------------
+
+
+def rescaled(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """QUANTIZE among int8, uint8, int16 and int32: the ratio is in double precision."""
+    source, result = quantization(graph, op, op.inputs[0]), output_quantization(graph, op)
+    dtype = graph.tensors[op.outputs[0]].dtype
+    x = inputs[0].astype(np.int64) - source.zero_point
+    pair = quantize_multiplier(source.scale / result.scale)
+    return [requantise(x, *pair, result.zero_point, RANGES[dtype]).astype(dtype.value)]
+
+
+def cast(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """CAST among integers: the low bits, whatever scales the tensors have."""
+    return [inputs[0].astype(graph.tensors[op.outputs[0]].dtype.value)]
+
+
+def clamped(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """RELU, RELU6: rescaled by a float32 ratio, cut at the quantised 0 and 6."""
+    source, out = quantization(graph, op, op.inputs[0]), output_quantization(graph, op)
+    kind = Activation.RELU if op.kind is OpKind.RELU else Activation.RELU6
+    limits = activation_range(kind, out, DType.INT16)
+    pair = quantize_multiplier(float_ratio(source.scale, over=out.scale))
+    return [requantise(inputs[0].astype(np.int64), *pair, 0, limits).astype(np.int16)]
+
+
+def leaky_relu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
+    """LEAKY_RELU: each side of 0 has a factor of its own."""
+    identity, leak = leaky_factors(graph, op)
+    x = inputs[0].astype(np.int64)
+    y = np.where(x >= 0, requantise(x, *identity, 0, HALVES), requantise(x, *leak, 0, HALVES))
+    return [y.astype(np.int16)]
+
+
+def leaky_factors(graph: Graph, op: Op) -> tuple[tuple[int, int], tuple[int, int]]:
+    """LEAKY_RELU's (multiplier, shift) of inputs that are not negative, and of those that are."""
+    scale, out = quantization(graph, op, op.inputs[0]).scale, output_quantization(graph, op).scale
+    alpha = attributes(op, LeakyReluAttrs).alpha
+    identity = quantize_multiplier(float_ratio(scale, over=out))
+    return identity, quantize_multiplier(float_ratio(scale, alpha, over=out))
+
+
+RULES: dict[OpKind, Rule] = {
+    OpKind.RELU: clamped,
+    OpKind.RELU6: clamped,
+    OpKind.LEAKY_RELU: leaky_relu,
+    OpKind.CONV_2D: weighted,
+    OpKind.DEPTHWISE_CONV_2D: weighted,
+    OpKind.FULLY_CONNECTED: weighted,
+    OpKind.ADD: add_sub,
+    OpKind.SUB: add_sub,
+    OpKind.SOFTMAX: softmax,
+    OpKind.LOGISTIC: logistic,
+    OpKind.TANH: tanh,
+    OpKind.QUANTIZE: rescaled,
+}

@@ -1,0 +1,202 @@
+"""Blocks of the batch: dilated convolutions as older converters write them, and what is left as copies.
+
+SPACE_TO_BATCH_ND deals an image out to several: image (i, j) has every b-th row from i on and every b-th
+column from j on. A convolution of those is a dilated one of the image, whose rows BATCH_TO_SPACE_ND puts in
+order again: row r of image i reads rows (r + k) * b + i of the padded image, which is what row r * b + i of
+the dilated convolution reads. Paddings add up, crops take off them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from buildtool.graph.rewrite.draft import Draft, Node
+from buildtool.graph.types import (
+    ALIAS_KINDS,
+    Attrs,
+    BatchBlockAttrs,
+    ConvAttrs,
+    OpKind,
+    Pad,
+    PadAttrs,
+    PadMode,
+    SliceAttrs,
+    TransposeAttrs,
+)
+
+_CONVOLUTIONS = (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
+_BLOCKS = (OpKind.SPACE_TO_BATCH_ND, OpKind.BATCH_TO_SPACE_ND)
+Shape = tuple[int, ...]
+
+
+def dilate_convolutions(draft: Draft) -> None:
+    """SPACE_TO_BATCH_ND, a convolution, BATCH_TO_SPACE_ND: one dilated convolution, where it is one."""
+    for node in list(draft.nodes):
+        if node.dead or node.kind not in _BLOCKS:
+            continue
+        if len(_attrs(node).block) == 1:
+            _as_image(draft, node)
+        if node.kind is OpKind.SPACE_TO_BATCH_ND:
+            _dilate(draft, node)
+
+
+def lower_blocks(draft: Draft) -> None:
+    """What no convolution took: a padding or a slice, and a transposition between reshapes."""
+    for node in list(draft.nodes):
+        if not node.dead and node.kind is OpKind.SPACE_TO_BATCH_ND:
+            _deal(draft, node)
+        elif not node.dead and node.kind is OpKind.BATCH_TO_SPACE_ND:
+            _gather(draft, node)
+
+
+def _attrs(node: Node) -> BatchBlockAttrs:
+    assert isinstance(node.attrs, BatchBlockAttrs)
+    return node.attrs
+
+
+# ---- dilated convolutions ----------------------------------------------------------------------------
+
+
+def _only_reader(draft: Draft, tensor: int) -> Node | None:
+    """The one operator that reads a tensor which nothing else sees."""
+    readers = draft.readers(tensor)
+    return readers[0] if len(readers) == 1 and draft.private(tensor) else None
+
+
+def _dilate(draft: Draft, node: Node) -> bool:
+    """One convolution in place of three operators; tells whether it was possible."""
+    conv = _only_reader(draft, node.outputs[0])
+    if conv is None or conv.kind not in _CONVOLUTIONS or conv.inputs.count(node.outputs[0]) != 1:
+        return False
+    back = _only_reader(draft, conv.outputs[0])
+    attrs, before = conv.attrs, _attrs(node)
+    assert isinstance(attrs, ConvAttrs)
+    x = draft.tensors[node.inputs[0]]
+    if back is None or back.kind is not OpKind.BATCH_TO_SPACE_ND or attrs.stride != (1, 1):
+        return False
+    after = _attrs(back)
+    if after.block != before.block or x.quant is None or x.quant.zero_point != before.value:
+        return False
+    (top, bottom), (left, right) = before.edges
+    crops, (rows, columns) = after.edges, before.block
+    pads = (
+        attrs.pad.top * rows + top - crops[0][0],
+        attrs.pad.bottom * rows + bottom - crops[0][1],
+        attrs.pad.left * columns + left - crops[1][0],
+        attrs.pad.right * columns + right - crops[1][1],
+    )
+    dilation = (attrs.dilation[0] * rows, attrs.dilation[1] * columns)
+    conv.attrs = replace(attrs, dilation=dilation, pad=Pad(*(max(n, 0) for n in pads)))
+    target = back.outputs[0]
+    draft.set_input(conv, 0, node.inputs[0])
+    draft.remove(back)
+    draft.remove(node)
+    _cut(draft, conv, target, [max(-n, 0) for n in pads])
+    return True
+
+
+def _cut(draft: Draft, conv: Node, target: int, more: list[int]) -> None:
+    """`conv` writes `target`, or what is `more` rows and columns larger and is cut to it."""
+    wanted = draft.tensors[target]
+    if not any(more):
+        draft.set_outputs(conv, [target])
+        return
+    batch, rows, columns, depth = wanted.shape
+    shape = (batch, rows + more[0] + more[1], columns + more[2] + more[3], depth)
+    made = draft.add_tensor(replace(wanted, name=f"{wanted.name}/uncut", shape=shape, source=None))
+    draft.set_outputs(conv, [made])
+    attrs = SliceAttrs((0, more[0], more[2], 0), (1,) * 4, wanted.shape)
+    draft.insert_after(conv, Node(OpKind.SLICE, [made], [target], attrs))
+
+
+def _as_image(draft: Draft, node: Node) -> None:
+    """An operator on (batch, elements, channels) as one on images of one row, or of one column.
+
+    Whichever the convolution beside it works on: the aliases between them then cancel each other.
+    """
+    attrs, (source, target) = _attrs(node), (node.inputs[0], node.outputs[0])
+    spread = node.kind is OpKind.SPACE_TO_BATCH_ND
+    tall = _is_tall(draft, node, spread)
+
+    def image(shape: Shape) -> Shape:
+        return (shape[0], shape[1], 1, *shape[2:]) if tall else (shape[0], 1, *shape[1:])
+
+    x, y = draft.tensors[source], draft.tensors[target]
+    inner, outer = (
+        draft.add_tensor(replace(t, name=f"{t.name}/image", shape=image(t.shape), source=None, data=None))
+        for t in (x, y)
+    )
+    block, edges = attrs.block[0], attrs.edges[0]
+    block_2d = (block, 1) if tall else (1, block)
+    edges_2d = (edges, (0, 0)) if tall else ((0, 0), edges)
+    draft.set_outputs(node, [outer])
+    draft.set_input(node, 0, inner)
+    node.attrs = replace(attrs, block=block_2d, edges=edges_2d)
+    draft.insert_before(node, Node(OpKind.RESHAPE, [source], [inner], Attrs()))
+    draft.insert_after(node, Node(OpKind.RESHAPE, [outer], [target], Attrs()))
+
+
+def _is_tall(draft: Draft, node: Node, spread: bool) -> bool:
+    """Whether the alias between the operator and a convolution makes images of one column."""
+    if spread:
+        own, beside = node.outputs[0], _only_reader(draft, node.outputs[0])
+        other = beside.outputs[0] if beside is not None else -1
+    else:
+        own, beside = node.inputs[0], draft.producer(node.inputs[0])
+        other = beside.inputs[0] if beside is not None else -1
+    if beside is None or beside.kind not in ALIAS_KINDS:
+        return False
+    shape = draft.tensors[own].shape
+    return draft.tensors[other].shape == (shape[0], shape[1], 1, *shape[2:])
+
+
+# ---- copies ------------------------------------------------------------------------------------------
+
+
+def _deal(draft: Draft, node: Node) -> None:
+    """SPACE_TO_BATCH_ND as PAD, RESHAPE, TRANSPOSE, RESHAPE."""
+    attrs, (source, target) = _attrs(node), (node.inputs[0], node.outputs[0])
+    x, y = draft.tensors[source], draft.tensors[target]
+    (rows, columns), edges = attrs.block, ((0, 0), *attrs.edges, (0, 0))
+    padded = tuple(n + sum(e) for n, e in zip(x.shape, edges, strict=True))
+    batch, height, width, depth = padded
+    split = (batch, height // rows, rows, width // columns, columns, depth)
+    dealt = (rows, columns, batch, height // rows, width // columns, depth)
+    steps: list[tuple[OpKind, Attrs, Shape]] = [
+        (OpKind.PAD, PadAttrs(edges, PadMode.CONSTANT, attrs.value), padded),
+        (OpKind.RESHAPE, Attrs(), split),
+        (OpKind.TRANSPOSE, TransposeAttrs((2, 4, 0, 1, 3, 5)), dealt),
+        (OpKind.RESHAPE, Attrs(), y.shape),
+    ]
+    _in_place_of(draft, node, steps if padded != x.shape else steps[1:])
+
+
+def _gather(draft: Draft, node: Node) -> None:
+    """BATCH_TO_SPACE_ND as RESHAPE, TRANSPOSE, RESHAPE, SLICE."""
+    attrs = _attrs(node)
+    x, y = draft.tensors[node.inputs[0]], draft.tensors[node.outputs[0]]
+    (rows, columns), (_, height, width, depth) = attrs.block, x.shape
+    batch, whole = y.shape[0], (y.shape[0], height * rows, width * columns, depth)
+    begin = (0, attrs.edges[0][0], attrs.edges[1][0], 0)
+    steps: list[tuple[OpKind, Attrs, Shape]] = [
+        (OpKind.RESHAPE, Attrs(), (rows, columns, batch, height, width, depth)),
+        (OpKind.TRANSPOSE, TransposeAttrs((2, 3, 0, 4, 1, 5)), (batch, height, rows, width, columns, depth)),
+        (OpKind.RESHAPE, Attrs(), whole),
+        (OpKind.SLICE, SliceAttrs(begin, (1,) * 4, y.shape), y.shape),
+    ]
+    _in_place_of(draft, node, steps if whole != y.shape else steps[:3])
+
+
+def _in_place_of(draft: Draft, node: Node, steps: list[tuple[OpKind, Attrs, Shape]]) -> None:
+    """A chain of operators of one input in the place of one."""
+    source, target = node.inputs[0], node.outputs[0]
+    last, wanted = node, draft.tensors[target]
+    draft.set_outputs(node, [])
+    for n, (kind, attrs, shape) in enumerate(steps):
+        made = target
+        if n + 1 < len(steps):
+            made = draft.add_tensor(replace(wanted, name=f"{wanted.name}/{n}", shape=shape, source=None))
+        new = Node(kind, [source], [made], attrs, node.index)
+        draft.insert_after(last, new)
+        last, source = new, made
+    draft.remove(node)

@@ -1,0 +1,287 @@
+"""State between invokes: what is sound, and how what is assigned comes to lie where it lives.
+
+A reader or a rewrite has states as values: an operator reads what a state was, and what it will be is made
+somewhere in the network. A settled graph says where that happens in memory: the last operator that reads the
+old value comes before the one that writes the new one into the state's own bytes. What the network computes
+in an order that allows it is written there at once; else ASSIGN_VARIABLE copies it there, and where even that
+would come too early (two states that change places), READ_VARIABLE keeps a copy of the old value.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.liveness import alias_roots
+from buildtool.graph.numbering import graph_of
+from buildtool.graph.types import (
+    ALIAS_KINDS,
+    STATEFUL,
+    Attrs,
+    AxisAttrs,
+    DType,
+    Graph,
+    Op,
+    OpKind,
+    SliceAttrs,
+    State,
+)
+
+QUANTISED = (
+    "quantise the variables too: converter._experimental_variable_quantization = True "
+    "beside full-integer int8 quantisation"
+)
+STATE_TYPES = frozenset({DType.INT8, DType.INT16})  # that a state can have
+
+
+def check_states(graph: Graph, made: Iterable[int]) -> None:
+    """Raises ModelError or UnsupportedError unless the states are sound.
+
+    `made`: tensors that an operator makes, network inputs and what states are before an invoke.
+    """
+    seen, known = set(graph.inputs), set(made)
+    for state in graph.states:
+        before, after = graph.tensors[state.before], graph.tensors[state.after]
+        if state.before in seen or before.is_constant:
+            raise ModelError("a state that is an input, a constant or another state", tensor=before.name)
+        seen.add(state.before)
+        if after.is_constant:
+            hint = "assign what the network computes, or give the variable that first value"
+            raise UnsupportedError("a state that is assigned a constant", tensor=after.name, hint=hint)
+        if state.after not in known:
+            raise ModelError("a state is assigned what nothing makes", tensor=after.name)
+        if before.dtype not in STATE_TYPES:
+            raise UnsupportedError(f"state of type {before.dtype}", tensor=before.name, hint=QUANTISED)
+        if after.dtype != before.dtype or after.elements != before.elements:
+            raise ModelError(
+                f"a state of {before.dtype} {list(before.shape)} is assigned "
+                f"{after.dtype} {list(after.shape)}",
+                tensor=after.name,
+            )
+        value = state.initial
+        if value.shape != before.shape or value.dtype != np.dtype(before.dtype.value):
+            raise ModelError(
+                f"an initial value of {value.dtype} {list(value.shape)} for a state of "
+                f"{before.dtype} {list(before.shape)}",
+                tensor=before.name,
+            )
+
+
+def settled(graph: Graph) -> Graph:
+    """The graph with each state written once, where it lives, after all that reads what it was."""
+    if not graph.states:
+        return graph
+    work = _Settling(joined(graph))
+    for index in range(len(graph.states)):
+        work.settle(index)
+    return work.graph()
+
+
+def joined(graph: Graph) -> Graph:
+    """The graph with each window over a state and what is new kept as the state, which then needs no copy.
+
+    Streaming layers join what they keep with their input, compute on that, and keep its end: with all of
+    it kept, that is one SHIFT.
+    """
+    found = [_window(graph, index) for index in range(len(graph.states))]
+    if all(position is None for position in found):
+        return graph
+    tensors, ops, states = list(graph.tensors), list(graph.ops), list(graph.states)
+    for index, position in enumerate(found):
+        if position is None:
+            continue
+        state, joining = states[index], ops[position]
+        axis = _axis(joining)
+        whole, new = tensors[joining.outputs[0]], tensors[joining.inputs[1]]
+        first = np.repeat(state.initial.take([0], axis=axis), new.shape[axis], axis=axis)
+        initial = np.concatenate([first, state.initial], axis=axis)
+        initial.setflags(write=False)
+        tensors[state.before] = replace(tensors[state.before], shape=whole.shape, source=None)
+        ops[position] = replace(joining, kind=OpKind.SHIFT)
+        states[index] = replace(state, after=joining.outputs[0], initial=initial)
+    return replace(graph, tensors=tuple(tensors), ops=tuple(ops), states=tuple(states))
+
+
+def _axis(op: Op) -> int:
+    assert isinstance(op.attrs, AxisAttrs)
+    return op.attrs.axis
+
+
+def _window(graph: Graph, index: int) -> int | None:
+    """The position of what joins a state with what is new, if all else reads that, and its end is kept."""
+    state = graph.states[index]
+    readers = graph.consumers().get(state.before, ())
+    befores = {other.after for i, other in enumerate(graph.states) if i != index}
+    if len(readers) != 1 or state.before in (*graph.outputs, *befores):
+        return None
+    op, maker = graph.ops[readers[0]], graph.producers().get(state.after)
+    if op.kind is not OpKind.CONCATENATION or len(op.inputs) != 2 or op.inputs[0] != state.before:
+        return None
+    ending = graph.ops[maker] if maker is not None else op
+    if ending.kind not in (OpKind.SLICE, OpKind.STRIDED_SLICE) or ending.inputs[0] != op.outputs[0]:
+        return None
+    if any(other.after == op.outputs[0] for other in graph.states):
+        return None
+    shape, new = graph.tensors[state.before].shape, graph.tensors[op.inputs[1]].shape
+    begin = tuple(n if d == _axis(op) else 0 for d, n in enumerate(new))
+    wanted = SliceAttrs(begin, (1,) * len(shape), shape)
+    same = graph.tensors[state.after].shape == shape and ending.attrs == wanted
+    return readers[0] if same and op.inputs[1] != state.before else None
+
+
+class _Settling:
+    """Operators that are put into an order in which state can be written in place."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._given = graph
+        self._tensors = list(graph.tensors)
+        self._ops = list(graph.ops)
+        self._states = list(graph.states)
+        self._outputs = list(graph.outputs)
+        self._writers: dict[int, int] = {}  # what a state was (a root) -> what is written into it
+
+    def graph(self) -> Graph:
+        """The graph as it stands, its operators in order."""
+        given, order = self._given, self._order(self._ops, self._writers)
+        assert order is not None
+        return graph_of(given.name, self._tensors, order, given.inputs, self._outputs, self._states)
+
+    def _order(self, ops: Sequence[Op], writers: Mapping[int, int]) -> list[Op] | None:
+        """The operators in an order in which each state is written after all that reads what it was."""
+        roots = alias_roots(self._now())
+        makers = {t: op for op in ops if op.kind not in ALIAS_KINDS for t in op.outputs}
+        after = [
+            (op, makers[new])
+            for old, new in writers.items()
+            for op in _readers(ops, old, roots)
+            if op is not makers[new]
+        ]
+        return _sorted(ops, after)
+
+    def _now(self) -> Graph:
+        tensors, ops, outputs = tuple(self._tensors), tuple(self._ops), tuple(self._outputs)
+        return replace(self._given, tensors=tensors, ops=ops, outputs=outputs, states=tuple(self._states))
+
+    def settle(self, index: int) -> None:
+        """Settles one state: in place, by a copy of what is assigned, or with one of what was."""
+        state = self._states[index]
+        roots = alias_roots(self._now())
+        old, new = roots[state.before], roots.get(state.after, -1)
+        if old == new:
+            return
+        if any(roots.get(t) == old for t in self._outputs):  # what it was has to be there after the invoke
+            self._keep(state)
+            roots = alias_roots(self._now())
+        writer = next((op for op in self._ops if new in op.outputs and op.kind not in ALIAS_KINDS), None)
+        if writer is not None and new not in self._writers.values():
+            for instead in (self._shift(writer, old, roots), writer):
+                if instead is not None and self._in_place(writer, instead, old, new, roots):
+                    return
+            if writer.kind in STATEFUL:
+                raise UnsupportedError("its state is read after it is updated", operator=writer.place)
+        self._copied(index, old)
+
+    def _in_place(self, writer: Op, instead: Op, old: int, new: int, roots: Mapping[int, int]) -> bool:
+        """Lets `instead` write the state in the place of `writer`, if there is an order for that."""
+        allowed = STATEFUL.get(instead.kind, {})
+        for number, t in enumerate(instead.inputs):
+            if roots.get(t) == old and allowed.get(number) != instead.outputs.index(new):
+                return False
+        ops = [instead if op is writer else op for op in self._ops]
+        if self._order(ops, {**self._writers, old: new}) is None:
+            return False
+        self._ops, self._writers[old] = ops, new
+        return True
+
+    def _copied(self, index: int, old: int) -> None:
+        """Copies what is assigned into the state when all have read what it was."""
+        state = self._states[index]
+        source = self._tensors[state.after]
+        self._tensors.append(replace(source, name=f"{source.name}/state", data=None, source=None))
+        made = len(self._tensors) - 1
+        self._ops.append(Op(OpKind.ASSIGN_VARIABLE, (state.after,), (made,), Attrs(), -1))
+        self._states[index] = replace(state, after=made)
+        self._writers[old] = made
+        if self._order(self._ops, self._writers) is None:
+            self._keep(state)
+
+    def _keep(self, state: State) -> None:
+        """Lets all that read what a state was read a copy of it."""
+        before = self._tensors[state.before]
+        self._tensors.append(replace(before, name=f"{before.name}/kept"))
+        made = len(self._tensors) - 1
+
+        def reading(op: Op) -> Op:
+            return replace(op, inputs=tuple(made if t == state.before else t for t in op.inputs))
+
+        self._outputs = [made if t == state.before else t for t in self._outputs]
+        changed = [reading(op) if state.before in op.inputs else op for op in self._ops]
+        self._ops = [Op(OpKind.READ_VARIABLE, (state.before,), (made,), Attrs(), -1), *changed]
+
+    def _shift(self, writer: Op, old: int, roots: Mapping[int, int]) -> Op | None:
+        """A concatenation of the old value's end with something new, as one SHIFT; None where it is none."""
+        attrs = writer.attrs
+        if (
+            writer.kind is not OpKind.CONCATENATION
+            or len(writer.inputs) != 2
+            or not isinstance(attrs, AxisAttrs)
+        ):
+            return None
+        tail = next((op for op in self._ops if writer.inputs[0] in op.outputs), None)
+        if (
+            tail is None
+            or tail.kind not in (OpKind.SLICE, OpKind.STRIDED_SLICE)
+            or roots.get(tail.inputs[0]) != old
+        ):
+            return None
+        taken, shape = tail.attrs, self._tensors[tail.inputs[0]].shape
+        result = self._tensors[writer.outputs[0]]
+        assert isinstance(taken, SliceAttrs)
+        begin = list(taken.begin)
+        begin[attrs.axis] = 0
+        end = taken.begin[attrs.axis] + taken.extent[attrs.axis]
+        kept = [n for axis, n in enumerate(shape) if axis != attrs.axis]
+        extent = [n for axis, n in enumerate(taken.extent) if axis != attrs.axis]
+        whole = shape == result.shape and not any(begin) and kept == extent and end == shape[attrs.axis]
+        same = self._tensors[tail.outputs[0]].shape == taken.extent
+        if not (whole and same and set(taken.stride) == {1}):
+            return None
+        return Op(OpKind.SHIFT, (tail.inputs[0], writer.inputs[1]), writer.outputs, attrs, writer.index)
+
+
+def _readers(ops: Sequence[Op], old: int, roots: Mapping[int, int]) -> list[Op]:
+    """What reads the bytes of `old`, in order; an alias reads nothing."""
+    return [op for op in ops if op.kind not in ALIAS_KINDS and any(roots.get(t) == old for t in op.inputs)]
+
+
+def _sorted(ops: Sequence[Op], after: Sequence[tuple[Op, Op]]) -> list[Op] | None:
+    """The operators so that all is made before it is read, and `after` holds; None: there is no such order.
+
+    Of those that could come next, the one that came first before; copies into states as early as they can.
+    """
+    place = {id(op): i for i, op in enumerate(ops)}
+    maker = {t: i for i, op in enumerate(ops) for t in op.outputs}
+    needs: list[set[int]] = [{maker[t] for t in op.inputs if t in maker} for op in ops]
+    for first, then in after:
+        needs[place[id(then)]].add(place[id(first)])
+    followers: list[list[int]] = [[] for _ in ops]
+    for i, wanted in enumerate(needs):
+        for j in wanted:
+            followers[j].append(i)
+    waiting = [len(wanted) for wanted in needs]
+    rank = [(op.kind is not OpKind.ASSIGN_VARIABLE, i) for i, op in enumerate(ops)]  # these free memory
+    ready = [rank[i] for i, count in enumerate(waiting) if not count]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        _, i = heapq.heappop(ready)
+        order.append(ops[i])
+        for j in followers[i]:
+            waiting[j] -= 1
+            if not waiting[j]:
+                heapq.heappush(ready, rank[j])
+    return order if len(order) == len(ops) else None

@@ -1,0 +1,95 @@
+"""Decodes operators that keep state of their own: SVDF and UNIDIRECTIONAL_SEQUENCE_LSTM."""
+
+from __future__ import annotations
+
+import math
+
+from buildtool.errors import ModelError
+from buildtool.graph.tflite.opview import Decoded, OpView
+from buildtool.graph.tflite.schema import tflite
+from buildtool.graph.types import LstmAttrs, LstmInput, OpKind, Quantization, SvdfAttrs
+
+_INTERMEDIATES = 5  # of an integer LSTM: four gates' sums, and the hidden product
+_RECONVERT = "convert with OpsSet.TFLITE_BUILTINS_INT8: int8 activations, state of 16 bits"
+
+
+def _one_output(view: OpView) -> None:
+    if len(view.op.outputs) != 1:
+        raise ModelError(f"{len(view.op.outputs)} outputs, expected 1")
+
+
+def _int8_input(view: OpView) -> None:
+    x = view.input(0)
+    if x.dtype == "int16":
+        view.refuse("int16 activations: LiteRT's integer kernel takes int8 alone", _RECONVERT)
+
+
+def svdf(view: OpView) -> Decoded:
+    """SVDF (x, weights of the features, weights over time, bias, state)."""
+    options = view.options(tflite.SVDFOptions)
+    _one_output(view)
+    _int8_input(view)
+    if len(view.op.inputs) != 5:
+        raise ModelError(f"{len(view.op.inputs)} inputs, expected 5")
+    if view.input(2).dtype == "int8" or view.input(4).dtype == "int8":
+        view.refuse(
+            "weights over time or a state of 8 bits: LiteRT's kernel reads both as 16 bits", _RECONVERT
+        )
+    if options.FusedActivationFunction() != tflite.ActivationFunctionType.RELU:
+        view.refuse("a fused activation other than RELU: LiteRT's integer kernel takes no other")
+    return view.decoded(OpKind.SVDF, SvdfAttrs(int(options.Rank())), 5)
+
+
+def lstm(view: OpView) -> Decoded:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM; files from before layer normalisation have 20 operands in place of 24."""
+    options = view.options(tflite.UnidirectionalSequenceLSTMOptions)
+    _one_output(view)
+    _int8_input(view)
+    if len(view.op.inputs) not in (LstmInput.INPUT_NORM, len(LstmInput)):
+        raise ModelError(f"{len(view.op.inputs)} inputs, expected {len(LstmInput)}")
+    for place in (LstmInput.HIDDEN_STATE, LstmInput.CELL_STATE):
+        view.input(place)
+    hidden, gates = _intermediates(view)
+    attrs = LstmAttrs(
+        hidden=hidden,
+        gates=gates,
+        time_major=bool(options.TimeMajor()),
+        cell_clip=_clip(float(options.CellClip()), "cell"),
+        projection_clip=_clip(float(options.ProjClip()), "projection"),
+    )
+    return view.decoded(OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM, attrs, len(LstmInput))
+
+
+def _clip(value: float, what: str) -> float:
+    if not (math.isfinite(value) and value >= 0):
+        raise ModelError(f"the {what} is clipped at {value}")
+    return value
+
+
+def _intermediates(view: OpView) -> tuple[Quantization, tuple[float, ...]]:
+    """How the hidden product is quantised, and with layer normalisation the scales of the gates' sums."""
+    places = view.file.intermediates(view.op)
+    if len(places) != _INTERMEDIATES:
+        view.refuse(
+            f"{len(places)} intermediate tensors, expected {_INTERMEDIATES}: the kernel of 8-bit cells",
+            _RECONVERT,
+        )
+    hidden = _quantization(view, places[-1], "the hidden product")
+    if view.optional(LstmInput.FORGET_NORM) is None:
+        return hidden, ()
+    cifg = view.optional(LstmInput.INPUT_TO_INPUT) is None
+    scales = [
+        1.0 if cifg and gate == 0 else _quantization(view, place, "a gate's sum").scale
+        for gate, place in enumerate(places[:-1])
+    ]
+    return hidden, tuple(scales)
+
+
+def _quantization(view: OpView, place: int, what: str) -> Quantization:
+    tensor = view.file.tensor(place)
+    quant = tensor.quant
+    if quant is None or len(quant.scales) != 1:
+        raise ModelError(f"the intermediate tensor of {what} has no scale of its own", tensor=tensor.name)
+    if not (math.isfinite(quant.scale) and quant.scale > 0):
+        raise ModelError(f"{what} has the scale {quant.scale}", tensor=tensor.name)
+    return quant

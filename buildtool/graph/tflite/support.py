@@ -1,0 +1,64 @@
+"""TFLite's built-in operators by the data type of their activations: read, or why not.
+
+A data type is a line of `TYPES`; the tables behind it are the reader's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from buildtool.graph.tflite import operators, uint8
+from buildtool.graph.tflite.flat import BUILTIN_NAMES
+from buildtool.graph.tflite.schema import tflite
+from buildtool.graph.types import DType, OpKind
+
+_NO_KERNEL = "no kernel here"
+
+
+@dataclass(frozen=True)
+class Support:
+    """An operator; `refused`: by data type why it is not read, "" where it is."""
+
+    name: str
+    refused: dict[str, str]
+
+
+def table() -> tuple[Support, ...]:
+    """Every built-in operator of TFLite's schema, by name."""
+    named = sorted((name, code) for code, name in BUILTIN_NAMES.items())
+    return tuple(
+        Support(name, {str(dtype): reason(code) for dtype, reason in TYPES.items()}) for name, code in named
+    )
+
+
+def _int8(code: int) -> str:
+    """Why an operator is not read; "" where it is."""
+    if code in operators.DECODERS or code in operators.VARIABLES:
+        return ""
+    if code in operators.CONTROL_FLOW:
+        return "it runs another subgraph"
+    if code == tflite.BuiltinOperator.CUSTOM:
+        return "its arithmetic is not LiteRT's"
+    return operators.NO_INT8.get(code, _NO_KERNEL)
+
+
+def _uint8(code: int) -> str:
+    if code in operators.VARIABLES:
+        return "state is of int8 or int16"
+    name = BUILTIN_NAMES[code]
+    kind = OpKind(name) if name in OpKind.__members__ else None
+    return _int8(code) or (uint8.REFUSED.get(kind, "") if kind is not None else "")
+
+
+def _int16(code: int) -> str:
+    return _int8(code) or (
+        "" if code in (operators.INT16 | operators.VARIABLES) else operators.NO_INT16.get(code, _NO_KERNEL)
+    )
+
+
+TYPES: dict[DType, Callable[[int], str]] = {
+    DType.INT8: _int8,
+    DType.UINT8: _uint8,
+    DType.INT16: _int16,
+}

@@ -1,0 +1,192 @@
+"""Networks of uint8, the scheme before int8, as int8 networks that compute the same to the bit.
+
+Every tensor's values and zero points fall by 128. LiteRT's uint8 kernels then compute what its int8 kernels
+do, but for a few, which `AsUint8` marks. The network's inputs and outputs stay uint8: a QUANTIZE stands
+behind each input, and one before each output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.errors import UnsupportedError
+from buildtool.graph.quantrules import same_quantization
+from buildtool.graph.types import (
+    AsUint8,
+    Attrs,
+    BatchBlockAttrs,
+    ConvAsUint8,
+    ConvAttrs,
+    DepthwiseAsUint8,
+    DepthwiseAttrs,
+    DType,
+    FullyConnectedAsUint8,
+    FullyConnectedAttrs,
+    Op,
+    OpKind,
+    Pad,
+    PadAttrs,
+    PadMode,
+    PoolAsUint8,
+    PoolAttrs,
+    Tensor,
+)
+
+SHIFT = 128
+# Kinds whose uint8 kernel computes something else than the int8 kernel, and that `AsUint8` does not cover.
+_OTHERWISE = {
+    OpKind.L2_NORMALIZATION: "LiteRT's uint8 kernel rounds at another place",
+    OpKind.RESIZE_BILINEAR: "LiteRT's uint8 kernel interpolates in floats",
+}
+_NONE = "LiteRT's kernel takes no uint8"
+_WITHOUT = dict.fromkeys((OpKind.ABS, OpKind.EXP, OpKind.LOG, OpKind.BATCH_MATMUL), _NONE)
+_WITHOUT |= dict.fromkeys(
+    (OpKind.NEG, OpKind.SQRT, OpKind.RSQRT, OpKind.ELU, OpKind.SQUARED_DIFFERENCE), _NONE
+)
+_WITHOUT |= dict.fromkeys((OpKind.SVDF, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM), _NONE)
+_NUMBERS = {OpKind.CAST: "it takes the stored numbers, 0 to 255, which int8 does not hold"}
+REFUSED = _OTHERWISE | _WITHOUT | _NUMBERS
+_WITH_ZERO_POINT = {
+    ConvAttrs: ConvAsUint8,
+    DepthwiseAttrs: DepthwiseAsUint8,
+    FullyConnectedAttrs: FullyConnectedAsUint8,
+}
+_HINT = "convert the network anew with int8 quantisation, the scheme of TensorFlow 2's converter"
+
+
+def is_of_uint8(tensors: Sequence[Tensor], ops: Iterable[Op]) -> bool:
+    """Whether uint8 is more than the type of an int8 network's inputs and outputs."""
+    for op in ops:
+        types = [tensors[t].dtype == DType.UINT8 for t in (*op.inputs, *op.outputs) if t >= 0]
+        if any(types) and (op.kind != OpKind.QUANTIZE or all(types)):
+            return True
+    return False
+
+
+@dataclass
+class Shifted:
+    """An int8 network in the making: `tensors` keep their numbers, new ones follow."""
+
+    tensors: list[Tensor]
+    ops: list[Op] = field(default_factory=list)
+    _twins: dict[int, int] = field(default_factory=dict)  # a uint8 input or output -> its int8 tensor
+    _given: dict[int, Tensor] = field(default_factory=dict)  # all tensors of uint8, as they came
+    _filters: dict[int, int] = field(default_factory=dict)  # a uint8 filter -> its int8 tensor
+
+    def add(self, tensor: Tensor) -> int:
+        """A new tensor's number."""
+        self.tensors.append(tensor)
+        return len(self.tensors) - 1
+
+    def convert(self, ops: Sequence[Op], inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """Makes `ops` of uint8 tensors out of `ops`; UnsupportedError for what has no such form."""
+        self._given = {t: tensor for t, tensor in enumerate(self.tensors) if tensor.dtype == DType.UINT8}
+        edges = self._given.keys() & {*inputs, *outputs}
+        read = {t for op in ops for t in op.inputs[:1] + op.inputs[1 + _is_filtered(op) :]}
+        made = {t for op in ops for t in op.outputs}
+        for t, tensor in self._given.items():
+            if t in edges:
+                if tensor.quant is None:
+                    text = "a uint8 input or output without a scale and zero point"
+                    raise UnsupportedError(text, tensor=tensor.name, hint=_HINT)
+                name = f"{tensor.name}/int8"
+                self._twins[t] = self.add(replace(_shifted(tensor), name=name, source=None))
+            elif t in read | made:
+                self.tensors[t] = _shifted(tensor)
+        self.ops += [_quantize(t, self._twins[t]) for t in dict.fromkeys(inputs) if t in edges]
+        for op in ops:
+            try:
+                self._convert(op)
+            except UnsupportedError as error:
+                raise error.at(operator=op.place) from None
+        self.ops += [_quantize(self._twins[t], t) for t in dict.fromkeys(outputs) if t in edges & made]
+
+    def _convert(self, op: Op) -> None:
+        if not self._given.keys() & {*op.inputs, *op.outputs}:  # of a part that is int8 already
+            self.ops.append(op)
+            return
+        if op.kind in REFUSED:
+            raise UnsupportedError(f"{op.kind} of uint8: {REFUSED[op.kind]}", hint=_HINT)
+        inputs = tuple(self._twins.get(t, t) for t in op.inputs)
+        outputs = tuple(self._twins.get(t, t) for t in op.outputs)
+        attrs = op.attrs
+        if isinstance(attrs, ConvAttrs | FullyConnectedAttrs):
+            inputs, attrs = self._filtered(op, inputs, attrs)
+        elif (isinstance(attrs, PadAttrs) and attrs.mode is PadMode.CONSTANT) or isinstance(
+            attrs, BatchBlockAttrs
+        ):
+            attrs = replace(attrs, value=attrs.value - SHIFT)
+        elif op.kind is OpKind.AVERAGE_POOL_2D:
+            assert isinstance(attrs, PoolAttrs)
+            attrs = _as(attrs, PoolAsUint8) if _has_ties(attrs) else attrs
+        elif op.kind is OpKind.CONCATENATION:
+            inputs = tuple(self._rescaled(t, outputs[0]) for t in inputs)
+        self.ops.append(replace(op, inputs=inputs, outputs=outputs, attrs=attrs))
+
+    def _filtered(self, op: Op, inputs: tuple[int, ...], attrs: Attrs) -> tuple[tuple[int, ...], Attrs]:
+        """The operands and attributes with the filter minus its zero point, where int8 holds that."""
+        weights = self._given.get(op.inputs[1])
+        if weights is None or weights.data is None or weights.quant is None:
+            return inputs, attrs  # the consistency check says what is wrong
+        if len(weights.quant.scales) != 1:
+            raise UnsupportedError("a uint8 filter quantised per channel", tensor=weights.name, hint=_HINT)
+        centred = weights.data.astype(np.int16) - np.int16(weights.quant.zero_point)
+        if centred.min() >= -SHIFT and centred.max() < SHIFT:
+            data, quant = _frozen(centred.astype(np.int8)), replace(weights.quant, zero_points=(0,))
+            made = replace(weights, dtype=DType.INT8, data=data, quant=quant)
+        elif op.kind is OpKind.TRANSPOSE_CONV:
+            text = f"a uint8 filter with the zero point {weights.quant.zero_point}"
+            raise UnsupportedError(text, tensor=weights.name, hint=_HINT)
+        else:
+            made, attrs = _shifted(weights), _as(attrs, _WITH_ZERO_POINT[type(attrs)])
+        if op.inputs[1] not in self._filters:
+            self._filters[op.inputs[1]] = self.add(made)
+        return (inputs[0], self._filters[op.inputs[1]], *inputs[2:]), attrs
+
+    def _rescaled(self, t: int, out: int) -> int:
+        """An operand of a CONCATENATION in the scale of its result."""
+        source, result = self.tensors[t], self.tensors[out]
+        if same_quantization(source.quant, result.quant) or source.quant is None or result.quant is None:
+            return t
+        made = self.add(replace(source, name=f"{source.name}/rescaled", quant=result.quant, source=None))
+        self.ops.append(Op(OpKind.QUANTIZE, (t,), (made,), AsUint8(), -1))
+        return made
+
+
+def _quantize(source: int, target: int) -> Op:
+    return Op(OpKind.QUANTIZE, (source,), (target,), Attrs(), -1)
+
+
+def _as(attrs: Attrs, kind: type[Attrs]) -> Attrs:
+    """The same attributes in a class of `AsUint8`."""
+    return kind(**vars(attrs))
+
+
+def _shifted(tensor: Tensor) -> Tensor:
+    """A uint8 tensor as int8."""
+    quant = tensor.quant
+    if quant is not None:
+        quant = replace(quant, zero_points=tuple(z - SHIFT for z in quant.zero_points))
+    data = (
+        None if tensor.data is None else _frozen((tensor.data.view(np.uint8) ^ np.uint8(SHIFT)).view(np.int8))
+    )
+    return replace(tensor, dtype=DType.INT8, quant=quant, data=data)
+
+
+def _is_filtered(op: Op) -> bool:
+    """Whether the second operand is a filter."""
+    return isinstance(op.attrs, ConvAttrs | FullyConnectedAttrs)
+
+
+def _frozen(data: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+    data.setflags(write=False)
+    return data
+
+
+def _has_ties(attrs: PoolAttrs) -> bool:
+    """Whether an average of whole numbers may lie half-way between two: of an even number of pixels."""
+    return attrs.kernel[0] * attrs.kernel[1] % 2 == 0 or attrs.pad != Pad()

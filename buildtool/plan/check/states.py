@@ -1,0 +1,96 @@
+"""What lives between invokes: memory of its own, which only the assignment writes, after all old reads.
+
+The checker's own: it computes from the steps alone when a state is read as it was and when it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from buildtool.errors import PlanError
+from buildtool.graph.types import ALIAS_KINDS, STATEFUL, Graph, Op
+from buildtool.plan.check.reads import alias_groups
+from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.types import BufferKind, Plan
+
+
+def state_groups(graph: Graph) -> dict[int, int]:
+    """Activation (see `alias_groups`) whose bytes are those of a state -> which of Graph.states."""
+    groups = alias_groups(graph)
+    found: dict[int, int] = {}
+    for index, state in enumerate(graph.states):
+        for t in (state.before, state.after):
+            if found.setdefault(groups.get(t, -1), index) != index or t not in groups:
+                raise PlanError("what a state is assigned is another one's", tensor=graph.tensors[t].name)
+    return found
+
+
+def arena_groups(graph: Graph) -> dict[int, int]:
+    """As `alias_groups`, without what is state."""
+    elsewhere = state_groups(graph)
+    return {t: group for t, group in alias_groups(graph).items() if group not in elsewhere}
+
+
+def updates(graph: Graph, op: Op) -> frozenset[int]:
+    """Operands that an operator updates where they lie."""
+    pairs = STATEFUL.get(op.kind, {})
+    states, groups = state_groups(graph), alias_groups(graph)
+    found = set()
+    for operand, output in pairs.items():
+        old, new = groups.get(op.inputs[operand], -1), groups.get(op.outputs[output], -1)
+        if old not in states or states[old] != states.get(new):
+            raise PlanError("keeps state in tensors that are none", operator=op.place)
+        found.add(op.inputs[operand])
+    return frozenset(found)
+
+
+def check_states(plan: Plan, graph: Graph, timeline: Timeline) -> None:
+    """Raises PlanError unless each state has its bytes for itself, and is written once, after all readers.
+
+    What is assigned may be read from then on: that nothing else lies there needs no replay.
+    """
+    if not graph.states and not plan.states:
+        return
+    states, groups = state_groups(graph), alias_groups(graph)
+    _check_memory(plan, graph, {t: states[group] for t, group in groups.items() if group in states})
+    makers = {t: i for i, op in enumerate(graph.ops) if op.kind not in ALIAS_KINDS for t in op.outputs}
+    for state in graph.states:
+        old, new = groups[state.before], groups[state.after]
+        if old == new:
+            continue
+        if any(groups.get(t) == old for t in graph.outputs):
+            name = graph.tensors[state.before].name
+            raise PlanError("an output is state that is overwritten", tensor=name)
+        writer = makers[new]
+        op = graph.ops[writer]
+        if any(writer in region.ops and region.is_streamed for region in plan.regions):
+            raise PlanError("writes state row by row", operator=op.place)
+        inside = updates(graph, op)
+        for position, reader in enumerate(graph.ops):
+            read = {t for t in reader.inputs if groups.get(t) == old}
+            if reader.kind in ALIAS_KINDS or not read or (position == writer and read <= inside):
+                continue
+            if timeline.lives[position].last >= timeline.lives[writer].first:
+                name = graph.tensors[state.before].name
+                raise PlanError("reads state that was overwritten", operator=reader.place, tensor=name)
+
+
+def _check_memory(plan: Plan, graph: Graph, of: Mapping[int, int]) -> None:
+    """Each state has one buffer with its tensors, large enough, and no two meet."""
+    if len(plan.states) != len(graph.states):
+        raise PlanError(f"the plan has {len(plan.states)} states, the network {len(graph.states)}")
+    end = 0
+    for index, (buffer, state) in enumerate(zip(plan.states, graph.states, strict=True)):
+        tensor = graph.tensors[state.before]
+        wanted = tuple(sorted(t for t, number in of.items() if number == index))
+        if buffer.kind is not BufferKind.STATE or buffer.tensors != wanted or buffer.rows or buffer.columns:
+            raise PlanError(
+                f"buffer '{buffer.name}' holds other tensors than the state's", tensor=tensor.name
+            )
+        if buffer.offset < end or buffer.offset % plan.alignment or buffer.size != tensor.size:
+            raise PlanError(
+                f"state '{buffer.name}' has {buffer.size} bytes at {buffer.offset}, "
+                f"needed are {tensor.size} from {end} on",
+                tensor=tensor.name,
+            )
+        end = buffer.offset + buffer.size

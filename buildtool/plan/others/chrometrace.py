@@ -1,0 +1,273 @@
+"""A plan as a trace of Chrome's Trace Event Format, which Perfetto and chrome://tracing open.
+
+Two processes: the network's has a track of regions and operators and one of weight loads and moves, the
+arena's has a track a buffer, lowest address first, and a counter of live bytes. The format counts in
+microseconds; what one of them is worth here, `Clock` says, and the file under `otherData`.
+
+Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.graph.types import Graph
+from buildtool.plan.summary.steps import Brought, Held, Moved, PlanSteps
+from buildtool.plan.types import SOURCE, Plan
+
+MOST_SLICES = 100_000  # of operators: some 20 MB, which viewers load in seconds
+_NETWORK, _ARENA = 1, 2  # processes
+_OPERATORS, _LOADS, _BUFFERS = 1, 2, 10  # threads; those of two processes differ: viewers mix equal ones up
+_DELIVERED = "rows of the image"
+Event = dict[str, object]
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Clock:
+    """What the trace's time is: nanoseconds that one unit of cost takes, and that in words."""
+
+    nanoseconds: float = 1000.0
+    words: str = "1 us stands for a cost of 1; it is no time"
+
+
+class Times(NamedTuple):
+    """In nanoseconds: when each step begins (with what comes before its call), its call begins, it ends."""
+
+    begin: Numbers
+    call: Numbers
+    end: Numbers
+
+
+class Trace(NamedTuple):
+    """A trace's bytes, how many slices its operators have, and how many steps were merged for one at most."""
+
+    data: bytes
+    slices: int
+    merged: int
+
+
+def trace(
+    steps: PlanSteps,
+    plan: Plan,
+    graph: Graph,
+    clock: Clock,
+    about: Mapping[str, str],
+    memories: Sequence[str] = (),
+) -> Trace:
+    """The trace of a plan; `about`: words on whose it is, for the file's `otherData`.
+
+    `memories`: the names of those that arenas are in, for a plan that has more than one.
+    """
+    times = _times(steps, clock)
+    found = list(_slices(steps, times))
+    events = [
+        *_names(steps.held, plan, memories),
+        *(_region(index, steps, times) for index in range(len(steps.starts) - 1)),
+        *(_call(one, plan, graph) for one in found),
+        *_coming(steps, times, graph, clock),
+        *(_life(track, held, graph, times) for track, held in enumerate(_tracks(steps.held), _BUFFERS)),
+        *_live(steps, times),
+    ]
+    merged = max((one.calls for one in found), default=0)
+    said = {**about, "time": clock.words, "steps": str(len(steps.cost)), "slices": str(len(found))}
+    content = {"traceEvents": events, "displayTimeUnit": "ms", "otherData": said}
+    return Trace(json.dumps(content, separators=(",", ":")).encode() + b"\n", len(found), merged)
+
+
+def _times(steps: PlanSteps, clock: Clock) -> Times:
+    """When each step is, one after the other."""
+    before = np.zeros(len(steps.cost))
+    coming: list[Brought | Moved] = [*steps.loads, *steps.moves]
+    for one in coming:
+        before[one.step] += one.cost
+    ends = np.cumsum(before + steps.cost)
+
+    def nanoseconds(cost: npt.NDArray[np.float64]) -> Numbers:
+        return np.rint(cost * clock.nanoseconds).astype(np.int64)
+
+    end = nanoseconds(ends)
+    return Times(np.concatenate([np.zeros(1, np.int64), end[:-1]]), nanoseconds(ends - steps.cost), end)
+
+
+class _Slice(NamedTuple):
+    """Calls of one operator that are shown as one: rows and columns from and to, nanoseconds from and to."""
+
+    op: int
+    calls: int
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+    cost: float
+    begin: int
+    end: int
+
+
+def _slices(steps: PlanSteps, times: Times) -> Iterator[_Slice]:
+    """The steps as slices: an operator's that follow each other are one.
+
+    Where there are too many, as many steps as needed are taken together, operator by operator.
+    """
+    apart = np.flatnonzero(_differs(steps, times))
+    if len(apart) <= MOST_SLICES:
+        for low, high in pairwise([*apart.tolist(), len(steps.cost)]):
+            yield _slice(steps, np.arange(low, high), int(times.call[low]), int(times.end[high - 1]))
+        return
+    for low, high in pairwise([*_blocks(steps).tolist(), len(steps.cost)]):
+        yield from _together(steps, times, low, high)
+
+
+def _differs(steps: PlanSteps, times: Times) -> npt.NDArray[np.bool_]:
+    """Steps that begin a slice: another operator's, another region's, those before which something comes."""
+    found = np.ones(len(steps.cost), bool)
+    ops = steps.steps[:, 0]
+    found[1:] = (ops[1:] != ops[:-1]) | (steps.region[1:] != steps.region[:-1])
+    found[1:] |= times.call[1:] != times.end[:-1]
+    return found
+
+
+def _blocks(steps: PlanSteps) -> Numbers:
+    """The first steps of blocks of which each becomes one slice an operator; none goes over two regions."""
+    regions = list(pairwise(steps.starts))
+    alternating = max(len(np.unique(steps.steps[low:high, 0])) for low, high in regions)
+    size = -(-len(steps.cost) * alternating // MOST_SLICES)
+    return np.concatenate([np.arange(low, high, size) for low, high in regions])
+
+
+def _together(steps: PlanSteps, times: Times, low: int, high: int) -> Iterator[_Slice]:
+    """Steps [low, high) of a region as one slice an operator, in the order in which they begin."""
+    ops = steps.steps[low:high, 0]
+    kinds, first = np.unique(ops, return_index=True)
+    begin = int(times.begin[low])
+    for op in kinds[np.argsort(first)].tolist():
+        at = low + np.flatnonzero(ops == op)
+        end = begin + int((times.end[at] - times.begin[at]).sum())
+        yield _slice(steps, at, begin, end)
+        begin = end
+
+
+def _slice(steps: PlanSteps, at: Numbers, begin: int, end: int) -> _Slice:
+    lines = steps.steps[at]
+    low, high = lines.min(axis=0).tolist(), lines.max(axis=0).tolist()
+    cost = float(steps.cost[at].sum())
+    return _Slice(low[0], len(at), (low[1], high[2]), (low[3], high[4]), cost, begin, end)
+
+
+def _event(process: int, thread: int, name: str, kind: str, begin: int, end: int, args: object) -> Event:
+    """A complete event; times in nanoseconds."""
+    return {
+        "ph": "X",
+        "pid": process,
+        "tid": thread,
+        "ts": begin / 1000,
+        "dur": (end - begin) / 1000,
+        "name": name,
+        "cat": kind,
+        "args": args,
+    }
+
+
+def _call(one: _Slice, plan: Plan, graph: Graph) -> Event:
+    shown = {"rows": list(one.rows), "columns": list(one.columns), "calls": one.calls, "cost": one.cost}
+    if one.op == SOURCE:
+        return _event(_NETWORK, _OPERATORS, _DELIVERED, "image", one.begin, one.end, shown)
+    args = {"operator": one.op, "kernel": plan.kernels[one.op], **shown}
+    kind = str(graph.ops[one.op].kind)
+    return _event(_NETWORK, _OPERATORS, graph.op_name(one.op), kind, one.begin, one.end, args)
+
+
+def _region(index: int, steps: PlanSteps, times: Times) -> Event:
+    low, high = steps.starts[index : index + 2]
+    ops = [op for op in dict.fromkeys(steps.steps[low:high, 0].tolist()) if op != SOURCE]
+    live = int(steps.live[low:high].max())
+    args = {"operators": sorted(ops), "steps": high - low, "live_bytes": live}
+    begin, end = int(times.begin[low]), int(times.end[high - 1])
+    return _event(_NETWORK, _OPERATORS, f"region {index}", "region", begin, end, args)
+
+
+def _coming(steps: PlanSteps, times: Times, graph: Graph, clock: Clock) -> Iterator[Event]:
+    """Weights that are loaded and tensors that are moved, one after the other before the step that waits."""
+    every: list[Brought | Moved] = [*steps.moves, *steps.loads]
+    done: dict[int, float] = {}  # step -> cost of what has come before it
+    for one in sorted(every, key=lambda one: one.step):
+        before = done.get(one.step, 0.0)
+        done[one.step] = before + one.cost
+        low = int(times.begin[one.step])
+        begin, end = (low + round(cost * clock.nanoseconds) for cost in (before, done[one.step]))
+        end = min(max(begin, end), int(times.call[one.step]))
+        if isinstance(one, Moved):
+            tensors = ", ".join(steps.held[one.move.source].tensors)
+            args: object = {"bytes": one.size, "from": one.move.source, "to": one.move.target}
+            yield _event(_NETWORK, _LOADS, f"move {tensors}", "move", min(begin, end), end, args)
+            continue
+        load = one.load
+        args = {"operator": load.op, "bytes": load.size, "buffer": load.buffer, "channels": load.channels}
+        name = f"weights of {graph.op_name(load.op)}"
+        yield _event(_NETWORK, _LOADS, name, "load", min(begin, end), end, args)
+
+
+def _tracks(held: Sequence[Held]) -> list[Held]:
+    """Buffers in the order of their tracks."""
+    return sorted(held, key=lambda one: (one.offset, one.first, one.buffer))
+
+
+def _life(track: int, held: Held, graph: Graph, times: Times) -> Event:
+    """A buffer, from the beginning of its first step to the end of its last one."""
+    name = ", ".join(held.tensors) or held.name
+    maker = graph.op_name(held.operator) if held.operator >= 0 else ""
+    args = {
+        "buffer": held.buffer,
+        "offset": held.offset,
+        "bytes": held.size,
+        "operator": maker,
+        "steps": [held.first, held.last],
+    }
+    begin, end = int(times.begin[held.first]), int(times.end[held.last])
+    return _event(_ARENA, track, name, str(held.kind), begin, end, args)
+
+
+def _live(steps: PlanSteps, times: Times) -> Iterator[Event]:
+    """The counter of live bytes where it changes; of too many steps, the most of each block of them."""
+    if not len(steps.live):
+        return
+    at = np.arange(len(steps.live)) if len(steps.live) <= MOST_SLICES else _blocks(steps)
+    live = np.maximum.reduceat(steps.live, at)
+    for one in np.flatnonzero(np.diff(live, prepend=-1)).tolist():
+        yield _count(int(times.begin[at[one]]), int(live[one]))
+    yield _count(int(times.end[-1]), 0)
+
+
+def _count(at: int, live: int) -> Event:
+    return {"ph": "C", "pid": _ARENA, "ts": at / 1000, "name": "live bytes", "args": {"bytes": live}}
+
+
+def _names(held: Sequence[Held], plan: Plan, memories: Sequence[str]) -> Iterator[Event]:
+    """What processes and threads are called, and their order."""
+    yield _metadata(_NETWORK, 0, "process_name", name="network")
+    yield _metadata(_NETWORK, 0, "process_sort_index", sort_index=_NETWORK)
+    yield _metadata(_ARENA, 0, "process_name", name="arena")
+    yield _metadata(_ARENA, 0, "process_sort_index", sort_index=_ARENA)
+    yield _metadata(_NETWORK, _OPERATORS, "thread_name", name="operators")
+    yield _metadata(_NETWORK, _LOADS, "thread_name", name="weight loads and moves")
+    for track, one in enumerate(_tracks(held), _BUFFERS):
+        yield _metadata(_ARENA, track, "thread_name", name=f"{_place(one, plan, memories)}: {one.name}")
+        yield _metadata(_ARENA, track, "thread_sort_index", sort_index=track)
+
+
+def _place(held: Held, plan: Plan, memories: Sequence[str]) -> str:
+    """Where a buffer lies; of two arenas, in which of them."""
+    if not plan.second_at:
+        return f"offset {held.offset:,}"
+    is_second = held.offset >= plan.second_at
+    name = memories[is_second] if len(memories) > is_second else f"arena {is_second + 1}"
+    return f"{name} offset {held.offset - is_second * plan.second_at:,}"
+
+
+def _metadata(process: int, thread: int, what: str, **args: object) -> Event:
+    return {"ph": "M", "pid": process, "tid": thread, "ts": 0, "name": what, "args": args}

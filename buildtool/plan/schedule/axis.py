@@ -1,0 +1,145 @@
+"""What an output element reads along one axis: a window that moves by a fixed stride, or a table."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.errors import PlanError
+
+Numbers = npt.NDArray[np.int64]
+N = TypeVar("N", npt.NDArray[np.int32], npt.NDArray[np.int64])
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Output element q reads input elements [q * stride - pad, q * stride - pad + kernel).
+
+    `kernel` counts the gaps of a dilation.
+    """
+
+    kernel: int = 1
+    stride: int = 1
+    pad: int = 0
+
+    def low(self, q: int) -> int:
+        """The first input element that output element q reads; may be negative."""
+        return q * self.stride - self.pad
+
+    def high(self, q: int) -> int:
+        """One past the last input element that output elements below q read; may be too large."""
+        return (q - 1) * self.stride - self.pad + self.kernel
+
+    def lows(self, q: N) -> N:
+        """`low` of many elements."""
+        return q * self.stride - self.pad
+
+    def highs(self, q: N) -> N:
+        """`high` of many elements."""
+        return (q - 1) * self.stride - self.pad + self.kernel
+
+    def extent(self, n: int) -> int:
+        """Input elements that n neighbouring output elements read, padding included."""
+        return (n - 1) * self.stride + self.kernel
+
+    def ready(self, made: int) -> int:
+        """Output elements that can be made of the first `made` input elements; may be below 0."""
+        return (made + self.pad - self.kernel) // self.stride + 1
+
+    def after(self, earlier: Axis) -> Axis:
+        """The axis through `earlier` and then this one.
+
+        PlanError where `earlier` is a table and this one is not: a table needs to know how many elements it
+        has (see `tabled`).
+        """
+        if isinstance(earlier, AxisTable):
+            if self != Axis():
+                raise PlanError("an up-sampling runs in a group of its own")
+            return earlier
+        return Axis(
+            (self.kernel - 1) * earlier.stride + earlier.kernel,
+            self.stride * earlier.stride,
+            self.pad * earlier.stride + earlier.pad,
+        )
+
+
+@dataclass(frozen=True)
+class AxisTable(Axis):
+    """Output element q reads input elements [first[q], end[q]); neither list ever falls.
+
+    Of an operator whose windows do not move by a whole stride: what enlarges its input, for example. The
+    ranges lie within the input and may be empty. `kernel`, `stride` and `pad` say nothing.
+    """
+
+    first: tuple[int, ...] = ()
+    end: tuple[int, ...] = ()
+
+    def low(self, q: int) -> int:
+        """The first input element that output element q reads, or a later one."""
+        return self.first[max(0, q)] if q < len(self.first) else self.end[-1]
+
+    def high(self, q: int) -> int:
+        """One past the last input element that output elements below q read, or an earlier one."""
+        return self.end[min(q, len(self.end)) - 1] if q > 0 else 0
+
+    def lows(self, q: N) -> N:
+        """`low` of many elements."""
+        return self._lows[np.clip(q, 0, len(self.first))].astype(q.dtype)
+
+    def highs(self, q: N) -> N:
+        """`high` of many elements."""
+        return self._highs[np.clip(q, 0, len(self.end))].astype(q.dtype)
+
+    def extent(self, n: int) -> int:
+        """The most input elements that n neighbouring output elements read."""
+        q = np.arange(len(self.first))
+        return int((self.highs(q + n) - self._lows[:-1]).max())
+
+    def ready(self, made: int) -> int:
+        """Output elements that can be made of the first `made` input elements."""
+        return bisect_right(self.end, made)
+
+    def after(self, earlier: Axis) -> AxisTable:
+        """The table through `earlier` and then this one; it may end beyond the input of `earlier`."""
+        return table(
+            np.maximum(0, earlier.lows(np.array(self.first, np.int64))),
+            np.maximum(0, earlier.highs(np.array(self.end, np.int64))),
+        )
+
+    @cached_property
+    def _lows(self) -> Numbers:
+        return np.array([*self.first, self.end[-1]], np.int64)
+
+    @cached_property
+    def _highs(self) -> Numbers:
+        return np.array([0, *self.end], np.int64)
+
+
+def table(first: Numbers, end: Numbers) -> AxisTable:
+    """A table of what each element reads, widened where it has to be so that nothing falls."""
+    lows = np.minimum.accumulate(first[::-1])[::-1]
+    ends = np.maximum.accumulate(np.maximum(end, lows))
+    return AxisTable(first=tuple(lows.tolist()), end=tuple(ends.tolist()))
+
+
+def tabled(axis: Axis, elements: int, size: int) -> AxisTable:
+    """An axis of so many output elements, over `size` input elements, as a table."""
+    if isinstance(axis, AxisTable):
+        return axis
+    q = np.arange(elements, dtype=np.int64)
+    return table(np.clip(axis.lows(q), 0, size), np.clip(axis.highs(q + 1), 0, size))
+
+
+def union(a: Axis, b: Axis) -> Axis:
+    """What either needs; both have one stride, or as many elements where they are tables."""
+    if isinstance(a, AxisTable) and isinstance(b, AxisTable):
+        return table(
+            np.minimum(np.array(a.first, np.int64), b.first), np.maximum(np.array(a.end, np.int64), b.end)
+        )
+    pad = max(a.pad, b.pad)
+    return Axis(max(a.kernel - a.pad, b.kernel - b.pad) + pad, a.stride, pad)

@@ -1,0 +1,93 @@
+"""Which tensors may pay to be made twice: those that a pooling adds up before another operator reads them.
+
+    before --> operators by rows --> gated --> global pooling --> ... --> gate
+                                     gated, gate --> product --> ...
+
+Layer by layer, or in one pass, the gated tensor is whole from the pooling to the product. With a second pass
+(see `graph.secondpass`) it never is: the operators that make it from the tensor before run by rows once into
+the pooling's sums, and once more into the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from buildtool.graph.liveness import alias_roots
+from buildtool.graph.types import ALIAS_KINDS, Graph, SecondPass
+from buildtool.plan.schedule.receptive import accumulates, by_rows, row_inputs
+from buildtool.target.types import KernelVariant
+
+MOST_STARTS = 3  # tensors that a second pass may begin with, of one gate
+MOST_OPERATORS = 48  # that run again in one pass
+
+
+def may_have_gates(graph: Graph) -> bool:
+    """Whether a global pooling reads what another operator reads as well: without one there is no gate."""
+    readers = graph.consumers()
+    return any(len(readers[op.inputs[0]]) > 1 and accumulates(graph, op) for op in graph.ops if op.inputs)
+
+
+def gates(
+    graph: Graph, kernels: Sequence[KernelVariant | None], streamed: Collection[int] = ()
+) -> tuple[tuple[SecondPass, ...], ...]:
+    """Of each gate the second passes that may pay, shortest first; gates that cross others are left out.
+
+    A pass begins with a tensor that is smaller than the gated one and than all between the two, and that
+    is there a second time: `streamed` tensors are not.
+    """
+    roots = alias_roots(graph)
+    # What comes once, and what lives on between invokes, is not read for a second pass.
+    lasting = {t for state in graph.states for t in (state.before, state.after)}
+    once_there = frozenset(roots[t] for t in (*streamed, *lasting))
+    readers, found, before = graph.consumers(), list[tuple[SecondPass, ...]](), -1
+    for position, op in enumerate(graph.ops):
+        read = readers.get(op.outputs[0], ())
+        if len(op.outputs) != 1 or len(read) < 2 or op.outputs[0] in graph.outputs:
+            continue
+        *others, reader = read
+        summed = any(accumulates(graph, graph.ops[p]) for p in others)
+        gated = op.outputs[0] in row_inputs(graph, graph.ops[reader])
+        if not summed or not gated or accumulates(graph, graph.ops[reader]):
+            continue
+        firsts = _firsts(graph, kernels, position, roots, once_there)
+        starts = [SecondPass(first, position, reader) for first in firsts if first > before]
+        if starts:
+            found.append(tuple(starts[:MOST_STARTS]))
+            before = reader
+    return tuple(found)
+
+
+def _firsts(
+    graph: Graph,
+    kernels: Sequence[KernelVariant | None],
+    last: int,
+    roots: Mapping[int, int],
+    once_there: Collection[int],
+) -> list[int]:
+    """Where a second pass up to operator `last` may begin: nearest first."""
+    found: list[int] = []
+    readers, result = graph.consumers(), graph.ops[last].outputs[0]
+    least, outside, made = graph.tensors[result].size, set[int](), set[int]()
+    for first in range(last, max(-1, last - MOST_OPERATORS), -1):
+        op, kernel = graph.ops[first], kernels[first]
+        if op.kind in ALIAS_KINDS or accumulates(graph, op) or not by_rows(graph, op, kernel):
+            break
+        made.update(op.outputs)
+        if any(roots[t] in once_there for t in op.outputs):
+            break
+        if not outside.issuperset(op.outputs) and first != last:
+            break
+        outside.difference_update(op.outputs)
+        outside.update(t for t in op.inputs if t >= 0 and not graph.tensors[t].is_constant)
+        inside = range(first, last + 1)
+        read_elsewhere = any(
+            t != result and (t in graph.outputs or any(r not in inside for r in readers.get(t, ())))
+            for t in made
+        )
+        if len(outside) != 1 or read_elsewhere:
+            continue
+        (source,) = outside
+        if graph.tensors[source].size < least and roots[source] not in once_there:
+            least = graph.tensors[source].size
+            found.append(first)
+    return found

@@ -1,0 +1,231 @@
+"""Which gates of a network make their tensor twice, at every amount of memory: exact over all choices.
+
+The network without second passes, and the one with a pass at every gate, are searched side by side (see
+`paths`). They have the same cuts but for those inside of gates; at a cut that both have, the best way to it
+is the better of the two, and either goes on from there. So every gate has its own choice. Where a gate's
+pass may begin with several tensors, there is a network for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from buildtool.graph.secondpass import once_positions, repeated_ops, with_second_passes
+from buildtool.graph.types import Graph, SecondPass
+from buildtool.modes import Image
+from buildtool.plan.schedule.gates import gates
+from buildtool.plan.search.cuts import Cuts
+from buildtool.plan.search.front import Settings, Space, space_of
+from buildtool.plan.search.lower_bound import INFINITE
+from buildtool.plan.search.paths import MOST_LABELS, Search
+from buildtool.plan.search.tables import Tables
+from buildtool.session import Session
+from buildtool.target import catalogue
+from buildtool.target.costs import COST_UNITS
+from buildtool.target.types import Target
+
+Passes = tuple[SecondPass, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The second passes of a way: its largest region's bytes, its weight (see Tables)."""
+
+    bytes: int
+    weight: int
+    passes: Passes
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """A network with some second passes as the search sees it.
+
+    `at`: cut of the network without passes -> the same cut here, None where a pass is under way in one of
+    them; `inside`: cut here -> the pass that is under way.
+    """
+
+    space: Space
+    at: tuple[int | None, ...]
+    inside: dict[int, SecondPass]
+
+
+class _LaneSearch(Search):
+    """A search whose cuts' weights others may lower: `own` are those of ways that this lane found."""
+
+    def __init__(self, cuts: Cuts, lane: Lane, most_extra: int | None, most_labels: int) -> None:
+        super().__init__(cuts, most_extra, most_labels)
+        self.lane, self.reached = lane, 0
+        self.own = [-INFINITE] * (self.t.count + 1)
+        self.own[0] = 0
+        self._shared = [-INFINITE] * (self.t.count + 1)
+
+    def begin(self, most_bytes: int) -> None:
+        """Starts at the first cut again, with a lower limit."""
+        self.most_bytes, self.reached = most_bytes, 0
+        self._rounds += 1
+        self._best[0] = 0
+
+    def advance(self, cut: int) -> int:
+        """Goes on to a cut; its weight by ways of this lane, in full, INFINITE where there is none."""
+        for end in range(self.reached + 1, cut + 1):
+            self.own[end] = self._to(end, self.own[end])
+            self._set(end, self.own[end])
+        self.reached = cut
+        return self.weight(cut)
+
+    def weight(self, cut: int) -> int:
+        """Weight of the best way of this lane to a cut."""
+        return INFINITE if self.own[cut] >= INFINITE else self.t.before[cut] + self.own[cut]
+
+    def share(self, cut: int, weight: int) -> None:
+        """The weight of the best way to a cut, whichever lane it is of."""
+        self._set(cut, INFINITE if weight >= INFINITE else weight - self.t.before[cut])
+
+    def _set(self, cut: int, extra: int) -> None:
+        rose = extra != self._shared[cut]
+        self._best[cut] = self._shared[cut] = extra
+        version = self._version
+        version[cut + 1] = max(version[cut], version[cut + 1], self._rounds if rose else 0)
+
+    def last(self, cut: int) -> tuple[int, int]:
+        """First cut and bytes of the last region of the way to a cut."""
+        found = self._last[cut]
+        assert found is not None
+        return found.first, found.bytes
+
+
+class PassSearch:
+    """Ways of least weight for limits of bytes that never rise, over all choices of second passes."""
+
+    def __init__(
+        self,
+        lanes: Sequence[Lane],
+        cuts: Callable[[Space], Cuts],
+        most_extra: int | None = None,
+        most_labels: int = MOST_LABELS,
+    ) -> None:
+        self._lanes = [_LaneSearch(cuts(lane.space), lane, most_extra, most_labels) for lane in lanes]
+        self._most_extra = most_extra
+
+    @property
+    def exact(self) -> bool:
+        """Whether no search has spent its budget."""
+        return all(lane.exact for lane in self._lanes)
+
+    @property
+    def tables(self) -> Tables:
+        """Of the network without second passes."""
+        return self._lanes[0].t
+
+    def least(self, most_bytes: int) -> Choice | None:
+        """The way of least weight within so many bytes; None if there is none."""
+        if most_bytes < 0:
+            return None
+        for lane in self._lanes:
+            lane.begin(most_bytes)
+        weight = 0
+        for cut in range(1, self.tables.count + 1):
+            sharing = [(lane, at) for lane in self._lanes if (at := lane.lane.at[cut]) is not None]
+            weight = min(lane.advance(at) for lane, at in sharing)
+            for lane, at in sharing:
+                lane.share(at, weight)
+        most = INFINITE if self._most_extra is None else self.tables.before[-1] + self._most_extra
+        return self._choice(weight) if weight < INFINITE and weight <= most else None
+
+    def _choice(self, weight: int) -> Choice:
+        cut, most, passes = self.tables.count, 0, set[SecondPass]()
+        while cut:
+            lane = min(
+                (lane for lane in self._lanes if lane.lane.at[cut] is not None),
+                key=lambda lane: lane.weight(lane.lane.at[cut] or 0),
+            )
+            here = lane.lane.at[cut]
+            assert here is not None
+            while True:
+                here, size = lane.last(here)
+                most = max(most, size)
+                under_way = lane.lane.inside.get(here)
+                if under_way is None:
+                    break
+                passes.add(under_way)
+            cut = lane.lane.at.index(here)
+        return Choice(most, weight, tuple(sorted(passes, key=lambda one: one.reader)))
+
+    def falling(self, most_bytes: int = INFINITE) -> Iterator[Choice]:
+        """The ways within a limit of bytes, least weight first."""
+        while (found := self.least(most_bytes)) is not None:
+            yield found
+            most_bytes = found.bytes - (1 if self.exact else max(1, found.bytes // 16))
+
+
+def lanes_of(
+    graph: Graph, target: Target, settings: Callable[[Graph], Settings], session: Session
+) -> tuple[Lane, ...]:
+    """The networks to be searched side by side, the first one without second passes; none without gates.
+
+    `settings`: those of a network, whose operators may be there twice.
+    """
+    own = settings(graph)
+    streamed = graph.inputs[:1] if own.image == Image.STREAM else ()
+    starts = gates(graph, catalogue.select_all(target, graph), streamed)
+    if not starts:
+        return ()
+    plain = space_of(graph, target, own, session)
+    lanes = [Lane(plain, tuple(range(len(plain.elements.positions) + 1)), {})]
+    for number in range(max(map(len, starts))):
+        passes = tuple(among[number] for among in starts if number < len(among))
+        changed = with_second_passes(graph, passes)
+        lanes.append(_lane(changed, space_of(changed, target, settings(changed), session)))
+    return tuple(lanes)
+
+
+def _lane(changed: Graph, space: Space) -> Lane:
+    """A network with a pass at each of some gates."""
+    again, once = repeated_ops(changed), once_positions(changed)
+    at: list[int | None] = [0]
+    inside: dict[int, SecondPass] = {}
+    for element, position in enumerate(space.elements.positions):
+        # An operator's position without passes; what runs again is as far as what is before its reader.
+        before = once[again.get(position, position)]
+        under_way = next((one for one in changed.second_passes if one.first <= before < one.reader), None)
+        if under_way is not None:
+            inside[element + 1] = under_way
+        if position not in again:
+            at.append(None if under_way is not None else element + 1)
+    return Lane(space, tuple(at), inside)
+
+
+def worthwhile(
+    graph: Graph,
+    target: Target,
+    settings: Callable[[Graph], Settings],
+    session: Session,
+    *,
+    by_cost: bool = False,
+) -> tuple[Passes, ...]:
+    """The choices of second passes, none at all left out, that no other beats in bytes and weight.
+
+    By bytes, descending. `by_cost`: weights are the target's cost, else work. `settings`: see `lanes_of`.
+    """
+    lanes = lanes_of(graph, target, settings, session)
+    if not lanes:
+        return ()
+    own = settings(graph)
+    extra = None if by_cost else lanes[0].space.most_extra(own.max_f)
+    search = PassSearch(
+        lanes, lambda space: space.cost_cuts if by_cost else space.cuts, extra, own.most_labels
+    )
+    return tuple(dict.fromkeys(found.passes for found in search.falling() if found.passes))
+
+
+def least_cost(
+    graph: Graph, target: Target, settings: Callable[[Graph], Settings], session: Session, most_bytes: int
+) -> float:
+    """A cost that no way within so many bytes is below, whatever its second passes; 0: it is not known."""
+    lanes = lanes_of(graph, target, settings, session)
+    if not lanes:
+        return 0.0
+    search = PassSearch(lanes, lambda space: space.cost_cuts, None, settings(graph).most_labels)
+    found = search.least(most_bytes)
+    return found.weight / COST_UNITS if found is not None and search.exact else 0.0

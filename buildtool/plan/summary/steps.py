@@ -1,0 +1,190 @@
+"""A plan step by step: what each call costs, what is live meanwhile, and each buffer's place and life.
+
+What the cost model prices kind by kind is spread over the steps here: all that is listed adds up to the
+plan's cost, to the last sixteenth (see `target.costs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.graph.types import Graph
+from buildtool.plan.schedule.calls import region_calls
+from buildtool.plan.schedule.costs import CostModel
+from buildtool.plan.schedule.schedule import Run, Steps
+from buildtool.plan.schedule.timeline import Timeline
+from buildtool.plan.schedule.turns import brought
+from buildtool.plan.summary.memory import ArenaUse
+from buildtool.plan.types import SOURCE, Buffer, BufferKind, Load, Move, Plan
+from buildtool.session import Session
+from buildtool.target.costs import Rings, part
+from buildtool.target.types import Costs, KernelVariant
+
+Costs64 = npt.NDArray[np.float64]
+Bytes64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A buffer of the arena by its position in Plan.buffers: bytes [offset, offset + size).
+
+    Live from the start of step `first` to the end of step `last`. `kind`: see BufferKind. `tensors`: the
+    names of the tensors in it, none of scratch. `operator`: who writes it or whom it serves; -1 for the
+    network's inputs, and for scratch of a whole region.
+    """
+
+    buffer: int
+    name: str
+    kind: BufferKind
+    offset: int
+    size: int
+    first: int
+    last: int
+    tensors: tuple[str, ...]
+    operator: int
+
+
+@dataclass(frozen=True)
+class Brought:
+    """Constants that are brought into the arena when a step begins, and what that costs.
+
+    Where they come part by part, the cost has what the calls cost more that read them.
+    """
+
+    step: int
+    load: Load
+    cost: float
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A tensor of so many bytes that is copied within the arena before a step begins."""
+
+    step: int
+    move: Move
+    size: int
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class PlanSteps:
+    """A plan step by step; arrays have an entry a step.
+
+    `steps`: operator (-1: a row of the image is delivered), rows from and to, columns from and to.
+    `region`: which region runs. `cost`: of the call, in the target's unit. `live`: aligned bytes of the arena
+    in use, what buffers share counted once. `starts`: each region's first step, and the number of all.
+    """
+
+    steps: Steps
+    region: Bytes64
+    cost: Costs64
+    live: Bytes64
+    starts: tuple[int, ...]
+    held: tuple[Held, ...]
+    loads: tuple[Brought, ...]
+    moves: tuple[Moved, ...]
+
+    @property
+    def total(self) -> float:
+        """The cost of everything: the plan's."""
+        beside = sum(one.cost for one in self.loads) + sum(one.cost for one in self.moves)
+        return float(self.cost.sum()) + beside
+
+
+def plan_steps(
+    plan: Plan,
+    graph: Graph,
+    kernels: Sequence[KernelVariant | None],
+    costs: Costs,
+    session: Session | None = None,
+) -> PlanSteps:
+    """A placed plan step by step; `kernels`: one an operator, None for aliases; `costs`: the target's.
+
+    `session`: what may know the plan's timeline already.
+    """
+    timeline = Timeline.of(graph, plan.regions, plan.image, session)
+    model, use = CostModel(graph, kernels, costs), ArenaUse(plan, graph)
+    cost, live = np.zeros(timeline.starts[-1]), np.zeros(timeline.starts[-1], np.int64)
+    for run, first in zip(timeline.runs, timeline.starts, strict=False):
+        end = first + run.count
+        steps = run.steps
+        cost[first:end] = _costs(model, run, steps, plan.image)
+        live[first:end] = use.by_step(run.region, use.buffers(run.region, first, end - 1), first, steps)
+    lengths = [run.count for run in timeline.runs]
+    return PlanSteps(
+        steps=timeline.steps,
+        region=np.repeat(np.arange(len(lengths)), lengths),
+        cost=cost,
+        live=live,
+        starts=timeline.starts,
+        held=held(plan, graph),
+        loads=tuple(
+            Brought(step, load, model.loading(load))
+            for step, load in brought(timeline, plan.loads, plan.buffers)
+        ),
+        moves=tuple(_moved(plan, model, move) for move in plan.moves),
+    )
+
+
+def held(plan: Plan, graph: Graph) -> tuple[Held, ...]:
+    """A plan's buffers, in their order."""
+    makers = {t: position for position, op in enumerate(graph.ops) for t in op.outputs}
+    return tuple(_held(position, buffer, graph, makers) for position, buffer in enumerate(plan.buffers))
+
+
+def _held(position: int, buffer: Buffer, graph: Graph, makers: Mapping[int, int]) -> Held:
+    made_by = (makers[t] for t in buffer.tensors if t in makers)
+    return Held(
+        buffer=position,
+        name=buffer.name,
+        kind=buffer.kind,
+        offset=buffer.offset,
+        size=buffer.size,
+        first=buffer.first,
+        last=buffer.last,
+        tensors=tuple(graph.tensors[t].name for t in buffer.tensors),
+        operator=buffer.op if buffer.op >= 0 else next(made_by, -1),
+    )
+
+
+def _moved(plan: Plan, model: CostModel, move: Move) -> Moved:
+    target = plan.buffers[move.target]
+    return Moved(target.first, move, target.size, model.pricer.move(target.size))
+
+
+def _costs(model: CostModel, run: Run, steps: Steps, image: str) -> Costs64:
+    """What each step of a region costs."""
+    found, graph = np.zeros(len(steps)), model.graph
+    calls = region_calls(graph, run.region, image).operators
+    for op in np.unique(steps[:, 0]).tolist():
+        at = np.flatnonzero(steps[:, 0] == op)
+        if op == SOURCE:
+            found[at] = model.delivery(1)
+            continue
+        found[at] = _calls(model, op, steps[at], run.region.is_streamed, calls[op].rings)
+        if run.region.is_streamed and op in model.fed_in_parts:
+            found[at[-1]] += model.pricer.sums_end(model.geometries[op])
+    return found
+
+
+def _calls(model: CostModel, op: int, steps: Steps, streamed: bool, rings: Rings) -> Costs64:
+    """What each of an operator's calls costs. Few of their ranges of rows and of columns differ."""
+    kernel = model.kernels[op]
+    if kernel is None:
+        return np.zeros(len(steps))
+    of, pricer = model.geometries[op], model.pricer
+    rows, row = np.unique(steps[:, 1:3], axis=0, return_inverse=True)
+    columns, column = np.unique(steps[:, 3:5], axis=0, return_inverse=True)
+    if streamed and op in model.fed_in_parts:
+        prices = [
+            [pricer.sums(of, y1 - y0, x1 - x0) for x0, x1 in columns.tolist()] for y0, y1 in rows.tolist()
+        ]
+    else:
+        low = [part(of, 0, y0, y1) for y0, y1 in rows.tolist()]
+        along = [part(of, 1, x0, x1, rings) for x0, x1 in columns.tolist()]
+        prices = [[pricer.cost(kernel, of, y, x) for x in along] for y in low]
+    return np.array(prices)[row.reshape(-1), column.reshape(-1)]

@@ -1,0 +1,42 @@
+"""How the page writes names and numbers: short enough for their places, and harmless."""
+
+from __future__ import annotations
+
+LONGEST = 120  # characters of a name in a tip or a table; all of it is in the data
+_ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
+
+
+def plain(text: str) -> str:
+    """A name of a file as one line that can be shown: no control codes, none that turn directions around."""
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in text)
+
+
+def short(text: str, most: int = LONGEST) -> str:
+    """`plain`, in at most so many characters; the end is kept, it tells layers apart."""
+    shown = plain(text[-4 * most :]) if len(text) > 4 * most else plain(text)
+    return shown if len(shown) <= most and len(text) <= 4 * most else _ELLIPSIS + shown[1 - most :]
+
+
+def size(count: float) -> str:
+    """Bytes in the unit that fits: 512 B, 11.7 KiB, 3.59 MiB."""
+    for unit, name in _UNITS:
+        if count >= unit:
+            digits = 2 if count < 10 * unit else 1 if count < 1000 * unit else 0
+            return f"{count / unit:.{digits}f} {name}"
+    return f"{count:,.0f} B"
+
+
+def number(value: float | None) -> str:
+    """A whole number with separators, a fraction with as many digits as tell something."""
+    if value is None:
+        return "\N{EN DASH}"
+    if isinstance(value, int) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:,.2f}"
+
+
+def percent(part: float, whole: float) -> str:
+    """A share: 4.2 %."""
+    share = 100 * part / whole if whole else 0.0
+    return f"{share:.1f} %" if share >= 0.05 or not share else "< 0.1 %"

@@ -1,0 +1,60 @@
+"""Temporary folders, and those that killed commands have left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+
+PREFIX = "buildtool-run-"
+YOUNG_SECONDS = 10.0  # as old may a folder be that is made and not yet locked
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[str]:
+    """A folder as tempfile.TemporaryDirectory makes it, locked while it is used.
+
+    Before that, folders whose lock nobody has any more are removed: their commands were killed.
+    """
+    _clear(tempfile.gettempdir())
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name, contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):  # a file system without locks: then it is never cleared
+            held.enter_context(_locked(name, waits=True))
+        yield name
+
+
+def _clear(folder: str) -> None:
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(PREFIX):
+                with contextlib.suppress(OSError):
+                    _remove_if_left(entry.path)
+
+
+def _remove_if_left(path: str) -> None:
+    """Removes a folder of this user's that is no link, is not young, and is locked by nobody; OSError."""
+    with _locked(path) as number:
+        found = os.fstat(number)
+        if found.st_uid == os.getuid() and time.time() - found.st_mtime > YOUNG_SECONDS:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _locked(path: str, *, waits: bool = False) -> Iterator[int]:
+    """The folder, opened and locked; OSError where somebody else has it, or it cannot be locked.
+
+    `waits`: until nobody else has it, who only looks whether it was left.
+    """
+    try:
+        import fcntl
+    except ImportError as error:  # Windows
+        raise OSError("no locks") from error
+    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        yield number
+    finally:
+        os.close(number)

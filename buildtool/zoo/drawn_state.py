@@ -1,0 +1,141 @@
+"""Random operators that keep state: SVDF and LSTM with drawn weights, biases and quantisations.
+
+    net = NetBuilder(seed)
+    y = lstm(net, net.input((1, 4, 10)), 12, peepholes=True)
+
+Scales are such that gates neither idle nor saturate throughout, and outputs use most of their range.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from buildtool.graph.types import (
+    Attrs,
+    DType,
+    LstmAttrs,
+    LstmInput,
+    Op,
+    OpKind,
+    State,
+    SvdfAttrs,
+)
+from buildtool.zoo.drawn import NetBuilder, quant
+
+_SPREAD = 74 * 74  # standard deviation of a product of two uniform int8
+_WIDE = 18900  # that of a uniform int16
+_GATE = 1 / 4096  # the scale of a gate's sum
+
+
+def _constant(net: NetBuilder, shape: tuple[int, ...], dtype: DType, scale: float, most: int) -> int:
+    """A constant of uniform values from -most to most."""
+    data = net.rng.integers(-most, most + 1, shape).astype(dtype.value)
+    return net.tensor(shape, quant(scale), dtype, data)
+
+
+def _kept(net: NetBuilder, kind: OpKind, operands: list[int], states: list[int], y: int, attrs: Attrs) -> int:
+    """Adds the operator with the new values of its states as outputs behind `y`; returns `y`."""
+    made = []
+    for before in states:
+        tensor = net.tensors[before]
+        made.append(net.tensor(tensor.shape, tensor.quant, tensor.dtype))
+        zero = tensor.quant.zero_point if tensor.quant and tensor.dtype is DType.INT8 else 0
+        initial = np.full(tensor.shape, zero, tensor.dtype.value)
+        initial.setflags(write=False)
+        net.states.append(State(before, made[-1], initial, tensor.name))
+    net.ops.append(Op(kind, tuple(operands), (y, *made), attrs, len(net.ops)))
+    return y
+
+
+def svdf(net: NetBuilder, x: int, units: int, *, rank: int = 1, memory: int = 8, bias: bool = True) -> int:
+    """SVDF of (batch, inputs)."""
+    batch, inputs = net.shape(x)
+    features, rng = units * rank, net.rng
+    first = float(np.exp(rng.uniform(-6, -3)))
+    feature = _constant(net, (features, inputs), DType.INT8, first, 127)
+    step = net.scale(x) * first * _SPREAD * math.sqrt(inputs) / float(np.exp(rng.uniform(7, 11)))
+    over = float(np.exp(rng.uniform(-8, -5)))
+    time = _constant(net, (features, memory), DType.INT16, over, 32767)
+    state = net.tensor((batch, features * memory), quant(step), DType.INT16)
+    kept = net.scale(x) * first * _SPREAD * math.sqrt(inputs) / step
+    spread = min(kept, float(_WIDE)) * _WIDE * math.sqrt(memory * rank)
+    added = _constant(net, (units,), DType.INT32, step * over, int(min(spread, 2.0**30))) if bias else -1
+    out = net.tensor((batch, units), net.random_quant(spread * step * over / float(2 ** rng.uniform(4, 7))))
+    return _kept(net, OpKind.SVDF, [x, feature, time, added, state], [state], out, SvdfAttrs(rank))
+
+
+def lstm(
+    net: NetBuilder,
+    x: int,
+    cells: int,
+    *,
+    outputs: int = 0,
+    time_major: bool = False,
+    input_gate: bool = True,
+    peepholes: bool = False,
+    normed: bool = False,
+    cell_bits: int = 11,
+    clipped: bool = False,
+) -> int:
+    """UNIDIRECTIONAL_SEQUENCE_LSTM of three dimensions; with a projection where `outputs` is above 0."""
+    first, second, inputs = net.shape(x)
+    batch, width = (second if time_major else first), outputs or cells
+    rng = net.rng
+    hidden = net.random_quant(float(np.exp(rng.uniform(-1, 0.3))) / 128)
+    out = net.random_quant(float(np.exp(rng.uniform(-5.5, -3.5)))) if outputs else hidden
+    operands = [-1] * len(LstmInput)
+    operands[LstmInput.X] = x
+    for gate in ("INPUT", "FORGET", "CELL", "OUTPUT")[0 if input_gate else 1 :]:
+        made = _gate(
+            net, gate, (cells, inputs, width), (net.scale(x), out.scale), cell_bits, normed, peepholes
+        )
+        for name, tensor in made.items():
+            operands[LstmInput[name]] = tensor
+    if outputs:
+        scale = out.scale * 60 / (hidden.scale * _SPREAD * math.sqrt(cells))
+        operands[LstmInput.PROJECTION] = _constant(net, (outputs, cells), DType.INT8, scale, 127)
+        if rng.integers(2):
+            bias = _constant(net, (outputs,), DType.INT32, scale * hidden.scale, 3000)
+            operands[LstmInput.PROJECTION_BIAS] = bias
+    states = [
+        net.tensor((batch, width), out),
+        net.tensor((batch, cells), quant(2.0**-cell_bits), DType.INT16),
+    ]
+    operands[LstmInput.HIDDEN_STATE], operands[LstmInput.CELL_STATE] = states
+    clips = (float(np.float32(rng.uniform(0.2, 3))), float(np.float32(out.scale * rng.uniform(1, 150))))
+    attrs = LstmAttrs(
+        hidden,
+        tuple(quant(_GATE * float(np.exp(rng.uniform(-1, 1)))).scale for _ in range(4)) if normed else (),
+        time_major,
+        *(clips if clipped else (0.0, 0.0)),
+    )
+    y = net.tensor((first, second, width), out)
+    return _kept(net, OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM, operands, states, y, attrs)
+
+
+def _gate(
+    net: NetBuilder,
+    gate: str,
+    sizes: tuple[int, int, int],
+    scales: tuple[float, float],
+    cell_bits: int,
+    normed: bool,
+    peepholes: bool,
+) -> dict[str, int]:
+    """A gate's tensors by the names of their operands; `sizes`: cells, inputs, outputs."""
+    cells, *columns = sizes
+    made = {}
+    reach = 2000 * _GATE * float(np.exp(net.rng.uniform(0, 2)))
+    for part, count, scale in zip(("INPUT", "RECURRENT"), columns, scales, strict=True):
+        own = reach / (scale * _SPREAD * math.sqrt(count))
+        made[f"{part}_TO_{gate}"] = _constant(net, (cells, count), DType.INT8, own, 127)
+    if peepholes and gate != "CELL":
+        own = 2.0**cell_bits * reach / (15000.0 * 8000.0)
+        made[f"CELL_TO_{gate}"] = _constant(net, (cells,), DType.INT16, own, 32767)
+    made[f"{gate}_BIAS"] = _constant(net, (cells,), DType.INT32, 1e-4, 1 << 22 if normed else 20000)
+    if normed:
+        own = 4e-5 * float(np.exp(net.rng.uniform(-1, 1)))
+        made[f"{gate}_NORM"] = _constant(net, (cells,), DType.INT16, own, 32767)
+    return made

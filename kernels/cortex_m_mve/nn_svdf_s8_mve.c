@@ -1,0 +1,10 @@
+/* SVDF with Helium: four features of a step at a time, then what each of them kept of the last
+ * steps. */
+#include "nn_mve_rows.h"
+
+#include "nn_svdf.h"
+
+void nn_svdf_s8_mve(const nn_svdf_geometry *geometry, const void *constants, const int8_t *in,
+                    void *state, int8_t *out) {
+    nn_svdf_run(geometry, constants, in, (int16_t *)state, out, NULL);
+}

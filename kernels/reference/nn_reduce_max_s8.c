@@ -1,0 +1,6 @@
+/* REDUCE_MAX over any axes. */
+#include "nn_extreme.h"
+
+void nn_reduce_max_s8(const nn_reduce_geometry *geometry, const int8_t *in, int8_t *out) {
+    nn_extreme(geometry, in, out, 0);
+}

@@ -1,0 +1,96 @@
+"""The page of TFLite's operators is the one that the reader's tables give, and says what the reader does."""
+
+import numpy as np
+import pytest
+from litert import run
+from paths import ROOT
+from samplefiles import Sheet, Tensor, constant
+
+from buildtool.errors import UnsupportedError
+from buildtool.graph.tflite import operators
+from buildtool.graph.tflite.flat import BUILTIN_NAMES
+from buildtool.graph.tflite.page import page
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.support import table
+from buildtool.report import lists
+
+
+def test_the_page_is_current():
+    hint = "run: python -m buildtool.graph.tflite.page > docs/operators.md"
+    assert (ROOT / "docs" / "operators.md").read_text(encoding="utf-8") == page(), hint
+
+
+def test_the_command_prints_what_the_page_has():
+    rows = [{"operator": row.name, "refused": row.refused} for row in table()]
+    printed = lists.ops({"boards": [], "operators": [], "tflite": rows})
+    assert all(name[:7] in printed for name in BUILTIN_NAMES.values())
+    for types in zip(*(row.refused.values() for row in table()), strict=True):
+        assert {reason.split()[0] for reason in types if reason} <= set(printed.split())
+    assert lists.ops({"boards": [], "operators": [], "tflite": []}) not in ("", printed)
+
+
+def test_every_operator_of_the_schema_has_one_row():
+    rows = [line.split(" | ")[0][2:] for line in page().splitlines() if line.startswith("| ")][2:]
+    assert sorted(rows) == sorted(BUILTIN_NAMES.values())
+
+
+def test_no_operator_is_in_two_tables():
+    sets = [operators.CONTROL_FLOW, operators.STATEFUL, operators.VARIABLES]
+    tables = [operators.DECODERS.keys(), *sets, operators.NO_INT8.keys()]
+    assert len(set().union(*tables)) == sum(map(len, tables))
+
+
+@pytest.mark.parametrize("code", operators.NO_INT8)
+def test_a_refusal_gives_the_reason_of_the_page(code):
+    sheet = Sheet()
+    x = sheet.add(Tensor((8,)))
+    y = sheet.apply(BUILTIN_NAMES[code], [x], (8,))
+    with pytest.raises(UnsupportedError) as refused:
+        read_model(sheet.bytes([x], [y]))
+    assert operators.NO_INT8[code] in str(refused.value)
+    assert f"| {BUILTIN_NAMES[code]} | refused: {operators.NO_INT8[code]} |" in page()
+
+
+def test_an_operator_of_another_data_type_is_refused_for_the_reason_of_the_page():
+    assert "| SQRT | read | refused: LiteRT's kernel takes no uint8 |" in page()
+    sheet = Sheet()
+    x = sheet.add(Tensor((8,), "uint8"))
+    y = sheet.apply("SQRT", [x], (8,), dtype="uint8")
+    with pytest.raises(UnsupportedError, match="LiteRT's kernel takes no uint8"):
+        read_model(sheet.bytes([x], [y]))
+
+
+_WIDE_FORMS = {  # constant operands, options, the output's shape and type
+    **dict.fromkeys(("ABS", "NEG", "SQRT", "RSQRT", "EXP", "LOG", "GELU"), ((), "", {}, (1, 2, 2, 4))),
+    **dict.fromkeys(("LOG_SOFTMAX", "L2_NORMALIZATION", "HARD_SWISH"), ((), "", {}, (1, 2, 2, 4))),
+    **dict.fromkeys(("RELU_0_TO_1", "RELU_N1_TO_1"), ((), "", {}, (1, 2, 2, 4))),
+    "REVERSE_V2": (([1],), "", {}, (1, 2, 2, 4)),
+    "TILE": (([1, 2, 1, 1],), "", {}, (1, 4, 2, 4)),
+    "REDUCE_MAX": (([1, 2],), "ReducerOptions", {}, (1, 4)),
+    "GATHER": (([1, 0, 1],), "GatherOptions", {"Axis": 1}, (1, 3, 2, 4)),
+    "DEPTH_TO_SPACE": ((), "DepthToSpaceOptions", {"BlockSize": 2}, (1, 4, 4, 1)),
+    "SPACE_TO_DEPTH": ((), "SpaceToDepthOptions", {"BlockSize": 2}, (1, 1, 1, 16)),
+    "SPACE_TO_BATCH_ND": (([2, 2], [[0, 0], [0, 0]]), "", {}, (4, 1, 1, 4)),
+    "ARG_MAX": ((3,), "ArgMaxOptions", {"OutputType": 2}, (1, 2, 2)),
+    "ARG_MIN": ((3,), "ArgMinOptions", {"OutputType": 2}, (1, 2, 2)),
+    **dict.fromkeys(("MAXIMUM", "MINIMUM", "DIV", "SQUARED_DIFFERENCE"), (None, "", {}, (1, 2, 2, 4))),
+}
+
+
+@pytest.mark.parametrize("kind", _WIDE_FORMS)
+def test_what_the_page_says_of_litert_and_int16_is_so(kind):
+    """An operator without int16 here is `no kernel here` where LiteRT runs it, else LiteRT's lack."""
+    constants, options_class, options, shape = _WIDE_FORMS[kind]
+    sheet = Sheet()
+    x = sheet.add(Tensor((1, 2, 2, 4), "int16", scale=0.01))
+    others = [x] if constants is None else [sheet.add(constant(c)) for c in constants]
+    places = kind.startswith("ARG")
+    kwargs = {"dtype": "int32", "scale": None} if places else {"dtype": "int16", "scale": 0.01}
+    y = sheet.apply(kind, [x, *others], shape, options_class, options, **kwargs)
+    try:
+        run(sheet.bytes([x], [y]), [np.full((1, 2, 2, 4), 9, np.int16)])
+        reason = "no kernel here"
+    except (RuntimeError, ValueError):
+        reason = "LiteRT's kernel takes no int16"
+    (row,) = (row for row in table() if row.name == kind)
+    assert row.refused["int16"] == reason

@@ -1,0 +1,185 @@
+"""LSTM and SVDF that no integer kernel of LiteRT runs soundly: each error says what is wrong."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from netbuilder import NetBuilder
+
+from buildtool.errors import BuildtoolError
+from buildtool.graph.tflite import lower_recurrent
+from buildtool.graph.tflite.fileops import FileOp
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import DType, Graph, LstmAttrs, LstmInput, Op, Quantization, SvdfAttrs, Tensor
+from buildtool.zoo.drawn_state import lstm, svdf
+
+L = LstmInput
+
+
+def _lstm() -> Graph:
+    net = NetBuilder(1)
+    x = net.input((1, 3, 6))
+    return net.graph([lstm(net, x, 5, outputs=4, peepholes=True, normed=True)])
+
+
+def _svdf() -> Graph:
+    net = NetBuilder(2)
+    return net.graph([svdf(net, net.input((1, 6)), 4, rank=2, memory=3)])
+
+
+def _with_op(graph: Graph, **changes: object) -> Graph:
+    return replace(graph, ops=(replace(graph.ops[0], **changes),))
+
+
+def _without(graph: Graph, *places: int) -> Graph:
+    op = graph.ops[0]
+    return _with_op(graph, inputs=tuple(-1 if i in places else t for i, t in enumerate(op.inputs)))
+
+
+def _with_tensor(graph: Graph, place: int, change: Callable[[Tensor], Tensor]) -> Graph:
+    index = graph.ops[0].inputs[place]
+    tensors = [change(t) if i == index else t for i, t in enumerate(graph.tensors)]
+    return replace(graph, tensors=tuple(tensors))
+
+
+def _as_type(dtype: DType) -> Callable[[Tensor], Tensor]:
+    def change(tensor: Tensor) -> Tensor:
+        data = None if tensor.data is None else tensor.data.astype(dtype.value)
+        return replace(tensor, dtype=dtype, data=data)
+
+    return change
+
+
+def _cut(tensor: Tensor) -> Tensor:
+    """The tensor without its last row."""
+    data = tensor.data[:-1] if tensor.data is not None else None
+    return replace(tensor, shape=(tensor.shape[0] - 1, *tensor.shape[1:]), data=data)
+
+
+def _scale(scale: float, zero_point: int = 0) -> Callable[[Tensor], Tensor]:
+    return lambda tensor: replace(tensor, quant=Quantization((scale,), (zero_point,)))
+
+
+def _diagonal(tensor: Tensor) -> Tensor:
+    return replace(tensor, shape=tensor.shape[:1], data=np.ascontiguousarray(tensor.data[:, 0]))
+
+
+def _per_row(tensor: Tensor) -> Tensor:
+    count = tensor.shape[0]
+    return replace(tensor, quant=Quantization((0.01,) * count, (0,) * count))
+
+
+def _attrs(graph: Graph, **changes: object) -> Graph:
+    return _with_op(graph, attrs=replace(graph.ops[0].attrs, **changes))
+
+
+LSTM = {
+    "forget weights": (lambda g: _without(g, L.INPUT_TO_FORGET), "input_to_forget is missing"),
+    "a bias": (lambda g: _without(g, L.CELL_BIAS), "cell_bias is missing"),
+    "one peephole": (lambda g: _without(g, L.CELL_TO_FORGET), "cell_to_forget is missing"),
+    "one norm": (lambda g: _without(g, L.CELL_NORM), "cell_norm is missing"),
+    "half an input gate": (
+        lambda g: _without(g, L.INPUT_TO_INPUT),
+        "recurrent_to_input without weights of the input gate",
+    ),
+    "no projection": (lambda g: _without(g, L.PROJECTION, L.PROJECTION_BIAS), "without a projection"),
+    "no state": (lambda g: _without(g, L.CELL_STATE), "input 19 is missing"),
+    "diagonal": (lambda g: _with_tensor(g, L.RECURRENT_TO_OUTPUT, _diagonal), "diagonal"),
+    "short rows": (lambda g: _with_tensor(g, L.RECURRENT_TO_CELL, _cut), "shape [4, 4], expected [5, 4]"),
+    "float": (lambda g: _with_tensor(g, L.X, _as_type(DType.FLOAT32)), "hybrid: int8 weights"),
+    "16 bits": (lambda g: _with_tensor(g, L.X, _as_type(DType.INT16)), "takes int8 alone"),
+    "bias of 16 bits": (lambda g: _with_tensor(g, L.CELL_BIAS, _as_type(DType.INT16)), "must be an int32"),
+    "cell of 8 bits": (
+        lambda g: _with_tensor(g, L.CELL_STATE, _as_type(DType.INT8)),
+        "the cell must be a variable tensor of int16",
+    ),
+    "cell's scale": (lambda g: _with_tensor(g, L.CELL_STATE, _scale(0.0003)), "no power of two"),
+    "a coarse cell": (lambda g: _with_tensor(g, L.CELL_STATE, _scale(2.0**-8)), "no power of two"),
+    "cell's zero point": (lambda g: _with_tensor(g, L.CELL_STATE, _scale(2.0**-11, 3)), "zero point"),
+    "weights' zero point": (lambda g: _with_tensor(g, L.INPUT_TO_CELL, _scale(0.01, 3)), "must be 0"),
+    "per row": (lambda g: _with_tensor(g, L.INPUT_TO_CELL, _per_row), "expected one for the whole tensor"),
+    "huge scale": (lambda g: _with_tensor(g, L.INPUT_TO_CELL, _scale(1e30)), "is too large"),
+    "large sums": (lambda g: _with_tensor(g, L.INPUT_TO_CELL, _scale(1e3)), "may not fit 32 bits"),
+    "endless scale": (lambda g: _with_tensor(g, L.INPUT_TO_CELL, _scale(float("inf"))), "finite"),
+    "huge peephole": (lambda g: _with_tensor(g, L.CELL_TO_INPUT, _scale(10.0)), "too far apart"),
+    "hidden scale": (lambda g: _attrs(g, hidden=Quantization((0.0,), (0,))), "has the scale 0.0"),
+    "tiny hidden scale": (lambda g: _attrs(g, hidden=Quantization((1e-30,), (0,))), "too far apart"),
+    "hidden zero point": (lambda g: _attrs(g, hidden=Quantization((0.01,), (900,))), "scale and zero point"),
+    "no gate scales": (lambda g: _attrs(g, gates=()), "has no scale of its own"),
+    "gate scale": (lambda g: _attrs(g, gates=(1.0, float("nan"), 1.0, 1.0)), "has the scale nan"),
+    "negative clip": (lambda g: _attrs(g, cell_clip=-1.0), "clipped at -1.0"),
+    "clip without a number": (lambda g: _attrs(g, projection_clip=float("nan")), "clipped at nan"),
+}
+SVDF = {
+    "rank": (lambda g: _attrs(g, rank=3), "do not divide into units of 3"),
+    "no rank": (lambda g: _attrs(g, rank=0), "do not divide into units of 0"),
+    "short weights": (lambda g: _with_tensor(g, 1, _cut), "expected [8, 6]"),
+    "8-bit state": (lambda g: _with_tensor(g, 4, _as_type(DType.INT8)), "reads both as 16 bits"),
+    "8-bit time": (lambda g: _with_tensor(g, 2, _as_type(DType.INT8)), "reads both as 16 bits"),
+    "state's zero point": (lambda g: _with_tensor(g, 4, _scale(0.01, 1)), "zero point"),
+    "huge scale": (lambda g: _with_tensor(g, 2, _scale(1e20)), "too far apart"),
+    "16 bits": (lambda g: _with_tensor(g, 0, _as_type(DType.INT16)), "takes int8 alone"),
+    "no weights": (lambda g: _without(g, 1), "missing"),
+}
+
+
+@pytest.mark.parametrize("name", LSTM)
+def test_an_lstm_that_does_not_fit_is_refused_with_the_reason(name):
+    change, text = LSTM[name]
+    graph = change(_lstm())
+    with pytest.raises(BuildtoolError) as caught:
+        read_model(write_model(graph))
+    assert text in str(caught.value)
+    assert "UNIDIRECTIONAL_SEQUENCE_LSTM" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", SVDF)
+def test_an_svdf_that_does_not_fit_is_refused_with_the_reason(name):
+    change, text = SVDF[name]
+    graph = change(_svdf())
+    with pytest.raises(BuildtoolError) as caught:
+        read_model(write_model(graph))
+    assert text in str(caught.value) and "SVDF" in str(caught.value)
+
+
+def _patched(monkeypatch: pytest.MonkeyPatch, kind: str, **changes: object) -> None:
+    rule = getattr(lower_recurrent, kind)
+
+    def changed(low: object, op: Op) -> FileOp:
+        made = rule(low, op)
+        options = {**made.options, **changes.pop("options", {})}
+        return replace(made, options=options, **changes)
+
+    from buildtool.graph.tflite import lowering
+
+    for key, value in lowering._RULES.items():
+        if value is rule:
+            monkeypatch.setitem(lowering._RULES, key, changed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "text"),
+    [
+        ("lstm", {"intermediates": ()}, "0 intermediate tensors, expected 5"),
+        ("lstm", {"intermediates": (0,) * 12}, "12 intermediate tensors, expected 5"),
+        ("lstm", {"intermediates": (9999,) * 5}, "tensor index 9999 is outside"),
+        ("lstm", {"outputs": (0, 1)}, "2 outputs, expected 1"),
+        ("svdf", {"outputs": ()}, "0 outputs, expected 1"),
+        ("svdf", {"inputs": (0, 1, 2, -1)}, "4 inputs, expected 5"),
+        ("lstm", {"inputs": tuple(range(22))}, "22 inputs, expected 24"),
+        ("lstm", {"table": "", "options": {}}, "has no UnidirectionalSequenceLSTMOptions"),
+        ("svdf", {"options": {"FusedActivationFunction": 3}}, "a fused activation other than RELU"),
+    ],
+)
+def test_files_that_no_converter_writes_are_refused(monkeypatch, kind, changes, text):
+    _patched(monkeypatch, kind, **changes)
+    with pytest.raises(BuildtoolError) as caught:
+        read_model(write_model({"lstm": _lstm, "svdf": _svdf}[kind]()))
+    assert text in str(caught.value)
+
+
+def test_the_graphs_that_are_changed_are_read():
+    for graph in (_lstm(), _svdf()):
+        assert isinstance(read_model(write_model(graph)).ops[0].attrs, LstmAttrs | SvdfAttrs)

@@ -1,0 +1,71 @@
+"""SVDF and LSTM over sequences of invokes: the reference executor and the file against LiteRT."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recurrentnets import (
+    digit_rows,
+    drawn_lstm,
+    drawn_svdf,
+    expected,
+    inputs_for_steps,
+    keyword_svdf,
+    sequence,
+    wake_word,
+)
+
+from buildtool.graph.consistency import check_graph
+from buildtool.graph.reference import narrow
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+
+seeds = st.integers(0, 2**31 - 1)
+
+
+def _equals_litert(graph, steps, seed):
+    check_graph(graph)
+    model = write_model(graph)
+    read, inputs = read_model(model), inputs_for_steps(graph, steps, seed)
+    wanted = sequence(model, inputs)
+    for made in (expected(graph, inputs), expected(read, inputs)):
+        for ours, theirs in zip(made, wanted, strict=True):
+            for a, b in zip(ours, theirs, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+@settings(max_examples=15)
+@given(seed=seeds)
+def test_svdf_equals_litert_over_a_sequence(seed):
+    _equals_litert(drawn_svdf(seed), 6, seed)
+
+
+@settings(max_examples=25)
+@given(seed=seeds)
+def test_an_lstm_with_any_parts_equals_litert_over_a_sequence(seed):
+    _equals_litert(drawn_lstm(seed), 3, seed)
+
+
+@pytest.mark.parametrize("network", [keyword_svdf, wake_word, digit_rows])
+def test_networks_of_several_layers_equal_litert(network):
+    _equals_litert(network(), 5, 1)
+
+
+def test_outputs_of_the_drawn_operators_are_spread():
+    """Saturated gates and outputs would hide what goes wrong before them."""
+    spread = []
+    for seed in range(20):
+        for graph in (drawn_svdf(seed), drawn_lstm(seed)):
+            made = expected(graph, inputs_for_steps(graph, 2, seed))
+            inside = [np.mean((y > -128) & (y < 127)) for step in made for y in step]
+            spread.append(float(np.mean(inside)))
+    assert np.mean(spread) > 0.6 and min(spread) >= 0.0
+
+
+def test_functions_of_sixteen_bits_are_what_they_are_called():
+    every = np.arange(-32768, 32768)
+    error = narrow.logistic(every) / 32768 - 1 / (1 + np.exp(-every / 4096))
+    assert np.abs(error).max() < 4e-4
+    for bits in range(7):
+        error = narrow.tanh(every, bits) / 32768 - np.tanh(every / 2.0 ** (15 - bits))
+        assert np.abs(error).max() < 8e-4

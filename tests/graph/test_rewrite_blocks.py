@@ -1,0 +1,153 @@
+"""What rewrites make of blocks, products and repetitions: fewer operators, the bytes that LiteRT computes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flatfiles import FileTensor, constant
+from graphs import inputs_for
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from litert import run
+from netbuilder import NetBuilder
+from samplefiles import Sheet
+
+from buildtool.graph import types as g
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.types import ALIAS_KINDS, OpKind
+
+SETTINGS = settings(derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def rewritten(data: bytes, seed: int = 0, pattern: str = "random") -> g.Graph:
+    """The graph rewritten, whose outputs are those that LiteRT computes from the file."""
+    source = read_model(data)
+    made, values = rewrite(source), inputs_for(source, seed, pattern)
+    shaped = [v.reshape(made.tensors[t].shape) for v, t in zip(values, made.inputs, strict=True)]
+    expected, found = run(data, values), execute(made, shaped)
+    for ours, theirs in zip(made.outputs, source.outputs, strict=True):
+        place = source.tensors[theirs].source
+        np.testing.assert_array_equal(found[ours], expected[place.index], strict=True)
+    return made
+
+
+def kinds(graph: g.Graph) -> list[OpKind]:
+    return [op.kind for op in graph.ops if op.kind not in ALIAS_KINDS]
+
+
+def dilated(draw, net: NetBuilder) -> tuple[int, int]:
+    """SPACE_TO_BATCH_ND, a convolution, BATCH_TO_SPACE_ND on a random image; (input, output)."""
+    block = tuple(draw(st.integers(1, 3)) for _ in "hw")
+    kernel = tuple(draw(st.integers(1, 3)) for _ in "hw")
+    depthwise, own = draw(st.booleans()), draw(st.integers(0, 1))
+    edges, sides, crops = [], [], []
+    for b, k in zip(block, kernel, strict=True):
+        before = draw(st.integers(0, 3))
+        side = b * (k + draw(st.integers(0, 3))) - before
+        after = draw(st.integers(0, 2)) * b + max(b - side, 0) // b * b
+        edges.append((before, after))
+        sides.append(max(side, 1))
+        edges[-1] = (before, -(sides[-1] + before) % b + after)
+        crops.append((draw(st.integers(0, 1)), draw(st.integers(0, 1))))
+    x = net.input((draw(st.integers(1, 2)), *sides, 3))
+    batch, depth = net.shape(x)[0], net.shape(x)[3]
+    dealt = [(n + sum(e)) // b for n, e, b in zip(sides, edges, block, strict=True)]
+    count = block[0] * block[1]
+    attrs = g.BatchBlockAttrs(block, tuple(edges), net.tensors[x].quant.zero_point)
+    y = net.move(OpKind.SPACE_TO_BATCH_ND, x, (batch * count, *dealt, depth), attrs)
+    pad = g.Pad(own, 0, 0, own)
+    y = net.conv(y, 4, kernel=kernel, pad=pad, depth_multiplier=int(depthwise))
+    rows, columns = (n * b for n, b in zip(net.shape(y)[1:3], block, strict=True))
+    crops = [c if sum(c) < n else (0, 0) for c, n in zip(crops, (rows, columns), strict=True)]
+    shape = (batch, rows - sum(crops[0]), columns - sum(crops[1]), net.shape(y)[3])
+    return x, net.move(OpKind.BATCH_TO_SPACE_ND, y, shape, g.BatchBlockAttrs(block, tuple(crops)))
+
+
+@settings(SETTINGS, max_examples=30)
+@given(data=st.data(), seed=st.integers(0, 999))
+def test_a_convolution_of_blocks_is_a_dilated_one(data, seed):
+    net = NetBuilder(seed)
+    _, y = dilated(data.draw, net)
+    made = rewritten(write_model(net.graph([y])), seed)
+    assert len(kinds(made)) <= 2
+    assert kinds(made)[0] in (OpKind.CONV_2D, OpKind.DEPTHWISE_CONV_2D)
+    assert set(kinds(made)[1:]) <= {OpKind.SLICE}  # where more is cropped than was padded
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_a_dilated_convolution_of_one_dimension(axis):
+    """As Keras wrote causal ones: the image has one row, or one column, between EXPAND_DIMS and SQUEEZE."""
+    sheet = Sheet()
+    x = sheet.add(FileTensor((1, 11, 4), scale=0.05, zero=3))
+    q = {"scale": 0.05, "zero": 3}
+    pads = [sheet.ints(2), sheet.add(constant([[4, 1]]))]
+    s = sheet.apply("SPACE_TO_BATCH_ND", [x, *pads], (2, 8, 4), "SpaceToBatchNDOptions", **q)
+    form, kernel = ((2, 1, 8, 4), (1, 3)) if axis == 1 else ((2, 8, 1, 4), (3, 1))
+    e = sheet.apply("EXPAND_DIMS", [s, sheet.add(constant(axis))], form, **q)
+    left = (2, 1, 6, 5) if axis == 1 else (2, 6, 1, 5)
+    options = {"Padding": 1, "StrideH": 1, "StrideW": 1}
+    weights = [sheet.weights(5, *kernel, 4), sheet.bias(5)]
+    c = sheet.apply("CONV_2D", [e, *weights], left, "Conv2DOptions", options, scale=0.1, zero=-5)
+    d = sheet.apply("SQUEEZE", [c], (2, 6, 5), "SqueezeOptions", {"SqueezeDims": [axis]}, scale=0.1, zero=-5)
+    crops = [sheet.ints(2), sheet.add(constant([[0, 1]]))]
+    y = sheet.apply("BATCH_TO_SPACE_ND", [d, *crops], (1, 11, 5), "BatchToSpaceNDOptions", scale=0.1, zero=-5)
+    made = rewritten(sheet.bytes([x], [y]))
+    assert kinds(made) == [OpKind.CONV_2D]
+    (conv,) = (op.attrs for op in made.ops if op.kind is OpKind.CONV_2D)
+    assert isinstance(conv, g.ConvAttrs) and max(conv.dilation) == 2
+
+
+def test_blocks_that_no_convolution_takes_are_copies():
+    net = NetBuilder(4)
+    x = net.input((1, 4, 6, 3))
+    edges = ((1, 1), (0, 3))
+    attrs = g.BatchBlockAttrs((2, 3), edges, net.tensors[x].quant.zero_point)
+    y = net.move(OpKind.SPACE_TO_BATCH_ND, x, (6, 3, 3, 3), attrs)
+    y = net.unary(OpKind.TANH, y)
+    z = net.move(OpKind.BATCH_TO_SPACE_ND, y, (1, 5, 8, 3), g.BatchBlockAttrs((2, 3), ((1, 0), (0, 1))))
+    made = rewritten(write_model(net.graph([z, net.unary(OpKind.RELU, y)])))
+    assert not {OpKind.SPACE_TO_BATCH_ND, OpKind.BATCH_TO_SPACE_ND} & set(kinds(made))
+
+
+@settings(SETTINGS, max_examples=20)
+@given(seed=st.integers(0, 999), adj=st.booleans(), rank=st.integers(2, 4), swapped=st.booleans())
+def test_a_product_with_weights_is_a_convolution(seed, adj, rank, swapped):
+    net = NetBuilder(seed)
+    shape = [*[2, 3][: rank - 2], 5, 7]
+    x = net.input(shape)
+    data = net.rng.integers(-127, 128, (6, 7) if adj else (7, 6)).astype(np.int8)
+    y = net.tensor(
+        data.shape, net.random_quant(0.01) if swapped else g.Quantization((0.0078125,), (0,)), data=data
+    )
+    made = rewritten(write_model(net.graph([net.matmul(x, y, adj_y=adj)])), seed)
+    zero = net.tensors[y].quant.zero_point == 0
+    assert kinds(made) == [OpKind.CONV_2D if zero else OpKind.BATCH_MATMUL]
+
+
+def test_transpositions_go_into_products():
+    """Attention: the keys are transposed before, the values are not."""
+    net = NetBuilder(8)
+    q, k, v = (net.input((1, 2, 5, 4)) for _ in range(3))
+    turned = net.move(OpKind.TRANSPOSE, k, (1, 2, 4, 5), g.TransposeAttrs((0, 1, 3, 2)))
+    scores = net.softmax(net.matmul(q, turned))
+    made = rewritten(write_model(net.graph([net.matmul(scores, v)])))
+    assert kinds(made) == [OpKind.BATCH_MATMUL, OpKind.SOFTMAX, OpKind.BATCH_MATMUL]
+
+
+def test_arithmetic_repeats_its_operands_itself():
+    net = NetBuilder(9)
+    x, one = net.input((1, 5, 4, 3)), net.input((1, 1, 1, 3))
+    tiled = net.move(OpKind.TILE, one, (1, 5, 4, 3), g.TileAttrs((1, 5, 4, 1)))
+    made = rewritten(write_model(net.graph([net.elementwise(OpKind.MUL, tiled, x)])))
+    assert kinds(made) == [OpKind.MUL]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_the_greatest_of_an_image_is_a_pooling(keep):
+    net = NetBuilder(10)
+    x = net.input((2, 5, 4, 3))
+    made = rewritten(write_model(net.graph([net.extreme(OpKind.REDUCE_MAX, x, (1, 2), keep)])))
+    assert kinds(made) == [OpKind.MAX_POOL_2D]

@@ -1,0 +1,203 @@
+"""Operators that are a function of one byte become one lookup, whose outputs are LiteRT's to the bit."""
+
+import dataclasses
+
+import litert
+import numpy as np
+import pytest
+from graphs import inputs_for, patterns, seeds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from netbuilder import NetBuilder
+from retrained import retrained_model
+
+from buildtool.errors import BuildtoolError, UnsupportedError
+from buildtool.graph.consistency import check_graph
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.topology import topology
+from buildtool.graph.types import Activation, DType, OpKind
+
+SHAPE = (2, 3, 4, 5)
+CURVES = (
+    *(OpKind.LOGISTIC, OpKind.TANH, OpKind.HARD_SWISH, OpKind.RELU, OpKind.RELU6, OpKind.LEAKY_RELU),
+    *(OpKind.ABS, OpKind.EXP, OpKind.GELU, OpKind.NEG, OpKind.RELU_N1_TO_1, OpKind.QUANTIZE),
+)
+PAIRS = (OpKind.MAXIMUM, OpKind.MINIMUM, OpKind.SQUARED_DIFFERENCE)
+SUMS = (OpKind.ADD, OpKind.SUB, OpKind.MUL, OpKind.DIV)
+
+
+def _curve(net, kind, x):
+    return net.requantize(x) if kind is OpKind.QUANTIZE else net.unary(kind, x)
+
+
+def _joined(net, kind, a, b, activation=Activation.NONE):
+    return net.pair(kind, a, b) if kind in PAIRS else net.elementwise(kind, a, b, activation)
+
+
+@st.composite
+def functions(draw):
+    """Operators that read each other, the one input and single constants; the last is the output."""
+    net = NetBuilder(draw(seeds))
+    made = [net.input(SHAPE)]
+    for _ in range(draw(st.integers(2, 6))):
+        a, b = (draw(st.sampled_from(made[-3:])) for _ in range(2))
+        if draw(st.booleans()):
+            made.append(_curve(net, draw(st.sampled_from(CURVES)), a))
+            continue
+        if draw(st.booleans()):
+            b = net.constant((1,))
+        kind = draw(st.sampled_from(PAIRS + SUMS))
+        a, b = (b, a) if kind in SUMS and draw(st.booleans()) else (a, b)
+        made.append(_joined(net, kind, a, b, draw(st.sampled_from(list(Activation)))))
+    return net.graph(made[-1:])
+
+
+def _agrees(graph, inputs):
+    """The rewritten network, whose outputs are LiteRT's of the one that was given."""
+    data = write_model(graph)
+    expected = litert.run(data, inputs)
+    turned = rewrite(read_model(data))
+    made = execute(turned, inputs)
+    for ours, theirs in zip(turned.outputs, graph.outputs, strict=True):
+        np.testing.assert_array_equal(made[ours], expected[theirs])
+    return turned
+
+
+@settings(derandomize=True, deadline=None, max_examples=25)
+@given(graph=functions(), seed=seeds, pattern=patterns)
+def test_a_function_of_one_tensor_is_what_litert_computes(graph, seed, pattern):
+    turned = _agrees(graph, inputs_for(graph, seed, pattern))
+    kinds = [op.kind for op in turned.ops]
+    assert OpKind.LOOKUP not in kinds[:-1]
+    assert len(kinds) == 1 or set(kinds) <= {OpKind.ADD, OpKind.SUB, OpKind.RESHAPE}
+
+
+def _swish(net, x):
+    return net.elementwise(OpKind.MUL, x, net.unary(OpKind.LOGISTIC, x))
+
+
+def _hard_swish(net, x):
+    gate = net.elementwise(OpKind.ADD, x, net.constant((1,)), Activation.RELU6)
+    return net.elementwise(OpKind.MUL, net.elementwise(OpKind.MUL, gate, net.constant((1,))), x)
+
+
+def _mish(net, x):
+    grown = net.elementwise(OpKind.ADD, net.unary(OpKind.EXP, x), net.constant((1,)))
+    return net.elementwise(OpKind.MUL, x, net.unary(OpKind.TANH, net.unary(OpKind.LOG, grown)))
+
+
+def _chosen(net, x):
+    """As bytes of truth values in between."""
+    above = net.pair(OpKind.GREATER, net.unary(OpKind.TANH, x), net.constant((1,)))
+    return net.select(above, net.unary(OpKind.TANH, x), net.constant((1,)))
+
+
+WHOLE = {
+    "swish": _swish,
+    "hard swish": _hard_swish,
+    "mish": _mish,
+    "a choice": _chosen,
+    "requantised": lambda net, x: net.requantize(net.unary(OpKind.RELU, net.requantize(x))),
+    "a square": lambda net, x: net.elementwise(OpKind.MUL, x, x),
+    "an absolute value": lambda net, x: net.pair(OpKind.MAXIMUM, x, net.unary(OpKind.NEG, x)),
+    "a parametric clamp": lambda net, x: net.unary(OpKind.RELU6, net.prelu(x, (1, 1, 1))),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_known_functions_are_one_lookup(name):
+    net = NetBuilder(4)
+    graph = net.graph([WHOLE[name](net, net.input(SHAPE))])
+    (op,) = _agrees(graph, inputs_for(graph, 1, "random")).ops
+    assert op.kind is OpKind.LOOKUP
+    assert op.index == len(graph.ops) - 1  # the place of the last one in the file
+
+
+def _also(net, x):
+    """What is in between is an output as well."""
+    gate = net.unary(OpKind.LOGISTIC, x)
+    return [net.elementwise(OpKind.MUL, x, gate), gate]
+
+
+def _read_again(net, x):
+    gate = net.unary(OpKind.LOGISTIC, x)
+    return [net.elementwise(OpKind.MUL, x, gate), net.mean(gate)]
+
+
+STAYING = {
+    "one curve": lambda net, x: [net.unary(OpKind.LOGISTIC, x)],
+    "one product with a constant": lambda net, x: [net.elementwise(OpKind.MUL, x, net.constant((1,)))],
+    "sums alone": lambda net, x: [
+        net.elementwise(OpKind.ADD, net.elementwise(OpKind.ADD, x, x), net.constant((1,)))
+    ],
+    "constants of several elements": lambda net, x: [
+        net.unary(OpKind.TANH, net.elementwise(OpKind.MUL, x, net.constant((5,))))
+    ],
+    "two tensors": lambda net, x: [net.elementwise(OpKind.MUL, x, net.unary(OpKind.TANH, net.input(SHAPE)))],
+    "a gate": lambda net, x: [
+        net.elementwise(OpKind.MUL, x, net.unary(OpKind.LOGISTIC, net.mean(x, keep_dims=True)))
+    ],
+    "an output in between": _also,
+    "a reader elsewhere": _read_again,
+}
+
+
+@pytest.mark.parametrize("name", STAYING)
+def test_what_is_no_function_of_one_tensor_or_one_operator_already_stays(name):
+    net = NetBuilder(4)
+    graph = net.graph(STAYING[name](net, net.input(SHAPE)))
+    turned = _agrees(graph, inputs_for(graph, 1, "random"))
+    assert [op.kind for op in turned.ops] == [op.kind for op in graph.ops]
+
+
+def test_wide_elements_are_no_tables():
+    from buildtool.zoo.drawnwide import WideNetBuilder
+
+    net = WideNetBuilder(3)
+    graph = net.graph([_swish(net, net.input(SHAPE))])
+    assert {t.dtype for t in graph.tensors} == {DType.INT16}
+    assert len(rewrite(graph).ops) == 2
+
+
+def test_a_network_trained_again_has_other_tables_and_the_same_topology():
+    net = NetBuilder(6)
+    x = net.conv(net.input((1, 6, 6, 3)), 4, kernel=(3, 3))
+    model = write_model(net.graph([net.conv(_hard_swish(net, _swish(net, x)), 2)]))
+    before, after = (rewrite(read_model(data)) for data in (model, retrained_model(model)))
+    assert [op.kind for op in before.ops] == [OpKind.CONV_2D, OpKind.LOOKUP, OpKind.CONV_2D]
+    assert topology(before) == topology(after)
+    tables = [g.tensors[g.ops[1].inputs[1]].data for g in (before, after)]
+    assert tables[0].shape == (256,) and not np.array_equal(*tables)
+
+
+def _damaged(op=None, table=None):
+    net = NetBuilder(4)
+    graph = rewrite(net.graph([_swish(net, net.input(SHAPE))]))
+    ops = tuple(dataclasses.replace(one, **(op or {})) for one in graph.ops)
+    place = graph.ops[0].inputs[1]
+    tensors = tuple(
+        dataclasses.replace(t, **(table or {})) if i == place else t for i, t in enumerate(graph.tensors)
+    )
+    return dataclasses.replace(graph, ops=ops, tensors=tensors)
+
+
+def test_a_lookup_without_a_table_is_refused():
+    check_graph(_damaged())
+    short = np.zeros(255, np.int8)
+    short.flags.writeable = False
+    for graph in (
+        _damaged(op={"inputs": (0,)}),
+        _damaged(table={"data": None}),
+        _damaged(table={"shape": (255,), "data": short}),
+        _damaged(table={"dtype": DType.INT32, "data": np.broadcast_to(np.int32(1), (256,))}),
+    ):
+        with pytest.raises(BuildtoolError):
+            check_graph(graph)
+
+
+def test_a_lookup_is_not_written_to_a_file():
+    with pytest.raises(UnsupportedError, match="LOOKUP has no form"):
+        write_model(_damaged())

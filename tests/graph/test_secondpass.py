@@ -1,0 +1,69 @@
+"""Networks with second passes compute what they compute without, and say what stands in them twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gatednets import efficient_net
+from graphs import inputs_for
+
+from buildtool.errors import PlanError
+from buildtool.graph.digest import topology_digest
+from buildtool.graph.macs import op_macs, total_macs
+from buildtool.graph.reference import execute
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.secondpass import repetitions, with_second_passes, without_second_passes
+from buildtool.graph.topology import topology
+from buildtool.graph.types import SecondPass
+from buildtool.plan.schedule.gates import gates
+
+
+@pytest.fixture(scope="module")
+def once():
+    return rewrite(efficient_net(16, blocks=3))
+
+
+@pytest.fixture(scope="module")
+def passes(once):
+    return [among[0] for among in gates(once, [None] * len(once.ops))]
+
+
+def test_second_passes_compute_the_same(once, passes):
+    twice = with_second_passes(once, passes)
+    given = inputs_for(once, 3, "random")
+    before, after = execute(once, given), execute(twice, given)
+    assert len(passes) > 1
+    for one in repetitions(twice):
+        for p, q in zip(one.first, one.again, strict=True):
+            np.testing.assert_array_equal(after[twice.ops[p].outputs[0]], after[twice.ops[q].outputs[0]])
+        assert twice.ops[one.again[-1]].outputs[0] in twice.ops[one.reader].inputs
+    np.testing.assert_array_equal(before[once.outputs[0]], after[twice.outputs[0]])
+
+
+def test_second_passes_can_be_taken_away_again(once, passes):
+    twice = with_second_passes(once, passes)
+    assert topology_digest(without_second_passes(twice)) == topology_digest(once) != topology_digest(twice)
+    bare = topology(twice).bare_graph()
+    assert bare.second_passes == twice.second_passes and topology_digest(bare) == topology_digest(twice)
+    repeated = sum(op_macs(twice, twice.ops[p]) for one in repetitions(twice) for p in one.again)
+    assert total_macs(twice) == total_macs(once) == sum(op_macs(twice, op) for op in twice.ops) - repeated
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        SecondPass(-1, 2, 8),
+        SecondPass(3, 2, 8),
+        SecondPass(2, 8, 8),
+        SecondPass(0, 3, 1 << 40),
+        SecondPass(0, 0, 8),
+    ],
+)
+def test_passes_that_a_network_cannot_have_are_refused(once, wrong):
+    with pytest.raises(PlanError, match="second pass"):
+        with_second_passes(once, [wrong])
+
+
+def test_passes_do_not_cross(once, passes):
+    with pytest.raises(PlanError, match="second pass"):
+        with_second_passes(once, [passes[0], passes[0]])

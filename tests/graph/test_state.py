@@ -1,0 +1,217 @@
+"""State between invokes: what is read of a file, what becomes of it, and that sequences equal LiteRT's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import statenets
+from flatfiles import FileOperator, FileTensor, write
+from graphs import inputs_for
+from litert import interpreter
+from statenets import ONCE, RING_OPS, first_value, initialising, ring_file, ring_tensors
+
+from buildtool.errors import ModelError, UnsupportedError
+from buildtool.graph.digest import topology_digest
+from buildtool.graph.flow import flow_of
+from buildtool.graph.liveness import live_ranges, state_of
+from buildtool.graph.numbering import is_numbered, numbered
+from buildtool.graph.order import is_order, least_peak_order, with_order
+from buildtool.graph.reference import execute, initially, next_held
+from buildtool.graph.rewrite import rewrite
+from buildtool.graph.states import settled
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.tflite.writer import write_model
+from buildtool.graph.topology import topology
+from buildtool.graph.types import OpKind
+from buildtool.service.emulation.compare import referrer
+
+MODELS = {graph.name: graph for graph in (make(7) for make in statenets.MAKERS)}
+
+
+def _sequence(graph, inputs):
+    """The outputs after each of some invokes that follow one another."""
+    held, found = initially(graph), []
+    for one in inputs:
+        values = execute(graph, one, held)
+        held = next_held(graph, values)
+        found.append([values[t] for t in graph.outputs])
+    return found
+
+
+def _litert(model, inputs):
+    engine = interpreter(model)
+    found = []
+    for one in inputs:
+        for detail, value in zip(engine.get_input_details(), one, strict=True):
+            engine.set_tensor(detail["index"], value)
+        engine.invoke()
+        found.append([np.array(engine.get_tensor(d["index"])) for d in engine.get_output_details()])
+    return found
+
+
+def _equal(ours, theirs):
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sequences_of_invokes_equal_litert_before_and_after_rewriting(name):
+    graph = MODELS[name]
+    model = write_model(graph)
+    inputs = [inputs_for(graph, seed, "random") for seed in range(4)]
+    want = _litert(model, inputs)
+    alone = _litert(model, inputs[3:])[0]
+    assert any(not np.array_equal(a, b) for a, b in zip(alone, want[3], strict=True))
+    source = read_model(model)
+    made = rewrite(source)
+    for one in (graph, source, made):
+        _equal(_sequence(one, inputs), want)
+    _equal(_litert(write_model(made), inputs), want)  # what is settled can be written again
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_settled_graphs_write_each_state_once_after_its_readers_in_any_order_of_least_memory(name):
+    made = rewrite(read_model(write_model(MODELS[name])))
+    assert is_numbered(made) and settled(made) is not None
+    found = least_peak_order(flow_of(made))
+    assert is_order(made, found)
+    reordered = with_order(made, replace(found, given_peak=found.peak + 1)).graph
+    inputs = [inputs_for(made, seed, "random") for seed in range(3)]
+    for graph in (made, reordered, rewrite(made)):
+        assert {t for s in graph.states for t in (s.before, s.after)} <= set(state_of(graph))
+        assert all(r.size == 0 for r in live_ranges(graph) if r.tensors[0] in state_of(graph))
+        for state in graph.states:
+            if state.after == state.before:
+                continue
+            writer = next(i for i, op in enumerate(graph.ops) if _made(graph, state) in op.outputs)
+            reads = [i for i, op in enumerate(graph.ops) if state.before in op.inputs]
+            assert all(i <= writer for i in reads)
+        _equal(_sequence(graph, inputs), _sequence(made, inputs))
+
+
+def _made(graph, state):
+    from buildtool.graph.liveness import alias_roots
+
+    return alias_roots(graph)[state.after]
+
+
+def test_rings_are_shifted_where_they_lie_and_windows_are_kept_whole():
+    kinds = [op.kind for op in rewrite(MODELS["stream"]).ops]
+    assert kinds.count(OpKind.SHIFT) == 3
+    assert not {OpKind.CONCATENATION, OpKind.STRIDED_SLICE, OpKind.ASSIGN_VARIABLE} & set(kinds)
+    made = rewrite(MODELS["windows"])
+    assert [op.kind for op in made.ops].count(OpKind.SHIFT) == 3
+    assert [made.tensors[s.before].shape[1] for s in made.states] == [6, 5, 7]
+
+
+def test_states_that_change_places_are_copied_and_no_more_than_needed():
+    kinds = [op.kind for op in rewrite(MODELS["delays"]).ops]
+    assert (kinds.count(OpKind.READ_VARIABLE), kinds.count(OpKind.ASSIGN_VARIABLE)) == (1, 4)
+    assert OpKind.ASSIGN_VARIABLE not in [op.kind for op in rewrite(MODELS["average"]).ops]
+
+
+def test_a_file_as_the_converter_writes_it_is_read_and_equals_litert():
+    model = ring_file()
+    graph = rewrite(read_model(model))
+    assert [op.kind for op in graph.ops] == [OpKind.SHIFT]
+    (state,) = graph.states
+    assert state.name == "layer/ring" and state.initial.tolist() == np.arange(12).reshape(1, 4, 3).tolist()
+    inputs = [[np.full((1, 1, 3), n, np.int8)] for n in (50, 60, 70, 80, 90)]
+    _equal(_sequence(graph, inputs), _litert(model, inputs))
+
+
+def test_references_keep_state_until_they_are_reset():
+    model = ring_file()
+    source = read_model(model)
+    graph = rewrite(source)
+    given = [np.full((1, 1, 3), 9, np.int8)]
+    for which in ("numpy", "litert"):
+        refer = referrer(which, model, source, graph)
+        first, second, again = refer(given, False), refer(given, False), refer(given, True)
+        out = graph.outputs[0]
+        assert np.array_equal(first[out], again[out]) and not np.array_equal(first[out], second[out])
+
+
+def test_numbers_and_topology_depend_on_neither_the_values_nor_the_order_of_states():
+    graph = MODELS["delays"]
+    turned = numbered(replace(graph, states=graph.states[::-1]))
+    assert topology_digest(turned) == topology_digest(graph)
+    assert turned.states[0].before == numbered(graph).states[0].before
+    bare = topology(graph).bare_graph()
+    assert [(s.before, s.after) for s in bare.states] == [(s.before, s.after) for s in numbered(graph).states]
+    filled = [np.zeros_like(s.initial) for s in graph.states]
+    other = replace(
+        graph, states=tuple(replace(s, initial=v) for s, v in zip(graph.states, filled, strict=True))
+    )
+    assert topology_digest(other) != topology_digest(graph)  # their values take other bytes of the image
+
+
+def test_what_is_assigned_and_never_read_is_no_state():
+    tensors, ops = (
+        ring_tensors(),
+        [op for op in RING_OPS if op.kind not in ("READ_VARIABLE", "STRIDED_SLICE")],
+    )
+    ops = [op for op in ops if op.kind != "CONCATENATION"]
+    ops[-1] = statenets.assign_op(1, 0)
+    relu = FileOperator("RELU", [0], [8])
+    tensors.append(FileTensor((1, 1, 3)))
+    value = first_value(np.zeros((1, 1, 3), np.int8))
+    model = write(tensors, [*ops, relu], [0], [8], others=[initialising({"layer/ring": value})])
+    assert rewrite(read_model(model)).states == ()
+    _litert(model, [[np.zeros((1, 1, 3), np.int8)]])
+
+
+def test_a_tensor_marked_as_variable_begins_as_litert_has_it():
+    for dtype, zero in (("int8", 5),):
+        kept = FileTensor((1, 4), dtype, scale=0.5, zero=zero, variable=True)
+        side = FileTensor((1, 4), dtype, scale=0.5, zero=zero)
+        add = FileOperator("ADD", [0, 1], [2], "AddOptions", version=2)
+        model = write([side, kept, side], [add], [0], [2])
+        graph = rewrite(read_model(model))
+        assert [s.initial.tolist() for s in graph.states] == [[[zero] * 4]]
+        inputs = [[np.arange(4, dtype=dtype).reshape(1, 4)]]
+        _equal(_sequence(graph, inputs), _litert(model, inputs))
+
+
+def _refused(tensors=None, ops=RING_OPS, values=None, other=None):
+    given = {"layer/ring": first_value(np.zeros((1, 4, 3), np.int8))} if values is None else values
+    parts = [initialising(given) if other is None else other]
+    model = write(tensors or ring_tensors(), list(ops), [0], [7], others=parts)
+    with pytest.raises((UnsupportedError, ModelError)) as refused:
+        rewrite(read_model(model))
+    return str(refused.value)
+
+
+def test_what_is_no_sound_state_is_refused_in_words_that_say_what_to_do():
+    assert "'layer/ring' is read before it has a value" in _refused(values={})
+    floats = {"layer/ring": first_value(np.zeros((1, 4, 3), np.float32), None)}
+    text = _refused(ring_tensors("float32", None), values=floats)
+    assert "float32" in text
+    assert "variable 'layer/ring' is of type float32" in _refused(values=floats)
+    wide = {"layer/ring": first_value(np.zeros((1, 4, 3), np.int16))}
+    assert "has two types: int16 [1, 4, 3] and int8 [1, 4, 3]" in _refused(values=wide)
+    small = {"layer/ring": first_value(np.zeros((1, 3, 3), np.int8))}
+    assert "has two types: int8 [1, 3, 3] and int8 [1, 4, 3]" in _refused(values=small)
+    value = first_value(np.zeros((1, 4, 3), np.int8))
+    tensors, assigning = initialising({"layer/ring": value})
+    relu = FileOperator("RELU", [1], [2])
+    text = _refused(other=([*tensors, FileTensor((1, 4, 3))], [*assigning, relu]))
+    assert "subgraph 1, #2 RELU" in text and "more than assignments of constants" in text
+    tensors, assigning = initialising({"layer/ring": FileTensor((1, 4, 3))})
+    assert "a variable's first value is computed" in _refused(other=(tensors, assigning))
+    missing = replace(ONCE, options={"InitSubgraphIndex": 7})
+    assert "CALL_ONCE of subgraph 7; the file has 2" in _refused(ops=(missing, *RING_OPS[1:]))
+    text = _refused(ops=(*RING_OPS[1:3], ONCE, *RING_OPS[3:]))  # LiteRT finds no value at its first invoke
+    assert "variable 'layer/ring' has its first value too late" in text and "CALL_ONCE come before" in text
+    old = {"layer/ring": first_value(np.zeros((1, 4, 3), np.uint8))}
+    text = _refused(ring_tensors("uint8"), values=old)
+    assert "type uint8" in text and "_experimental_variable_quantization" not in text
+    nameless = FileOperator("READ_VARIABLE", [2], [2], "ReadVariableOptions")
+    assert "names no variable" in _refused(ops=(*RING_OPS[:2], nameless, *RING_OPS[3:]))
+    with pytest.raises(UnsupportedError, match="a value in the file, which LiteRT does not load"):
+        kept = FileTensor((1, 4), data=np.zeros((1, 4), np.int8), variable=True)
+        add = FileOperator("ADD", [0, 1], [2], "AddOptions", version=2)
+        read_model(write([FileTensor((1, 4)), kept, FileTensor((1, 4))], [add], [0], [2]))

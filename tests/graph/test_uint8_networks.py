@@ -1,0 +1,213 @@
+"""Networks of uint8, the scheme before int8, compute here what LiteRT's uint8 kernels compute."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from flatfiles import FileOperator, FileTensor, constant
+from litert import run
+from uint8nets import Sheet
+
+from buildtool.errors import UnsupportedError
+from buildtool.graph.reference import execute
+from buildtool.graph.tflite.reader import read_model
+from buildtool.graph.types import AsUint8, ConvAttrs, DType, Graph
+
+IMAGE = (1, 8, 9, 4)
+MOVE = {"scale": 0.5, "zero": 131}
+
+
+def assert_equals_litert(data: bytes, seed: int = 0, images: int = 3) -> Graph:
+    """Every tensor of the file, in its own type."""
+    graph = read_model(data)
+    rng = np.random.default_rng(seed)
+    for _ in range(images):
+        inputs = [rng.integers(0, 256, graph.tensors[t].shape).astype(np.uint8) for t in graph.inputs]
+        expected, compared = run(data, inputs), 0
+        for t, value in execute(graph, inputs).items():
+            tensor = graph.tensors[t]
+            if tensor.source is None or tensor.source.index not in expected:
+                continue
+            want = expected[tensor.source.index].reshape(value.shape)
+            shift = 128 if want.dtype == np.uint8 and value.dtype == np.int8 else 0
+            assert np.array_equal(value.astype(np.int64) + shift, want), tensor.name
+            compared += 1
+        assert compared >= len(graph.outputs) + len(graph.inputs)
+    return graph
+
+
+def convolution(kind: str, zero: int, least: int = 0, most: int = 255, activation: int = 3) -> bytes:
+    s, low, high = Sheet(zero), least, most + 1
+    x = s.tensor(IMAGE, 0.5, 7)
+    options = {"Padding": 0, "StrideH": 2, "StrideW": 1, "FusedActivationFunction": activation}
+    if kind == "CONV_2D":
+        w, out, cls = s.weights((8, 3, 3, 4), zero, low, high), (1, 4, 9, 8), "Conv2DOptions"
+    elif kind == "DEPTHWISE_CONV_2D":
+        w, out, cls = s.weights((1, 3, 3, 8), zero, low, high), (1, 4, 9, 8), "DepthwiseConv2DOptions"
+        options["DepthMultiplier"] = 2
+    else:
+        w, out, cls = s.weights((8, 288), zero, low, high), (1, 8), "FullyConnectedOptions"
+        options = {"FusedActivationFunction": activation}
+    y = s.apply(kind, [x, w, s.bias(8, x, w)], out, cls, options, scale=0.6, zero=120)
+    return s.bytes([x], [y])
+
+
+@pytest.mark.parametrize("kind", ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"])
+@pytest.mark.parametrize("zero", [0, 128, 151, 255])
+def test_filters_with_a_zero_point(kind, zero) -> None:
+    least = max(zero - 128, 0)
+    for most, held in ((min(zero + 127, 255), True), (255, zero == 128)):
+        graph = assert_equals_litert(convolution(kind, zero, least if held else 0, most))
+        marked = [isinstance(op.attrs, AsUint8) for op in graph.ops]
+        assert sum(marked) == int(not held)
+    assert [graph.tensors[t].dtype for t in (*graph.inputs, *graph.outputs)] == [DType.UINT8] * 2
+
+
+def single(kind, shape, cls="", options=None, operands=1, after=None, out=None, version=1) -> bytes:
+    s = Sheet()
+    inputs = [s.tensor(IMAGE, (0.5, 0.31)[i], (131, 121)[i]) for i in range(operands)]
+    more = after(s) if after else []
+    y = s.apply(kind, [*inputs, *more], shape, cls, options, version, **(out or {"scale": 0.45, "zero": 90}))
+    return s.bytes(inputs, [y])
+
+
+def pool(kind, **window):
+    options = {"Padding": 0, "StrideH": 2, "StrideW": 2, "FilterHeight": 3, "FilterWidth": 2} | window
+    return single(kind, (1, 4, 5, 4), "Pool2DOptions", options, out=MOVE)
+
+
+def pad(s: Sheet) -> list[int]:
+    return [s.add(constant([[0, 0], [1, 2], [3, 0], [0, 0]]))]
+
+
+def filled() -> bytes:
+    """A constant that FILL makes, added."""
+    s = Sheet()
+    x, value, y = s.tensor(IMAGE), s.tensor((), data=np.array(77, np.uint8)), s.tensor(IMAGE)
+    s.operators.append(FileOperator("FILL", [s.ints(*IMAGE), value], [y], "FillOptions", {}))
+    return s.bytes([x], [s.apply("ADD", [x, y], IMAGE, "AddOptions", {}, scale=0.7, zero=9)])
+
+
+SINGLE = {
+    "average": pool("AVERAGE_POOL_2D"),
+    "average, RELU6": pool("AVERAGE_POOL_2D", FusedActivationFunction=3),
+    "average, whole": single("AVERAGE_POOL_2D", (1, 1, 1, 4), "Pool2DOptions",
+                             {"Padding": 1, "StrideH": 1, "StrideW": 1, "FilterHeight": 8, "FilterWidth": 9},
+                             out=MOVE),
+    "maximum": pool("MAX_POOL_2D", FusedActivationFunction=1),
+    "add": single("ADD", IMAGE, "AddOptions", {"FusedActivationFunction": 1}, 2),
+    "sub": single("SUB", IMAGE, "SubOptions", {}, 2),
+    "mul": single("MUL", IMAGE, "MulOptions", {}, 2),
+    "mean": single("MEAN", (1, 4), "ReducerOptions", {}, after=lambda s: [s.ints(1, 2)]),
+    "softmax": single("SOFTMAX", IMAGE, "SoftmaxOptions", {"Beta": 1.0}, out={"scale": 1 / 256, "zero": 0}),
+    "logistic": single("LOGISTIC", IMAGE, out={"scale": 1 / 256, "zero": 0}),
+    "tanh": single("TANH", IMAGE, out={"scale": 1 / 128, "zero": 128}),
+    "hard swish": single("HARD_SWISH", IMAGE),
+    "relu": single("RELU", IMAGE),
+    "relu6": single("RELU6", IMAGE),
+    "leaky": single("LEAKY_RELU", IMAGE, "LeakyReluOptions", {"Alpha": 0.2}),
+    "gelu": single("GELU", IMAGE, "GeluOptions", {}),
+    "prelu": single("PRELU", IMAGE, after=lambda s: [s.weights((1, 1, 4))]),
+    "pad": single("PAD", (1, 11, 12, 4), "PadOptions", after=pad, out=MOVE),
+    "mirror": single("MIRROR_PAD", (1, 11, 12, 4), "MirrorPadOptions", {"Mode": 1}, after=pad, out=MOVE),
+    "transpose": single("TRANSPOSE", (1, 9, 8, 4), after=lambda s: [s.ints(0, 2, 1, 3)], out=MOVE),
+    "reshape": single("RESHAPE", (1, 288), "ReshapeOptions", after=lambda s: [s.ints(1, 288)], out=MOVE),
+    "slice": single("SLICE", (1, 4, 9, 2), out=MOVE,
+                    after=lambda s: [s.ints(0, 1, 0, 0), s.ints(1, 4, 9, 2)]),
+    "nearest": single("RESIZE_NEAREST_NEIGHBOR", (1, 13, 17, 4), "ResizeNearestNeighborOptions", {},
+                      after=lambda s: [s.ints(13, 17)], out=MOVE),
+    "requantised": single("QUANTIZE", IMAGE),
+    "largest": single("REDUCE_MAX", (1, 4), "ReducerOptions", {}, after=lambda s: [s.ints(1, 2)], out=MOVE),
+    "divided": single("DIV", IMAGE, "DivOptions", {}, 1, after=lambda s: [s.weights((4,), 9, 40)]),
+    "filled": filled(),
+    "joined": single("CONCATENATION", (1, 8, 9, 8), "ConcatenationOptions", {"Axis": 3}, 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_single_operators(name) -> None:
+    assert_equals_litert(SINGLE[name])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_joined_tensors_are_rescaled_in_floats(seed) -> None:
+    s, rng = Sheet(), np.random.default_rng(seed)
+    quants = [(float(np.float32(rng.uniform(0.001, 2))), int(rng.integers(0, 256))) for _ in range(3)]
+    inputs = [s.tensor((1, 16, 16, 1), *quant) for quant in quants]
+    scale = max(q[0] for q in quants) * 1.01
+    y = s.apply("CONCATENATION", inputs, (1, 16, 16, 3), "ConcatenationOptions", {"Axis": 3},
+                scale=scale, zero=77)  # fmt: skip
+    data, every = s.bytes(inputs, [y]), np.arange(256, dtype=np.uint8).reshape(1, 16, 16, 1)
+    graph = read_model(data)
+    got = execute(graph, [every] * 3)[graph.outputs[0]]
+    assert np.array_equal(got, run(data, [every] * 3)[y])
+
+
+def transposed(zero: int) -> bytes:
+    s = Sheet()
+    x, y = s.tensor((1, 4, 5, 4)), s.tensor(IMAGE, 0.6, 120)
+    inputs = [s.ints(*IMAGE), s.weights((4, 3, 3, 4), zero), x]
+    options = {"Padding": 0, "StrideH": 2, "StrideW": 2}
+    s.operators.append(FileOperator("TRANSPOSE_CONV", inputs, [y], "TransposeConvOptions", options))
+    return s.bytes([x], [y])
+
+
+def test_transposed_convolutions() -> None:
+    assert_equals_litert(transposed(128))
+    with pytest.raises(UnsupportedError, match="a uint8 filter with the zero point 151"):
+        read_model(transposed(151))
+
+
+def test_what_has_no_such_form_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="uint8"):
+        read_model(single("ABS", IMAGE))
+    bilinear = single("RESIZE_BILINEAR", (1, 13, 17, 4), "ResizeBilinearOptions", {},
+                      after=lambda s: [s.ints(13, 17)], out=MOVE)  # fmt: skip
+    with pytest.raises(UnsupportedError, match="interpolates in floats"):
+        read_model(bilinear)
+    with pytest.raises(UnsupportedError, match="a uint8 input or output without a scale"):
+        read_model(
+            single("RESHAPE", IMAGE, "ReshapeOptions", out={"scale": None}, after=lambda s: [s.ints(*IMAGE)])
+        )
+
+
+def test_a_cast_takes_the_numbers_and_is_refused() -> None:
+    s = Sheet()
+    x, y = s.tensor(IMAGE), s.add(FileTensor(IMAGE, "int16"))
+    s.operators.append(FileOperator("CAST", [x], [y], "CastOptions", {"InDataType": 3, "OutDataType": 7}))
+    with pytest.raises(UnsupportedError, match="CAST of uint8: it takes the stored numbers"):
+        read_model(s.bytes([x], [y]))
+
+
+def test_int8_parts_of_a_network_stay_as_they_are() -> None:
+    """Behind QUANTIZE an int8 average rounds as int8 averages do, and int8's operators are read."""
+    s = Sheet()
+    x = s.tensor(IMAGE, 0.7, 131)
+    y = s.apply("ADD", [x, x], IMAGE, "AddOptions", {}, scale=0.7, zero=100)
+
+    def signed(kind, inputs, shape, cls, **options) -> int:
+        out = s.add(FileTensor(shape, "int8", None, 0.7, -28))
+        s.operators.append(FileOperator(kind, inputs, [out], cls, options))
+        return out
+
+    y = signed("QUANTIZE", [y], IMAGE, "QuantizeOptions")
+    y = signed("ABS", [y], IMAGE, "AbsOptions")
+    y = signed("PAD", [y, *pad(s)], (1, 11, 12, 4), "PadOptions")
+    window = {"StrideH": 1, "StrideW": 1, "FilterHeight": 2, "FilterWidth": 2}
+    y = signed("AVERAGE_POOL_2D", [y], (1, 10, 11, 4), "Pool2DOptions", Padding=1, **window)
+    assert_equals_litert(s.bytes([x], [y]))
+
+
+def test_a_filter_of_two_operators_is_kept_once() -> None:
+    """Of two convolutions, and as an operand of an addition."""
+    s, options = Sheet(), {"StrideH": 1, "StrideW": 1}
+    x, w = s.tensor((1, 1, 5, 4), 0.05, 131), s.weights((4, 1, 1, 4), 131, 40)
+    y, quant = x, {"scale": 0.05, "zero": 120}
+    for _ in range(2):
+        y = s.apply("CONV_2D", [y, w, s.bias(4, y, w)], (1, 1, 5, 4), "Conv2DOptions", options, **quant)
+    flat = s.apply("RESHAPE", [y, s.ints(5, 1, 1, 4)], (5, 1, 1, 4), "ReshapeOptions", **quant)
+    part = s.apply("SLICE", [flat, s.ints(1, 0, 0, 0), s.ints(4, 1, 1, 4)], (4, 1, 1, 4), **quant)
+    graph = assert_equals_litert(
+        s.bytes([x], [s.apply("ADD", [part, w], (4, 1, 1, 4), "AddOptions", **quant)])
+    )
+    assert len({op.inputs[1] for op in graph.ops if isinstance(op.attrs, ConvAttrs)}) == 1

@@ -1,0 +1,84 @@
+"""SVDF and LSTM, plain and with the DSP extension (a model of it): each step equals the reference."""
+
+import functools
+from ctypes import CDLL, byref, c_void_p
+
+import numpy as np
+import pytest
+from ckernels import compile_library, constants, numbers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from loaded import load_target
+from paths import KERNELS
+from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
+
+from buildtool.emit.packing import pack
+from buildtool.graph.reference import execute, initially, next_held
+from buildtool.graph.types import Graph, OpKind
+from buildtool.target.catalogue import features, scratch_bytes, select
+
+SVDF = ("batch", "cin", "cout", "rank", "memory")
+LSTM = ("batch", "ow", "cin", "cells", "cout", "major", "gates", "peepholes", "normed", "projected")
+GUARD = 64  # bytes behind everything that a kernel writes
+BOARDS = {"host": ("reference", ""), "cortex-m4": ("cortex_m_dsp", "_dsp")}
+
+seeds = st.integers(0, 2**31 - 1)
+
+
+@functools.cache
+def _library(family: str, ending: str) -> CDLL:
+    return compile_library([KERNELS / family / f"nn_{name}_s8{ending}.c" for name in ("svdf", "lstm")])
+
+
+def _room(size: int) -> np.ndarray:
+    """Aligned to 16 bytes, with a guard behind it."""
+    return constants(bytes([0x55]) * (size + GUARD))
+
+
+def _address(array: np.ndarray) -> c_void_p:
+    return c_void_p(array.ctypes.data)
+
+
+def _steps_equal(board: str, graph: Graph, seed: int) -> bool:
+    """Compares four steps; whether the board's family serves the operator."""
+    op = graph.ops[0]
+    variant = select(load_target(board), graph, op)
+    family, ending = BOARDS[board]
+    if not variant.sources[0].startswith(family):
+        return False
+    kernel = getattr(_library(family, ending), variant.symbol)
+    kernel.restype = None
+    known = features(graph, op) | {"major": int(getattr(op.attrs, "time_major", False))}
+    shape = numbers(*(known[name] for name in (SVDF if op.kind is OpKind.SVDF else LSTM)))
+    block, scratch = constants(pack(graph, op, variant)), _room(scratch_bytes(variant, graph, op))
+    held = initially(graph)
+    states = [_room(value.nbytes) for value in held]
+    for state, value in zip(states, held, strict=True):
+        state[:-GUARD] = value.reshape(-1).view(np.uint8)
+    result = graph.tensors[op.outputs[0]]
+    for value in inputs_for_steps(graph, 4, seed):
+        values = execute(graph, [value], held)
+        held, out = next_held(graph, values), _room(result.size)
+        arguments = [byref(shape), *map(_address, (block, value, *states, out))]
+        kernel(*arguments, *([_address(scratch)] if variant.scratch != "0" else []))
+        np.testing.assert_array_equal(out[: result.size].view(np.int8), values[op.outputs[0]].reshape(-1))
+        for state, wanted in zip(states, held, strict=True):
+            np.testing.assert_array_equal(state[:-GUARD], wanted.reshape(-1).view(np.uint8))
+        for memory in (out, scratch, *states):
+            assert (memory[-GUARD:] == 0x55).all()
+    return True
+
+
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("drawn", [drawn_svdf, drawn_lstm])
+def test_every_step_equals_the_reference(board, drawn):
+    served = 0
+
+    @settings(max_examples=40)
+    @given(seed=seeds)
+    def run(seed):
+        nonlocal served
+        served += _steps_equal(board, drawn(seed), seed)
+
+    run()
+    assert served > 10

@@ -1,0 +1,176 @@
+"""Slices of 1x1 convolutions on the vector unit equal the whole, with the slice's own constants alone."""
+
+import itertools
+from ctypes import byref, c_int32, c_void_p
+
+import ckernels
+import kernelcases as small
+import numpy as np
+import pytest
+from ckernels import packed
+from extremecases import _with
+from guarded import before_nothing
+from hostfamily import library, on_host
+from placement import Margin, part_view, run_whole
+
+from buildtool.graph.types import Activation, ConvAttrs, OpKind, Pad
+from buildtool.modes import Requantise
+from buildtool.target.catalogue import channel_bytes, features
+from buildtool.target.registry import load_board, make_target
+
+slow = pytest.mark.slow  # they compile the family
+BOARD, FAMILY = "xcore", "xcore_vpu"
+HEAD, RECORD, LINE = 16, 224, 16
+SCALAR, ON16 = 4, 8  # bits of a record's mode
+UNIT = (-12.0, -10.0)  # log2 of factors that the unit has constants for, on 16 bits as well,
+NEAR = (-8.0, -1.0)  # that jumps at 0 of many sizes go with,
+COARSE = (0.1, 1.9)  # that it has none for,
+APART = (-18.0, -1.5)  # that are too far apart for 16 bits,
+LARGE = (-5.0, -4.0)  # and that shift up on 16 bits, where UNIT's do not
+NONE = Margin(0, 0)  # of other channels beside the output's
+ACTIVATIONS = {"linear": (Activation.NONE, 11), "relu": (Activation.RELU, -40)}
+
+
+def layer(seed, inputs, channels, activation, even=UNIT, odd=UNIT, stride=1, mixed=0.0):
+    """Seven by five outputs; the even channels' factors and the odd ones', but for a share of others."""
+    rng = np.random.default_rng(seed)
+    chosen, zero_point = ACTIVATIONS[activation]
+    attrs = ConvAttrs((stride, stride), (1, 1), Pad(), chosen)
+    shapes = (1, 7 * stride, 5 * stride, inputs), (channels, 1, 1, inputs), 0, (1, 7, 5, channels)
+    case = small._weighted(rng, (5, zero_point), True, True, *shapes, OpKind.CONV_2D, attrs)
+    is_odd = np.arange(channels) % 2 > 0
+    logs = np.where(is_odd, rng.uniform(*odd, channels), rng.uniform(*even, channels))
+    logs = np.where(rng.random(channels) < mixed, rng.uniform(*UNIT, channels), logs)
+    # such that outputs are seldom the ends of their range
+    most = np.where(logs > NEAR[0], 1, 127)[:, None, None, None]
+    weights = rng.integers(-most, most + 1, (channels, 1, 1, inputs)).astype(np.int8)
+    bias = rng.integers(-8 * most, 8 * most).ravel()
+    x, y = (case.graph.tensors[t].quant.scale for t in (case.op.inputs[0], case.op.outputs[0]))
+    return _with(case, weights, bias, 2.0**logs * y / x)
+
+
+def lines(size):
+    return -(-size // LINE) * LINE
+
+
+def slice_of(block, cut, channels, first, count):
+    """The constants of some channels, in memory whose end is the slice's: head, factors, weights."""
+    together = first // cut.group * cut.group
+    factors = cut.factors * -(-(first - together + count) // cut.group) * cut.group
+    own = np.zeros(lines(HEAD + factors) + lines(cut.weights * count + cut.tail), np.int8)
+    own[:HEAD] = block[:HEAD]
+    own[HEAD : HEAD + factors] = block[HEAD + cut.factors * together :][:factors]
+    start = lines(HEAD + cut.factors * channels) + cut.weights * first
+    own[lines(HEAD + factors) :][: cut.weights * count] = block[start : start + cut.weights * count]
+    return before_nothing(own)
+
+
+def in_slices(case, variant, width, threads=1, margin=NONE):
+    """The output, made by calls for `width` channels each."""
+    block, cut = (
+        packed(case.graph, case.op, variant).view(np.int8),
+        channel_bytes(variant, case.graph, case.op),
+    )
+    assert cut is not None
+    rows, columns, channels = case.out_shape[1:]
+    pixels = np.full((rows, columns, margin.before + channels + margin.behind), 99, np.int8)
+    _, height, wide, _ = case.inputs[0].shape
+    source, _ = part_view(case.inputs[0][0], NONE, 0, height, wide)
+    function = getattr(library(FAMILY, threads), variant.symbol)
+    function.restype = None
+    for first in range(0, channels, width):
+        count = min(width, channels - first)
+        own = slice_of(block, cut, channels, first, count)
+        beside = Margin(margin.before + first, margin.behind + channels - first - count)
+        out, _ = part_view(pixels, beside, 0, rows, columns)
+        function(
+            byref(ckernels.geometry(case.graph, case.op)),
+            c_void_p(own.ctypes.data),
+            byref(source),
+            byref(out),
+            byref((c_int32 * 4)(0, rows, 0, columns)),
+            None,
+            first,
+        )
+    outside = np.delete(pixels, np.s_[margin.before : margin.before + channels], axis=2)
+    assert (outside == 99).all()
+    return pixels[:, :, margin.before : margin.before + channels]
+
+
+def modes(case, variant):
+    """The modes of the first pair of groups."""
+    block = packed(case.graph, case.op, variant)
+    return [int(block[HEAD + i * RECORD]) for i in range(2)]
+
+
+CASES = {
+    "one kind": layer(1, 96, 96, "linear"),
+    "jumps": layer(9, 96, 96, "linear", NEAR, NEAR, mixed=0.5),
+    "jumps of odd ones": layer(10, 96, 96, "linear", odd=NEAR),
+    "a rest of inputs": layer(2, 35, 32, "relu"),
+    "by 2": layer(3, 64, 64, "linear", stride=2),
+    "even ones scalar": layer(4, 36, 64, "linear", even=COARSE),
+    "odd ones scalar": layer(5, 32, 32, "relu", odd=COARSE),
+    "all scalar": layer(6, 32, 32, "linear", COARSE, COARSE),
+}
+SCALARS = {"even ones scalar": [True, False], "odd ones scalar": [False, True], "all scalar": [True, True]}
+
+
+@slow
+@pytest.mark.parametrize("name", CASES)
+def test_slices_are_what_the_plain_kernel_computes(name):
+    case = CASES[name]
+    expected = run_whole(case).reshape(case.out_shape[1:])
+    assert len(np.unique(expected)) > 10
+    with on_host(BOARD, FAMILY) as family:
+        variant = family.select(case.graph, case.op)
+        np.testing.assert_array_equal(run_whole(case).reshape(expected.shape), expected)
+    assert [bool(mode & SCALAR) for mode in modes(case, variant)] == SCALARS.get(name, [False, False])
+    for width, margin in itertools.product((8, 16, 32), (NONE, Margin(3, 2))):
+        np.testing.assert_array_equal(in_slices(case, variant, width, margin=margin), expected)
+
+
+@slow
+def test_threads_share_slices():
+    case = CASES["one kind"]
+    with on_host(BOARD, FAMILY) as family:
+        variant = family.select(case.graph, case.op)
+    made = in_slices(case, variant, 8, threads=5)
+    np.testing.assert_array_equal(made, run_whole(case).reshape(case.out_shape[1:]))
+
+
+@slow
+@pytest.mark.parametrize(
+    ("even", "odd", "on_16"),
+    [
+        (UNIT, UNIT, [True, True]),
+        (UNIT, APART, [True, False]),
+        (APART, UNIT, [False, True]),
+        (UNIT, LARGE, [True, True]),
+        (LARGE, UNIT, [True, True]),
+    ],
+    ids=["both on 16 bits", "even ones", "odd ones", "odd ones shift up", "even ones shift up"],
+)
+def test_slices_on_16_bits_are_the_whole(even, odd, on_16):
+    """Not the plain kernel's outputs, but those of a call for all channels: that has its own proofs."""
+    case = layer(7, 576, 64, "linear", even, odd)
+    target = make_target(load_board(BOARD), requantise=Requantise.VPU16)
+    with on_host(BOARD, FAMILY, target=target) as family:
+        variant = family.select(case.graph, case.op)
+        whole = run_whole(case).reshape(case.out_shape[1:])
+    assert variant.name.endswith("vpu16") and family.used.total() == 1
+    assert [bool(mode & ON16) for mode in modes(case, variant)] == on_16
+    for width in (8, 16, 32):
+        np.testing.assert_array_equal(in_slices(case, variant, width), whole)
+
+
+def test_where_blocks_are_cut():
+    """At 8 channels where groups come in pairs throughout, otherwise at 32."""
+    steps = {}
+    for channels in (32, 96, 16, 48, 72):
+        case = layer(8, 32, channels, "linear")
+        with on_host(BOARD, FAMILY) as family:
+            cut = channel_bytes(family.select(case.graph, case.op), case.graph, case.op)
+        assert cut is not None and features(case.graph, case.op)["cout"] == channels
+        steps[channels] = cut.step, cut.group
+    assert steps == {32: (8, 32), 96: (8, 32), 16: (32, 16), 48: (32, 16), 72: (32, 16)}

@@ -1,0 +1,134 @@
+"""A plan's trace: valid in Chrome's Trace Event Format, as long as the plan costs, equal each time."""
+
+import functools
+import itertools
+import json
+
+import pytest
+
+from buildtool import cli
+from buildtool.plan.others import chrometrace
+from buildtool.plan.summary.steps import plan_steps
+from buildtool.service import handle
+from buildtool.service.pipeline.given import planned_or_given
+from buildtool.service.requests import parse
+from buildtool.session import Session
+
+SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"
+# What the format's description asks of an event of each phase.
+KEYS = {
+    "X": {
+        "ph": str,
+        "pid": int,
+        "tid": int,
+        "ts": float,
+        "dur": float,
+        "name": str,
+        "cat": str,
+        "args": dict,
+    },
+    "C": {"ph": str, "pid": int, "ts": float, "name": str, "args": dict},
+    "M": {"ph": str, "pid": int, "tid": int, "ts": int, "name": str, "args": dict},
+}
+NAMES = {"process_name": str, "process_sort_index": int, "thread_name": str, "thread_sort_index": int}
+
+
+@functools.cache
+def planned(board="xcore"):
+    options = {"image": "stream", "objective": "ram"}
+    request = parse({"kind": "plan", "model": SMALL, "board": board, "options": options})
+    found = planned_or_given(request.model, request.target, request.options, None, Session())
+    kernels = found.target.named(found.plan.kernels)
+    return found, plan_steps(found.plan, found.graph, kernels, found.target.costs)
+
+
+def events(clock=chrometrace.Clock()):  # noqa: B008
+    made, steps = planned()
+    found = chrometrace.trace(steps, made.plan, made.graph, clock, {"model": "m"})
+    return json.loads(found.data)
+
+
+def slices(content, kind=None):
+    return [e for e in content["traceEvents"] if e["ph"] == "X" and (kind is None or e["cat"] == kind)]
+
+
+@pytest.mark.parametrize("most", [chrometrace.MOST_SLICES, 60])
+@pytest.mark.parametrize("nanoseconds", [1000.0, 1 / 0.6, 2.31])
+def test_events_are_what_the_format_asks_for(monkeypatch, most, nanoseconds):
+    monkeypatch.setattr(chrometrace, "MOST_SLICES", most)
+    content = events(chrometrace.Clock(nanoseconds, "words"))
+    assert set(content) == {"traceEvents", "displayTimeUnit", "otherData"}
+    for event in content["traceEvents"]:
+        assert {key: type(value) for key, value in event.items()} == KEYS[event["ph"]], event
+        if event["ph"] == "M":
+            (value,) = event["args"].values()
+            assert type(value) is NAMES[event["name"]]
+    by_track: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for event in slices(content):
+        span = (round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000))
+        by_track.setdefault((event["pid"], event["tid"]), []).append(span)
+    for spans in by_track.values():  # slices of a thread lie in each other or apart
+        spans.sort(key=lambda span: (span[0], -span[1]))
+        above: list[int] = []
+        for begin, end in spans:
+            assert begin <= end
+            while above and above[-1] <= begin:
+                above.pop()
+            assert not above or end <= above[-1]
+            above.append(end)
+
+
+def test_time_is_the_plans_cost_and_all_that_it_does_is_there():
+    (made, steps), content = planned(), events()
+    ends = [event["ts"] + event["dur"] for event in slices(content)]
+    assert max(ends) == pytest.approx(made.plan.cost, abs=0.001)
+    calls = [event for event in slices(content) if event["pid"] == 1 and "calls" in event["args"]]
+    assert sum(event["args"]["calls"] for event in calls) == len(steps.cost)
+    assert sum(event["args"]["cost"] for event in calls) == steps.cost.sum()
+    loads = slices(content, "load")
+    assert len(loads) == len(steps.loads) > 50
+    assert sum(event["dur"] for event in loads) == pytest.approx(sum(x.cost for x in steps.loads), abs=0.1)
+    assert len(slices(content, "region")) == len(made.plan.regions)
+    counters = [e["args"]["bytes"] for e in content["traceEvents"] if e["ph"] == "C"]
+    assert max(counters) == steps.live.max() and counters[-1] == 0
+    assert all(a != b for a, b in itertools.pairwise(counters))
+
+
+def test_each_buffer_is_a_track_from_its_first_to_its_last_step():
+    (made, _), content = planned(), events()
+    shown = {e["args"]["buffer"]: e for e in slices(content) if "buffer" in e["args"] and e["pid"] == 2}
+    assert sorted(shown) == list(range(len(made.plan.buffers)))
+    assert len({event["tid"] for event in shown.values()}) == len(shown)
+    for position, buffer in enumerate(made.plan.buffers):
+        args = shown[position]["args"]
+        assert (args["offset"], args["bytes"]) == (buffer.offset, buffer.size)
+        assert args["steps"] == [buffer.first, buffer.last]
+    order = sorted(shown.values(), key=lambda event: event["tid"])
+    assert [e["args"]["offset"] for e in order] == sorted(e["args"]["offset"] for e in order)
+
+
+def test_too_many_steps_are_merged_and_none_is_lost(monkeypatch):
+    made, steps = planned("cortex-m55")
+    shown = functools.partial(chrometrace.trace, steps, made.plan, made.graph, chrometrace.Clock(), {})
+    full = shown()
+    monkeypatch.setattr(chrometrace, "MOST_SLICES", full.slices // 3)
+    few = shown()
+    assert few.slices < full.slices // 2 and few.merged > full.merged
+    for content in (json.loads(full.data), json.loads(few.data)):
+        calls = [event for event in slices(content) if "calls" in event["args"]]
+        assert sum(event["args"]["calls"] for event in calls) == len(steps.cost)
+        assert sum(event["args"]["cost"] for event in calls) == steps.cost.sum()
+
+
+def test_the_command_writes_the_plan_and_its_trace(tmp_path, capsys):
+    """The bytes that a request has, too."""
+    trace, plan = tmp_path / "t.json", tmp_path / "p.plan"
+    line = ["plan", "ds_cnn", "--board", "cortex-m4"]
+    assert cli.run([*line, "--trace", str(trace), "--out", str(plan)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+
+    assert f"written: {trace}: 12 steps in 12 slices, 23 buffers, {trace.stat().st_size:,} bytes" in said
+    (data,) = handle({"kind": "trace", "model": "ds_cnn", "board": "cortex-m4"})["files"].values()
+    assert trace.read_bytes() == data and json.loads(data)["otherData"]["time"] in said
+    assert cli.run([*line, "--trace", str(plan), "--out", str(plan)]) == 2
+    assert cli.run(["plan", "ds_cnn", "--emit", "tflm", "--out", "x", "--trace", str(trace)]) == 2

@@ -1,0 +1,75 @@
+"""A plan step by step: costs add up to the plan's, live bytes are those of the buffers that are there."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from buildtool.plan.summary.binding import binding
+from buildtool.plan.summary.steps import plan_steps
+from buildtool.plan.summary.summary import summarize
+from buildtool.plan.types import BufferKind
+from buildtool.service.pipeline.given import planned_or_given
+from buildtool.service.requests import parse
+from buildtool.session import Session
+
+SMALL = "mobilenetv2:size=32,alpha=0.35,classes=10"
+# Whole operators; streamed with a delivered image and a pooling in parts; weights that come and tensors
+# that move.
+PLANS = {
+    "whole": ("ds_cnn", "cortex-m4", {}),
+    "streamed": (SMALL, "cortex-m55", {"image": "stream", "objective": "ram"}),
+    "loaded": (SMALL, "xcore", {"image": "stream", "objective": "ram"}),
+    "branches": ("squeezenet:size=48,classes=10", "cortex-m4", {"objective": "ram"}),
+}
+
+
+@functools.cache
+def made(name):
+    model, board, options = PLANS[name]
+    request = parse({"kind": "plan", "model": model, "board": board, "options": options})
+    found = planned_or_given(request.model, request.target, request.options, None, Session())
+    kernels = found.target.named(found.plan.kernels)
+    return found, plan_steps(found.plan, found.graph, kernels, found.target.costs, found.session)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_costs_add_up_to_the_plans_and_the_fullest_step_is_the_one_that_binds(name):
+    found, steps = made(name)
+    assert steps.total == found.plan.cost
+    kernels = found.target.named(found.plan.kernels)
+    summary = summarize(found.plan, found.graph, kernels, found.target.costs, found.session)
+    for index, region in enumerate(summary.regions):
+        of_region = steps.region == index
+        assert np.flatnonzero(of_region)[[0, -1]].tolist() == [region.first, region.last]
+        for op, _, work in region.operators:
+            own = steps.cost[of_region & (steps.steps[:, 0] == op)]
+            assert len(own) == work.calls
+            assert own.sum() == work.cost - sum(one.cost for one in steps.loads if one.load.op == op)
+    at = binding(found.plan, found.graph)
+    assert (steps.live.max(), int(steps.live.argmax())) == (at.live_bytes, at.step)
+
+
+def test_live_bytes_are_those_that_some_buffer_covers():
+    """Byte by byte, of plans whose buffers keep their bytes as long as they live."""
+    found, steps = made("whole")
+    arena = np.zeros((len(steps.live), found.plan.arena_bytes + 64), bool)
+    for held in steps.held:
+        size = -(-held.size // found.plan.alignment) * found.plan.alignment
+        if held.kind is not BufferKind.SCRATCH:
+            arena[held.first : held.last + 1, held.offset : held.offset + size] = True
+        else:
+            at = np.flatnonzero(steps.steps[:, 0] == held.operator)
+            arena[at, held.offset : held.offset + size] = True
+    assert arena.sum(axis=1).tolist() == steps.live.tolist()
+
+
+def test_what_comes_and_moves_is_listed_with_its_step():
+    found, steps = made("loaded")
+    assert steps.loads and {one.load.op for one in steps.loads} <= set(range(len(found.graph.ops)))
+    for one in steps.loads:
+        buffer = steps.held[one.load.buffer]
+        assert buffer.kind is BufferKind.WEIGHTS and buffer.first <= one.step <= buffer.last
+    for moved in steps.moves:
+        assert steps.held[moved.move.target].first == moved.step
+    assert len(steps.moves) == len(found.plan.moves)

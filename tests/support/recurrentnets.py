@@ -1,0 +1,124 @@
+"""Networks that keep state by SVDF and LSTM, and LiteRT run on a sequence of inputs.
+
+outputs = sequence(write_model(graph), inputs)   # of every invoke: the first output, then the states
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from litert import interpreter
+from netbuilder import NetBuilder
+
+from buildtool.graph.reference import execute, next_held
+from buildtool.graph.types import Activation, Graph, OpKind, TransposeAttrs
+from buildtool.zoo.drawn_state import lstm, svdf
+
+CELL_BITS = range(9, 16)
+
+
+def drawn_svdf(seed: int) -> Graph:
+    """An SVDF alone, of any geometry."""
+    net = NetBuilder(seed, "svdf")
+    batch, inputs, units, rank, memory = (int(net.rng.integers(1, n)) for n in (3, 40, 10, 4, 14))
+    x = net.input((batch, inputs))
+    y = svdf(net, x, units, rank=rank, memory=memory, bias=seed % 3 > 0)
+    return net.graph([y])
+
+
+def drawn_lstm(seed: int) -> Graph:
+    """An LSTM alone, with any of its parts and in any geometry that the reference runs."""
+    net = NetBuilder(seed, "lstm")
+    batch, steps, inputs, cells = (int(net.rng.integers(1, n)) for n in (4, 5, 20, 14))
+    major, gated, peepholes, normed, projected, clipped = (bool(net.rng.integers(2)) for _ in range(6))
+    outputs = int(net.rng.integers(1, 14)) if projected else 0
+    if peepholes and outputs:
+        outputs = min(outputs, cells) if batch == 1 or not major else cells
+    x = net.input((steps, batch, inputs) if major else (batch, steps, inputs))
+    y = lstm(
+        net,
+        x,
+        cells,
+        outputs=outputs,
+        time_major=major,
+        input_gate=gated,
+        peepholes=peepholes,
+        normed=normed,
+        cell_bits=CELL_BITS[seed % len(CELL_BITS)],
+        clipped=clipped,
+    )
+    return net.graph([y])
+
+
+def keyword_svdf(seed: int = 3, layers: int = 2) -> Graph:
+    """A keyword network of one frame an invoke: SVDF and dense layers in turn, as TFLM's."""
+    net = NetBuilder(seed, "keyword_svdf")
+    x = net.input((1, 32))
+    for _ in range(layers):
+        x = net.dense(svdf(net, x, 16, memory=8), 12)
+    x = svdf(net, x, 8, rank=2, memory=16)
+    return net.graph([net.softmax(net.dense(x, 3))])
+
+
+def wake_word(seed: int = 4) -> Graph:
+    """A stack for wake words: convolutions over a few frames of features, then SVDF layers."""
+    net = NetBuilder(seed, "wake_word")
+    x = net.input((1, 6, 20, 1))
+    x = net.conv(x, 8, kernel=(3, 3), stride=(2, 2), same=True, activation=Activation.RELU)
+    x = net.conv(x, 0, kernel=(3, 3), same=True, depth_multiplier=1, activation=Activation.RELU)
+    x = svdf(net, net.flatten(net.mean(x, (1,))), 20, memory=10)
+    x = svdf(net, x, 8, rank=2, memory=5)
+    return net.graph([net.unary(OpKind.LOGISTIC, net.dense(x, 2))])
+
+
+def digit_rows(seed: int = 5) -> Graph:
+    """An LSTM over the rows of a small image, then a dense layer: TFLM's network of MNIST, smaller."""
+    net = NetBuilder(seed, "digit_rows")
+    x = lstm(net, net.input((1, 14, 14)), 20)
+    return net.graph([net.softmax(net.dense(net.flatten(x), 10))])
+
+
+def inputs_for_steps(graph: Graph, steps: int, seed: int) -> list[np.ndarray]:
+    """An input for each invoke: random values and extremes in turn."""
+    rng = np.random.default_rng(seed)
+    shape = graph.tensors[graph.inputs[0]].shape
+    return [
+        (rng.integers(-128, 128, shape) if step % 2 == 0 else rng.choice([-128, 127], shape)).astype(np.int8)
+        for step in range(steps)
+    ]
+
+
+def sequence(model: bytes, inputs: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+    """LiteRT's outputs of each invoke, and then its variable tensors; one interpreter runs all."""
+    engine = interpreter(model)
+    given, outputs = engine.get_input_details()[0]["index"], engine.get_output_details()
+    found = []
+    for value in inputs:
+        engine.set_tensor(given, value)
+        engine.invoke()
+        found.append([np.array(engine.get_tensor(detail["index"])) for detail in outputs])
+    return found
+
+
+def expected(graph: Graph, inputs: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
+    """The reference executor's outputs of each invoke."""
+    held, found = None, []
+    for value in inputs:
+        values = execute(graph, [value], held)
+        held = next_held(graph, values)
+        found.append([values[t] for t in graph.outputs])
+    return found
+
+
+def every_part(seed: int = 6, batch: int = 1) -> Graph:
+    """Each part that an LSTM can have, and SVDFs of odd sizes, one behind the other."""
+    net = NetBuilder(seed, "every_part")
+    x = net.input((batch, 3, 11))
+    x = lstm(net, x, 9, peepholes=True, clipped=True, cell_bits=15)
+    x = lstm(net, x, 7, outputs=10, input_gate=False, normed=True, cell_bits=12)
+    x = lstm(net, x, 10, outputs=6, normed=True, peepholes=True, cell_bits=9)
+    x = lstm(net, net.move(OpKind.TRANSPOSE, x, (3, batch, 6), TransposeAttrs((1, 0, 2))), 5, time_major=True)
+    flat = net.flatten(net.move(OpKind.TRANSPOSE, x, (batch, 3, 5), TransposeAttrs((1, 0, 2))))
+    y = svdf(net, svdf(net, flat, 7, rank=3, memory=5), 6, memory=1, bias=False)
+    return net.graph([svdf(net, y, 5, rank=2, memory=8)])

@@ -1,0 +1,265 @@
+"""Networks with state, in the forms in which converters write them and in those that are hard to settle.
+
+for name, graph in networks(seed): ...
+model = keyword_stream_file()     # a .tflite file field by field, as TFLite's converter writes one
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from flatfiles import FileOperator, FileTensor, constant, write
+from netbuilder import NetBuilder
+
+from buildtool.graph.numbering import graph_of
+from buildtool.graph.types import AxisAttrs, Graph, Op, OpKind, SliceAttrs, State, TransposeAttrs
+
+
+def _state(net: NetBuilder, like: int, shape=None, *, random: bool = True) -> int:
+    """A state with a tensor's quantisation; its first value random, or the zero point."""
+    tensor = net.tensors[like]
+    shape = tensor.shape if shape is None else shape
+    zero = tensor.quant.zero_point
+    value = net.rng.integers(-128, 128, shape) if random else np.full(shape, zero)
+    return net.state(shape, tensor.quant, value.astype(np.int8))
+
+
+def ring(net: NetBuilder, x: int, rows: int, *, axis: int = 1, random: bool = False) -> int:
+    """A ring buffer: the state without its first elements along an axis, and `x` behind; the new state."""
+    shape = list(net.shape(x))
+    new = shape[axis]
+    shape[axis] = rows
+    old = _state(net, x, tuple(shape), random=random)
+    begin = tuple(new if d == axis else 0 for d in range(len(shape)))
+    extent = tuple(n - b for n, b in zip(shape, begin, strict=True))
+    tail = net.move(OpKind.STRIDED_SLICE, old, extent, SliceAttrs(begin, (1,) * len(shape), extent))
+    made = net.concat([tail, x], axis)
+    net.keep(old, made)
+    return made
+
+
+def window(net: NetBuilder, x: int, rows: int) -> int:
+    """As kws_streaming's layers have it: the state and `x` behind it; the end of both is the new state."""
+    new, channels = net.shape(x)[1], net.shape(x)[2:]
+    old = _state(net, x, (1, rows - new, *channels))
+    made = net.concat([old, x], 1)
+    shape = net.shape(old)
+    begin = (0, new, *(0 for _ in channels))
+    net.keep(old, net.move(OpKind.STRIDED_SLICE, made, shape, SliceAttrs(begin, (1,) * len(shape), shape)))
+    return made
+
+
+def windows(seed: int) -> Graph:
+    """A keyword spotter of such layers, of which the last one takes several rows at a time."""
+    net = NetBuilder(seed, "windows")
+    x = net.input((1, 2, 6, 1))
+    x = net.conv(window(net, x, 6), 5, kernel=(5, 3), stride=(1, 2))
+    x = net.conv(window(net, x, 5), 4, kernel=(3, 2), stride=(2, 1))
+    return net.graph([net.dense(net.flatten(window(net, x, 7)), 3)])
+
+
+def keyword_stream(seed: int, channels: int = 6) -> Graph:
+    """A streaming keyword spotter: each layer keeps the rows that its window needs; one row an invoke."""
+    net = NetBuilder(seed, "stream")
+    x = net.input((1, 1, 8, 1))
+    x = net.conv(ring(net, x, 5), channels, kernel=(5, 3), stride=(1, 2))
+    x = net.conv(ring(net, x, 4, random=True), channels, kernel=(4, 3), depth_multiplier=1)
+    x = net.conv(x, 8)
+    x = net.mean(ring(net, x, 6))
+    return net.graph([net.softmax(net.dense(x, 4))])
+
+
+def by_rows(graph: Graph, zero: int) -> Graph:
+    """A network to which its image comes row by row, one an invoke; the rows before the first are `zero`."""
+    image = graph.inputs[0]
+    tensor, count = graph.tensors[image], len(graph.tensors)
+    shape = tensor.shape
+    tail = (1, shape[1] - 1, *shape[2:])
+    made = [
+        replace(tensor, name="row", shape=(1, 1, *shape[2:]), source=None),
+        replace(tensor, name="rows before", source=None),
+        replace(tensor, name="tail", shape=tail, source=None),
+    ]
+    initial = np.full(shape, zero, np.int8)
+    initial.setflags(write=False)
+    ops = (
+        Op(OpKind.STRIDED_SLICE, (count + 1,), (count + 2,), SliceAttrs((0, 1, 0, 0), (1, 1, 1, 1), tail)),
+        Op(OpKind.CONCATENATION, (count + 2, count), (image,), AxisAttrs(1)),
+        *graph.ops,
+    )
+    states = [State(count + 1, image, initial, "rows")]
+    return graph_of(graph.name, (*graph.tensors, *made), ops, [count], graph.outputs, states)
+
+
+def long_ring(seed: int) -> Graph:
+    """A ring of many rows over which a chain of convolutions streams, several rows an invoke."""
+    net = NetBuilder(seed, "long")
+    x = net.input((1, 3, 10, 2))
+    x = ring(net, x, 20)
+    x = net.conv(x, 8, kernel=(3, 3), same=True)
+    x = net.conv(x, 8, kernel=(3, 3), same=True, depth_multiplier=1)
+    x = net.conv(x, 6, kernel=(3, 3), stride=(2, 2), same=True)
+    return net.graph([net.dense(net.mean(x), 3)])
+
+
+def average(seed: int) -> Graph:
+    """A moving average, whose old value is read by what makes the new one; and it is an output."""
+    net = NetBuilder(seed, "average")
+    x = net.input((1, 4, 5, 3))
+    old = _state(net, x)
+    kept = net.elementwise(OpKind.MUL, old, net.constant((1, 1, 1, 3)))
+    new = net.requantize(net.elementwise(OpKind.ADD, kept, x))
+    net.tensors[new] = _quantised_as(net, new, old)
+    net.keep(old, new)
+    return net.graph([new, net.conv(new, 2)])
+
+
+def _quantised_as(net: NetBuilder, tensor: int, other: int):
+    return replace(net.tensors[tensor], quant=net.tensors[other].quant)
+
+
+def feedback(seed: int) -> Graph:
+    """The output depends on the old state after the new one was computed: an order that needs a copy."""
+    net = NetBuilder(seed, "feedback")
+    x = net.input((1, 3, 4, 4))
+    old = _state(net, x)
+    new = net.conv(net.elementwise(OpKind.ADD, x, old), 4)
+    net.tensors[new] = _quantised_as(net, new, old)
+    net.keep(old, new)
+    return net.graph([net.elementwise(OpKind.SUB, net.conv(new, 4), old)])
+
+
+def before(seed: int) -> Graph:
+    """What a state was before the invoke is an output, and so is what it is after it."""
+    net = NetBuilder(seed, "before")
+    x = net.input((1, 3, 4))
+    old, older = _state(net, x), _state(net, x)
+    net.keep(old, x)
+    net.keep(older, old)
+    return net.graph([net.move(OpKind.RESHAPE, old, (1, 12)), older, net.unary(OpKind.RELU, x)])
+
+
+def delays(seed: int) -> Graph:
+    """Delay lines: a state becomes another one's old value; two that change places; one that is only read."""
+    net = NetBuilder(seed, "delays")
+    x = net.input((1, 2, 3, 4))
+    first, second, left, right, fixed = (_state(net, x) for _ in range(5))
+    net.keep(first, x)
+    net.keep(second, first)
+    net.keep(left, right)
+    net.keep(right, left)
+    y = net.elementwise(OpKind.ADD, net.elementwise(OpKind.ADD, first, second), fixed)
+    z = net.elementwise(OpKind.SUB, net.elementwise(OpKind.ADD, left, x), net.conv(right, 4))
+    return net.graph([y, z])
+
+
+def reshaped(seed: int) -> Graph:
+    """States behind reshapes or a transposition, one that nothing assigns, rings along rows and columns."""
+    net = NetBuilder(seed, "reshaped")
+    x = net.input((1, 2, 6))
+    old = _state(net, x, (1, 6, 6))
+    flat = net.move(OpKind.RESHAPE, old, (1, 6, 6, 1))
+    made = net.conv(flat, 1, kernel=(3, 3), same=True)
+    net.tensors[made] = _quantised_as(net, made, old)
+    net.keep(old, net.move(OpKind.RESHAPE, made, (1, 6, 6)))
+    rows = ring(net, x, 5, random=True)
+    wide = ring(net, net.move(OpKind.RESHAPE, x, (1, 3, 4)), 7, axis=2, random=True)
+    turned = _state(net, x)  # read through a TRANSPOSE alone
+    perm = TransposeAttrs((0, 2, 1))
+    net.keep(turned, net.unary(OpKind.RELU, x))
+    net.tensors[net.states[-1].after] = _quantised_as(net, net.states[-1].after, turned)
+    swapped = net.move(OpKind.TRANSPOSE, turned, (1, 6, 2), perm)
+    once = _state(net, x)
+    y = net.elementwise(OpKind.ADD, once, x)
+    return net.graph(
+        [made, net.dense(net.flatten(rows), 3), net.dense(net.flatten(wide), 2), net.dense(swapped, 3), y]
+    )
+
+
+MAKERS: tuple[Callable[[int], Graph], ...] = (
+    keyword_stream,
+    windows,
+    long_ring,
+    average,
+    feedback,
+    before,
+    delays,
+    reshaped,
+)
+
+_HANDLE = {"shape": (), "dtype": "resource", "scale": None}
+
+
+def handle_op(name: str, tensor: int) -> FileOperator:
+    """VAR_HANDLE of a variable."""
+    return FileOperator("VAR_HANDLE", [], [tensor], "VarHandleOptions", {"Container": "", "SharedName": name})
+
+
+def read_op(handle: int, tensor: int) -> FileOperator:
+    """READ_VARIABLE."""
+    return FileOperator("READ_VARIABLE", [handle], [tensor], "ReadVariableOptions")
+
+
+def assign_op(handle: int, tensor: int) -> FileOperator:
+    """ASSIGN_VARIABLE."""
+    return FileOperator("ASSIGN_VARIABLE", [handle, tensor], [], "AssignVariableOptions")
+
+
+ONCE = FileOperator("CALL_ONCE", [], [], "CallOnceOptions", {"InitSubgraphIndex": 1})
+Part = tuple[list[FileTensor], list[FileOperator]]
+
+
+def initialising(values: dict[str, FileTensor]) -> Part:
+    """The subgraph that CALL_ONCE runs: it assigns constants to variables."""
+    tensors: list[FileTensor] = []
+    ops: list[FileOperator] = []
+    for name, value in values.items():
+        tensors += [FileTensor(**_HANDLE), value]
+        ops += [handle_op(name, len(tensors) - 2), assign_op(len(tensors) - 2, len(tensors) - 1)]
+    return tensors, ops
+
+
+def ring_tensors(dtype: str = "int8", scale: float | None = 0.5, zero: int = 3) -> list[FileTensor]:
+    """Of a ring buffer of 4 rows: input, handle, state, begin, end, strides, its end, the new state."""
+    kind = {"dtype": dtype, "scale": scale, "zero": zero}
+    return [
+        FileTensor((1, 1, 3), **kind),
+        FileTensor(**_HANDLE),
+        FileTensor((1, 4, 3), **kind),
+        constant([0, 1, 0]),
+        constant([0, 4, 0]),
+        constant([1, 1, 1]),
+        FileTensor((1, 3, 3), **kind),
+        FileTensor((1, 4, 3), **kind),
+    ]
+
+
+RING_OPS = (
+    ONCE,
+    handle_op("layer/ring", 1),
+    read_op(1, 2),
+    FileOperator("STRIDED_SLICE", [2, 3, 4, 5], [6], "StridedSliceOptions", {"BeginMask": 5, "EndMask": 7}),
+    FileOperator("CONCATENATION", [6, 0], [7], "ConcatenationOptions", {"Axis": 1}),
+    assign_op(1, 7),
+)
+
+
+def first_value(value: np.ndarray, scale: float | None = 0.5, zero: int = 3) -> FileTensor:
+    """A variable's first value."""
+    return FileTensor(value.shape, str(value.dtype), value, scale, zero)
+
+
+def wide_ring_file() -> bytes:
+    """The same of int16."""
+    value = np.arange(-6, 6, dtype=np.int16).reshape(1, 4, 3) * 3000
+    other = initialising({"layer/ring": first_value(value, 0.5, 0)})
+    return write(ring_tensors("int16", 0.5, 0), list(RING_OPS), [0], [7], others=[other])
+
+
+def ring_file(value: np.ndarray | None = None) -> bytes:
+    """A ring buffer whose new state is the output, as TFLite's converter writes it."""
+    first = np.arange(12, dtype=np.int8).reshape(1, 4, 3) if value is None else value
+    other = initialising({"layer/ring": first_value(first)})
+    return write(ring_tensors(), list(RING_OPS), [0], [7], others=[other])

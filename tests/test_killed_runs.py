@@ -1,0 +1,137 @@
+"""A command that is killed while it runs an emulator leaves neither that nor files behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from daemons import eventually
+
+from buildtool.target import scratch
+
+# Runs a program that would take a minute, as the emulators are run; then that is told by its file.
+# Signals do what they do by default, also where the tests run under something (nohup) that ignores them.
+RUN = """
+import signal
+import sys
+from pathlib import Path
+from buildtool import cli, commands
+from buildtool.target.types import RunRequest
+from buildtool_plugins.tools.sandbox import run_program
+
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def sizes(args):
+    script = "echo $$ > pid; exec sleep 60"
+    run_program(["sh", "-c", script], RunRequest({}, ()), what="it")
+
+commands.COMMANDS["sizes"] = sizes
+sys.argv = ["buildtool", "sizes", "x.elf", "-b", "host"]
+cli.main()
+"""
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: /proc, signals of parents")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL])
+def test_what_was_begun_ends_with_it(tmp_path: Path, number: signal.Signals) -> None:
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = subprocess.Popen([sys.executable, "-c", RUN], env=env, start_new_session=True)
+    try:
+        eventually(lambda: any(path.read_text().strip() for path in tmp_path.glob("*/pid")))
+        (file,) = tmp_path.glob("*/pid")
+        child = int(file.read_text())
+        assert is_running(child)
+        command.send_signal(number)
+        status = command.wait(20)
+    finally:
+        command.kill()
+        command.wait()
+    assert status == (-number if number is signal.SIGKILL else 128 + number)
+    eventually(lambda: not is_running(child))
+    assert number is signal.SIGKILL or list(tmp_path.iterdir()) == []
+
+
+# As the emulator is begun for a wire: it says its pseudo-terminal, and would run on.
+WIRE = """
+import sys
+import time
+from pathlib import Path
+from buildtool_plugins.qemu import runner
+from buildtool_plugins.wire import desk
+
+script = "echo $$ > pid; echo char device redirected to /dev/pts/0; exec sleep 60"
+runner.command = lambda board, image: ["sh", "-c", script, "-serial", "x"]
+with desk.emulated(None, Path("image")):
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: /proc, signals of parents")
+def test_an_emulator_with_a_wire_ends_with_a_killed_command(tmp_path: Path) -> None:
+    command = subprocess.Popen([sys.executable, "-c", WIRE], cwd=tmp_path)
+    try:
+        file = tmp_path / "pid"
+        eventually(lambda: file.exists() and file.read_text().strip())
+        child = int(file.read_text())
+        assert is_running(child)
+    finally:
+        command.kill()
+        command.wait()
+    eventually(lambda: not is_running(child))
+
+
+HOLDS = """
+import time
+from pathlib import Path
+from buildtool.target.scratch import scratch
+
+with scratch() as name:
+    Path(name, "key.pem").touch()
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux: locks of folders")
+def test_the_next_command_clears_what_a_killed_one_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing that is in use, young, a link, or another's by its name."""
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    commands = [subprocess.Popen([sys.executable, "-c", HOLDS], env=env) for _ in range(2)]
+    try:
+        eventually(lambda: len(list(tmp_path.glob("*/key.pem"))) == 2)
+        both = set(tmp_path.iterdir())
+        commands[0].kill()
+        commands[0].wait()
+        for name in ("buildtool-else", "other"):
+            (tmp_path / name).mkdir()
+        (tmp_path / f"{scratch.PREFIX}link").symlink_to(tmp_path / "other")
+        kept = set(tmp_path.iterdir()) - both
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        with scratch.scratch():
+            assert both < set(tmp_path.iterdir())  # young: it might not be locked yet
+        for one in both:
+            os.utime(one, (1, 1))
+        with scratch.scratch() as name:
+            left = set(tmp_path.iterdir()) - kept - {Path(name)}
+            assert len(left) == 1 and left < both
+        assert commands[1].poll() is None and (left.pop() / "key.pem").exists()
+    finally:
+        for command in commands:
+            command.kill()
+            command.wait()
+    assert kept <= set(tmp_path.iterdir())

@@ -1,0 +1,229 @@
+"""Commands on a terminal: lines fit it, colours are there where they may be, progress goes as it came."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from buildtool import console
+from buildtool.report import colour, table
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+WIDTHS = (40, 80, 200)
+COMMANDS = (
+    "plan ds_cnn -b cortex-m4",
+    "plan ds_cnn -b cortex-m4 --ram 8K --buffers --compare",
+    "front ds_cnn -b cortex-m4",
+    "analyze ds_cnn -b hifive1 -b cortex-m4",
+    "boards",
+    "ops ds_cnn",
+    "zoo",
+    "describe ds_cnn -b host",
+    "sizes out/ds_cnn.elf -b host",
+    "validate ds_cnn -b host --data set.npz --reference-only",
+    "profile ds_cnn -b host",
+    "diff before.json after.json",
+    "cache stats",
+    "plan ds_cnn -b hots",
+)
+# Runs these commands one after the other at every width of the terminal that it is at.
+RUN = """
+import fcntl, json, struct, sys, termios
+import numpy as np
+from buildtool import cli, console
+from buildtool.session import Session
+session, (widths, commands) = Session(), json.loads(sys.argv[1])
+np.savez("set.npz", x=np.zeros((3, 49, 10, 1), np.int8), y=np.arange(3))
+def run(line):
+    cli.run(line.split() + (["--daemon", "off"] if line.split()[0] in ("plan", "front") else []), session)
+out, sys.stdout = sys.stdout, open("before.json", "w")
+run("plan ds_cnn -b cortex-m4 --json")
+sys.stdout.close()
+sys.stdout = open("after.json", "w")
+run("plan ds_cnn -b cortex-m4 --json --image stream --objective ram")
+sys.stdout.close()
+sys.stdout = open("built", "w")
+run("build ds_cnn -b host -o out --daemon off")
+sys.stdout.close()
+sys.stdout = out
+console.prepare()
+for width in widths:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    for line in commands:
+        print(f"$ {width} {line}", flush=True)
+        run(line)
+"""
+
+
+def on_terminal(code: str, *arguments: str, folder: Path, width: int = 80, **env: str) -> str:
+    """What a program of Python writes to a terminal: both streams."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    known = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "CI")}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        env={**known, "TERM": "xterm", "BUILDTOOL_DAEMON": "off", **env},
+        cwd=folder,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            part = os.read(ours, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        said += part
+    os.close(ours)
+    process.wait()
+    return said.decode("utf-8").replace("\r\n", "\n")
+
+
+def told_by(said: str) -> dict[tuple[int, str], list[str]]:
+    """The lines of every command at every width, without colours and lines of progress that are gone."""
+    found: dict[tuple[int, str], list[str]] = {}
+    for part in COLOUR.sub("", re.sub(r"\r[^\r\n]*(?=\r)", "", said)).split("$ ")[1:]:
+        head, _, text = part.partition("\n")
+        width, _, line = head.partition(" ")
+        found[int(width), line] = text.replace("\r", "").split("\n")
+    return found
+
+
+@pytest.mark.slow
+def test_the_lines_of_every_command_fit_every_terminal(tmp_path: Path) -> None:
+    arguments = json.dumps([WIDTHS, COMMANDS])
+    folder = tmp_path / "a folder of ünïcode"
+    folder.mkdir()
+    said = on_terminal(RUN, arguments, folder=folder, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert "Traceback" not in said and "internal error" not in said
+    assert COLOUR.search(said)
+    found = told_by(said)
+    assert found.keys() == {(width, line) for width in WIDTHS for line in COMMANDS}
+    for (width, line), lines in found.items():
+        assert any(lines), line
+        for text in lines:
+            # a path that cannot be broken may be longer, and errors are as compilers write them
+            fits = len(text) <= width or max(map(len, text.split())) > width // 2
+            assert fits or "error: " in text or "hint: " in text, (width, line, text)
+    figures = re.compile(r"\d{1,3}(?:,\d{3})+")
+    for line in COMMANDS:  # figures are whole at every width
+        for width in WIDTHS[:2]:
+            narrow, wide = (set(figures.findall("\n".join(found[w, line]))) for w in (width, WIDTHS[-1]))
+            assert narrow <= wide or "arena over time" in "\n".join(found[width, line])
+
+
+def test_progress_on_a_terminal_is_one_line_that_goes_and_elsewhere_nothing(tmp_path: Path) -> None:
+    code = """
+import time
+from buildtool import console
+console.PATIENCE_SECONDS = 0.0
+with console.progress("planning") as listen:
+    listen({"progress": {"text": "firmware: input 1 of 100, 3 min left, and much more than fits"}})
+print("done")
+"""
+    said = on_terminal(code, folder=tmp_path, width=40)
+    shown = [part.strip() for part in said.split("\r")]
+    assert shown[1:3] == ["planning", "firmware: input 1 of 100, 3 min left"]
+    assert said.endswith(f"\r{' ' * 36}\rdone\n")
+    assert on_terminal(code, folder=tmp_path, TERM="dumb") == "done\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+class Stream(io.StringIO):
+    """A stream at which people sit, or nobody."""
+
+    def __init__(self, is_terminal: bool) -> None:
+        super().__init__()
+        self.is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+
+@pytest.mark.parametrize(
+    ("env", "on_terminals", "elsewhere"),
+    [
+        ({"TERM": "xterm"}, True, False),
+        ({"TERM": "dumb"}, False, False),
+        ({}, False, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True, False),
+        ({"TERM": "dumb", "FORCE_COLOR": "1"}, True, True),
+        ({"TERM": "xterm", "FORCE_COLOR": "0"}, False, False),
+        ({"TERM": "xterm", "FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+    ],
+)
+def test_colours_are_for_terminals_or_where_they_are_asked_for(
+    env: dict[str, str], on_terminals: bool, elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TERM", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert console.is_coloured(Stream(True)) is on_terminals
+    assert console.is_coloured(Stream(False)) is elsewhere
+    assert console.is_coloured(None) is elsewhere
+
+
+TEXTS = st.lists(
+    st.sampled_from(
+        ["EQUAL to the bit", "DIFFERENT by 3", "--  ---", "a  b", " 1,024 |iioo..s|", "", "-", "error: x"]
+    )
+)
+
+
+@given(TEXTS)
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_colours_change_no_character(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    for painted in (colour.answer(text), colour.message(text)):
+        assert COLOUR.sub("", painted) == text
+        assert painted.count("\x1b[0m") == len(re.findall(r"(?:\x1b\[(?!0m)[0-9]+m)+", painted))
+
+
+def test_verdicts_titles_and_the_map_are_coloured() -> None:
+    assert colour.answer("EQUAL to the bit: 3") == "\x1b[1m\x1b[32mEQUAL to the bit\x1b[0m: 3"
+    assert colour.answer("a   b\n--  --") == "\x1b[1ma   b\x1b[0m\n\x1b[2m--  --\x1b[0m"
+    assert colour.answer("1 |ii.|") == "1 |\x1b[34mii\x1b[0m\x1b[2m.\x1b[0m|"
+    said = colour.message("a.toml:3:1: error: no\n  hint: yes")
+    assert said == "a.toml:3:1: \x1b[1m\x1b[31merror:\x1b[0m no\n  \x1b[1m\x1b[36mhint:\x1b[0m yes"
+
+
+def test_a_table_that_cannot_fit_becomes_records_with_whole_figures() -> None:
+    titles = ["#", "layer", "instructions", "RAM alive", "MACs", "kernel"]
+    rows = [
+        [3, "block/expand/" + "very_long_" * 5 + "name", 123456789, 12345678, 7, "conv2d_dsp"],
+        [4, "b", 5, 6, 7, ""],
+    ]
+    token = table.width.set(40)
+    try:
+        lines = table.table(titles, rows).split("\n")
+    finally:
+        table.width.reset(token)
+    assert lines == [
+        "3  block/expan...ry_long_very_long_name",
+        "  instructions: 123,456,789",
+        "  RAM alive: 12,345,678  MACs: 7",
+        "  kernel: conv2d_dsp",
+        "4  b",
+        "  instructions: 5  RAM alive: 6  MACs: 7",
+    ]
