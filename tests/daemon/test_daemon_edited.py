@@ -7,15 +7,18 @@ import subprocess
 import sys
 
 import pytest
-from daemons import eventually, is_running, running
+from daemons import BOARDS, eventually, is_running, running
 from paths import ROOT
 from zeronet import Net
 
+from buildtool.client import daemon as client
+from buildtool.client import endpoint as places
 from buildtool.graph.tflite.writer import write_model
 
 
 @pytest.mark.slow
-def test_an_edited_checkout_gets_a_new_daemon_and_the_old_one_ends(tmp_path):
+@pytest.mark.parametrize("asked", [False, True])
+def test_an_edited_checkout_gets_a_new_daemon_and_the_old_one_ends(tmp_path, asked):
     home = tmp_path / "checkout"
     for folder in ("buildtool", "plugins", "kernels"):
         shutil.copytree(ROOT / folder, home / folder)
@@ -55,7 +58,10 @@ def test_an_edited_checkout_gets_a_new_daemon_and_the_old_one_ends(tmp_path):
             # moved into place, as editors do: no half of it is ever there
             edited = answers.with_suffix(".new")
             edited.write_text(text.replace("target.board.name,", "target.board.name.upper(),"))
+            old = next(at for at in places.every() if at.process()[0] == first)
             edited.replace(answers)
+            if asked:  # by a client that has not seen the edit: the worker finds it before any event is told
+                client.reach(old, start=False).request(BOARDS, "on", None)
             # nobody has asked yet: the old daemon starts one of the new code, which prepares the answer
             eventually(lambda: not is_running(first))
             eventually(lambda: status().get("answers") == 1)

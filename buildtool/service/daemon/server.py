@@ -25,10 +25,11 @@ from buildtool.service.daemon.lifetime import Life
 from buildtool.service.daemon.pool import Worker
 from buildtool.service.daemon.scheduler import Scheduler
 from buildtool.service.daemon.succession import succeed
-from buildtool.service.daemon.watcher import SETTLE_SECONDS, Watcher
+from buildtool.service.daemon.watcher import CODE_SETTLE_SECONDS, SETTLE_SECONDS, Watcher
 
 BEAT_SECONDS = 0.5
 DRAIN_SECONDS = 10.0
+SUCCESSION_SECONDS = 30.0  # that a daemon of older code stays to tell the new one what to prepare
 IDLE_SECONDS = 600.0  # $BUILDTOOL_DAEMON_IDLE: another time, 0 for ever
 MEMORY_BYTES = 1 << 30  # $BUILDTOOL_DAEMON_BYTES: of all workers together
 SILENCE_SECONDS = 10.0  # $BUILDTOOL_DAEMON_SILENCE: of a worker at work, which says so every second
@@ -52,7 +53,7 @@ class Server:
         self.watcher = Watcher(self.wake)
         most_bytes = int(_number("BUILDTOOL_DAEMON_BYTES", MEMORY_BYTES))
         silence = _number("BUILDTOOL_DAEMON_SILENCE", SILENCE_SECONDS)
-        self.scheduler = Scheduler(self._selector, self.watcher, life.code, most_bytes, silence, self.end)
+        self.scheduler = Scheduler(self._selector, self.watcher, life.code, most_bytes, silence, self._outdated)
         self._began = self._used = self._beaten = time.monotonic()
         self._signal = 0
         self._successions: list[threading.Thread] = []
@@ -120,7 +121,7 @@ class Server:
 
     def _finish(self) -> None:
         for succession in self._successions:  # the new daemon may end this one before it has its requests
-            succession.join(DRAIN_SECONDS)
+            succession.join(SUCCESSION_SECONDS)
         self.watcher.stop()
         self.scheduler.stop()
         for client in list(self.clients):
@@ -165,10 +166,19 @@ class Server:
         for request, environment in self.watcher.changed():
             self.scheduler.prepare(request, environment)
         if self.watcher.code_has_changed():
-            told = (self.life.code, self.watcher.requests())
-            succession = threading.Thread(target=succeed, args=told, daemon=True)
-            self._successions.append(succession)
-            succession.start()
+            self._succeed()
+
+    def _outdated(self, why: str) -> None:
+        """A worker has found other code on the disk, maybe before any event has told of it."""
+        if not self._ending:
+            self._succeed(CODE_SETTLE_SECONDS)
+        self.end(why)
+
+    def _succeed(self, after_seconds: float = 0.0) -> None:
+        told = (self.life.code, self.watcher.requests(), after_seconds)
+        succession = threading.Thread(target=succeed, args=told, daemon=True)
+        self._successions.append(succession)
+        succession.start()
 
     # ---- clients -------------------------------------------------------------------------------------
 
@@ -277,6 +287,7 @@ class Server:
             if not right or not isinstance(pair[0].get("kind"), str):
                 raise ToolError("a request to prepare is a request and an environment")
             self.watcher.remember(*pair)
+            self.watcher.watch_code(code_folders)
             self.scheduler.prepare(*pair)
         client.send({"control": {"preparing": len(requests)}})
 

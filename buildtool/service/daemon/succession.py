@@ -7,6 +7,7 @@ them.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,15 +16,27 @@ from buildtool.client.endpoint import AbsentError
 from buildtool.identity import code_digest
 
 MOST_REQUESTS = 4  # that the new daemon is given: whoever edits code saves often
+_ATTEMPTS = 5  # a daemon on a busy machine may be silent for longer than a client waits
+
+Requests = Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]
 
 
-def succeed(code: str, requests: Sequence[tuple[Mapping[str, Any], Mapping[str, str]]]) -> None:
-    """Starts the daemon of the code that is on disk, if that is not `code`, and gives it requests."""
-    with contextlib.suppress(AbsentError, OSError):
-        if code_digest() == code:
+def succeed(code: str, requests: Requests, after_seconds: float = 0.0) -> None:
+    """Starts the daemon of the code that is on disk, if that is not `code`, and gives it requests.
+
+    `after_seconds`: to wait first, where more files may be about to be saved.
+    """
+    time.sleep(after_seconds)
+    for _ in range(_ATTEMPTS):
+        with contextlib.suppress(AbsentError, OSError):
+            if code_digest() != code:
+                _tell_the_next(requests[-MOST_REQUESTS:])
             return
-        link = reach(start=True)
-        try:
-            link.prepare(requests[-MOST_REQUESTS:])
-        finally:
-            link.close()
+
+
+def _tell_the_next(requests: Requests) -> None:
+    link = reach(start=True)
+    try:
+        link.prepare(requests)
+    finally:
+        link.close()

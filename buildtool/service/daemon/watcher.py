@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST_REQUESTS = 32  # that are remembered
 SETTLE_SECONDS = 0.1  # after the last event: whoever saves writes in several steps
+CODE_SETTLE_SECONDS = 3 * SETTLE_SECONDS  # whoever edits code saves several files
 LOOK_SECONDS = 2.0  # between two looks at sizes and times
 _SOURCES = (".py", ".c", ".h", ".toml")
 KINDS = frozenset(("plan", "front", "emit", "analyze", "describe"))
@@ -175,7 +176,7 @@ class Watcher:
 
     def code_has_changed(self) -> bool:
         """Whether a source was written, and none since a moment; True once."""
-        if not self._code_time or time.monotonic() - self._code_time < 3 * SETTLE_SECONDS:
+        if not self._code_time or time.monotonic() - self._code_time < CODE_SETTLE_SECONDS:
             return False
         self._code_time = 0.0
         return True
