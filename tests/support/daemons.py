@@ -27,10 +27,9 @@ BOARDS = {"kind": "boards"}
 RUN = "BUILDTOOL_TEST_RUN"  # in the environment of all that a run of the tests starts
 
 
-def eventually(is_true: Callable[[], Any], seconds: float = 60.0) -> Any:
+def eventually(is_true: Callable[[], Any], seconds: float = 20.0) -> Any:
     """What `is_true` gives once it is true; fails after so many seconds."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    for _ in range(int(seconds * 100)):
         if found := is_true():
             return found
         time.sleep(0.01)
