@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.blocks import Packing, channel_head, filter_weights, words
+from buildtool.emit.groups import by_group
 from buildtool.graph.types import Activation, ConvAttrs, FullyConnectedAttrs, Graph, Op, OpKind
 
 VECTOR = 16  # bytes
@@ -137,4 +138,5 @@ PACKINGS: dict[str, Packing] = {
     "conv_mve": _conv,
     "depthwise_words_mve": _depthwise,
     "fully_connected_mve": _dense,
+    "grouped_conv_mve": by_group(_conv),
 }

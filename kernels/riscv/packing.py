@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.blocks import Packing, aligned, channel_head, filter_weights, words
+from buildtool.emit.groups import by_group
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
 
@@ -148,4 +149,6 @@ PACKINGS: dict[str, Packing] = {
     "conv_vector": conv_vector,
     "depthwise_vector": depthwise_vector,
     "fully_connected_vector": fully_connected_vector,
+    "grouped_conv_tiles": by_group(conv_tiles),
+    "grouped_conv_vector": by_group(conv_vector),
 }

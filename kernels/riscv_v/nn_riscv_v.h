@@ -16,6 +16,12 @@ void nn_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants, c
                       const nn_view *out, const nn_window *window, void *scratch);
 int32_t nn_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                        const nn_view *out);
+/* As nn_conv2d_s8_rvv, of several groups; see nn_groups.h. */
+void nn_grouped_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
+                              const nn_view *in, const nn_view *out, const nn_window *window,
+                              void *scratch);
+int32_t nn_grouped_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                               const nn_view *out);
 
 /* Any kernel size; depth multiplier 1. */
 void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
