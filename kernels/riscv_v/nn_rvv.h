@@ -33,8 +33,9 @@ typedef enum { NN_RVV_PLAIN = 0, NN_RVV_ODD = 1, NN_RVV_GENERAL = 2 } nn_rvv_mod
  * all channels of a tap, then those of the next. */
 typedef struct {
     nn_conv_constants common;
-    int32_t mode; /* nn_rvv_mode */
-    int32_t reserved[3];
+    int32_t mode;   /* nn_rvv_mode */
+    int32_t inputs; /* channels that an output channel meets */
+    int32_t reserved[2];
 } nn_rvv_head;
 
 typedef struct {

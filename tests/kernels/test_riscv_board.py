@@ -7,6 +7,7 @@ import pytest
 from boardcalls import recording
 from ckernels import catalogue
 from extremecases import windowed as extreme
+from groupcases import GROUPS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelboard import Call, Memory
@@ -31,6 +32,7 @@ STRATEGIES = {
     "depthwise_rows": depthwise_rows(),
     "dense": dense(),
     "elementwise": elementwise(),
+    **GROUPS,
     "large factors": large_factors(),
     "pool": pools(),
     "table": tables(),
