@@ -27,7 +27,7 @@ def by_group(packing: Packing) -> Packing:
 
 
 def _of_group(graph: Graph, op: Op, group: int, groups: int) -> Graph:
-    """The graph with the operator's tensors cut to the channels of one group; other operators do not fit it."""
+    """The graph with the operator's tensors cut to one group's channels; other operators do not fit it."""
     tensors = list(graph.tensors)
     cuts = {op.inputs[0]: 3, op.inputs[FILTER]: channel_axis(op), op.outputs[0]: 3}
     if len(op.inputs) > BIAS and op.inputs[BIAS] >= 0:

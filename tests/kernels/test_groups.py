@@ -1,9 +1,11 @@
-"""Convolutions in groups: every family's kernels leave LiteRT's bytes, from any view, and have no plain twin run."""
+"""Convolutions in groups: every family's kernels leave the bytes of LiteRT, from any view."""
 
 import numpy as np
 import pytest
 from boardcalls import recording
 from groupcases import grouped
+from guarded import before_nothing
+from hostfamily import on_host
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelcases import Case
@@ -39,3 +41,24 @@ def test_groups_of_any_width_leave_the_bytes_of_litert(family):
     assert recorder.kernels.total() >= 30
     for board in BOARDS[family]:
         recorder.check("", board)
+
+
+@pytest.mark.slow
+def test_groups_on_the_vector_unit_read_nothing_behind_an_input():
+    used = 0
+
+    @settings(max_examples=12, derandomize=True, deadline=None, database=None)
+    @given(case=grouped(), how=st.sampled_from(WAYS), seed=st.integers(0, 999))
+    def run(case: Case, how, seed):
+        nonlocal used
+        expected = run_whole(case)
+        guarded = Case(case.graph, tuple(before_nothing(values) for values in case.inputs))
+        with on_host("xcore", "xcore_vpu") as family:
+            contract = select(family.target, case.graph, case.op).overlap
+            placed, whole = run_placed(case, how, seed, contract), run_whole(guarded)
+        np.testing.assert_array_equal(placed, expected)
+        np.testing.assert_array_equal(whole, expected)
+        used += family.used.total()
+
+    run()
+    assert used > 24

@@ -31,7 +31,7 @@ def grouped(draw) -> Case:
 
 @st.composite
 def spread_depthwise(draw) -> Case:
-    """Depthwise layers, multiplied or not, with any stride and dilation of columns (LiteRT takes them all)."""
+    """Depthwise layers, multiplied or not, with any stride and dilation of columns."""
     (sw, dw), multiplier = draw(st.tuples(*[st.integers(1, 4)] * 2)), draw(st.sampled_from([1, 1, 2, 5, 8]))
     kh, kw = draw(st.integers(1, 3)), draw(st.integers(1, 7))
     h, w = draw(st.integers(1, 5)), draw(st.integers(1, 24))
@@ -53,4 +53,3 @@ def spread_depthwise(draw) -> Case:
 
 
 _channels = st.one_of(st.integers(1, 8), st.sampled_from([12, 16, 20]))
-GROUPS = {"grouped": grouped(), "spread depthwise": spread_depthwise()}
