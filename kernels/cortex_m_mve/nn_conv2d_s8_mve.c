@@ -126,18 +126,18 @@ static inline void (*dots_for(int32_t bytes))(void) {
     return bytes <= 128 ? nn_mve_dots_8 : nn_mve_dots_any;
 }
 
-/* 0, apart, 1, apart + 1, ... */
-static inline uint16x8_t offsets_for(int32_t apart) {
-    const uint16x8_t lanes = vidupq_n_u16(0, 1);
-    return vmlaq_n_u16(vshrq_n_u16(lanes, 1), vandq_u16(lanes, vdupq_n_u16(1)), (uint16_t)apart);
+/* Pixels of the output are `apart` bytes from each other: offsets 0, apart, 1, apart + 1, ... Not
+ * inline, so that the callers need no vectors, which would take room on their stack. */
+static NN_NOINLINE void set_offsets(nn_mve_pairs *p, int32_t apart) {
+    const uint16x8_t lanes = vidupq_n_u16(0, 1), odd = vandq_u16(lanes, vdupq_n_u16(1));
+    p->offsets = vmlaq_n_u16(vshrq_n_u16(lanes, 1), odd, (uint16_t)apart);
 }
 
 /* What all pairs of a call share. */
-static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, int32_t outputs,
-                        int32_t *sums) {
+static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, int32_t outputs) {
     const nn_mve_head *head = (const nn_mve_head *)constants;
-    p->low = vdupq_n_s16((int16_t)head->common.clamp_min);
-    p->high = vdupq_n_s16((int16_t)head->common.clamp_max);
+    p->low = head->common.clamp_min;
+    p->high = head->common.clamp_max;
     p->factors = (const int32_t *)(const void *)(head + 1);
     p->weights = (const int8_t *)(p->factors + ((outputs + 3) & ~3) * 2);
     p->outputs = outputs;
@@ -145,7 +145,6 @@ static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, 
     p->mode = head->mode;
     p->inputs = inputs;
     p->before_last = (inputs - 1) & ~15;
-    p->sums = sums;
 }
 
 /* Two pixels a time, from now on; their inputs `step` bytes further each time, pixels of the output
@@ -153,15 +152,15 @@ static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, 
 static inline void take_pairs(nn_mve_pairs *p, int32_t step, int32_t apart) {
     p->x_step = step;
     p->out_step = 2 * apart;
-    p->offsets = offsets_for(apart);
+    set_offsets(p, apart);
     p->dots = dots_for(p->inputs);
 }
 
 /* The pixel with inputs at x0. */
 static inline void run_single(nn_mve_pairs *p) {
     p->x1 = p->x0;
-    p->pairs = 1;
-    p->offsets = offsets_for(0);
+    p->left = 1;
+    set_offsets(p, 0);
     /* Up to three vectors stay in registers, which is worth more than what is computed twice. */
     p->dots = p->inputs <= 48 ? dots_for(p->inputs) : nn_mve_dots_single;
     nn_mve_run_pairs(p);
@@ -189,8 +188,8 @@ static inline void direct_row(nn_mve_pairs *p, const nn_view *in, int32_t stride
         p->x0 = first;
         p->x1 = first + step;
         p->out = nn_pixel(out, y, x);
-        p->pairs = count >> 1;
-        if (p->pairs > 0) {
+        p->left = count >> 1;
+        if (p->left > 0) {
             take_pairs(p, 2 * step, out->pixel_stride);
             nn_mve_run_pairs(p);
         }
@@ -231,7 +230,7 @@ static inline void gathered_row(nn_mve_pairs *p, const convolution *c, const nn_
         take_pairs(p, 0, out->pixel_stride);
         for (int32_t pairs = count >> 1; pairs > 0; pairs--, left += 2 * g->stride_w) {
             gather_two(c, &rows, left, patch, second);
-            p->pairs = 1;
+            p->left = 1;
             nn_mve_run_pairs(p);
         }
         if ((count & 1) != 0) {
@@ -254,9 +253,8 @@ static NN_NOINLINE void compute_pairs(const nn_conv_geometry *geometry, const vo
     const nn_conv_geometry *g = geometry;
     const int32_t segment = g->kernel_w * in->channels, size = g->kernel_h * segment;
     const int32_t zero_point = ((const nn_mve_head *)constants)->common.input_zero_point;
-    int32_t sums[2 * NN_MVE_BLOCK];
     nn_mve_pairs p;
-    open(&p, constants, size, out->channels, sums);
+    open(&p, constants, size, out->channels);
     if (is_direct(g, in, out)) {
         for (int32_t y = window->y0; y < window->y1; y++) {
             direct_row(&p, in, g->stride_w, nn_row(in, y * g->stride_h), out, y, window);
