@@ -7,7 +7,6 @@
  * all channels.
  *
  * Registers, at first and between the functions of this file:
- *   r0            nn_mve_pairs; read before the first sum goes there
  *   r1, r3        inputs of the first and of the second pixel
  *   r5            the weights; moved on behind those that are used
  *   r9            where sums go; moved on
@@ -166,7 +165,8 @@ nn_mve_dots_rest:
  * r7 = 3f - 44 (n - 1). r1 and r3 point to the last vector meanwhile. */
     function    nn_mve_dots_8
     push        {lr}
-    ldr         r2, [r0, #PAIRS_BEFORE_LAST] // 16 (n - 1)
+    sub         r2, r11, #1
+    bic         r2, r2, #15             // 16 (n - 1)
     add         r1, r1, r2
     add         r3, r3, r2
     sub         r4, r11, r2
@@ -204,7 +204,8 @@ nn_mve_dots_rest:
  * turns. */
     function    nn_mve_dots_any
     push        {lr}
-    ldr         r2, [r0, #PAIRS_BEFORE_LAST]
+    sub         r2, r11, #1
+    bic         r2, r2, #15
     sub         r4, r11, r2
     vctp.8      r4
     lsr         r4, r2, #5

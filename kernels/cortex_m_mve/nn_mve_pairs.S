@@ -13,9 +13,10 @@
  *   r4, lr        vectors of four channels; turns of the loop
  *   r5            the weights behind those of the block
  *   r6            channels behind the last four
- *   r7            1
+ *   r7            1 where the mode is NN_MVE_ODD
  *   r8            channels left behind the block; 0 or less: none
  *   r9, r10       the mode, the zero point
+ *   r11           bytes of a pixel's inputs, as the dots find and leave it
  *   q0, q1        sums, then outputs, of the first and of the second pixel
  *   q2, q3, q7    multipliers, shifts, a mask of signs
  *   q4, q5, q6    low and high clamps, offsets
@@ -108,26 +109,26 @@
     vpush       {d8-d15}
     sub         sp, sp, #PAIRS_FRAME
     str         r0, [sp, #PAIRS_SELF]
+    ldr         r11, [r0, #PAIRS_INPUTS]
 10: /* a pair */
-    ldrd        r1, r2, [r0, #PAIRS_FACTORS]    // and channels
+    ldrd        r1, r8, [r0, #PAIRS_FACTORS]    // and channels
     ldr         r3, [r0, #PAIRS_OUT]
     ldr         r5, [r0, #PAIRS_WEIGHTS]
     strd        r1, r3, [sp, #PAIRS_AT]
 11: /* a block of channels: 16 tiles of three, or what is left, the last tile one short maybe */
-    str         r2, [sp, #PAIRS_CHANNELS]
+    str         r8, [sp, #PAIRS_CHANNELS]
     mov         r12, #(PAIRS_BLOCK / 3)
     movs        r4, #0
-    cmp         r2, #PAIRS_BLOCK
+    cmp         r8, #PAIRS_BLOCK
     bge         12f
     movs        r4, #3
-    add         r12, r2, #1
+    add         r12, r8, #1
     udiv        r12, r12, r4
-    mls         r4, r12, r4, r2
+    mls         r4, r12, r4, r8
     bic         r4, r4, r4, asr #31     // 0 where a tile is one short
 12:
     str         r4, [sp, #PAIRS_REST]
     ldrd        r1, r3, [r0, #PAIRS_X0]
-    ldr         r11, [r0, #PAIRS_INPUTS]
     ldr         r4, [r0, #PAIRS_DOTS]
     add         r9, sp, #PAIRS_SUMS
     blx         r4
@@ -135,10 +136,11 @@
     add         r1, sp, #PAIRS_SUMS
     ldrd        r2, r3, [sp, #PAIRS_AT]
     ldr         r8, [sp, #PAIRS_CHANNELS]
-    ldrd        r10, r9, [r0, #PAIRS_ZERO_POINT] // and the mode
-    ldrd        r4, r7, [r0, #PAIRS_LOW]
-    vdup.16     q4, r4
-    vdup.16     q5, r7
+    ldr         r4, [r0, #PAIRS_FACTORS]        // the nn_mve_head ends there
+    ldrd        r10, r7, [r4, #PAIRS_ZERO_POINT] // and the low clamp
+    ldrd        r4, r9, [r4, #PAIRS_HIGH]       // and the mode
+    vdup.16     q4, r7
+    vdup.16     q5, r4
     vldrw.u32   q6, [r0, #PAIRS_OFFSETS]
     movs        r4, #(PAIRS_BLOCK / 4)
     movs        r6, #0
@@ -150,20 +152,12 @@
     lsl         r7, r6, #1
     vctp.16     r7
 13:
-    movs        r7, #1
     cmp         r9, #1
     beq         15f
     bgt         16f
     put_out     plain
-    b           17f
-15:
-    put_out     odd
-    b           17f
-16:
-    put_out     general
-17:
+14:
     strd        r2, r3, [sp, #PAIRS_AT]
-    mov         r2, r8
     cmp         r8, #0
     bgt         11b
     /* the next pair */
@@ -181,4 +175,11 @@
     add         sp, sp, #PAIRS_FRAME
     vpop        {d8-d15}
     pop         {r4-r11, pc}
+15:
+    movs        r7, #1
+    put_out     odd
+    b           14b
+16:
+    put_out     general
+    b           14b
     end         nn_mve_run_pairs

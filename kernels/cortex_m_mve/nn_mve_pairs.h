@@ -17,18 +17,19 @@
 #define PAIRS_WEIGHTS 40
 #define PAIRS_FACTORS 44
 #define PAIRS_OUTPUTS 48
-#define PAIRS_LOW 52
-#define PAIRS_ZERO_POINT 60
-#define PAIRS_INPUTS 68
-#define PAIRS_BEFORE_LAST 72
-#define PAIRS_DOTS 76
+#define PAIRS_INPUTS 52
+#define PAIRS_DOTS 56
+
+/* Offsets in the nn_mve_head, from its end on. */
+#define PAIRS_ZERO_POINT (-28)
+#define PAIRS_HIGH (-20)
 
 /* The frame of nn_mve_run_pairs, from the stack pointer on. */
 #define PAIRS_SELF 0      /* the nn_mve_pairs */
 #define PAIRS_REST 4      /* channels of the block that are not in tiles of three */
 #define PAIRS_AT 8        /* the block's factors, and its outputs of the first pixel */
 #define PAIRS_CHANNELS 16 /* that are left, the block's included */
-#define PAIRS_SUMS 28     /* int32[2 * PAIRS_BLOCK] */
+#define PAIRS_SUMS 20     /* int32[2 * PAIRS_BLOCK] */
 #define PAIRS_FRAME (PAIRS_SUMS + 8 * PAIRS_BLOCK)
 
 #ifndef __ASSEMBLER__
@@ -44,14 +45,11 @@ typedef struct {
     int32_t out_step;       /* from pair to pair */
     int32_t left;           /* pairs */
     const int8_t *weights;  /* of all channels */
-    const int32_t *factors; /* for each four channels multipliers and shifts */
+    const int32_t *factors; /* for each four channels multipliers and shifts; behind nn_mve_head */
     int32_t outputs;        /* channels */
-    int32_t low, high;      /* clamps */
-    int32_t zero_point;
-    int32_t mode;        /* NN_MVE_* */
-    int32_t inputs;      /* bytes of a pixel's inputs */
-    int32_t before_last; /* 16 (n - 1), of n vectors */
-    void (*dots)(void);  /* computes sums */
+    int32_t inputs;         /* bytes of a pixel's inputs */
+    void (*dots)(void);     /* computes sums */
+    int32_t apart; /* what offsets and dots are for: bytes between two pixels; 0: one pixel */
 } nn_mve_pairs;
 
 NN_MVE_AT(nn_mve_pairs, x0, PAIRS_X0);
@@ -59,9 +57,9 @@ NN_MVE_AT(nn_mve_pairs, x_step, PAIRS_X_STEP);
 NN_MVE_AT(nn_mve_pairs, left, PAIRS_LEFT);
 NN_MVE_AT(nn_mve_pairs, weights, PAIRS_WEIGHTS);
 NN_MVE_AT(nn_mve_pairs, outputs, PAIRS_OUTPUTS);
-NN_MVE_AT(nn_mve_pairs, low, PAIRS_LOW);
-NN_MVE_AT(nn_mve_pairs, zero_point, PAIRS_ZERO_POINT);
+NN_MVE_AT(nn_mve_pairs, inputs, PAIRS_INPUTS);
 NN_MVE_AT(nn_mve_pairs, dots, PAIRS_DOTS);
+NN_MVE_AT(nn_mve_head, mode, sizeof(nn_mve_head) + PAIRS_HIGH + 4);
 
 /* Computes the pairs one after the other; x0, x1 and out end behind the last one, left is 0. */
 void nn_mve_run_pairs(nn_mve_pairs *p);
