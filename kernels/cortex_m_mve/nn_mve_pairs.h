@@ -59,7 +59,7 @@ NN_MVE_AT(nn_mve_pairs, weights, PAIRS_WEIGHTS);
 NN_MVE_AT(nn_mve_pairs, outputs, PAIRS_OUTPUTS);
 NN_MVE_AT(nn_mve_pairs, inputs, PAIRS_INPUTS);
 NN_MVE_AT(nn_mve_pairs, dots, PAIRS_DOTS);
-NN_MVE_AT(nn_mve_head, mode, sizeof(nn_mve_head) + PAIRS_HIGH + 4);
+NN_MVE_AT(nn_mve_head, mode, (size_t)((int)sizeof(nn_mve_head) + PAIRS_HIGH + 4));
 
 /* Computes the pairs one after the other; x0, x1 and out end behind the last one, left is 0. */
 void nn_mve_run_pairs(nn_mve_pairs *p);
