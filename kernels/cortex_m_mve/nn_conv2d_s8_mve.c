@@ -188,7 +188,7 @@ static inline void direct_row(nn_mve_pairs *p, const nn_view *in, int32_t stride
         }
         p->x0 = first;
         p->x1 = first + step;
-        p->out = nn_pixel(out, y, x);
+        p->out = nn_out_pixel(out, y, x);
         p->pairs = count >> 1;
         if (p->pairs > 0) {
             take_pairs(p, 2 * step, out->pixel_stride);
@@ -227,7 +227,7 @@ static inline void gathered_row(nn_mve_pairs *p, const convolution *c, const nn_
         int32_t left = x * g->stride_w - g->pad_left;
         p->x0 = patch;
         p->x1 = second;
-        p->out = nn_pixel(out, y, x);
+        p->out = nn_out_pixel(out, y, x);
         take_pairs(p, 0, out->pixel_stride);
         for (int32_t pairs = count >> 1; pairs > 0; pairs--, left += 2 * g->stride_w) {
             gather_two(c, &rows, left, patch, second);
