@@ -91,7 +91,7 @@ static inline void direct_row(nn_mve_pairs *p, const nn_view *in, int32_t stride
         }
         p->x0 = row + column * in->pixel_stride;
         p->x1 = p->x0 + stride * in->pixel_stride;
-        p->out = nn_pixel(out, y, x);
+        p->out = nn_out_pixel(out, y, x);
         if (count > 1) {
             run_pairs(p, out->pixel_stride, count >> 1);
         }
@@ -150,7 +150,7 @@ static NN_NOINLINE void compute_gathered(const nn_conv_geometry *g, const void *
         nn_mve_find_rows(&patches, y);
         for (int32_t x = window->x0, count; x < window->x1; x += count) {
             count = columns_from(out, x, window->x1);
-            p.out = nn_pixel(out, y, x);
+            p.out = nn_out_pixel(out, y, x);
             gathered_run(&p, &patches, out->pixel_stride, x * g->stride_w - g->pad_left, count,
                          scratch, scratch + ((p.inputs + 15) & ~15));
         }

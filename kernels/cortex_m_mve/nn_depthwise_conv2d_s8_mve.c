@@ -277,7 +277,7 @@ void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *co
         find_rows(&d, y * g->stride_h - g->pad_top, &inputs);
         for (int32_t x = window->x0; x < window->x1; x += count) {
             count = nn_run(out, x, nn_min(d.tile, window->x1 - x));
-            compute_tile(&d, &inputs, x, count, nn_pixel(out, y, x));
+            compute_tile(&d, &inputs, x, count, nn_out_pixel(out, y, x));
         }
     }
 }

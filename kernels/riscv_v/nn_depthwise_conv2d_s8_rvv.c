@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) void walk(const nn_conv_geometry *g
     p.end = in->data + p.ring;
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int8_t *lines[3] = {NULL, NULL, NULL};
-        int8_t *const out_row = nn_row(out, y);
+        int8_t *const out_row = nn_out_row(out, y);
         const int32_t top = y * g->stride_h - g->pad_top;
         p.rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
         p.data = in->data;
