@@ -189,7 +189,7 @@ static inline void nn_patch_1x1(const void *constants, const nn_view *in, const 
         for (int32_t x = window->x0; x < window->x1;) {
             const int32_t run = nn_run(in, x, nn_run(out, x, window->x1 - x));
             const int8_t *from = nn_pixel(in, y, x);
-            int8_t *to = nn_pixel(out, y, x);
+            int8_t *to = nn_out_pixel(out, y, x);
             if (!apart && !nn_behind(in, from, out, to, run * rows, most)) {
                 rows = 1;
             }
@@ -252,7 +252,7 @@ static inline void nn_patch_walk(const nn_conv_geometry *g, const void *constant
             const int32_t pixels = nn_run(out, x, nn_min(window->x1 - x, most));
             const nn_runs runs =
                 nn_patch_runs(&r, patch, pixels, x * g->stride_w - g->pad_left, shortest);
-            tiles[pixels - 1](constants, &runs, nn_pixel(out, y, x), out->channels);
+            tiles[pixels - 1](constants, &runs, nn_out_pixel(out, y, x), out->channels);
             x += pixels;
         }
     }

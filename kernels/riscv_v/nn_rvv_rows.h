@@ -120,7 +120,7 @@ static inline void nn_rvv_walk(const nn_conv_geometry *g, const void *constants,
             t.data = nn_row(in, top + t.rows.first * g->dilation_h);
         }
         for (int32_t x = window->x0; x < window->x1 && x < window->x0 + apart; x++) {
-            nn_rvv_walk_columns(&t, tiles, g, in, out, nn_row(out, y), x, window->x1, apart);
+            nn_rvv_walk_columns(&t, tiles, g, in, out, nn_out_row(out, y), x, window->x1, apart);
         }
     }
 }
