@@ -16,6 +16,18 @@ void nn_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants, c
                       const nn_view *out, const nn_window *window, void *scratch);
 int32_t nn_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                        const nn_view *out);
+/* As nn_conv2d_s8_rvv, of several groups; see nn_groups.h. */
+void nn_grouped_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
+                              const nn_view *in, const nn_view *out, const nn_window *window,
+                              void *scratch);
+int32_t nn_grouped_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                               const nn_view *out);
+
+/* As nn_conv2d_s8_rvv, or a depthwise convolution of any multiplier, in groups of at most 8 input
+ * and 8 output channels; no scratch. */
+void nn_narrow_groups_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
+                                    const nn_view *in, const nn_view *out, const nn_window *window,
+                                    void *scratch);
 
 /* Any kernel size; depth multiplier 1. */
 void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
@@ -25,7 +37,7 @@ void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *co
 void nn_fully_connected_s8_rvv(const void *constants, const nn_view *in, const nn_view *out,
                                const nn_window *window, void *scratch);
 
-/* Operands of the output's shape. */
+/* Operands of the output's shape, or of one channel, or of one row or column. */
 void nn_add_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window);
 void nn_mul_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2,
