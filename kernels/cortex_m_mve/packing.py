@@ -171,7 +171,8 @@ class _Line:
         """Of all pairs, 256 x 256, as the kernel computes them, not yet clamped."""
         first, second = self.parts()
         sums = np.clip(first + self.offset, -INT32_LIMIT, INT32_LIMIT - 1)[:, None] + second
-        return (np.clip(sums, -INT32_LIMIT, INT32_LIMIT - 1) + HALF_SUM) >> SUM_BITS
+        saturated: Int64s = np.clip(sums, -INT32_LIMIT, INT32_LIMIT - 1)
+        return (saturated + HALF_SUM) >> SUM_BITS
 
 
 def _line(graph: Graph, op: Op) -> _Line | None:
