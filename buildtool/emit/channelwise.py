@@ -28,7 +28,10 @@ def moved_channels(
         Argument.GEOMETRY: "&geometry",
         Argument.CONSTANTS: constants,
     }
-    body = [_place("const int8_t *from", source, by_pixels), _place("int8_t *to", result, by_pixels)]
+    body = [
+        _place("const int8_t *from", f"tensor_{source}.data", source, by_pixels),
+        _place("int8_t *to", f"nn_out_data(&tensor_{result})", result, by_pixels),
+    ]
     if op.kind is OpKind.PAD:
         size = graph.tensors[result].pixel_bytes if by_pixels else graph.tensors[result].row_bytes
         filled = {Argument.CONSTANTS: constants, Argument.OUT_DATA: "to", Argument.BYTES: str(size)}
@@ -41,10 +44,10 @@ def moved_channels(
     return [*copy_geometry(copy), rows, *("    " + line for line in body), "}"]
 
 
-def _place(declared: str, tensor: int, by_pixels: bool) -> str:
-    """Declares where row y, or pixel (y, x), of a tensor's view begins."""
+def _place(declared: str, data: str, tensor: int, by_pixels: bool) -> str:
+    """Declares where row y, or pixel (y, x), of a tensor's view begins; `data`: C of where the view does."""
     view = f"tensor_{tensor}"
-    row = f"{declared} = {view}.data + y % {view}.ring_rows * {view}.row_stride"
+    row = f"{declared} = {data} + y % {view}.ring_rows * {view}.row_stride"
     return row + (f" + column % {view}.ring_cols * {view}.pixel_stride;" if by_pixels else ";")
 
 

@@ -177,7 +177,7 @@ def _delivery(network: Network, source: int, need: str) -> list[str]:
     return [
         f"while (delivered < {need}) {{",
         f"    const int32_t place = delivered % tensor_{source}.ring_rows * tensor_{source}.row_stride;",
-        f"    row_source(row_context, delivered, tensor_{source}.data + place);",
+        f"    row_source(row_context, delivered, nn_out_data(&tensor_{source}) + place);",
         "    delivered++;",
         "}",
     ]

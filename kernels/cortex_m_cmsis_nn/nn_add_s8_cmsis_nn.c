@@ -12,7 +12,7 @@ void nn_add_s8_cmsis_nn(const void *constants, const nn_view *in1, const nn_view
     nn_cmsis_nn_require_whole(out, out, window);
     nn_cmsis_nn_succeeded(arm_elementwise_add_s8(
         in1->data, in2->data, -c->input1_zero_point, c->input1_multiplier, c->input1_shift,
-        -c->input2_zero_point, c->input2_multiplier, c->input2_shift, c->left_shift, out->data,
-        c->output_zero_point, c->output_multiplier, c->output_shift, c->clamp_min, c->clamp_max,
-        out->height * out->row_stride));
+        -c->input2_zero_point, c->input2_multiplier, c->input2_shift, c->left_shift,
+        nn_out_data(out), c->output_zero_point, c->output_multiplier, c->output_shift, c->clamp_min,
+        c->clamp_max, out->height * out->row_stride));
 }

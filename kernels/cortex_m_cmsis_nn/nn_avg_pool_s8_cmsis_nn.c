@@ -14,6 +14,6 @@ void nn_avg_pool_s8_cmsis_nn(const nn_pool_geometry *geometry, const void *const
     const cmsis_nn_context context = nn_cmsis_nn_scratch(
         scratch, scratch_bytes, nn_avg_pool_s8_cmsis_nn_scratch_bytes(geometry, in, out));
     nn_cmsis_nn_require_whole(in, out, window);
-    nn_cmsis_nn_succeeded(
-        arm_avgpool_s8(&context, &p.params, &p.input, in->data, &p.filter, &p.output, out->data));
+    nn_cmsis_nn_succeeded(arm_avgpool_s8(&context, &p.params, &p.input, in->data, &p.filter,
+                                         &p.output, nn_out_data(out)));
 }

@@ -23,5 +23,5 @@ void nn_conv2d_s8_cmsis_nn(const nn_conv_geometry *geometry, const void *constan
     nn_cmsis_nn_require_whole(in, out, window);
     nn_cmsis_nn_succeeded(arm_convolve_wrapper_s8(&context, &c.params, &f.factors, &c.input,
                                                   in->data, &c.filter, f.weights, &c.bias, f.bias,
-                                                  &c.output, out->data));
+                                                  &c.output, nn_out_data(out)));
 }

@@ -6,6 +6,6 @@ void nn_max_pool_s8_cmsis_nn(const nn_pool_geometry *geometry, const void *const
     const nn_cmsis_nn_pooling p = nn_cmsis_nn_open_pool(geometry, constants, in, out);
     const cmsis_nn_context context = {.buf = NULL, .size = 0};
     nn_cmsis_nn_require_whole(in, out, window);
-    nn_cmsis_nn_succeeded(
-        arm_max_pool_s8(&context, &p.params, &p.input, in->data, &p.filter, &p.output, out->data));
+    nn_cmsis_nn_succeeded(arm_max_pool_s8(&context, &p.params, &p.input, in->data, &p.filter,
+                                          &p.output, nn_out_data(out)));
 }

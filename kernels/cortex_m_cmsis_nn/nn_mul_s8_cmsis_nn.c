@@ -11,7 +11,7 @@ void nn_mul_s8_cmsis_nn(const void *constants, const nn_view *in1, const nn_view
     }
     nn_cmsis_nn_require_whole(out, out, window);
     nn_cmsis_nn_succeeded(arm_elementwise_mul_s8(
-        in1->data, in2->data, -c->input1_zero_point, -c->input2_zero_point, out->data,
+        in1->data, in2->data, -c->input1_zero_point, -c->input2_zero_point, nn_out_data(out),
         c->output_zero_point, c->output_multiplier, c->output_shift, c->clamp_min, c->clamp_max,
         out->height * out->row_stride));
 }

@@ -60,7 +60,8 @@ void nn_conv2d_1x1_s8_dsp(const nn_conv_geometry *geometry, const void *constant
             const int32_t column = x * stride_w;
             int32_t run = nn_run(out, x, window->x1 - x);
             run = nn_min(run, (in->ring_cols - nn_column(in, column) + stride_w - 1) / stride_w);
-            compute_run(&l, nn_pixel(in, y * stride_h, column), nn_pixel(out, y, x), run * rows);
+            compute_run(&l, nn_pixel(in, y * stride_h, column), nn_out_pixel(out, y, x),
+                        run * rows);
             x += run;
         }
         y += rows;

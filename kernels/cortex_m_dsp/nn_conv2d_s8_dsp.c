@@ -192,7 +192,7 @@ void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, c
         for (int32_t x = window->x0; x < window->x1;) {
             const int32_t pixels = nn_dsp_tile(nn_run(out, x, window->x1 - x));
             widen_taps(&l, pixels, x * g->stride_w - g->pad_left);
-            nn_dsp_matmul(c, pixels, (uint32_t *)scratch, &shape, nn_pixel(out, y, x));
+            nn_dsp_matmul(c, pixels, (uint32_t *)scratch, &shape, nn_out_pixel(out, y, x));
             x += pixels;
         }
     }

@@ -490,12 +490,12 @@ static inline void nn_dsp_depthwise_rows(const nn_dsp_depthwise_kind *kind,
             const int32_t left = x * stride - geometry->pad_left;
             count = nn_run(out, x, nn_min(kind->run, window->x1 - x));
             if (count <= NN_DSP_FEW && !d.border && left >= 0 && left + kind->size <= in->width) {
-                nn_dsp_compute_one(&d, left, nn_pixel(out, y, x), kind->size);
+                nn_dsp_compute_one(&d, left, nn_out_pixel(out, y, x), kind->size);
                 count = 1;
                 continue;
             }
             nn_dsp_find_columns(&d, left, (count - 1) * stride + kind->size);
-            nn_dsp_compute_columns(&d, nn_pixel(out, y, x), count, stride);
+            nn_dsp_compute_columns(&d, nn_out_pixel(out, y, x), count, stride);
         }
     }
 }

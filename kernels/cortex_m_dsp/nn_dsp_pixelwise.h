@@ -43,7 +43,7 @@ static inline void nn_dsp_for_runs(nn_dsp_run_of_two *compute, const void *plan,
         for (int32_t x = window->x0; x < window->x1; x += run) {
             run = dense ? window->x1 - x : 1;
             run = nn_run(in1, x, nn_run(in2, x, nn_run(out, x, run)));
-            compute(plan, nn_pixel(in1, y, x), nn_pixel(in2, y, x), nn_pixel(out, y, x),
+            compute(plan, nn_pixel(in1, y, x), nn_pixel(in2, y, x), nn_out_pixel(out, y, x),
                     run * channels);
         }
     }
@@ -55,7 +55,7 @@ static inline void nn_dsp_for_pixels(nn_dsp_run_of_two *compute, const void *pla
                                      const nn_window *window) {
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
-            compute(plan, nn_pixel(in1, y, x), nn_pixel(in2, y, x), nn_pixel(out, y, x),
+            compute(plan, nn_pixel(in1, y, x), nn_pixel(in2, y, x), nn_out_pixel(out, y, x),
                     out->channels);
         }
     }

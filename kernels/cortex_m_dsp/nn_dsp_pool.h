@@ -89,7 +89,7 @@ nn_dsp_pool(nn_dsp_pool_run *runs, nn_dsp_pool_block *blocks, const nn_pool_geom
             const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, 1);
             const int32_t first = left + columns.first, column = nn_column(in, first);
             run.columns = columns.end - columns.first;
-            run.out = nn_pixel(out, y, x);
+            run.out = nn_out_pixel(out, y, x);
             run.pixels = 1;
             if (row + run.rows <= in->ring_rows && column + run.columns <= in->ring_cols) {
                 run.data = in->data + row * run.row_step + column * run.step;

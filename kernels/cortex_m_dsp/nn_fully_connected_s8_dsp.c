@@ -54,7 +54,7 @@ void nn_fully_connected_s8_dsp(const void *constants, const nn_view *in, const n
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
             (void)nn_dsp_widen1(widened, 1, nn_pixel(in, y, x), in->channels);
-            compute((const nn_dsp_constants *)constants, widened, quads, nn_pixel(out, y, x),
+            compute((const nn_dsp_constants *)constants, widened, quads, nn_out_pixel(out, y, x),
                     out->channels);
         }
     }

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.blocks import Packing, channel_head, filter_weights, words
+from buildtool.emit.groups import by_group
 from buildtool.emit.recurrent import Layout, lstm_block, svdf_block
 from buildtool.emit.wideblocks import wide_head
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
@@ -253,4 +254,5 @@ PACKINGS: dict[str, Packing] = {
     "wide_pairs": wide_pairs,
     "wide_dense_pairs": wide_pairs,
     "wide_taps": wide_taps,
+    "grouped_conv_pairs": by_group(conv_pairs),
 }

@@ -147,7 +147,7 @@ void nn_fully_connected_s8_mve(const void *constants, const nn_view *in, const n
     (void)scratch;
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
-            int8_t *result = nn_pixel(out, y, x);
+            int8_t *result = nn_out_pixel(out, y, x);
             dots.x = nn_pixel(in, y, x);
             dots.weights = weights;
             for (int32_t c = 0; c < outputs; c += BLOCK) {

@@ -10,6 +10,7 @@
 #define NN_MVE_H
 
 #include <arm_mve.h>
+#include <stddef.h>
 
 #include "nn_area.h"
 #include "nn_cortex_m_mve.h"
@@ -26,6 +27,10 @@
 
 /* A parameter that only the function's assembly knows. */
 #define NN_MVE_IN_ASM __attribute__((unused))
+
+/* Fails to compile unless a struct's member is where the assembly expects it. */
+#define NN_MVE_AT(type, member, offset)                                                            \
+    typedef char type##_##member##_is_at[offsetof(type, member) == (offset) ? 1 : -1]
 
 /* How a layer's channels are requantised; the packing knows. Depthwise layers are plain or general,
  * which is said at their kernel. */
@@ -68,7 +73,7 @@ nn_mve_for_runs(nn_mve_run_of_two *compute, const void *plan, const nn_view *in1
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0, run; x < window->x1; x += run) {
             const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
-            int8_t *result = nn_pixel(out, y, x);
+            int8_t *result = nn_out_pixel(out, y, x);
             run = nn_run(out, x, window->x1 - x);
             run = moves1 ? nn_run(in1, x, run) : run;
             run = moves2 ? nn_run(in2, x, run) : run;
@@ -158,7 +163,7 @@ nn_mve_for_pools(nn_mve_pool_run *compute, const nn_pool_geometry *g, const void
                 pool.pixels = (here - g->kernel_w) / g->stride_w + 1;
                 pool.pixels = nn_run(out, x, nn_min(pool.pixels, window->x1 - x));
             }
-            pool.out = nn_pixel(out, y, x);
+            pool.out = nn_out_pixel(out, y, x);
             compute(&pool);
         }
     }

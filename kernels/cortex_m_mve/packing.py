@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, words
+from buildtool.emit.groups import by_group
 from buildtool.emit.packing import packings
 from buildtool.graph.reference.elementwise import add_sub
 from buildtool.graph.types import (
@@ -212,4 +213,5 @@ PACKINGS: dict[str, Packing] = {
     "conv_mve": _conv,
     "depthwise_words_mve": _depthwise,
     "fully_connected_mve": _dense,
+    "grouped_conv_mve": by_group(_conv),
 }

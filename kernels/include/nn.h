@@ -24,9 +24,10 @@
  * a wider tensor: data is then the part's first channel of pixel (0, x0), pixel_stride is the wider
  * tensor's channels, and row_stride counts the wider tensor's rows. What lies between the pixels is
  * never written, and what it holds never matters. Elements are bytes but for kernels whose name
- * says otherwise (`s16`: int16_t, two bytes); strides are bytes always. */
+ * says otherwise (`s16`: int16_t, two bytes); strides are bytes always. A view is read through;
+ * only nn_out_data gives an address to write to, and kernels ask it for their output alone. */
 typedef struct {
-    int8_t *data;         /* of an input: only read */
+    const int8_t *data;
     int32_t row_stride;   /* bytes from row to row */
     int32_t pixel_stride; /* bytes from pixel to pixel of a row; those of its channels at least */
     int32_t ring_rows;    /* a whole tensor is a ring of all its rows; 1 repeats one row */
@@ -34,6 +35,11 @@ typedef struct {
     int32_t x0;           /* first column held (of a strip); 0 for whole rows */
     int32_t height, width, channels; /* of the tensor itself: padding begins at its true edge */
 } nn_view;
+
+/* Where the data of an output lies. */
+static inline int8_t *nn_out_data(const nn_view *out) {
+    return (int8_t *)(uintptr_t)out->data;
+}
 
 /* The part of an operator's output to compute; half open. */
 typedef struct {

@@ -21,7 +21,7 @@ nn_for_areas(nn_pool_pixel *compute, const nn_pool_geometry *g, const void *cons
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * g->stride_h - g->pad_top;
         const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, 1);
-        int8_t *const out_row = nn_row(out, y);
+        int8_t *const out_row = nn_out_row(out, y);
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int32_t left = x * g->stride_w - g->pad_left;
             const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, 1);

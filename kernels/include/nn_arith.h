@@ -63,9 +63,17 @@ static inline int32_t nn_requantise(int32_t value, int32_t multiplier, int32_t s
 
 /* ---- addressing ---------------------------------------------------------------------------- */
 
-/* The start of row y's column window. */
-static inline int8_t *nn_row(const nn_view *view, int32_t y) {
-    return view->data + (y % view->ring_rows) * view->row_stride;
+/* The start of row y's column window, in bytes from the view's data on. */
+static inline int32_t nn_row_offset(const nn_view *view, int32_t y) {
+    return (y % view->ring_rows) * view->row_stride;
+}
+
+static inline const int8_t *nn_row(const nn_view *in, int32_t y) {
+    return in->data + nn_row_offset(in, y);
+}
+
+static inline int8_t *nn_out_row(const nn_view *out, int32_t y) {
+    return nn_out_data(out) + nn_row_offset(out, y);
 }
 
 /* Where column x stands in the column window. */
@@ -73,8 +81,12 @@ static inline int32_t nn_column(const nn_view *view, int32_t x) {
     return (x - view->x0) % view->ring_cols;
 }
 
-static inline int8_t *nn_pixel(const nn_view *view, int32_t y, int32_t x) {
-    return nn_row(view, y) + nn_column(view, x) * view->pixel_stride;
+static inline const int8_t *nn_pixel(const nn_view *in, int32_t y, int32_t x) {
+    return nn_row(in, y) + nn_column(in, x) * in->pixel_stride;
+}
+
+static inline int8_t *nn_out_pixel(const nn_view *out, int32_t y, int32_t x) {
+    return nn_out_row(out, y) + nn_column(out, x) * out->pixel_stride;
 }
 
 /* Columns from x on, at most `wanted`, that follow one another, each a pixel stride further. */

@@ -10,7 +10,7 @@
     for (int32_t y = window->y0; y < window->y1; y++) {                                            \
         for (int32_t x = window->x0; x < window->x1; x++) {                                        \
             const in_type *value = (const in_type *)(const void *)nn_pixel(in, y, x);              \
-            out_type *result = (out_type *)(void *)nn_pixel(out, y, x);                            \
+            out_type *result = (out_type *)(void *)nn_out_pixel(out, y, x);                        \
             for (int32_t i = 0; i < out->channels; i++) {                                          \
                 result[i] = (out_type)nn_convert(&c, (int32_t)value[i]);                           \
             }                                                                                      \

@@ -16,7 +16,7 @@ nn_for_pairs(nn_of_two *compute, const void *constants, const nn_view *in1, cons
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int8_t *a = nn_pixel(in1, y, x), *b = nn_pixel(in2, y, x);
-            int8_t *result = nn_pixel(out, y, x);
+            int8_t *result = nn_out_pixel(out, y, x);
             for (int32_t i = 0; i < channels; i++, a += step1, b += step2) {
                 result[i] = compute(constants, *a, *b);
             }

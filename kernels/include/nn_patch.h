@@ -94,10 +94,12 @@ NN_OUTLINE void nn_patch_edge(const nn_patch_row *r, int8_t *to, const int8_t *r
 NN_OUTLINE void nn_patch_pixel(const nn_patch_row *r, int8_t *to, int32_t left) {
     const nn_conv_geometry *g = r->geometry;
     const nn_view *in = r->in;
+    const int32_t channels = in->channels, span = (g->kernel_w - 1) * g->dilation_w + 1;
+    const int32_t tap = g->dilation_w * in->pixel_stride;
     const int8_t *row = r->data;
-    const int joined = r->joined && left >= 0 && left + g->kernel_w <= in->width &&
-                       nn_run(in, left, g->kernel_w) == g->kernel_w;
-    const int32_t column = joined ? nn_column(in, left) * in->pixel_stride : 0;
+    const int inside = left >= 0 && left + span <= in->width && nn_run(in, left, span) == span;
+    const int joined = inside && r->joined;
+    const int32_t column = inside ? nn_column(in, left) * in->pixel_stride : 0;
     for (int32_t k = 0; k < g->kernel_h; k++, to += r->row_bytes) {
         if (k < r->rows.first || k >= r->rows.end) {
             nn_patch_fill(to, r->zero_point, r->row_bytes);
@@ -105,6 +107,11 @@ NN_OUTLINE void nn_patch_pixel(const nn_patch_row *r, int8_t *to, int32_t left) 
         }
         if (joined) {
             nn_patch_copy(to, row + column, r->row_bytes);
+        } else if (inside) {
+            const int8_t *from = row + column;
+            for (int32_t i = 0; i < r->row_bytes; i += channels, from += tap) {
+                nn_patch_copy(to + i, from, channels);
+            }
         } else {
             nn_patch_edge(r, to, row, left);
         }
@@ -182,7 +189,7 @@ static inline void nn_patch_1x1(const void *constants, const nn_view *in, const 
         for (int32_t x = window->x0; x < window->x1;) {
             const int32_t run = nn_run(in, x, nn_run(out, x, window->x1 - x));
             const int8_t *from = nn_pixel(in, y, x);
-            int8_t *to = nn_pixel(out, y, x);
+            int8_t *to = nn_out_pixel(out, y, x);
             if (!apart && !nn_behind(in, from, out, to, run * rows, most)) {
                 rows = 1;
             }
@@ -245,7 +252,7 @@ static inline void nn_patch_walk(const nn_conv_geometry *g, const void *constant
             const int32_t pixels = nn_run(out, x, nn_min(window->x1 - x, most));
             const nn_runs runs =
                 nn_patch_runs(&r, patch, pixels, x * g->stride_w - g->pad_left, shortest);
-            tiles[pixels - 1](constants, &runs, nn_pixel(out, y, x), out->channels);
+            tiles[pixels - 1](constants, &runs, nn_out_pixel(out, y, x), out->channels);
             x += pixels;
         }
     }

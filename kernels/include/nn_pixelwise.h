@@ -18,7 +18,7 @@ nn_for_runs(nn_run_of_two *compute, const void *plan, const nn_view *in1, const 
         for (int32_t x = window->x0, run; x < window->x1; x += run) {
             run = dense ? window->x1 - x : 1;
             run = nn_run(in1, x, nn_run(in2, x, nn_run(out, x, run)));
-            compute(plan, nn_pixel(in1, y, x), nn_pixel(in2, y, x), nn_pixel(out, y, x),
+            compute(plan, nn_pixel(in1, y, x), nn_pixel(in2, y, x), nn_out_pixel(out, y, x),
                     run * out->channels);
         }
     }

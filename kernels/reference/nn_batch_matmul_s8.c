@@ -42,7 +42,7 @@ void nn_batch_matmul_s8(const nn_matmul_geometry *geometry, const void *constant
     const nn_matmul_constants *c = (const nn_matmul_constants *)constants;
     int32_t index[NN_MAX_RANK] = {0};
     const int8_t *x = in1->data, *y = in2->data;
-    int8_t *to = out->data;
+    int8_t *to = nn_out_data(out);
     for (;;) {
         int32_t d = g->rank - 1;
         to = product(g, c, x, y, to);

@@ -80,7 +80,7 @@ void nn_conv2d_offset_s8(const nn_conv_geometry *geometry, const void *constants
         for (int32_t x = window->x0; x < window->x1; x++) {
             p.x = x * geometry->stride_w - geometry->pad_left;
             p.columns = nn_valid_taps(p.x, in->width, p.kernel_w, p.dilation_w);
-            compute_pixel(&p, &block, geometry->groups, out->channels, nn_pixel(out, y, x));
+            compute_pixel(&p, &block, geometry->groups, out->channels, nn_out_pixel(out, y, x));
         }
     }
 }

@@ -135,7 +135,7 @@ void nn_conv2d_s8(const nn_conv_geometry *geometry, const void *constants, const
     (void)scratch;
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * geometry->stride_h - geometry->pad_top;
-        int8_t *row = nn_row(out, y);
+        int8_t *row = nn_out_row(out, y);
         p.rows = nn_valid_taps(top, in->height, p.kernel_h, p.dilation_h);
         p.y = top + p.rows.first * p.dilation_h;
         for (int32_t x = window->x0; x < window->x1; x++) {

@@ -6,7 +6,7 @@ void nn_depth_to_space_s8(const nn_square_geometry *geometry, const nn_view *in,
     const int32_t block = geometry->block, channels = out->channels;
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int8_t *line = nn_row(in, y / block) + y % block * block * channels;
-        int8_t *to = nn_row(out, y);
+        int8_t *to = nn_out_row(out, y);
         int32_t x = window->x0;
         while (x < window->x1) {
             const int32_t skipped = x % block;

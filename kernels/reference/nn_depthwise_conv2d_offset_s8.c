@@ -45,7 +45,7 @@ void nn_depthwise_conv2d_offset_s8(const nn_conv_geometry *geometry, const void 
         p.y = y * geometry->stride_h - geometry->pad_top;
         p.rows = nn_valid_taps(p.y, in->height, geometry->kernel_h, p.dilation_h);
         for (int32_t x = window->x0; x < window->x1; x++) {
-            int8_t *pixel = nn_pixel(out, y, x);
+            int8_t *pixel = nn_out_pixel(out, y, x);
             p.x = x * geometry->stride_w - geometry->pad_left;
             p.columns = nn_valid_taps(p.x, in->width, p.kernel_w, p.dilation_w);
             for (int32_t c = 0; c < p.channels; c++) {

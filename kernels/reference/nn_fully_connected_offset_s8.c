@@ -28,7 +28,7 @@ void nn_fully_connected_offset_s8(const void *constants, const nn_view *in, cons
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int8_t *values = nn_pixel(in, y, x), *weights = first;
             const int32_t taken = filter_zero_point * sum_inputs(values, inputs);
-            int8_t *result = nn_pixel(out, y, x);
+            int8_t *result = nn_out_pixel(out, y, x);
             for (int32_t c = 0; c < outputs; c++, weights += inputs) {
                 const int32_t sum = nn_dot(values, weights, inputs) - taken;
                 result[c] = nn_dense_output(sum, channels + c, &common);

@@ -14,7 +14,7 @@ void nn_fully_connected_s8(const void *constants, const nn_view *in, const nn_vi
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int8_t *values = nn_pixel(in, y, x);
             const int8_t *weights = first;
-            int8_t *result = nn_pixel(out, y, x);
+            int8_t *result = nn_out_pixel(out, y, x);
             int32_t c = 0;
             for (; c + 4 <= outputs; c += 4, weights += 4 * inputs) {
                 int32_t sums[4] = {0, 0, 0, 0};

@@ -21,7 +21,8 @@ void nn_l2_normalization_s8(const void *constants, const nn_view *in, const nn_v
     const nn_l2_normalization_constants *c = (const nn_l2_normalization_constants *)constants;
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
-            normalise(c->input_zero_point, nn_pixel(in, y, x), nn_pixel(out, y, x), out->channels);
+            normalise(c->input_zero_point, nn_pixel(in, y, x), nn_out_pixel(out, y, x),
+                      out->channels);
         }
     }
 }

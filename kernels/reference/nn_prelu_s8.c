@@ -18,7 +18,7 @@ void nn_prelu_s8(const void *constants, const nn_view *in, const nn_view *alpha,
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int8_t *value = nn_pixel(in, y, x), *factor = nn_pixel(alpha, y, x);
-            int8_t *result = nn_pixel(out, y, x);
+            int8_t *result = nn_out_pixel(out, y, x);
             for (int32_t i = 0; i < channels; i++, value += step, factor += alpha_step) {
                 result[i] = prelu(&c, *value, *factor);
             }

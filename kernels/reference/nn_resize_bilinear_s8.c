@@ -41,7 +41,7 @@ void nn_resize_bilinear_s8(const nn_resize_geometry *geometry, const nn_view *in
             const int8_t *b = nn_pixel(in, py.lower, px.upper);
             const int8_t *c = nn_pixel(in, py.upper, px.lower);
             const int8_t *d = nn_pixel(in, py.upper, px.upper);
-            int8_t *result = nn_pixel(out, y, x);
+            int8_t *result = nn_out_pixel(out, y, x);
             for (int32_t i = 0; i < out->channels; i++) {
                 const int32_t above = a[i] * (ONE - px.weight) + b[i] * px.weight;
                 const int32_t below = c[i] * (ONE - px.weight) + d[i] * px.weight;

@@ -10,7 +10,7 @@ void nn_select_s8(const nn_view *in1, const nn_view *in2, const nn_view *in3, co
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int8_t *condition = nn_pixel(in1, y, x);
             const int8_t *a = nn_pixel(in2, y, x), *b = nn_pixel(in3, y, x);
-            int8_t *result = nn_pixel(out, y, x);
+            int8_t *result = nn_out_pixel(out, y, x);
             for (int32_t i = 0; i < channels; i++) {
                 result[i] = *condition ? *a : *b;
                 condition += step1;

@@ -20,7 +20,7 @@ void nn_softmax_s8(const void *constants, const nn_view *in, const nn_view *out,
     const nn_softmax_constants *c = (const nn_softmax_constants *)constants;
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
-            softmax(c->exponentials, nn_pixel(in, y, x), nn_pixel(out, y, x), out->channels);
+            softmax(c->exponentials, nn_pixel(in, y, x), nn_out_pixel(out, y, x), out->channels);
         }
     }
 }

@@ -8,7 +8,7 @@ void nn_space_to_depth_s8(const nn_square_geometry *geometry, const nn_view *in,
         for (int32_t row = 0; row < block; row++) {
             const int8_t *line = nn_row(in, y * block + row);
             for (int32_t x = window->x0; x < window->x1; x++) {
-                int8_t *to = nn_pixel(out, y, x) + row * block * channels;
+                int8_t *to = nn_out_pixel(out, y, x) + row * block * channels;
                 int32_t from = x * block, left = block;
                 while (left > 0) {
                     const int32_t run = nn_square_run(in, from, left);

@@ -35,7 +35,7 @@ void nn_transpose_conv2d_s8(const nn_conv_geometry *geometry, const void *consta
     (void)scratch;
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
-            int8_t *pixel = nn_pixel(out, y, x);
+            int8_t *pixel = nn_out_pixel(out, y, x);
             for (int32_t c = 0; c < out->channels; c++) {
                 const int32_t sum =
                     sum_taps(geometry, in, block.weights + c * kernel_size, zero_point,

@@ -74,7 +74,7 @@ void nn_fully_connected_s8_riscv(const void *constants, const nn_view *in, const
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int8_t *values = nn_pixel(in, y, x), *weights = first;
-            int8_t *result = nn_pixel(out, y, x);
+            int8_t *result = nn_out_pixel(out, y, x);
             for (int32_t c = 0; c < outputs; c += OUTPUTS, weights += OUTPUTS * inputs) {
                 int32_t sums[OUTPUTS];
                 sum8(sums, values, weights, inputs);

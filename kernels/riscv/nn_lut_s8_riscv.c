@@ -22,7 +22,7 @@ void nn_lut_s8_riscv(const void *constants, const nn_view *in, const nn_view *ou
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0, run; x < window->x1; x += run) {
             run = nn_run(in, x, nn_run(out, x, dense ? window->x1 - x : 1));
-            look_up((const uint8_t *)constants, nn_pixel(in, y, x), nn_pixel(out, y, x),
+            look_up((const uint8_t *)constants, nn_pixel(in, y, x), nn_out_pixel(out, y, x),
                     run * out->channels);
         }
     }

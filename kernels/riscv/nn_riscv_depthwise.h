@@ -175,15 +175,15 @@ static inline void nn_riscv_depthwise(const nn_riscv_tiles *tiles, int32_t width
             const int32_t left = x * g->stride_w - g->pad_left;
             count = nn_run(out, x, nn_min(window->x1 - x, most));
             if (count == most && nn_riscv_regular(in, left, reach)) {
-                tiles->regular(&r, nn_column(in, left), nn_pixel(out, y, x), count);
+                tiles->regular(&r, nn_column(in, left), nn_out_pixel(out, y, x), count);
                 continue;
             }
             count = nn_min(count, NN_RISCV_TILE);
             nn_riscv_find_columns(&r, left, count);
             if (count > NN_RISCV_NARROW) {
-                tiles->whole(&r, 0, nn_pixel(out, y, x), count);
+                tiles->whole(&r, 0, nn_out_pixel(out, y, x), count);
             } else {
-                tiles->narrow(&r, 0, nn_pixel(out, y, x), count);
+                tiles->narrow(&r, 0, nn_out_pixel(out, y, x), count);
             }
         }
     }

@@ -25,7 +25,7 @@ void nn_fully_connected_s8_rvv(const void *constants, const nn_view *in, const n
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int8_t *values = nn_pixel(in, y, x);
-            int8_t *result = nn_pixel(out, y, x);
+            int8_t *result = nn_out_pixel(out, y, x);
             for (int32_t c = 0; c < outputs;) {
                 int32_t sums[MOST];
                 const size_t vl = __riscv_vsetvl_e32m8((size_t)nn_min(MOST, outputs - c));

@@ -8,7 +8,7 @@ void nn_lut_s8_rvv(const void *constants, const nn_view *in, const nn_view *out,
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0, run; x < window->x1; x += run) {
             const uint8_t *from = (const uint8_t *)nn_pixel(in, y, x);
-            uint8_t *to = (uint8_t *)nn_pixel(out, y, x);
+            uint8_t *to = (uint8_t *)nn_out_pixel(out, y, x);
             size_t vl;
             run = nn_run(in, x, nn_run(out, x, dense ? window->x1 - x : 1));
             for (int32_t left = run * out->channels; left > 0; left -= (int32_t)vl) {

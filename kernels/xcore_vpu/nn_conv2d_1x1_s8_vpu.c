@@ -279,7 +279,7 @@ static void compute(nn_vpu *v, const nn_call *call, const nn_vpu_block *b, const
     const nn_view *in = call->in, *out = call->out;
     if (g->stride_h == 1 && g->stride_w == 1 && window->x0 == 0 && window->x1 == in->width &&
         window->x1 == out->width && goes_on(in) && goes_on(out)) {
-        run(v, call, b, e, nn_row(in, window->y0), nn_row(out, window->y0) + channel,
+        run(v, call, b, e, nn_row(in, window->y0), nn_out_row(out, window->y0) + channel,
             (window->y1 - window->y0) * in->width);
         return;
     }
@@ -288,8 +288,8 @@ static void compute(nn_vpu *v, const nn_call *call, const nn_vpu_block *b, const
             const int32_t left = x * g->stride_w;
             const int32_t held = (nn_run(in, left, in->width - left) - 1) / g->stride_w + 1;
             const int32_t pixels = nn_min(held, nn_run(out, x, window->x1 - x));
-            run(v, call, b, e, nn_pixel(in, y * g->stride_h, left), nn_pixel(out, y, x) + channel,
-                pixels);
+            run(v, call, b, e, nn_pixel(in, y * g->stride_h, left),
+                nn_out_pixel(out, y, x) + channel, pixels);
             x += pixels;
             NN_VPU_SCALAR(40);
         }

@@ -169,7 +169,7 @@ static void compute(nn_vpu *v, walk *w, const nn_window *window) {
     const nn_conv_geometry *g = w->g;
     if (is_one_run(w, window)) {
         w->runs.end = nn_vpu_row_end(w->in, window->y1 - 1, 0);
-        compute_in_place(v, w, nn_row(w->in, window->y0), nn_row(w->out, window->y0),
+        compute_in_place(v, w, nn_row(w->in, window->y0), nn_out_row(w->out, window->y0),
                          (window->y1 - window->y0) * w->out->width);
         return;
     }
@@ -184,7 +184,7 @@ static void compute(nn_vpu *v, walk *w, const nn_window *window) {
         for (int32_t x = window->x0; x < window->x1;) {
             const int32_t left = x * g->stride_w - g->pad_left;
             const int32_t pixels = direct ? in_place(w, x, left, window->x1 - x) : 0;
-            int8_t *to = nn_pixel(w->out, y, x);
+            int8_t *to = nn_out_pixel(w->out, y, x);
             if (pixels > 0) {
                 compute_in_place(v, w, nn_pixel(w->in, top, left), to, pixels);
             } else {

@@ -223,7 +223,7 @@ static void compute(nn_vpu *v, const walk *w, const nn_window *window) {
         for (int32_t x = window->x0; x < window->x1;) {
             t.left = x * g->stride_w - g->pad_left;
             const int32_t pixels = direct ? in_place(w, x, t.left, window->x1 - x) : 0;
-            int8_t *to = nn_pixel(w->out, y, x);
+            int8_t *to = nn_out_pixel(w->out, y, x);
             if (pixels > 0) {
                 compute_in_place(v, w, nn_pixel(w->in, t.top, t.left), to, pixels);
             } else {

@@ -18,7 +18,7 @@ static void compute(const void *constants, const nn_view *in, const nn_view *out
             runs.end = nn_vpu_row_end(in, y, y + 1 < window->y1);
             for (int32_t x = window->x0; x < window->x1; x++) {
                 nn_vpu_pixel(&v, &b, &group, &runs, nn_pixel(in, y, x), 1,
-                             nn_pixel(out, y, x) + group.place);
+                             nn_out_pixel(out, y, x) + group.place);
                 NN_VPU_SCALAR(12);
             }
         }

@@ -123,7 +123,7 @@ nn_vpu_for_runs(nn_run_of_two *compute, const void *plan, const nn_view *in1, co
                 const nn_view *out, const nn_window *window) {
     if (window->x0 == 0 && window->x1 == out->width && nn_vpu_in_one_run(in1) &&
         nn_vpu_in_one_run(in2) && nn_vpu_in_one_run(out)) {
-        compute(plan, nn_row(in1, window->y0), nn_row(in2, window->y0), nn_row(out, window->y0),
+        compute(plan, nn_row(in1, window->y0), nn_row(in2, window->y0), nn_out_row(out, window->y0),
                 (window->y1 - window->y0) * out->row_stride);
         return;
     }

@@ -29,7 +29,7 @@ nn_vpu_for_groups(nn_vpu_pool_group *compute, nn_vpu *v, void *plan, const nn_ca
             const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, 1);
             const nn_area area = {in, top + rows.first, left + columns.first, rows.end - rows.first,
                                   columns.end - columns.first};
-            int8_t *const pixel = nn_pixel(out, y, x);
+            int8_t *const pixel = nn_out_pixel(out, y, x);
             NN_VPU_SCALAR(25);
             for (int32_t c = own->c0; c < own->c1; c += size) {
                 const int32_t first = nn_min(c, own->c1 - size);

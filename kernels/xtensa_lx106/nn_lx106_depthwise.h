@@ -184,7 +184,7 @@ static inline void nn_lx106_row_tiles(const nn_lx106_tiles *tiles, int32_t width
     const nn_view *in = r->in;
     for (int32_t x = window->x0, count; x < window->x1; x += count) {
         const int32_t left = x * g->stride_w - g->pad_left;
-        int8_t *to = nn_pixel(out, y, x);
+        int8_t *to = nn_out_pixel(out, y, x);
         count = nn_run(out, x, nn_min(window->x1 - x, NN_LX106_TILE));
         if (count == NN_LX106_TILE &&
             nn_lx106_regular(in, left, (NN_LX106_TILE - 1) * g->stride_w + width)) {

@@ -130,7 +130,7 @@ def test_a_kernel_that_is_off_by_one_is_seen(monkeypatch, made, tmp_path):
         f"void {kernel.symbol}(const void *constants, const nn_view *in1, const nn_view *in2,\n"
         f"                     const nn_view *out, const nn_window *window) {{\n"
         f"    right(constants, in1, in2, out, window);\n"
-        f"    out->data[7] ^= out->channels == {width};\n}}\n"
+        f"    nn_out_data(out)[7] ^= out->channels == {width};\n}}\n"
     )
     answer = handle(REQUEST)
     assert not answer["exact"]

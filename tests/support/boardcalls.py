@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import ckernels
 import numpy as np
 import placement
+from accesses import image_of, strange, traced, unseen
 from ckernels import View, of_an_operator
 from kernelboard import Address, Call, Done, Firmware, Memory
 from loaded import load_target
@@ -134,6 +135,21 @@ class Recorder:
         files, symbols = self.sources()
         root = kernels_root()
         return Firmware(board or self.board, toolchain, tuple(root / name for name in files), symbols)
+
+    def check_accesses(self, toolchain: str) -> None:
+        """Runs all calls with every load and store seen; AssertionError if one is where nothing was put."""
+        firmware = self.firmware(toolchain)
+        calls = [r.call for r in self.recorded]
+        done, seen = traced(firmware, calls)
+        image = image_of(firmware.image())
+        wrong = []
+        for r, left, touched in zip(self.recorded, done, seen, strict=True):
+            written = (r.place.offset, r.place.offset + len(r.wanted))
+            words = [_trouble(r, left)] if _trouble(r, left) else []
+            words += strange(touched, r.call.memory.pieces, (written, r.scratch), image)
+            words += ["stores that nobody saw"] if unseen(touched, left) else []
+            wrong += [f"{r.note}: {', '.join(words[:4])}"] if words else []
+        assert not wrong, f"{len(wrong)} of {len(calls)} calls:\n" + "\n".join(wrong[:8])
 
     def check(self, toolchain: str, board: str = "") -> None:
         """Runs all calls on the board; raises AssertionError naming the first that differ.

@@ -53,6 +53,7 @@ class Memory:
         self._pieces: list[bytes] = []
         self._size = 0
         self.relocations: list[int] = []
+        self.pieces: list[tuple[int, int]] = []  # [first, end) of all that is not noise
 
     def put(self, data: bytes | np.ndarray, *, align: int = ALIGNMENT, guard: int = 32) -> Address:
         """A copy of `data` at a multiple of `align`, with at least `guard` bytes of noise before it."""
@@ -61,6 +62,7 @@ class Memory:
         self._noise(-self._size % align)
         place = Address(self._size)
         self._append(raw)
+        self.pieces.append((place.offset, self._size))
         return place
 
     def room(self, size: int, *, align: int = ALIGNMENT) -> Address:
@@ -132,16 +134,24 @@ class Firmware:
 
     def run(self, calls: Sequence[Call], *, count: bool = False, timeout: float = 600.0) -> list[Done]:
         """Runs the calls in order; with `count`, `self.counts` gets instructions by marker."""
+        blocks, cases = self.cases(calls)
+        request = RunRequest({"cases.bin": cases}, ("results.bin",), timeout=timeout, count=count)
+        board = load_board(self.board)
+        result = plugin(board).run(board, self.image(), request)
+        self.counts = dict(result.counts)
+        return results_of(result.files["results.bin"], blocks)
+
+    def image(self) -> Path:
+        """The linked image."""
+        return _image(self.board, self.toolchain, self.sources, self.symbols, self.flags, self._stamp())
+
+    def cases(self, calls: Sequence[Call]) -> tuple[list[bytes], bytes]:
+        """The calls' memory, and the driver's file of them."""
         blocks = [call.memory.finish() for call in calls]
         pieces = [struct.pack("<I", len(calls))]
         for call, block in zip(calls, blocks, strict=True):
             pieces += [self._header(call, len(block)), block]
-        image = _image(self.board, self.toolchain, self.sources, self.symbols, self.flags, self._stamp())
-        request = RunRequest({"cases.bin": b"".join(pieces)}, ("results.bin",), timeout=timeout, count=count)
-        board = load_board(self.board)
-        result = plugin(board).run(board, image, request)
-        self.counts = dict(result.counts)
-        return _results(result.files["results.bin"], blocks)
+        return blocks, b"".join(pieces)
 
     def _header(self, call: Call, size: int) -> bytes:
         places = call.memory.relocations
@@ -160,7 +170,8 @@ class Firmware:
         return digest.hexdigest()
 
 
-def _results(data: bytes, blocks: Sequence[bytes]) -> list[Done]:
+def results_of(data: bytes, blocks: Sequence[bytes]) -> list[Done]:
+    """What each call left, from the driver's results."""
     done, place = [], 0
     for block in blocks:
         (value,) = struct.unpack_from("<i", data, place)

@@ -26,6 +26,7 @@ from buildtool.graph.reference.tensors import (
     Values,
     attributes,
     float_ratio,
+    leak,
     output_quantization,
     quantization,
     requantise,
@@ -150,11 +151,10 @@ def _leaky_relu(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int6
     scale, out = _scales(graph, op)
     alpha = attributes(op, LeakyReluAttrs).alpha
     identity = quantize_multiplier(float_ratio(scale, over=out.scale))
-    leak = quantize_multiplier(float_ratio(scale, alpha, over=out.scale))
+    factor = quantize_multiplier(float_ratio(scale, alpha, over=out.scale))
     zero_point = out.zero_point
-    return np.where(
-        x >= 0, requantise(x, *identity, zero_point, limits), requantise(x, *leak, zero_point, limits)
-    )
+    below = leak(np.minimum(x, 0), *factor, zero_point, limits)
+    return np.where(x >= 0, requantise(x, *identity, zero_point, limits), below)
 
 
 def _requantise(graph: Graph, op: Op, x: Int64, limits: tuple[int, int]) -> Int64:

@@ -70,6 +70,17 @@ def requantise(
     return np.asarray(np.clip(y, *limits))
 
 
+def leak(x: Int64, multiplier: int, shift: int, zero_point: int, limits: tuple[int, int]) -> Int64:
+    """LEAKY_RELU below 0. LiteRT rounds with the factor's magnitude, and turns the sign of the result.
+
+    That differs from what it does with the negative scale of a convolution's channel on exact halves.
+    """
+    if multiplier >= 0:
+        return requantise(x, multiplier, shift, zero_point, limits)
+    turned = requantise(x, -multiplier, shift, 0, (-INT32_MAX - 1, INT32_MAX))
+    return np.asarray(np.clip(zero_point - turned, *limits))
+
+
 def round_half_away_array(x: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
     """The nearest integers, halves away from zero, still as float64; exact below 2^52."""
     wide = x.astype(np.float64)

@@ -31,6 +31,7 @@ from buildtool.graph.reference.tensors import (
     Values,
     attributes,
     float_ratio,
+    leak,
     output_quantization,
     quantization,
     requantise,
@@ -250,9 +251,9 @@ def clamped(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
 
 def leaky_relu(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
     """LEAKY_RELU: each side of 0 has a factor of its own."""
-    identity, leak = leaky_factors(graph, op)
+    identity, factor = leaky_factors(graph, op)
     x = inputs[0].astype(np.int64)
-    y = np.where(x >= 0, requantise(x, *identity, 0, HALVES), requantise(x, *leak, 0, HALVES))
+    y = np.where(x >= 0, requantise(x, *identity, 0, HALVES), leak(np.minimum(x, 0), *factor, 0, HALVES))
     return [y.astype(np.int16)]
 
 

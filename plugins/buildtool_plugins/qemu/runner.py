@@ -60,7 +60,7 @@ def run(board: Board, image: Path, request: RunRequest) -> RunResult:
             return RunResult(files=files, text=text)
         more = blocks.arguments(board) if request.blocks else []
         plugin = counter.counting_plugin(counter.BLOCKS_SOURCE if request.blocks else counter.SOURCE)
-        counted, outputs = _counting(line, plugin, more), (counter.OUTPUT,)
+        counted, outputs = counting(line, plugin, more), (counter.OUTPUT,)
         files, text = run_program(
             counted, request, what=what, links=(plugin,), optional=outputs, clean=_own_text
         )
@@ -76,7 +76,7 @@ def run(board: Board, image: Path, request: RunRequest) -> RunResult:
     return RunResult(files=files, text=text, counts=counts, total_instructions=total, executed=executed)
 
 
-def _counting(line: list[str], plugin: Path, more: Sequence[str] = ()) -> list[str]:
+def counting(line: list[str], plugin: Path, more: Sequence[str] = ()) -> list[str]:
     """The command line with a counting plugin, which is to lie in the run's folder; `more`: its arguments."""
     isa = next((isa for isa in ("riscv", "xtensa") if isa in Path(line[0]).name), "arm")
     # By its name in the run's folder: a comma in the path of the cache would end the argument.
@@ -89,7 +89,7 @@ def _running(line: list[str], request: RunRequest) -> int | None:
     try:
         plugin = counter.counting_plugin()
         again = dataclasses.replace(request, outputs=(counter.OUTPUT,))
-        left = what_is_left(_counting(line, plugin), again, (plugin,))
+        left = what_is_left(counting(line, plugin), again, (plugin,))
     except ToolError:  # no compiler for the plugin, or a QEMU without plugins: it is an extra
         return None
     return counter.parse_running(left.get(counter.OUTPUT, b""))

@@ -31,7 +31,7 @@ void acme_conv2d_s8(const nn_view *in, const nn_view *out, const nn_window *wind
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int8_t *weights = block.weights;
-            int8_t *made = nn_pixel(out, y, x);
+            int8_t *made = nn_out_pixel(out, y, x);
             for (int32_t c = 0; c < outputs; c++) {
                 sums[c] = 0;
             }

@@ -1,0 +1,161 @@
+"""Every load and store of the families' kernels, as the emulator sees them: none beside what was given.
+
+Inputs are whole tensors, rings of rows, windows of columns and channels of wider tensors; outputs lie there,
+too, and over inputs. A load behind a tensor's end gives a right result as long as memory is there: only this
+shows it.
+"""
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+from accesses import image_of, strange, traced
+from boardcalls import recording
+from kernelcases import activation_tensor, case, means, pairs
+from loaded import load_target
+from needs import needs_tool
+from paths import TESTS
+from placement import run_pieces, run_whole
+from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
+from test_riscv_board import STRATEGIES, collect, record
+from wholecalls import whole_call
+from widecases import depthwise, pool
+
+from buildtool.graph.types import Attrs, OpKind
+from buildtool.zoo.drawnwide import WideNetBuilder
+
+BOARDS = {
+    "cortex_m_dsp": "cortex-m4",
+    "cortex_m_mve": "cortex-m55",
+    "riscv": "qemu-virt-rv32",
+    "riscv_v": "qemu-virt-rv32v",
+    "xtensa_lx106": str(TESTS / "support/boards/esp8266-large.toml"),
+}
+families = pytest.mark.parametrize(
+    "family",
+    [pytest.param(f, marks=[pytest.mark.slow] if f == "xtensa_lx106" else []) for f in sorted(BOARDS)],
+)
+WIDE_CONVOLUTIONS = (
+    {"image": (5, 6, 4), "filters": 6, "kernel": (1, 1)},
+    {"image": (7, 5, 3), "filters": 5, "kernel": (3, 3), "same": True},
+    {"image": (6, 9, 6), "filters": 7, "kernel": (3, 2), "stride": (2, 2)},
+    {"image": (6, 7, 5), "filters": 0, "kernel": (3, 3), "same": True, "depth_multiplier": 1},
+    {"image": (9, 5, 16), "filters": 0, "kernel": (1, 5), "stride": (2, 1), "depth_multiplier": 1},
+)
+
+
+def wide_graphs():
+    """One-operator networks of int16, with inputs."""
+    for seed, options in enumerate(WIDE_CONVOLUTIONS):
+        net, given = WideNetBuilder(seed), dict(options)
+        x = net.input((1, *given.pop("image")))
+        yield net.graph([net.conv(x, given.pop("filters"), **given)])
+    for seed, (inputs, outputs) in enumerate(((13, 7), (32, 5))):
+        net = WideNetBuilder(seed)
+        yield net.graph([net.dense(net.input((2, inputs)), outputs)])
+
+
+def mean_cases():
+    found = []
+    collect(means(), 12, lambda case: found.append((case.graph, list(case.inputs))))
+    return found
+
+
+def recurrent_cases():
+    drawn = [(make(seed), seed) for make in (drawn_svdf, drawn_lstm) for seed in range(6)]
+    return [(graph, inputs_for_steps(graph, 1, seed)) for graph, seed in drawn]
+
+
+def wide_cases():
+    rng = np.random.default_rng(0)
+    for graph in wide_graphs():
+        shape = graph.tensors[graph.inputs[0]].shape
+        yield graph, [rng.integers(-32768, 32768, shape).astype(np.int16)]
+
+
+def whole_calls(family):
+    """Calls of kernels that take whole tensors, or int16."""
+    target = load_target(BOARDS[family])
+    made = [
+        whole_call(target, graph, inputs, seed)
+        for seed, (graph, inputs) in enumerate([*mean_cases(), *recurrent_cases(), *wide_cases()])
+    ]
+    return [call for call in made if call.kernel.sources[0].startswith(family + "/")]
+
+
+def rare_cases():
+    """What random cases seldom are: large kernels by two columns, pools of many channels, one channel."""
+    for size, step in itertools.product((3, 5, 7), (1, 2)):
+        yield depthwise((size, 2 * size + 3), 9, (size, size), (step, step), pad=size // 2)
+    yield depthwise((3, 5), 13, (2, 3), (1, 2))
+    for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):
+        yield pool(kind, (3, 3), 21)
+    values = np.arange(-128, 127, dtype=np.int8).reshape(1, 1, 255, 1)
+    x, y = (activation_tensor(name, values.shape, 0.05, 3) for name in "xy")
+    yield case(OpKind.RELU, Attrs(), [x], [], y, [values])
+
+
+@functools.cache
+def windowed_calls(family):
+    """Calls of kernels of int8 in every placement; of the LX106 only where its tools are."""
+    if family == "xtensa_lx106":
+        needs_tool("xtensa-lx106-elf-gcc")
+        needs_tool("qemu-system-xtensa")
+    with recording(BOARDS[family], family) as recorder:
+        for kind in STRATEGIES:
+            record(recorder, kind, 2)
+        collect(pairs((OpKind.MAXIMUM, OpKind.MINIMUM)), 12, run_whole)
+        for seed, rare in enumerate(rare_cases()):
+            run_whole(rare)
+            run_pieces(rare, seed, columns=True, wide=True)
+    return recorder
+
+
+@families
+def test_nothing_but_what_a_call_was_given_is_touched(family):
+    recorder = windowed_calls(family)
+    recorder.check_accesses("")
+
+
+@families
+def test_the_same_of_kernels_of_whole_tensors_and_of_int16(family):
+    firmware, calls = windowed_calls(family).firmware(""), whole_calls(family)
+    done, seen = traced(firmware, [made.call for made in calls])
+    for made, left, touched in zip(calls, done, seen, strict=True):
+        assert made.left(left) == made.wanted, made.kernel.name
+        writable = (*made.written, made.scratch)
+        assert strange(touched, made.call.memory.pieces, writable, image_of(firmware.image())) == [], (
+            made.kernel.name
+        )
+
+
+@families
+def test_every_kernel_of_the_family_is_called(family):
+    recorder = windowed_calls(family)
+    called = {*recorder.kernels, *(made.kernel.name for made in whole_calls(family))}
+    kernels = [v for v in recorder.target.kernels if v.sources[0].startswith(family + "/")]
+    assert {(v.symbol, v.packing) for v in kernels} == {
+        (v.symbol, v.packing) for v in kernels if v.name in called
+    }
+
+
+@families
+def test_an_access_beside_what_was_given_is_seen(family):
+    """One call of each kernel: without one of the things that it loads, or the last byte that it stores."""
+    recorder = windowed_calls(family)
+    firmware = recorder.firmware("")
+    image = image_of(firmware.image())
+    by_size = sorted(recorder.recorded, key=lambda r: r.call.memory.pieces[-1])
+    one_each = [*{r.note.split()[0]: r for r in by_size}.values()]  # large: none meets padding alone
+    assert len(one_each) == len(recorder.kernels)
+    _, seen = traced(firmware, [r.call for r in one_each])
+    for r, touched in zip(one_each, seen, strict=True):
+        given, written = r.call.memory.pieces, (r.place.offset, r.place.offset + len(r.wanted))
+        assert strange(touched, given, (written, r.scratch), image) == [], r.note
+        assert strange(touched, given, ((written[0], written[1] - 1), r.scratch), image) != [], r.note
+        for piece in given:
+            if piece[0] < piece[1] and not piece[0] <= written[0] < piece[1] and piece != r.scratch:
+                others = [other for other in given if other != piece]
+                found = strange(touched, others, (written, r.scratch), image)
+                assert any(what.startswith("loads") for what in found), (r.note, piece)

@@ -1,0 +1,111 @@
+"""A call of any kernel on whole tensors, put together from its catalogue entry, with what it must leave.
+
+    call = whole_call(target, graph, inputs)      # the graph has one operator; of its state, too
+    done, = firmware.run([call.call])
+    call.left(done)                               # the output and the state, to compare with call.wanted
+
+For kernels that `boardcalls` cannot record: of int16, of whole tensors, with state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import ckernels
+import numpy as np
+from kernelboard import Address, Call, Done, Memory
+
+from buildtool.emit.packing import pack
+from buildtool.emit.strided import reduction
+from buildtool.graph.reference import execute, initially, next_held
+from buildtool.graph.types import Graph, MeanAttrs, Op, OpKind, Tensor
+from buildtool.target.catalogue import features, scratch_bytes, select
+from buildtool.target.types import Argument, KernelVariant, Target
+
+_RANK = 6
+_RECURRENT = {
+    OpKind.SVDF: ("batch", "cin", "cout", "rank", "memory"),
+    OpKind.UNIDIRECTIONAL_SEQUENCE_LSTM: (
+        *("batch", "ow", "cin", "cells", "cout", "major", "gates"),
+        *("peepholes", "normed", "projected"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class WholeCall:
+    """A call, where it writes, and the bytes that must then be there."""
+
+    kernel: KernelVariant
+    call: Call
+    written: tuple[tuple[int, int], ...]  # the output, then each state
+    scratch: tuple[int, int]
+    wanted: tuple[bytes, ...]
+
+    def left(self, done: Done) -> tuple[bytes, ...]:
+        """What the call left where it writes."""
+        return tuple(done.memory[first:end] for first, end in self.written)
+
+
+def whole_call(target: Target, graph: Graph, inputs: Sequence[np.ndarray], seed: int = 0) -> WholeCall:
+    """The call of the kernel that the target serves the graph's only operator with."""
+    op = graph.ops[0]
+    kernel = select(target, graph, op)
+    held = initially(graph)
+    values = execute(graph, list(inputs), held)
+    after = [values[op.outputs[0]], *next_held(graph, values)]
+    memory = Memory(seed)
+    x, out = memory.put(inputs[0], align=2), memory.room(after[0].nbytes, align=2)
+    states = [memory.put(state) for state in held]
+    size = scratch_bytes(kernel, graph, op)
+    scratch = memory.room(size)
+    taken, made = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+    rows, columns = _box(op, made)[:2]
+    known: dict[Argument, int | Address] = {
+        Argument.IN_DATA: x,
+        Argument.OUT_DATA: out,
+        Argument.SCRATCH: scratch if size else 0,
+        Argument.SCRATCH_BYTES: size,
+        **dict(zip((Argument.STATE, Argument.STATE2), states, strict=False)),
+    }
+    makers = {
+        Argument.GEOMETRY: lambda: _geometry(memory, graph, op),
+        Argument.CONSTANTS: lambda: memory.put(pack(graph, op, kernel)),
+        Argument.IN: lambda: _view(memory, x, op, taken),
+        Argument.OUT: lambda: _view(memory, out, op, made),
+        Argument.WINDOW: lambda: memory.words(0, rows, 0, columns),
+    }
+    arguments = tuple(known[a] if a in known else makers[a]() for a in kernel.call)
+    wanted = tuple(value.tobytes() for value in after)
+    places = (out, *states)
+    written = tuple((p.offset, p.offset + len(w)) for p, w in zip(places, wanted, strict=True))
+    call = Call(kernel.symbol, arguments, memory)
+    return WholeCall(kernel, call, written, (scratch.offset, scratch.offset + size), wanted)
+
+
+def _box(op: Op, tensor: Tensor) -> tuple[int, int, int]:
+    """Rows, columns and channels of the view that the emitter makes."""
+    if op.kind is OpKind.FULLY_CONNECTED:
+        return 1, tensor.elements // tensor.shape[-1], tensor.shape[-1]
+    return tensor.nhwc[1], tensor.nhwc[2], tensor.nhwc[3]
+
+
+def _view(memory: Memory, place: Address, op: Op, tensor: Tensor) -> Address:
+    rows, columns, channels = _box(op, tensor)
+    pixel = channels * tensor.row_bytes // (tensor.nhwc[2] * tensor.nhwc[3])
+    return memory.words(place, columns * pixel, pixel, rows, columns, 0, rows, columns, channels)
+
+
+def _geometry(memory: Memory, graph: Graph, op: Op) -> Address:
+    if isinstance(op.attrs, MeanAttrs):
+        walk = reduction(graph, op)
+        lists = [[pair[i] for pair in box] for box in (walk.outer, walk.inner) for i in (0, 1)]
+        padded = (n for values in lists for n in (*values, *[0] * (_RANK - len(values))))
+        return memory.words(len(walk.outer), len(walk.inner), *padded)
+    if op.kind in _RECURRENT:
+        known = features(graph, op) | {"major": int(getattr(op.attrs, "time_major", False))}
+        return memory.words(*(known[name] for name in _RECURRENT[op.kind]))
+    shape = ckernels.geometry(graph, op)
+    assert shape is not None
+    return memory.words(*list(shape.values)[:16])
