@@ -13,7 +13,8 @@ typedef struct {
     const nn_view *in;
     int32_t zero_point;
     int32_t segment;             /* bytes of a row of taps */
-    int joined;                  /* rows are few, and a row's inputs lie one after the other */
+    int joined;                  /* rows are few, and a row's columns lie one after the other */
+    int dense;                   /* with nothing between them */
     int32_t next;                /* bytes from a pixel's taps to those of its neighbour */
     int32_t top;                 /* number of the first row of taps */
     int inside;                  /* they are, and no row is padding */
@@ -26,8 +27,8 @@ static NN_NOINLINE void nn_mve_set_patches(nn_mve_patches *p, const nn_conv_geom
     p->in = in;
     p->zero_point = zero_point;
     p->segment = g->kernel_w * in->channels;
-    p->joined =
-        g->kernel_h <= MAX_ROWS && (g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in)));
+    p->joined = g->kernel_h <= MAX_ROWS && (g->kernel_w == 1 || g->dilation_w == 1);
+    p->dense = g->kernel_w == 1 || nn_dense(in);
     p->next = g->stride_w * in->pixel_stride;
 }
 
@@ -67,6 +68,15 @@ static NN_NOINLINE void nn_mve_gather_taps(const nn_mve_patches *p, int32_t left
     }
 }
 
+/* Copies the channels of so many columns of which others lie between: parts of a wider tensor. */
+static inline void nn_mve_copy_columns(const nn_mve_patches *p, int8_t *to, const int8_t *from,
+                                       int32_t columns) {
+    const int32_t channels = p->in->channels, step = p->in->pixel_stride;
+    for (; columns > 0; columns--, from += step, to += channels) {
+        nn_mve_copy(to, from, channels);
+    }
+}
+
 /* Gathers the patch of the pixel with its taps from column `left` on. */
 static NN_NOINLINE void nn_mve_gather(const nn_mve_patches *p, int32_t left, int8_t *patch) {
     const nn_conv_geometry *g = p->geometry;
@@ -83,8 +93,13 @@ static NN_NOINLINE void nn_mve_gather(const nn_mve_patches *p, int32_t left, int
         if (p->row[ky] == NULL) {
             nn_mve_fill(patch, p->zero_point, p->segment);
         } else {
+            const int8_t *from = p->row[ky] + column * in->pixel_stride;
             nn_mve_fill(patch, p->zero_point, before);
-            nn_mve_copy(patch + before, p->row[ky] + column * in->pixel_stride, bytes);
+            if (p->dense) {
+                nn_mve_copy(patch + before, from, bytes);
+            } else {
+                nn_mve_copy_columns(p, patch + before, from, count);
+            }
             nn_mve_fill(patch + before + bytes, p->zero_point, p->segment - before - bytes);
         }
     }
@@ -102,12 +117,46 @@ static NN_NOINLINE int32_t nn_mve_pairs_inside(const nn_mve_patches *p, int32_t 
     return room < 0 ? 0 : room / (2 * stride) + 1;
 }
 
+/* Gathers the patches of such a pair where columns of up to 16 channels have others between them.
+ */
+static NN_NOINLINE void nn_mve_gather_narrow(const nn_mve_patches *p, int32_t offset, int8_t *first,
+                                             int8_t *second) {
+    const int32_t channels = p->in->channels, step = p->in->pixel_stride, next = p->next;
+    const mve_pred16_t all = vctp8q((uint32_t)channels);
+    const int8_t *const *row = p->row;
+    for (int32_t ky = p->geometry->kernel_h; ky > 0; ky--) {
+        const int8_t *from = *row++ + offset;
+        for (int32_t kx = p->geometry->kernel_w; kx > 0; kx--, from += step) {
+            vstrbq_p_s8(first, vldrbq_z_s8(from, all), all);
+            vstrbq_p_s8(second, vldrbq_z_s8(from + next, all), all);
+            first += channels;
+            second += channels;
+        }
+    }
+}
+
+/* The same of more channels. */
+static NN_NOINLINE void nn_mve_gather_wide(const nn_mve_patches *p, int32_t offset, int8_t *first,
+                                           int8_t *second) {
+    const int32_t columns = p->geometry->kernel_w, segment = p->segment;
+    for (int32_t ky = 0; ky < p->geometry->kernel_h; ky++, first += segment, second += segment) {
+        const int8_t *from = p->row[ky] + offset;
+        nn_mve_copy_columns(p, first, from, columns);
+        nn_mve_copy_columns(p, second, from + p->next, columns);
+    }
+}
+
 /* Gathers the patches of such a pair, whose taps are `offset` bytes into the rows: 16 bytes of each
  * pixel in turns. */
 static NN_NOINLINE void nn_mve_gather_pair(const nn_mve_patches *p, int32_t offset, int8_t *first,
                                            int8_t *second) {
     const int32_t segment = p->segment, next = p->next;
     const int8_t *const *row = p->row;
+    if (!p->dense) {
+        (p->in->channels > 16 ? nn_mve_gather_wide : nn_mve_gather_narrow)(p, offset, first,
+                                                                           second);
+        return;
+    }
     for (int32_t ky = p->geometry->kernel_h; ky > 0; ky--, first += segment, second += segment) {
         const int8_t *x0 = *row++ + offset, *x1 = x0 + next;
         int8_t *to0 = first, *to1 = second;
