@@ -3,8 +3,8 @@
     counts = count(entries, "cortex-m55", "clang", "/path/to/CMSIS-NN")
 
 `entries`: of library_counts.toml. The operators are those of single.py, with their constants and random
-inputs. What the library computes is compared with the executor; of a dense layer with the library's own arithmetic,
-which rounds twice.
+inputs. What the library computes is compared with the executor; of a dense layer with the library's own
+arithmetic, which rounds twice.
 """
 
 from __future__ import annotations
