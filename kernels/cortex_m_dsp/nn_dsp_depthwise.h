@@ -324,35 +324,39 @@ typedef struct {
     uint32_t *taps, *columns;
     const int8_t *rows[NN_DSP_MAX_ROWS]; /* starts of the column windows; NULL: padding */
     int border;                          /* whether one is NULL */
+    int32_t dilation;                    /* columns from tap to tap, and from output to output */
     nn_dsp_piece pieces[2];              /* a column window wraps around once at most */
 } nn_dsp_depthwise;
 
-/* Finds the pieces of columns [left, left + count), and puts padding around them. */
+/* Finds the pieces of `count` columns from `left` on, and puts padding around them. */
 static inline void nn_dsp_find_columns(nn_dsp_depthwise *d, int32_t left, int32_t count) {
     const nn_view *in = d->in;
-    const int32_t words = nn_dsp_column_words(d->kind->size);
+    const int32_t words = nn_dsp_column_words(d->kind->size), apart = d->dilation;
     const uint32_t padding = nn_times2(d->constants->common.input_zero_point);
-    const int32_t first = nn_max(left, 0), end = nn_max(nn_min(left + count, in->width), first);
-    const int32_t run = first < end ? nn_run(in, first, end - first) : 0;
-    uint32_t *inside = d->columns + (first - left) * words;
-    uint32_t *behind = d->columns + (end - left) * words, *stop = d->columns + count * words;
-    d->pieces[0].to = inside;
-    d->pieces[0].place = first < end ? nn_column(in, first) * in->pixel_stride : 0;
+    const nn_taps inside = nn_valid_taps(left, in->width, count, apart);
+    const int32_t all = inside.end - inside.first, start = left + inside.first * apart;
+    const int32_t place = all > 0 ? nn_column(in, start) : 0;
+    const int32_t run = nn_min(all, (in->ring_cols - place + apart - 1) / apart);
+    const int32_t rest = all - run;
+    uint32_t *const first = d->columns + inside.first * words;
+    uint32_t *const stop = d->columns + count * words;
+    d->pieces[0].to = first;
+    d->pieces[0].place = place * in->pixel_stride;
     d->pieces[0].count = run;
-    d->pieces[1].to = inside + run * words;
-    d->pieces[1].place = 0;
-    d->pieces[1].count = end - first - run;
-    for (uint32_t *to = d->columns; to < inside && to < stop; to++) {
+    d->pieces[1].to = first + run * words;
+    d->pieces[1].place = rest > 0 ? nn_column(in, start + run * apart) * in->pixel_stride : 0;
+    d->pieces[1].count = rest;
+    for (uint32_t *to = d->columns; to < first; to++) {
         *to = padding;
     }
-    for (; behind < stop; behind++) {
-        *behind = padding;
+    for (uint32_t *to = d->columns + inside.end * words; to < stop; to++) {
+        *to = padding;
     }
 }
 
 /* Puts a block's columns into scratch; `c`: its first channel. */
 static inline void nn_dsp_fill_block(const nn_dsp_depthwise *d, int32_t c) {
-    const int32_t step = d->in->pixel_stride;
+    const int32_t step = d->in->pixel_stride * d->dilation;
     for (int32_t i = 0; i < 2; i++) {
         const nn_dsp_piece *piece = &d->pieces[i];
         const int32_t place = piece->place + c;
@@ -373,7 +377,7 @@ static inline void nn_dsp_compute_columns(const nn_dsp_depthwise *d, int8_t *out
                                           int32_t stride) {
     const nn_dsp_depthwise_kind *kind = d->kind;
     const int32_t size = kind->size, words = nn_dsp_column_words(size);
-    const int32_t channels = d->in->channels, step = d->out->pixel_stride;
+    const int32_t channels = d->in->channels, step = d->out->pixel_stride * d->dilation;
     const int8_t *block = (const int8_t *)(d->constants + 1);
     nn_dsp_run run = {d->columns, d->taps, NULL, out, NULL, 4 * words * (stride - size), step};
     for (int32_t start = 0; start < channels; start += NN_DSP_BLOCK) {
@@ -435,14 +439,15 @@ static inline void nn_dsp_sum_inputs(int32_t sums[NN_DSP_BLOCK], const int8_t *c
 static inline void nn_dsp_compute_one(const nn_dsp_depthwise *d, int32_t left, int8_t *out,
                                       int32_t size) {
     const nn_view *in = d->in;
-    const int32_t channels = in->channels, step = in->pixel_stride;
+    const int32_t channels = in->channels, ring = in->ring_cols * in->pixel_stride;
+    const int32_t step = d->dilation * in->pixel_stride;
     const int8_t *block = (const int8_t *)(d->constants + 1);
     int32_t columns[NN_DSP_MAX_ROWS];
-    int32_t place = nn_column(in, left) * step;
+    int32_t place = nn_column(in, left) * in->pixel_stride;
     for (int32_t i = 0; i < size; i++) {
         columns[i] = place;
         place += step;
-        place = place == in->ring_cols * step ? 0 : place;
+        place -= place >= ring ? ring : 0;
     }
     for (int32_t start = 0; start < channels; start += NN_DSP_BLOCK) {
         const int32_t c = nn_min(start, channels - NN_DSP_BLOCK);
@@ -462,40 +467,53 @@ static inline void nn_dsp_compute_one(const nn_dsp_depthwise *d, int32_t left, i
     nn_dsp_clamp(out, channels, d->constants->common.clamp_min, d->constants->common.clamp_max);
 }
 
-static inline void nn_dsp_find_rows(nn_dsp_depthwise *d, int32_t top) {
+static inline void nn_dsp_find_rows(nn_dsp_depthwise *d, int32_t top, int32_t dilation) {
     d->border = 0;
     for (int32_t i = 0; i < d->kind->size; i++) {
-        const int inside = top + i >= 0 && top + i < d->in->height;
-        d->rows[i] = inside ? nn_row(d->in, top + i) : NULL;
+        const int32_t row = top + i * dilation;
+        const int inside = row >= 0 && row < d->in->height;
+        d->rows[i] = inside ? nn_row(d->in, row) : NULL;
         d->border |= !inside;
     }
 }
 
+/* Every `dilation`-th output of a row from column x on, below column `end`. */
+static inline void nn_dsp_depthwise_row(nn_dsp_depthwise *d, const nn_conv_geometry *geometry,
+                                        int32_t y, int32_t x, int32_t end) {
+    const int32_t stride = geometry->stride_w, apart = d->dilation, size = d->kind->size;
+    for (int32_t count; x < end; x += count * apart) {
+        const int32_t left = x * stride - geometry->pad_left;
+        int8_t *const out = nn_out_pixel(d->out, y, x);
+        count = (nn_run(d->out, x, end - x) + apart - 1) / apart;
+        count = nn_min(d->kind->run, count);
+        if (count <= NN_DSP_FEW && !d->border && left >= 0 &&
+            left + (size - 1) * apart < d->in->width) {
+            nn_dsp_compute_one(d, left, out, size);
+            count = 1;
+            continue;
+        }
+        nn_dsp_find_columns(d, left, (count - 1) * stride + size);
+        nn_dsp_compute_columns(d, out, count, stride);
+    }
+}
+
+/* Where there is a distance between taps along a row, the stride is 1. */
 static inline void nn_dsp_depthwise_rows(const nn_dsp_depthwise_kind *kind,
                                          const nn_conv_geometry *geometry, const void *constants,
                                          const nn_view *in, const nn_view *out,
                                          const nn_window *window, void *scratch) {
-    const int32_t stride = geometry->stride_w;
     nn_dsp_depthwise d;
     d.kind = kind;
     d.constants = (const nn_dsp_constants *)constants;
     d.in = in;
     d.out = out;
+    d.dilation = geometry->dilation_w;
     d.taps = (uint32_t *)scratch;
     d.columns = d.taps + nn_dsp_column_words(kind->size) * kind->size;
     for (int32_t y = window->y0; y < window->y1; y++) {
-        int32_t count;
-        nn_dsp_find_rows(&d, y * geometry->stride_h - geometry->pad_top);
-        for (int32_t x = window->x0; x < window->x1; x += count) {
-            const int32_t left = x * stride - geometry->pad_left;
-            count = nn_run(out, x, nn_min(kind->run, window->x1 - x));
-            if (count <= NN_DSP_FEW && !d.border && left >= 0 && left + kind->size <= in->width) {
-                nn_dsp_compute_one(&d, left, nn_out_pixel(out, y, x), kind->size);
-                count = 1;
-                continue;
-            }
-            nn_dsp_find_columns(&d, left, (count - 1) * stride + kind->size);
-            nn_dsp_compute_columns(&d, nn_out_pixel(out, y, x), count, stride);
+        nn_dsp_find_rows(&d, y * geometry->stride_h - geometry->pad_top, geometry->dilation_h);
+        for (int32_t i = 0; i < d.dilation; i++) {
+            nn_dsp_depthwise_row(&d, geometry, y, window->x0 + i, window->x1);
         }
     }
 }

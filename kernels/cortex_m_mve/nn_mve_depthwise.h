@@ -51,6 +51,8 @@ typedef struct {
     const nn_mve_head *head;
     const int8_t *records; /* the first channel's constants */
     const nn_view *in, *out;
+    int32_t dilation;        /* columns from tap to tap, and from output to output of a tile */
+    int32_t across;          /* bytes from output to output of a tile */
     int32_t groups, vectors; /* of four rows each; of a channel's weights: g and n */
     int32_t record;          /* bytes of a channel's constants */
     int32_t tile;            /* output columns computed together, at most */
