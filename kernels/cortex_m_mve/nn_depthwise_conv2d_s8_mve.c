@@ -67,9 +67,13 @@ static inline nn_mve_depthwise open(const nn_conv_geometry *geometry, const void
     d.across = out->pixel_stride * d.dilation;
     d.groups = row_groups(geometry);
     d.vectors = tap_vectors(geometry);
+    d.columns = geometry->kernel_w;
     d.record = 16 * d.vectors + 16;
     d.tile = d.across > MAX_ACROSS ? 1 : tile_columns(geometry);
-    d.apart = geometry->stride_w * d.groups * WORD_PITCH;
+    d.pitch = d.groups * WORD_PITCH;
+    d.step = WORD_PITCH;
+    d.met = 3;
+    d.apart = geometry->stride_w * d.pitch;
     d.zeros = (int8_t *)scratch;
     d.words = d.zeros + 16;
     return d;
@@ -105,7 +109,7 @@ static inline void find_rows(const nn_mve_depthwise *d, int32_t top, tile_inputs
 static inline void find_sources(const nn_mve_depthwise *d, int32_t x, int32_t count,
                                 tile_inputs *inputs) {
     const nn_view *in = d->in;
-    const int32_t pitch = d->groups * WORD_PITCH, apart = d->dilation;
+    const int32_t pitch = d->pitch, apart = d->dilation;
     const nn_taps inside = nn_valid_taps(x, in->width, count, apart);
     const int32_t zero_point = d->head->common.input_zero_point;
     source *s = inputs->sources;
@@ -128,7 +132,7 @@ static inline void find_sources(const nn_mve_depthwise *d, int32_t x, int32_t co
 static inline nn_mve_spread *spread_for(const nn_mve_depthwise *d, int32_t group,
                                         int32_t channels) {
     if (d->geometry->kernel_h - 4 * group >= 4) {
-        return d->groups > 1 ? nn_mve_spread_4_apart : nn_mve_spread_4;
+        return d->pitch > WORD_PITCH ? nn_mve_spread_4_apart : nn_mve_spread_4;
     }
     if (d->groups > 1) {
         return nn_mve_spread_3_apart;
@@ -185,7 +189,7 @@ static inline nn_mve_tile_run *tile_for(const nn_mve_depthwise *d, int32_t count
     if (!is_small(d->geometry)) {
         return any[d->vectors - 1];
     }
-    return (d->geometry->stride_w == 1 ? by1 : by2)[(count - 1) >> 2];
+    return (d->apart == WORD_PITCH ? by1 : by2)[(count - 1) >> 2];
 }
 
 /* Output columns one channel after the other. */
@@ -252,7 +256,7 @@ static inline void compute_tile(const nn_mve_depthwise *d, tile_inputs *inputs, 
                                 int32_t count, int8_t *out) {
     const nn_conv_geometry *g = d->geometry;
     const int32_t left = x * g->stride_w - g->pad_left;
-    find_sources(d, left, (count - 1) * g->stride_w + g->kernel_w, inputs);
+    find_sources(d, left, (count - 1) * g->stride_w + d->columns, inputs);
     if (d->head->mode == NN_MVE_GENERAL) {
         compute_general(d, inputs, count, out);
     } else if (count <= FEW && d->in->channels % 4 == 0) {
@@ -294,4 +298,19 @@ void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *co
             compute_row(&d, &inputs, window, y, window->x0 + i);
         }
     }
+}
+
+void nn_mve_depthwise_fours(const nn_conv_geometry *geometry, const void *constants,
+                            const nn_view *in, const nn_view *out, void *scratch) {
+    const nn_window all = {0, 1, 0, out->width};
+    nn_mve_depthwise d = open(geometry, constants, in, out, scratch);
+    tile_inputs inputs;
+    d.pitch = 2 * WORD_PITCH; /* as tiles for stride 2 have it, whose loads make an output each */
+    d.step = 4 * d.pitch;
+    d.met = 1;
+    d.apart = d.pitch;
+    d.columns = 5;
+    d.tile = 8;
+    find_rows(&d, 0, &inputs);
+    compute_row(&d, &inputs, &all, 0, 0);
 }
