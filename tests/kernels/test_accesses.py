@@ -20,7 +20,7 @@ from placement import run_pieces, run_whole
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
 from test_riscv_board import STRATEGIES, collect, record
 from wholecalls import whole_call
-from widecases import depthwise, pool
+from widecases import conv, depthwise, pool
 
 from buildtool.graph.types import Attrs, OpKind
 from buildtool.zoo.drawnwide import WideNetBuilder
@@ -85,10 +85,11 @@ def whole_calls(family):
 
 
 def rare_cases():
-    """What random cases seldom are: large kernels by two columns, pools of many channels, one channel."""
+    """What random cases seldom are: large kernels by two columns, wide groups and pools, one channel."""
     for size, step in itertools.product((3, 5, 7), (1, 2)):
         yield depthwise((size, 2 * size + 3), 9, (size, size), (step, step), pad=size // 2)
     yield depthwise((3, 5), 13, (2, 3), (1, 2))
+    yield conv((4, 7), 36, 54, (2, 3), groups=3)
     for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):
         yield pool(kind, (3, 3), 21)
     values = np.arange(-128, 127, dtype=np.int8).reshape(1, 1, 255, 1)

@@ -38,12 +38,19 @@ def _size(n: int, pads: Pair, kernel: int, stride: int, dilation: int) -> int:
 
 
 def conv(
-    image: Pair, cin: int, cout: int, kernel: Pair = (1, 1), stride: Pair = (1, 1), dilation: Pair = (1, 1)
+    image: Pair,
+    cin: int,
+    cout: int,
+    kernel: Pair = (1, 1),
+    stride: Pair = (1, 1),
+    dilation: Pair = (1, 1),
+    groups: int = 1,
 ) -> Case:
     """CONV_2D without padding."""
     out = [_size(n, (0, 0), *rest) for n, *rest in zip(image, kernel, stride, dilation, strict=True)]
     attrs = ConvAttrs(stride, dilation, Pad(), NONE)
-    return _weighted(OpKind.CONV_2D, attrs, (1, *image, cin), (cout, *kernel, cin), 0, (1, *out, cout))
+    filter_ = (cout, *kernel, cin // groups)
+    return _weighted(OpKind.CONV_2D, attrs, (1, *image, cin), filter_, 0, (1, *out, cout))
 
 
 def depthwise(
