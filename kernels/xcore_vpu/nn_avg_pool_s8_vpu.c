@@ -30,6 +30,12 @@ static int is_exact(int32_t multiplier, int32_t bits, int32_t count) {
 /* Of 14 fractional bits, or as many more as the count needs. */
 static void open_count(pooling *p, int32_t count) {
     int32_t bits = 14, multiplier;
+    p->count = count;
+    p->times = 0;
+    NN_VPU_SCALAR(60);
+    if (count > MOST_COUNT) {
+        return;
+    }
     while ((1 << (bits - 14)) < count) {
         bits++;
     }
@@ -38,10 +44,7 @@ static void open_count(pooling *p, int32_t count) {
         bits++;
         multiplier = (1 << bits) / count + 1;
     }
-    p->count = count;
-    p->times = 0;
-    NN_VPU_SCALAR(60);
-    if (count <= MOST_COUNT && is_exact(multiplier, bits, count)) {
+    if (is_exact(multiplier, bits, count)) {
         p->times = (multiplier + INT16_MAX - 1) / INT16_MAX;
         nn_vpu_splat(&p->factor, multiplier / p->times);
         nn_vpu_splat(&p->rest, multiplier - (p->times - 1) * (multiplier / p->times));

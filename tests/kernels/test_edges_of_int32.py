@@ -74,7 +74,7 @@ def refused(made, words):
 MOST = {
     "conv": lambda: conv((1, 2), MAX_TAPS, 3),
     "dense": lambda: dense(MAX_TAPS, 3),
-    "depthwise": lambda: depthwise((300, 400), 2, (300, 400)),
+    "depthwise": lambda: depthwise((300, 300), 2, (300, 300)),
     "transposed": lambda: transposed(MAX_TAPS),
 }
 
@@ -114,11 +114,10 @@ def by_parts(made):
     assert out[0] == run_graph(made.graph, [np.ascontiguousarray(values)])[1].item()
 
 
-@pytest.mark.parametrize(("value", "zero_point"), [(-128, 127), (127, -128)])
-def test_a_mean_of_as_many_int8_as_are_accepted(value, zero_point):
-    shape, points = (1, 65534, 128, 1), (zero_point, 0)
+def test_a_mean_of_as_many_int8_as_are_accepted():
+    shape = (1, 65534, 128, 1)
     assert shape[1] * shape[2] <= MAX_MEAN < shape[1] * (shape[2] + 1)
-    check(one(OpKind.MEAN, MeanAttrs((1, 2), True), shape, (1, 1, 1, 1), value, points=points))
+    check(one(OpKind.MEAN, MeanAttrs((1, 2), True), shape, (1, 1, 1, 1), -128, points=(127, 0)))
     more = (1, 65536, 128, 1)
     refused(one(OpKind.MEAN, MeanAttrs((1, 2), True), more, (1, 1, 1, 1), 0), "8388608 values in a mean")
 
