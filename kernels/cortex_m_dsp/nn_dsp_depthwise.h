@@ -130,27 +130,51 @@ NN_OUTLINE void nn_dsp_general_run(const nn_dsp_run *run, int32_t size,
     "smlabb r11, r3, r7, r11\n"                                                                    \
     "smlatt r12, r2, r6, r12\n"                                                                    \
     "smlatt lr, r3, r7, lr\n"
-/* See nn_dsp_channel. */
-#define NN_DSP_RUN_OUTPUT(sum, place)                                                              \
-    "ldmia r1!, {r2, r3, r4, r5}\n"                                                                \
-    "add " sum ", r2, " sum ", lsl #1\n"                                                           \
-    "smmlar r6, " sum ", r3, r4\n"                                                                 \
-    "add r6, r6, " sum ", asr #31\n"                                                               \
-    "asr.w r6, r6, r5\n"                                                                           \
-    "ssat r6, #8, r6\n"                                                                            \
-    "strb r6, [r9, #" place "]\n"
+/* Four outputs, see nn_dsp_channel, in place of their sums: t = bias + 2 * sum, a step = offset +
+ * (t
+ * >> 31) in r6 or r7, t * multiplier + step, shifted and saturated. r2 to r5: a channel; the next
+ * one is loaded when the shift has been used, and the output before it is stored meanwhile, so that
+ * a Cortex-M7 has two instructions for most cycles. Then r2 to r4: what leads to the next output,
+ * and where the last one is. r9: the output. */
 #define NN_DSP_RUN_END                                                                             \
-    "ldrd r1, r9, [sp, #8]\n" /* channels, out */                                                  \
-        NN_DSP_RUN_OUTPUT("r10", "0") NN_DSP_RUN_OUTPUT("r11", "1") NN_DSP_RUN_OUTPUT("r12", "2")  \
-            NN_DSP_RUN_OUTPUT("lr", "3") "ldrd r2, r3, [sp, #20]\n" /* advance, step */            \
-                                         "ldr r4, [sp, #16]\n"      /* end */                      \
-                                         "add r0, r0, r2\n"                                        \
-                                         "add r9, r9, r3\n"                                        \
-                                         "str r9, [sp, #12]\n"                                     \
-                                         "cmp r9, r4\n"                                            \
-                                         "bne.w 1b\n"                                              \
-                                         "add sp, #28\n"                                           \
-                                         "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n"
+    "ldrd r1, r9, [sp, #8]\n"                                                                      \
+    "ldmia r1!, {r2, r3, r4, r5}\n"                                                                \
+    "add r10, r2, r10, lsl #1\n"                                                                   \
+    "add r6, r4, r10, asr #31\n"                                                                   \
+    "smmlar r10, r10, r3, r6\n"                                                                    \
+    "asr.w r10, r10, r5\n"                                                                         \
+    "ldmia r1!, {r2, r3, r4, r5}\n"                                                                \
+    "add r11, r2, r11, lsl #1\n"                                                                   \
+    "add r7, r4, r11, asr #31\n"                                                                   \
+    "smmlar r11, r11, r3, r7\n"                                                                    \
+    "asr.w r11, r11, r5\n"                                                                         \
+    "ssat r11, #8, r11\n"                                                                          \
+    "ldmia r1!, {r2, r3, r4, r5}\n"                                                                \
+    "add r12, r2, r12, lsl #1\n"                                                                   \
+    "strb r11, [r9, #1]\n"                                                                         \
+    "ssat r10, #8, r10\n"                                                                          \
+    "add r6, r4, r12, asr #31\n"                                                                   \
+    "smmlar r12, r12, r3, r6\n"                                                                    \
+    "asr.w r12, r12, r5\n"                                                                         \
+    "ldmia r1!, {r2, r3, r4, r5}\n"                                                                \
+    "add lr, r2, lr, lsl #1\n"                                                                     \
+    "ssat r12, #8, r12\n"                                                                          \
+    "strb r10, [r9, #0]\n"                                                                         \
+    "add r7, r4, lr, asr #31\n"                                                                    \
+    "smmlar lr, lr, r3, r7\n"                                                                      \
+    "ldrd r2, r3, [sp, #20]\n"                                                                     \
+    "ldr r4, [sp, #16]\n"                                                                          \
+    "asr.w lr, lr, r5\n"                                                                           \
+    "ssat lr, #8, lr\n"                                                                            \
+    "strb r12, [r9, #2]\n"                                                                         \
+    "strb lr, [r9, #3]\n"                                                                          \
+    "add r0, r0, r2\n"                                                                             \
+    "add r9, r9, r3\n"                                                                             \
+    "cmp r9, r4\n"                                                                                 \
+    "str r9, [sp, #12]\n"                                                                          \
+    "bne.w 1b\n"                                                                                   \
+    "add sp, #28\n"                                                                                \
+    "pop {r4, r5, r6, r7, r8, r9, r10, r11, pc}\n"
 
 #else
 
@@ -200,15 +224,15 @@ nn_dsp_fill_two(__attribute__((unused)) uint32_t *x, __attribute__((unused)) con
                    "ldr r7, [r1, r2]\n"
                    "add r1, r1, r3\n"
                    "sxtb16 r6, r5, ror #8\n"
-                   "sxtb16 r5, r5\n"
                    "sxtb16 r8, r7, ror #8\n"
                    "sxtb16 r7, r7\n"
+                   "sxtb16 r5, r5\n"
                    "pkhbt r4, r5, r7, lsl #16\n"
                    "pkhtb r7, r7, r5, asr #16\n"
                    "pkhbt r5, r6, r8, lsl #16\n"
+                   "subs r12, r12, #1\n"
                    "pkhtb r8, r8, r6, asr #16\n"
                    "stmia.w r0, {r4, r5, r7, r8}\n"
-                   "subs r12, r12, #1\n"
                    "add r0, r0, lr\n"
                    "bne 1b\n"
                    "pop {r4, r5, r6, r7, r8, pc}\n");
