@@ -27,11 +27,11 @@ from vectorcases import windowed as large
 from buildtool.emit.blocks import channel_factors
 from buildtool.emit.packing import pack
 from buildtool.emit.strided import reduction
-from buildtool.graph.types import Activation, DepthwiseAttrs, ElementwiseAttrs, OpKind, Pad
+from buildtool.graph.types import Activation, DepthwiseAttrs, ElementwiseAttrs, OpKind, Pad, SoftmaxAttrs
 from buildtool.target.catalogue import select
 
 BOARD, FAMILY = "cortex-m55", "cortex_m_mve"
-NOT_SERVED = {"transpose_convolution", "prelu", "softmax", "resize", "pairs", "normalisation"}
+NOT_SERVED = {"transpose_convolution", "prelu", "resize", "pairs", "normalisation"}
 KINDS = {
     **{f"small {kind}": strategy for kind, strategy in small.items() if kind not in NOT_SERVED},
     **{f"large {kind}": strategy for kind, strategy in large.items()},
@@ -240,6 +240,23 @@ def test_sums_of_all_pairs(toolchain):
                 assert linear == (how in by_line), (scales, kind, how)
                 run_whole(case)
     recorder.check(toolchain)
+
+
+def even_row(classes):
+    """A softmax of equal elements but for the last one."""
+    x = kernelcases.activation_tensor("x", (1, classes), 1 / 16, 0)
+    y = kernelcases.activation_tensor("y", (1, classes), 1 / 256, -128)
+    values = np.full((1, classes), 3, np.int8)
+    values[0, -1] = 20
+    return kernelcases.case(OpKind.SOFTMAX, SoftmaxAttrs(1.0), [x], [], y, [values])
+
+
+def test_softmaxes_whose_probabilities_vanish():
+    """From 512 even ones on; from 4,096 on the plain kernel computes them."""
+    with recording(BOARD, FAMILY) as recorder:
+        for classes in (511, 512, 600, 4095, 4096):
+            run_whole(even_row(classes))
+    recorder.check("clang")
 
 
 @compilers
