@@ -82,6 +82,25 @@ def shapes() -> list[single.Single]:
         ]
     ]
     found += [
+        single.grouped(*dimensions)
+        for dimensions in [
+            *[
+                (24, 24, 32, 32, 3, 4),
+                (24, 24, 64, 64, 1, 2),
+                (14, 14, 64, 64, 3, 8),
+                (12, 12, 128, 128, 3, 32),
+            ],
+            *[
+                (14, 14, 120, 120, 1, 3),
+                (7, 7, 240, 240, 1, 8),
+                (20, 20, 24, 24, 5, 3),
+                (9, 9, 30, 20, 3, 10),
+            ],
+            *[(10, 10, 96, 96, 3, 2), (6, 6, 128, 64, 3, 4), (5, 5, 160, 160, 1, 4), (28, 28, 16, 16, 3, 4)],
+            *[(20, 20, 32, 64, 1, 16), (11, 11, 72, 36, 3, 2), (8, 8, 48, 96, 5, 3)],
+        ]
+    ]
+    found += [
         single.depthwise(side, side, channels, kernel, stride, relu=True)
         for kernel in (3, 5, 7)
         for side, channels, stride in [

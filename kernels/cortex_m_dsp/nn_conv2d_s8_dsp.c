@@ -46,14 +46,29 @@ typedef struct {
     int joined;    /* the taps of a row lie one behind the other */
 } layer;
 
+/* A few bytes: a call would take longer than they do. */
+static inline void copy(int8_t *to, const int8_t *from, int32_t bytes) {
+    for (; bytes >= 4; bytes -= 4, to += 4, from += 4) {
+        __builtin_memcpy(to, from, 4);
+        __asm volatile("" : : : "memory"); /* or it would become a call */
+    }
+    for (; bytes > 0; bytes--) {
+        *to++ = *from++;
+        __asm volatile("" : : : "memory");
+    }
+}
+
 /* Collects taps of one pixel in one row that do not lie one behind the other. */
 NN_OUTLINE void gather_apart(const layer *l, const int8_t *row, int32_t left) {
     const nn_view *in = l->in;
     const int32_t channels = in->channels, dilation = l->geometry->dilation_w;
     const nn_taps taps = nn_valid_taps(left, in->width, l->geometry->kernel_w, dilation);
+    if (taps.end - taps.first < l->geometry->kernel_w) {
+        __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
+    }
     for (int32_t k = taps.first; k < taps.end; k++) {
         const int8_t *from = row + nn_column(in, left + k * dilation) * in->pixel_stride;
-        __builtin_memcpy(l->line + k * channels, from, (size_t)channels);
+        copy(l->line + k * channels, from, channels);
     }
 }
 
@@ -63,11 +78,11 @@ NN_OUTLINE void gather(const layer *l, const int8_t *row, int32_t left) {
     const int32_t channels = in->channels;
     const nn_taps taps = nn_valid_taps(left, in->width, l->geometry->kernel_w, 1);
     int32_t run;
-    __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
     if (!l->joined) {
         gather_apart(l, row, left);
         return;
     }
+    __builtin_memset(l->line, (int)l->zero_point, (size_t)l->taps.row_bytes);
     for (int32_t k = taps.first; k < taps.end; k += run) {
         run = nn_run(in, left + k, taps.end - k);
         __builtin_memcpy(l->line + k * channels, row + nn_column(in, left + k) * in->pixel_stride,

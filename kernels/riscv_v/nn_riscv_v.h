@@ -37,7 +37,7 @@ void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *co
 void nn_fully_connected_s8_rvv(const void *constants, const nn_view *in, const nn_view *out,
                                const nn_window *window, void *scratch);
 
-/* Operands of the output's shape. */
+/* Operands of the output's shape, or of one channel, or of one row or column. */
 void nn_add_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window);
 void nn_mul_s8_rvv(const void *constants, const nn_view *in1, const nn_view *in2,

@@ -110,6 +110,16 @@ static inline vint16m2_t nn_rvv_load(const int8_t *from, size_t vl) {
     return __riscv_vsext_vf2(__riscv_vle8_v_i8m1(from, vl), vl);
 }
 
+/* The next `vl` elements of an operand, which it moves on by as many; `one`: has one channel. */
+static inline vint16m2_t nn_rvv_operand(const int8_t **from, const int one, size_t vl) {
+    const int8_t *at = *from;
+    if (one) {
+        return __riscv_vmv_v_x_i16m2(*at, vl);
+    }
+    *from += vl;
+    return nn_rvv_load(at, vl);
+}
+
 /* One pixel of channels [c, c + vl), of which some have a factor of 1 or more. */
 NN_OUTLINE void nn_rvv_put_general(const nn_rvv_block *b, int32_t c, int8_t *out, vint32m4_t sums,
                                    size_t vl) {

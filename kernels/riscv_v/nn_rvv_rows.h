@@ -30,10 +30,12 @@ typedef struct {
     NN_RVV_TILE(edge3, 3, NN_RVV_EDGE, gather)                                                     \
     NN_RVV_TILE(edge4, 4, NN_RVV_EDGE, gather)                                                     \
     NN_RVV_TILE(ring1, 1, NN_RVV_RING, gather)                                                     \
+    NN_RVV_TILE(ring2, 2, NN_RVV_RING, gather)                                                     \
+    NN_RVV_TILE(ring3, 3, NN_RVV_RING, gather)                                                     \
     NN_RVV_TILE(ring4, 4, NN_RVV_RING, gather)                                                     \
     static const nn_rvv_tiles tiles = {{{inside1, inside2, inside3, inside4},                      \
                                         {edge1, edge2, edge3, edge4},                              \
-                                        {ring1, ring1, ring1, ring4}}};
+                                        {ring1, ring2, ring3, ring4}}};
 
 static inline int32_t nn_rvv_common_divisor(int32_t a, int32_t b) {
     while (b != 0) {
@@ -71,13 +73,10 @@ static inline void nn_rvv_walk_columns(nn_rvv_tile *t, const nn_rvv_tiles *tiles
                                        int32_t apart) {
     while (x < end) {
         const int32_t run = nn_run(out, x, nn_min(end - x, (NN_RVV_PIXELS - 1) * apart + 1));
-        int32_t pixels = apart == 1 ? run : (run - 1) / apart + 1;
+        const int32_t pixels = apart == 1 ? run : (run - 1) / apart + 1;
         const int32_t left = x * g->stride_w - g->pad_left, taps = (g->kernel_w - 1) * t->dilation;
         const int32_t kind =
             nn_rvv_place(t, in, left, left + (pixels - 1) * apart * g->stride_w + taps);
-        if (kind == NN_RVV_RING && pixels < NN_RVV_PIXELS) {
-            pixels = 1;
-        }
         tiles->of[kind][pixels - 1](t, out_row + nn_column(out, x) * out->pixel_stride);
         x += pixels * apart;
     }
