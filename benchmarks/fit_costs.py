@@ -137,6 +137,19 @@ def shapes() -> list[single.Single]:
     found += [
         single.mean(*size) for size in [(5, 5, 1280), (7, 7, 320), (3, 3, 160), (10, 10, 96), (4, 4, 7)]
     ]
+    found += [
+        single.depthwise(rows, width, channels, (1, kernel), relu=True)
+        for rows, width, channels, kernel in [
+            *[
+                (1, 128, 64, 7),
+                (1, 49, 32, 5),
+                (1, 200, 16, 8),
+                (3, 24, 40, 5),
+                (1, 32, 96, 6),
+                (1, 20, 24, 7),
+            ],
+        ]
+    ]
     found += [single.softmax(n) for n in (2, 10, 100, 1000)]
     found += [single.table(*size) for size in [(20, 20, 32), (5, 5, 96), (1, 1, 10), (40, 40, 8)]]
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,15 +43,17 @@ def cells(kernel: Entry, column: str, ours: int) -> list[str]:
     return [f"{ours:,}", *per_mac, *((f"{theirs:,}", f"{ours / theirs:.2f}") if theirs else ("-", "-"))]
 
 
+Found = dict[str, list[dict[str, Any]]]  # rows by column
+
+
 def lines(
-    kernels: Sequence[Entry], heading: str, columns: Sequence[tuple[str, str]], toolchain: str
+    kernels: Sequence[Entry], heading: str, columns: Sequence[tuple[str, str]], found: Found
 ) -> Iterator[str]:
     """A Markdown table: for each (column, board) ours, the library's, and the first over the second.
 
     Kernels with multiply-accumulates, or operators without: ours is then not given for each of them.
     """
     counted = "macs" in kernels[0]
-    found = {column: measured(kernels, board, toolchain) for column, board in columns}
     headings = [heading, *(["MACs"] if counted else [])]
     for column in found:
         headings += [f"{column}: ours", *(["per MAC"] if counted else []), "library", "ratio"]
@@ -68,12 +70,22 @@ def lines(
 
 def summary(kernels: Sequence[Entry], column: str, board: str, rows: Sequence[dict[str, Any]]) -> str:
     """Whose compilers made a column's counts, and the median and the largest of its ratios."""
-    pairs = zip(kernels, rows, strict=True)
-    ratios = [row["instructions"] / k["counts"][column] for k, row in pairs if column in k.get("counts", ())]
+    ratios = ratios_of(kernels, column, rows)
     theirs = sorted({k["compilers"][column] for k in kernels if column in k.get("compilers", ())})
     by = f"; the library by {', '.join(theirs)}" if theirs else ""
-    ends = f"; ratio: median {statistics.median(ratios):.2f}, largest {max(ratios):.2f}" if ratios else ""
+    ends = f"; ratio: {shown(ratios)}" if ratios else ""
     return f"{column}: board {board}, {rows[0]['compiler']}{by}{ends}"
+
+
+def ratios_of(kernels: Sequence[Entry], column: str, rows: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Ours over the library's, where that is known."""
+    pairs = zip(kernels, rows, strict=True)
+    return [row["instructions"] / k["counts"][column] for k, row in pairs if column in k.get("counts", ())]
+
+
+def shown(ratios: Sequence[float]) -> str:
+    """Their median and the largest one."""
+    return f"median {statistics.median(ratios):.2f}, largest {max(ratios):.2f}"
 
 
 def main() -> None:
@@ -91,11 +103,17 @@ def main() -> None:
     if unknown:
         parser.error(f"library_counts.toml has no column for {', '.join(sorted(unknown))}")
     columns = [(c, b) for c, b in known.items() if b in wanted]
-    for line in lines(table["kernel"], "kernel, HxWxC -> out, stride", columns, given.toolchain):
-        print(line)
-    print()
-    for line in lines(table["operator"], "operator, HxWxC, stride", columns, given.toolchain):
-        print(line)
+    headings = {"kernel": "kernel, HxWxC -> out, stride", "operator": "operator, HxWxC, stride"}
+    ratios: dict[str, list[float]] = {column: [] for column, _ in columns}
+    for part, heading in headings.items():
+        found = {column: measured(table[part], board, given.toolchain) for column, board in columns}
+        for line in lines(table[part], heading, columns, found):
+            print(line)
+        print()
+        for column, _ in columns:
+            ratios[column] += ratios_of(table[part], column, found[column])
+    for column, known_ratios in ratios.items():
+        print(f"{column}, both tables: {len(known_ratios)} ratios, {shown(known_ratios)}")
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
     counts = count(entries, "cortex-m55", "clang", "/path/to/CMSIS-NN")
 
-`entries`: of library_counts.toml. The operators are those of single.py, with their constants and random inputs.
-What the library computes is compared with the executor; of a dense layer with the library's own arithmetic,
-which rounds twice.
+`entries`: of library_counts.toml. The operators are those of single.py, with their constants and random
+inputs. What the library computes is compared with the executor; of a dense layer with the library's own
+arithmetic, which rounds twice.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ _MAKERS: dict[str, Callable[[Graph, Op, list[np.ndarray], np.ndarray, int], Made
 
 
 def is_called(entry: Entry) -> bool:
-    """Whether no adapter serves it: dense layers, groups, concatenations, repeated operands, long softmaxes."""
+    """Whether no adapter serves it: dense, groups, concatenations, repeated operands, long softmaxes."""
     ((kind, given),) = entry["call"].items()
     if kind == "binary":
         return len(given) > 4
-    return kind in ("dense", "grouped", "concat") or kind == "softmax" and given[0] >= 512
+    return kind in ("dense", "grouped", "concat") or (kind == "softmax" and given[0] >= 512)

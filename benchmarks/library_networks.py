@@ -1,11 +1,12 @@
-"""Prints whole networks beside CMSIS-NN: python benchmarks/library_networks.py PATH [--boards ...] [--networks ...]
+"""Prints whole networks beside CMSIS-NN: python benchmarks/library_networks.py PATH [--networks ...]
 
-PATH is a checkout of the library. Every network runs layer by layer twice on each board, on our kernels and on
-those of the library's family (`--cmsis-nn`), built by the same compiler with the same flags: executed
+PATH is a checkout of the library. Every network runs layer by layer twice on each board, on our kernels and
+on those of the library's family (`--cmsis-nn`), built by the same compiler with the same flags: executed
 instructions, and ours over theirs. What the library does not serve runs on our kernels in both; the column
-"in the library" says which part of its count are its own functions. All results are compared with the executor.
-A network that a board has no room for is left out there. `--toolchain` chooses the compiler of both. The
-default networks are those of ../shared/models and of the zoo. Nothing is written.
+"in the library" says which part of its count are its own functions. All results are compared with the
+executor. A network that a board has no room for is left out there. `--toolchain` chooses the compiler of
+both, `--boards` the boards. The default networks are those of ../shared/models and of the zoo. Nothing is
+written.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-/* DEPTHWISE_CONV_2D, depth multiplier 1, kernels of up to 8 rows and 16 words, no dilation along
- * rows, Helium: a channel's taps as dot products of 16 bytes. nn_mve_depthwise.h says how.
+/* DEPTHWISE_CONV_2D, depth multiplier 1, kernels of up to 8 rows and 16 words, Helium: a channel's
+ * taps as dot products of 16 bytes. nn_mve_depthwise.h says how. Where there is a distance between
+ * taps along a row, the stride is 1: outputs as far apart are computed together, and everything
+ * else is as if the columns between them did not exist.
  *
  * constants: nn_mve_head; 16 zeros; then for each channel its taps as words of four rows, and
  * int32[4]. With g = ceil(kernel_h / 4), word x * g + i has rows 4 i to 4 i + 3 of column x, zeros
@@ -61,11 +63,17 @@ static inline nn_mve_depthwise open(const nn_conv_geometry *geometry, const void
     d.records = (const int8_t *)(d.head + 1) + 16;
     d.in = in;
     d.out = out;
+    d.dilation = geometry->dilation_w;
+    d.across = out->pixel_stride * d.dilation;
     d.groups = row_groups(geometry);
     d.vectors = tap_vectors(geometry);
+    d.columns = geometry->kernel_w;
     d.record = 16 * d.vectors + 16;
-    d.tile = out->pixel_stride > MAX_ACROSS ? 1 : tile_columns(geometry);
-    d.apart = geometry->stride_w * d.groups * WORD_PITCH;
+    d.tile = d.across > MAX_ACROSS ? 1 : tile_columns(geometry);
+    d.pitch = d.groups * WORD_PITCH;
+    d.step = WORD_PITCH;
+    d.met = 3;
+    d.apart = geometry->stride_w * d.pitch;
     d.zeros = (int8_t *)scratch;
     d.words = d.zeros + 16;
     return d;
@@ -88,7 +96,7 @@ static inline void find_rows(const nn_mve_depthwise *d, int32_t top, tile_inputs
         nn_mve_rows *const rows = inputs->rows + (ky >> 2);
         const int inside = ky >= valid.first && ky < valid.end;
         rows->row[ky & 3] = (uint32_t)(uintptr_t)(inside ? row : d->zeros);
-        rows->step[ky & 3] = inside ? in->pixel_stride : 0;
+        rows->step[ky & 3] = inside ? in->pixel_stride * d->dilation : 0;
         if (inside) {
             row += step;
             row -= row >= end ? end - in->data : 0;
@@ -96,26 +104,27 @@ static inline void find_rows(const nn_mve_depthwise *d, int32_t top, tile_inputs
     }
 }
 
-/* Finds out where the columns [x, end) are. Those of padding are the same for all channels: their
- * words are filled in at once. */
-static inline void find_sources(const nn_mve_depthwise *d, int32_t x, int32_t end,
+/* Finds out where `count` columns from x on are. Those of padding are the same for all channels:
+ * their words are filled in at once. */
+static inline void find_sources(const nn_mve_depthwise *d, int32_t x, int32_t count,
                                 tile_inputs *inputs) {
     const nn_view *in = d->in;
-    const int32_t pitch = d->groups * WORD_PITCH;
-    int8_t *to = d->words;
+    const int32_t pitch = d->pitch, apart = d->dilation;
+    const nn_taps inside = nn_valid_taps(x, in->width, count, apart);
+    const int32_t zero_point = d->head->common.input_zero_point;
     source *s = inputs->sources;
-    for (int32_t count; x < end; x += count, to += count * pitch) {
-        if (x < 0 || x >= in->width) {
-            count = x < 0 ? nn_min(end, 0) - x : end - x;
-            nn_mve_fill(to, d->head->common.input_zero_point, count * pitch);
-        } else {
-            const int32_t place = nn_column(in, x);
-            count = nn_min(nn_min(end, in->width) - x, in->ring_cols - place);
-            s->offset = place * in->pixel_stride;
-            s->count = count;
-            s->to = to;
-            s++;
-        }
+    if (inside.first > 0) {
+        nn_mve_fill(d->words, zero_point, inside.first * pitch);
+    }
+    for (int32_t i = inside.first, some; i < inside.end; i += some, s++) {
+        const int32_t place = nn_column(in, x + i * apart);
+        some = nn_min(inside.end - i, (in->ring_cols - place + apart - 1) / apart);
+        s->offset = place * in->pixel_stride;
+        s->count = some;
+        s->to = d->words + i * pitch;
+    }
+    if (inside.end < count) {
+        nn_mve_fill(d->words + inside.end * pitch, zero_point, (count - inside.end) * pitch);
     }
     inputs->number = (int32_t)(s - inputs->sources);
 }
@@ -123,7 +132,7 @@ static inline void find_sources(const nn_mve_depthwise *d, int32_t x, int32_t en
 static inline nn_mve_spread *spread_for(const nn_mve_depthwise *d, int32_t group,
                                         int32_t channels) {
     if (d->geometry->kernel_h - 4 * group >= 4) {
-        return d->groups > 1 ? nn_mve_spread_4_apart : nn_mve_spread_4;
+        return d->pitch > WORD_PITCH ? nn_mve_spread_4_apart : nn_mve_spread_4;
     }
     if (d->groups > 1) {
         return nn_mve_spread_3_apart;
@@ -149,7 +158,7 @@ static inline void spread(const nn_mve_depthwise *d, const tile_inputs *inputs, 
 static inline void set_tile(nn_mve_tile *t, const nn_mve_depthwise *d, int8_t *out, int32_t count) {
     static const uint16_t order[8] = {0, 1, 4, 5, 2, 3, 6, 7}, fours[8] = {0, 8, 1, 8, 2, 8, 3, 8};
     const nn_conv_constants *common = &d->head->common;
-    const int32_t across = d->out->pixel_stride, quarter = (count - 1) >> 2;
+    const int32_t across = d->across, quarter = (count - 1) >> 2;
     const uint16x8_t last = vldrhq_u16((quarter & 1) != 0 ? order : fours);
     t->place = nn_mve_first_words(d);
     t->offsets = vmulq_n_u16(vldrhq_u16(order), (uint16_t)across);
@@ -180,7 +189,7 @@ static inline nn_mve_tile_run *tile_for(const nn_mve_depthwise *d, int32_t count
     if (!is_small(d->geometry)) {
         return any[d->vectors - 1];
     }
-    return (d->geometry->stride_w == 1 ? by1 : by2)[(count - 1) >> 2];
+    return (d->apart == WORD_PITCH ? by1 : by2)[(count - 1) >> 2];
 }
 
 /* Output columns one channel after the other. */
@@ -223,7 +232,7 @@ static NN_NOINLINE void compute_few(const nn_mve_depthwise *d, const tile_inputs
         column.place = vaddq_n_u32(nn_mve_first_words(d), (uint32_t)ahead);
         column.fours = some >> 2;
         column.out = out + c;
-        for (int32_t i = count; i > 0; i--, column.out += d->out->pixel_stride) {
+        for (int32_t i = count; i > 0; i--, column.out += d->across) {
             compute(&column);
             column.place = vaddq_n_u32(column.place, (uint32_t)d->apart);
         }
@@ -247,13 +256,24 @@ static inline void compute_tile(const nn_mve_depthwise *d, tile_inputs *inputs, 
                                 int32_t count, int8_t *out) {
     const nn_conv_geometry *g = d->geometry;
     const int32_t left = x * g->stride_w - g->pad_left;
-    find_sources(d, left, left + (count - 1) * g->stride_w + g->kernel_w, inputs);
+    find_sources(d, left, (count - 1) * g->stride_w + d->columns, inputs);
     if (d->head->mode == NN_MVE_GENERAL) {
         compute_general(d, inputs, count, out);
     } else if (count <= FEW && d->in->channels % 4 == 0) {
         compute_few(d, inputs, count, out);
     } else {
         compute_many(d, inputs, count, out);
+    }
+}
+
+/* Every `dilation`-th output of row y, from column x on. */
+static inline void compute_row(const nn_mve_depthwise *d, tile_inputs *inputs,
+                               const nn_window *window, int32_t y, int32_t x) {
+    const int32_t apart = d->dilation;
+    for (int32_t count; x < window->x1; x += count * apart) {
+        count = (nn_run(d->out, x, window->x1 - x) + apart - 1) / apart;
+        count = nn_min(d->tile, count);
+        compute_tile(d, inputs, x, count, nn_out_pixel(d->out, y, x));
     }
 }
 
@@ -273,11 +293,24 @@ void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *co
     tile_inputs inputs;
     vstrbq_s8(d.zeros, vdupq_n_s8((int8_t)d.head->common.input_zero_point));
     for (int32_t y = window->y0; y < window->y1; y++) {
-        int32_t count;
         find_rows(&d, y * g->stride_h - g->pad_top, &inputs);
-        for (int32_t x = window->x0; x < window->x1; x += count) {
-            count = nn_run(out, x, nn_min(d.tile, window->x1 - x));
-            compute_tile(&d, &inputs, x, count, nn_out_pixel(out, y, x));
+        for (int32_t i = 0; i < d.dilation; i++) {
+            compute_row(&d, &inputs, window, y, window->x0 + i);
         }
     }
+}
+
+void nn_mve_depthwise_fours(const nn_conv_geometry *geometry, const void *constants,
+                            const nn_view *in, const nn_view *out, void *scratch) {
+    const nn_window all = {0, 1, 0, out->width};
+    nn_mve_depthwise d = open(geometry, constants, in, out, scratch);
+    tile_inputs inputs;
+    d.pitch = 2 * WORD_PITCH; /* as tiles for stride 2 have it, whose loads make an output each */
+    d.step = 4 * d.pitch;
+    d.met = 1;
+    d.apart = d.pitch;
+    d.columns = 5;
+    d.tile = 8;
+    find_rows(&d, 0, &inputs);
+    compute_row(&d, &inputs, &all, 0, 0);
 }

@@ -9,89 +9,9 @@
  * as well, and there is none; else NN_MVE_GENERAL.
  */
 #include "nn_conv.h"
-#include "nn_mve.h"
+#include "nn_mve_dense.h"
 
 #define BLOCK 48 /* outputs; a multiple of 6 and of 8 */
-
-/* What dot_tiles reads: its assembly knows the order. */
-typedef struct {
-    const int8_t *x, *weights;
-    int32_t padded; /* 16 n */
-    int32_t *sums;
-    int32_t inputs;
-    int32_t tiles, rest; /* tiles of six outputs, then single outputs */
-} dot_arguments;
-
-/* Sixteen inputs of six outputs, and of one; the weights come from q1 and q2 in turns. */
-#define SIX_DOTS                                                                                   \
-    "vldrb.u8 q0, [r1], #16\n"                                                                     \
-    "vldrb.u8 q1, [r3], #16\n"                                                                     \
-    "vmladava.s8 r0, q0, q1\n"                                                                     \
-    "vldrb.u8 q2, [r3], #16\n"                                                                     \
-    "vmladava.s8 r2, q0, q2\n"                                                                     \
-    "vldrb.u8 q1, [r3], #16\n"                                                                     \
-    "vmladava.s8 r4, q0, q1\n"                                                                     \
-    "vldrb.u8 q2, [r3], #16\n"                                                                     \
-    "vmladava.s8 r6, q0, q2\n"                                                                     \
-    "vldrb.u8 q1, [r3], #16\n"                                                                     \
-    "vmladava.s8 r8, q0, q1\n"                                                                     \
-    "vldrb.u8 q2, [r3], #16\n"                                                                     \
-    "vmladava.s8 r10, q0, q2\n"
-#define ONE_DOT                                                                                    \
-    "vldrb.u8 q0, [r1], #16\n"                                                                     \
-    "vldrb.u8 q1, [r3], #16\n"                                                                     \
-    "vmladava.s8 r0, q0, q1\n"
-
-/* Computes sums; returns the weights behind those it used. By hand, as in nn_conv2d_s8_mve: 64
- * inputs a turn, then what is left by sixteens.
- *   r0, r2, r4, r6, r8, r10   the sums of a tile; r0 of a single output
- *   r1, r3, r7                inputs, weights, where sums go
- *   r5                        what r1 moves on by in a tile
- *   r9, r11                   inputs left behind the turns of 64, and these
- *   r12, lr                   tiles or outputs to do, the innermost loop
- */
-static NN_MVE_NAKED const int8_t *dot_tiles(NN_MVE_IN_ASM const dot_arguments *arguments) {
-    __asm volatile("push {r4-r11, lr}\n"
-                   "ldm r0, {r1, r3, r5, r7, r9, r11}\n"
-                   "ldr r12, [r0, #24]\n"
-                   "push {r12}\n"
-                   "mov r12, r11\n"
-                   "lsr r11, r9, #6\n"
-                   "and r9, r9, #63\n"
-                   "cmp r12, #0\n"
-                   "beq 3f\n"
-                   "0:\n"
-                   "ldm r3!, {r0, r2, r4, r6, r8, r10}\n"
-                   "wls lr, r11, 2f\n"
-                   "1:\n" SIX_DOTS SIX_DOTS SIX_DOTS SIX_DOTS "le lr, 1b\n"
-                   "2:\n"
-                   "wlstp.8 lr, r9, 2f\n"
-                   "1:\n" SIX_DOTS "letp lr, 1b\n"
-                   "2:\n"
-                   "sub r1, r1, r5\n"
-                   "stm r7!, {r0, r2, r4, r6, r8, r10}\n"
-                   "subs r12, r12, #1\n"
-                   "bne 0b\n"
-                   "3:\n"
-                   "pop {r12}\n"
-                   "cmp r12, #0\n"
-                   "beq 5f\n"
-                   "4:\n"
-                   "ldr r0, [r3], #4\n"
-                   "wls lr, r11, 2f\n"
-                   "1:\n" ONE_DOT ONE_DOT ONE_DOT ONE_DOT "le lr, 1b\n"
-                   "2:\n"
-                   "wlstp.8 lr, r9, 2f\n"
-                   "1:\n" ONE_DOT "letp lr, 1b\n"
-                   "2:\n"
-                   "sub r1, r1, r5\n"
-                   "str r0, [r7], #4\n"
-                   "subs r12, r12, #1\n"
-                   "bne 4b\n"
-                   "5:\n"
-                   "mov r0, r3\n"
-                   "pop {r4-r11, pc}\n");
-}
 
 /* round(sum * (multiplier + low * 2^-16) * 2^(shift - 31)), halves away from zero, of four sums. */
 static inline int32x4_t requantise(int32x4_t sums, const int32_t *factors, int mode) {
@@ -143,7 +63,7 @@ void nn_fully_connected_s8_mve(const void *constants, const nn_view *in, const n
     const int32_t *const factors = (const int32_t *)(const void *)(head + 1);
     const int8_t *const weights = (const int8_t *)(factors + ((outputs + 3) & ~3) * 3);
     int32_t sums[BLOCK];
-    dot_arguments dots = {NULL, NULL, (inputs + 15) & ~15, sums, inputs, 0, 0};
+    nn_mve_dense dots = {NULL, NULL, (inputs + 15) & ~15, sums, inputs, 0, 0};
     (void)scratch;
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
@@ -154,7 +74,7 @@ void nn_fully_connected_s8_mve(const void *constants, const nn_view *in, const n
                 const int32_t count = nn_min(BLOCK, outputs - c);
                 dots.tiles = count / 6;
                 dots.rest = count - 6 * dots.tiles;
-                dots.weights = dot_tiles(&dots);
+                dots.weights = nn_mve_dense_dots(&dots);
                 if (head->mode == NN_MVE_PLAIN) {
                     finish(&head->common, factors + 3 * c, sums, result + c, count, NN_MVE_PLAIN);
                 } else if (head->mode == NN_MVE_ODD) {

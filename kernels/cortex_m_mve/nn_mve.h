@@ -16,18 +16,6 @@
 #include "nn_cortex_m_mve.h"
 
 #define NN_NOINLINE __attribute__((noinline))
-/* A function in assembly; gcc must not guess from its (empty) body which registers it keeps.
- * Aligned as newer compilers do unasked: where clang 16 put such code at odd halfwords, it faulted
- * in QEMU 7.2. */
-#if defined(__clang__)
-#define NN_MVE_NAKED __attribute__((naked, noinline, aligned(4)))
-#else
-#define NN_MVE_NAKED __attribute__((naked, noinline, noipa, aligned(4)))
-#endif
-
-/* A parameter that only the function's assembly knows. */
-#define NN_MVE_IN_ASM __attribute__((unused))
-
 /* Fails to compile unless a struct's member is where the assembly expects it. */
 #define NN_MVE_AT(type, member, offset)                                                            \
     typedef char type##_##member##_is_at[offsetof(type, member) == (offset) ? 1 : -1]

@@ -51,8 +51,14 @@ typedef struct {
     const nn_mve_head *head;
     const int8_t *records; /* the first channel's constants */
     const nn_view *in, *out;
+    int32_t dilation;        /* columns from tap to tap, and from output to output of a tile */
+    int32_t across;          /* bytes from output to output of a tile */
+    int32_t pitch;           /* bytes from an input column's words to the next one's */
+    int32_t step;            /* of a vector's four words: from one to the next */
+    uint32_t met;            /* their numbers are modulo 2^n; 2^n - 1 */
     int32_t groups, vectors; /* of four rows each; of a channel's weights: g and n */
     int32_t record;          /* bytes of a channel's constants */
+    int32_t columns;         /* of input under an output */
     int32_t tile;            /* output columns computed together, at most */
     int32_t apart;           /* bytes from an output's words to the next one's */
     int8_t *zeros;           /* scratch: 16 zero points */
@@ -136,13 +142,19 @@ typedef void nn_mve_column_run(const nn_mve_column *column);
 nn_mve_column_run nn_mve_depthwise_column_1, nn_mve_depthwise_column_2, nn_mve_depthwise_column_3,
     nn_mve_depthwise_column_4;
 
+/* A row of outputs of a kernel of four rows and two columns, which are four columns of the input
+ * apart; stride 1, no padding. Scratch: see nn_depthwise_1xn_s8_mve.c. */
+void nn_mve_depthwise_fours(const nn_conv_geometry *geometry, const void *constants,
+                            const nn_view *in, const nn_view *out, void *scratch);
+
 /* Computes `count` columns from `out` on, of `channels` channels from c on, in any mode. */
 void nn_mve_depthwise_general(const nn_mve_depthwise *d, int32_t c, int32_t channels, int32_t count,
                               int8_t *out);
 
 /* The words of the first output's first channel: addresses of four in a row. */
 static inline uint32x4_t nn_mve_first_words(const nn_mve_depthwise *d) {
-    const uint32x4_t steps = vmulq_n_u32(vidupq_n_u32(0, 1), WORD_PITCH);
+    const uint32x4_t numbers = vandq_u32(vidupq_n_u32(0, 1), vdupq_n_u32(d->met));
+    const uint32x4_t steps = vmulq_n_u32(numbers, (uint32_t)d->step);
     return vaddq_n_u32(steps, (uint32_t)(uintptr_t)d->words);
 }
 #endif

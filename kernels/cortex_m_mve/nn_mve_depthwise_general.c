@@ -29,7 +29,7 @@ static inline int32x4_t requantise(int32x4_t sums, const nn_channel *channel,
 static NN_NOINLINE void compute_channel(const nn_mve_depthwise *d, uint32x4_t place,
                                         const int8_t *record, int32_t count, int8_t *out) {
     const nn_channel *const channel = (const nn_channel *)(const void *)(record + 16 * d->vectors);
-    const int32_t across = d->out->pixel_stride;
+    const int32_t across = d->across;
     const uint32x4_t offsets = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)across);
     for (; count > 0; count -= 4, out += 4 * across) {
         int32_t sum[4];

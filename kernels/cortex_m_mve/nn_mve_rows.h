@@ -8,23 +8,7 @@
 #define NN_MVE_ROWS_H
 
 #include "nn_mve.h"
-
-typedef int8_t nn_rows_vector;
-
-static inline int32_t nn_rows_room(int32_t count) {
-    (void)count;
-    return 0;
-}
-
-static inline const nn_rows_vector *nn_rows_ready(void *room, const int8_t *x, int32_t count) {
-    (void)room;
-    (void)count;
-    return x;
-}
-
-static inline int32_t nn_rows_matrix(int32_t rows, int32_t count) {
-    return rows * count;
-}
+#include "nn_rows_bytes.h"
 
 static NN_NOINLINE __attribute__((unused)) void nn_rows_four(int32_t sums[4], const int8_t *x,
                                                              const int8_t *w, int32_t count) {
@@ -52,18 +36,6 @@ static NN_NOINLINE __attribute__((unused)) int32_t nn_rows_one(const int8_t *x, 
         sum = vmladavaq_p_s8(sum, vldrbq_z_s8(x, lanes), vldrbq_z_s8(w, lanes), lanes);
     }
     return sum;
-}
-
-static inline void nn_rows_times(int32_t sums[4], const nn_rows_vector *x, const int8_t *weights,
-                                 int32_t rows, int32_t count, int32_t general) {
-    (void)general;
-    if (rows == 4) {
-        nn_rows_four(sums, x, weights, count);
-        return;
-    }
-    for (int32_t i = 0; i < rows; i++) {
-        sums[i] = nn_rows_one(x, weights + i * count, count);
-    }
 }
 
 static inline uint32_t nn_rows_over_time(int16_t *memory, const int16_t *weights, int32_t steps,

@@ -135,9 +135,18 @@ def tap_vectors(weights: Int8s) -> Int8s:
 
 def _depthwise(graph: Graph, op: Op) -> bytes:
     """The constants of nn_depthwise_conv2d_s8_mve."""
+    return _depthwise_of(graph, op, filter_weights(graph, op))
+
+
+def _depthwise_row(graph: Graph, op: Op) -> bytes:
+    """Those of nn_depthwise_1xn_s8_mve: the row of taps as a column."""
+    return _depthwise_of(graph, op, filter_weights(graph, op).transpose(0, 2, 1, 3))
+
+
+def _depthwise_of(graph: Graph, op: Op, weights: Int8s) -> bytes:
     assert isinstance(op.attrs, ConvAttrs)
     channels = _channels(graph, op, op.attrs.activation)
-    vectors = tap_vectors(filter_weights(graph, op)).reshape(len(channels.bias), -1)
+    vectors = tap_vectors(weights).reshape(len(channels.bias), -1)
     multiplier, shift = channels.factors.astype(np.int64).T
     greatest = np.abs(channels.bias.astype(np.int64)) + 128 * np.abs(vectors.astype(np.int64)).sum(axis=1)
     mode = GENERAL if ((shift > 1) | ((shift == 1) & (greatest >= 1 << 30))).any() else PLAIN
@@ -172,7 +181,8 @@ class _Line:
         """Of all pairs, 256 x 256, as the kernel computes them, not yet clamped."""
         first, second = self.parts()
         sums = np.clip(first + self.offset, -INT32_LIMIT, INT32_LIMIT - 1)[:, None] + second
-        return (np.clip(sums, -INT32_LIMIT, INT32_LIMIT - 1) + HALF_SUM) >> SUM_BITS
+        saturated: Int64s = np.clip(sums, -INT32_LIMIT, INT32_LIMIT - 1)
+        return (saturated + HALF_SUM) >> SUM_BITS
 
 
 def _line(graph: Graph, op: Op) -> _Line | None:
@@ -210,6 +220,7 @@ def _add(graph: Graph, op: Op) -> bytes:
 PACKINGS: dict[str, Packing] = {
     "add_mve": _add,
     "conv_mve": _conv,
+    "depthwise_row_mve": _depthwise_row,
     "depthwise_words_mve": _depthwise,
     "fully_connected_mve": _dense,
     "grouped_conv_mve": by_group(_conv),

@@ -6,42 +6,24 @@
  *   nn_rows_ready     makes it ready, in that room if need be
  *   nn_rows_matrix    bytes of so many packed rows; four rows are next to one another
  *   nn_rows_times     sums[i] = sum of x[k] * weights[i][k], of `rows` (1 to 4) rows from `weights`
- * on; `general`: what the packing says of the matrices (see there) nn_rows_over_time moves a
- * feature's memory on by one step; returns sum + its products, modulo 2^32
+ *     on; `general`: what the packing says of the matrices (see there)
+ *   nn_rows_over_time moves a feature's memory on by one step; returns sum + its products, modulo
+ *     2^32
+ * The first four are in nn_rows_bytes.h for those whose vectors stay bytes.
  */
 #ifndef NN_ROWS_H
 #define NN_ROWS_H
 
 #include "nn_dot.h"
+#include "nn_rows_bytes.h"
 
-typedef int8_t nn_rows_vector;
-
-static inline int32_t nn_rows_room(int32_t count) {
-    (void)count;
-    return 0;
+static inline void nn_rows_four(int32_t sums[4], const int8_t *x, const int8_t *w, int32_t count) {
+    sums[0] = sums[1] = sums[2] = sums[3] = 0;
+    nn_dot4(sums, x, w, count, count);
 }
 
-static inline const nn_rows_vector *nn_rows_ready(void *room, const int8_t *x, int32_t count) {
-    (void)room;
-    (void)count;
-    return x;
-}
-
-static inline int32_t nn_rows_matrix(int32_t rows, int32_t count) {
-    return rows * count;
-}
-
-static inline void nn_rows_times(int32_t sums[4], const nn_rows_vector *x, const int8_t *weights,
-                                 int32_t rows, int32_t count, int32_t general) {
-    (void)general;
-    if (rows == 4) {
-        sums[0] = sums[1] = sums[2] = sums[3] = 0;
-        nn_dot4(sums, x, weights, count, count);
-        return;
-    }
-    for (int32_t i = 0; i < rows; i++) {
-        sums[i] = nn_dot(x, weights + i * count, count);
-    }
+static inline int32_t nn_rows_one(const int8_t *x, const int8_t *w, int32_t count) {
+    return nn_dot(x, w, count);
 }
 
 static inline uint32_t nn_rows_over_time(int16_t *memory, const int16_t *weights, int32_t steps,

@@ -1,45 +1,13 @@
 /* MAX_POOL_2D: what lies outside the tensor does not count. */
-#include "nn_area.h"
+#include "nn_fold.h"
 
-/* The greatest elements of `count` channels, at most 4, from channel c on. */
-static inline void reduce(int32_t found[4], const nn_area *window, int32_t c, int32_t count) {
-    const nn_view *in = window->in;
-    const int32_t step = in->pixel_stride;
-    for (int32_t i = 0; i < count; i++) {
-        found[i] = -128;
-    }
-    for (int32_t row = 0; row < window->rows; row++) {
-        const int8_t *line = nn_row(in, window->y + row) + c;
-        int32_t x = window->x, left = window->columns;
-        while (left > 0) {
-            const int8_t *value = line + nn_column(in, x) * step;
-            int32_t run = nn_run(in, x, left);
-            left -= run;
-            x += run;
-            for (; run > 0; run--, value += step) {
-                for (int32_t i = 0; i < count; i++) {
-                    found[i] = nn_max(found[i], value[i]);
-                }
-            }
-        }
-    }
+static inline int32_t as_found(int32_t found, int32_t elements) {
+    (void)elements;
+    return found;
 }
 
-/* All channels of one output pixel. */
 static void compute_pixel(const nn_area *window, const nn_pool_constants *constants, int8_t *out) {
-    const int32_t channels = window->in->channels;
-    const int32_t low = constants->clamp_min, high = constants->clamp_max;
-    int32_t found[4], c = 0;
-    for (; c + 4 <= channels; c += 4) {
-        reduce(found, window, c, 4);
-        for (int32_t i = 0; i < 4; i++) {
-            out[c + i] = (int8_t)nn_clamp(found[i], low, high);
-        }
-    }
-    for (; c < channels; c++) {
-        reduce(found, window, c, 1);
-        out[c] = (int8_t)nn_clamp(found[0], low, high);
-    }
+    nn_fold_pixel(window, constants, out, -128, nn_max, as_found);
 }
 
 void nn_max_pool_s8(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,

@@ -9,27 +9,22 @@
 #define NN_RISCV_DEPTHWISE_H
 
 #include "nn_riscv_scalar.h"
+#include "nn_tile_row.h"
 
 #define NN_RISCV_LONG 12  /* pixels of a tile in the middle, stride 1 */
 #define NN_RISCV_TILE 6   /* pixels of a tile anywhere */
 #define NN_RISCV_NARROW 3 /* pixels of a small one */
-#define NN_RISCV_REACH 17 /* columns that a tile anywhere meets at most: stride 2, width 7 */
 
 /* The compiler would put additions off, and load ahead, until registers run out. */
 #define NN_RISCV_NOW(value) __asm volatile("" : "+r"(value))
 
 /* One row of output. */
 typedef struct {
-    const nn_conv_geometry *geometry;
-    const nn_view *in;
+    nn_tile_row at;
     const nn_riscv_head *head;
     const nn_riscv_channel *channels;
     const int8_t *weights;
-    int32_t above, rows, below; /* rows of taps over padding, over the input, and again */
-    const int8_t *data;         /* the first row of input that is met */
-    int32_t row_step, ring, out_step;
-    const int8_t *ring_end;
-    int32_t offsets[NN_RISCV_REACH]; /* of a tile's columns in a row; -1: padding */
+    int32_t out_step;
 } nn_riscv_row;
 
 /* The sum of `count` weights. */
@@ -56,14 +51,14 @@ NN_OUTLINE void nn_riscv_put_general(const nn_conv_constants *common,
 static inline __attribute__((always_inline)) void
 nn_riscv_tile(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count,
               const int32_t width, const int32_t pixels, const int32_t stride, const int regular) {
-    const int32_t step = r->in->pixel_stride, out_step = r->out_step,
+    const int32_t step = r->at.in->pixel_stride, out_step = r->out_step,
                   padding = r->head->common.input_zero_point;
     const int32_t low = r->head->common.clamp_min, high = r->head->common.clamp_max;
-    const int32_t above = width * r->above, below = width * r->below, rows = r->rows;
-    const int32_t row_step = r->row_step, ring = r->ring, *const offsets = r->offsets;
+    const int32_t above = width * r->at.above, below = width * r->at.below, rows = r->at.rows;
+    const int32_t row_step = r->at.row_step, ring = r->at.ring, *const offsets = r->at.offsets;
     const int odd = r->head->mode != NN_RISCV_PLAIN, general = r->head->mode == NN_RISCV_GENERAL;
-    const int8_t *first = r->data + column * step, *ring_end = r->ring_end, *w = r->weights;
-    const nn_riscv_channel *channel = r->channels, *last = channel + r->in->channels;
+    const int8_t *first = r->at.data + column * step, *ring_end = r->at.ring_end, *w = r->weights;
+    const nn_riscv_channel *channel = r->channels, *last = channel + r->at.in->channels;
     for (; channel != last; channel++, first++, out++) {
         int32_t sums[NN_RISCV_LONG], bias = channel->bias;
         const int8_t *row = first;
@@ -124,22 +119,6 @@ nn_riscv_tile(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count,
     }
 }
 
-/* Notes where the columns from `left` on are, as far as `pixels` meet them. */
-static inline void nn_riscv_find_columns(nn_riscv_row *r, int32_t left, int32_t pixels) {
-    const nn_conv_geometry *g = r->geometry;
-    const int32_t reach = (pixels - 1) * g->stride_w + g->kernel_w;
-    for (int32_t i = 0; i < NN_RISCV_REACH; i++) {
-        const int32_t x = left + i;
-        const int meets = i < reach && x >= 0 && x < r->in->width;
-        r->offsets[i] = meets ? nn_column(r->in, x) * r->in->pixel_stride : -1;
-    }
-}
-
-/* Whether a whole tile from column `left` on lies in the tensor, one column after the other. */
-static inline int nn_riscv_regular(const nn_view *in, int32_t left, int32_t reach) {
-    return left >= 0 && left + reach <= in->width && nn_run(in, left, reach) == reach;
-}
-
 /* What computes all channels of a tile of `count` pixels. */
 typedef void nn_riscv_compute(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count);
 
@@ -155,31 +134,22 @@ static inline void nn_riscv_depthwise(const nn_riscv_tiles *tiles, int32_t width
     const int32_t most = g->stride_w == 1 ? NN_RISCV_LONG : NN_RISCV_TILE; /* in the middle */
     const int32_t reach = (most - 1) * g->stride_w + width;
     nn_riscv_row r;
-    r.geometry = g;
-    r.in = in;
+    nn_tile_open(&r.at, g, in);
     r.head = (const nn_riscv_head *)constants;
     r.channels = nn_riscv_channels(constants);
     r.weights = (const int8_t *)(r.channels + in->channels);
-    r.row_step = g->dilation_h % in->ring_rows * in->row_stride;
-    r.ring = in->ring_rows * in->row_stride;
-    r.ring_end = in->data + r.ring;
     r.out_step = out->pixel_stride;
     for (int32_t y = window->y0; y < window->y1; y++) {
-        const int32_t top = y * g->stride_h - g->pad_top;
-        const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
-        r.above = rows.first;
-        r.rows = rows.end - rows.first;
-        r.below = g->kernel_h - rows.end;
-        r.data = r.rows > 0 ? nn_row(in, top + rows.first * g->dilation_h) : in->data;
+        nn_tile_seek(&r.at, y);
         for (int32_t x = window->x0, count; x < window->x1; x += count) {
             const int32_t left = x * g->stride_w - g->pad_left;
             count = nn_run(out, x, nn_min(window->x1 - x, most));
-            if (count == most && nn_riscv_regular(in, left, reach)) {
+            if (count == most && nn_tile_regular(in, left, reach)) {
                 tiles->regular(&r, nn_column(in, left), nn_out_pixel(out, y, x), count);
                 continue;
             }
             count = nn_min(count, NN_RISCV_TILE);
-            nn_riscv_find_columns(&r, left, count);
+            nn_tile_columns(&r.at, left, count);
             if (count > NN_RISCV_NARROW) {
                 tiles->whole(&r, 0, nn_out_pixel(out, y, x), count);
             } else {

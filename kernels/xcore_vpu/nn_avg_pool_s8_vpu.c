@@ -30,6 +30,12 @@ static int is_exact(int32_t multiplier, int32_t bits, int32_t count) {
 /* Of 14 fractional bits, or as many more as the count needs. */
 static void open_count(pooling *p, int32_t count) {
     int32_t bits = 14, multiplier;
+    p->count = count;
+    p->times = 0;
+    NN_VPU_SCALAR(60);
+    if (count > MOST_COUNT) {
+        return;
+    }
     while ((1 << (bits - 14)) < count) {
         bits++;
     }
@@ -38,10 +44,7 @@ static void open_count(pooling *p, int32_t count) {
         bits++;
         multiplier = (1 << bits) / count + 1;
     }
-    p->count = count;
-    p->times = 0;
-    NN_VPU_SCALAR(60);
-    if (count <= MOST_COUNT && is_exact(multiplier, bits, count)) {
+    if (is_exact(multiplier, bits, count)) {
         p->times = (multiplier + INT16_MAX - 1) / INT16_MAX;
         nn_vpu_splat(&p->factor, multiplier / p->times);
         nn_vpu_splat(&p->rest, multiplier - (p->times - 1) * (multiplier / p->times));
@@ -117,27 +120,13 @@ static void piece(const nn_call *call, const nn_piece *own) {
 }
 
 static void plain(const nn_call *call, const nn_piece *own) {
-    const nn_view in = nn_part(call->in, own->c0, own->c1 - own->c0);
-    const nn_view out = nn_part(call->out, own->c0, own->c1 - own->c0);
-    nn_avg_pool_s8((const nn_pool_geometry *)call->geometry, call->constants, &in, &out,
-                   &own->window);
+    nn_vpu_plain_piece(nn_avg_pool_s8, call, own);
 }
 
 void nn_avg_pool_s8_vpu(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window) {
-    const nn_pool_constants *c = (const nn_pool_constants *)constants;
-    const int on_vpu = in->channels >= GROUP && nn_vpu_can_load(in) && nn_vpu_can_load(out) &&
-                       nn_vpu_can_clamp(c->clamp_min, c->clamp_max, 256);
+    const int on_vpu = nn_vpu_can_pool(constants, in, out, GROUP, 256);
     const int32_t taps = geometry->kernel_h * geometry->kernel_w;
-    const nn_call call = {.body = on_vpu ? piece : plain,
-                          .geometry = geometry,
-                          .constants = constants,
-                          .in = in,
-                          .out = out,
-                          .kernel_h = geometry->kernel_h,
-                          .stride_h = geometry->stride_h,
-                          .pad_top = geometry->pad_top,
-                          .channel_step = GROUP,
-                          .issues = out->channels * (on_vpu ? 3 + taps / 8 : 30 + 6 * taps)};
-    nn_split(&call, window);
+    nn_vpu_pool(on_vpu ? piece : plain, geometry, constants, in, out, window, GROUP,
+                on_vpu ? 3 + taps / 8 : 30 + 6 * taps);
 }

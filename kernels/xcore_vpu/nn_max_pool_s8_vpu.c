@@ -68,27 +68,13 @@ static void piece(const nn_call *call, const nn_piece *own) {
 }
 
 static void plain(const nn_call *call, const nn_piece *own) {
-    const nn_view in = nn_part(call->in, own->c0, own->c1 - own->c0);
-    const nn_view out = nn_part(call->out, own->c0, own->c1 - own->c0);
-    nn_max_pool_s8((const nn_pool_geometry *)call->geometry, call->constants, &in, &out,
-                   &own->window);
+    nn_vpu_plain_piece(nn_max_pool_s8, call, own);
 }
 
 void nn_max_pool_s8_vpu(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window) {
-    const nn_pool_constants *c = (const nn_pool_constants *)constants;
-    const int on_vpu = in->channels >= GROUP && nn_vpu_can_load(in) && nn_vpu_can_load(out) &&
-                       nn_vpu_can_clamp(c->clamp_min, c->clamp_max, 128);
+    const int on_vpu = nn_vpu_can_pool(constants, in, out, GROUP, 128);
     const int32_t taps = geometry->kernel_h * geometry->kernel_w;
-    const nn_call call = {.body = on_vpu ? piece : plain,
-                          .geometry = geometry,
-                          .constants = constants,
-                          .in = in,
-                          .out = out,
-                          .kernel_h = geometry->kernel_h,
-                          .stride_h = geometry->stride_h,
-                          .pad_top = geometry->pad_top,
-                          .channel_step = GROUP,
-                          .issues = out->channels * (on_vpu ? 1 + taps / 2 : 25 + 8 * taps)};
-    nn_split(&call, window);
+    nn_vpu_pool(on_vpu ? piece : plain, geometry, constants, in, out, window, GROUP,
+                on_vpu ? 1 + taps / 2 : 25 + 8 * taps);
 }

@@ -40,6 +40,44 @@ nn_vpu_for_groups(nn_vpu_pool_group *compute, nn_vpu *v, void *plan, const nn_ca
     }
 }
 
+/* The plain kernel that a pooling falls back to. */
+typedef void nn_vpu_plain_pool(const nn_pool_geometry *geometry, const void *constants,
+                               const nn_view *in, const nn_view *out, const nn_window *window);
+
+/* Has it compute a piece. */
+static inline void nn_vpu_plain_piece(nn_vpu_plain_pool *kernel, const nn_call *call,
+                                      const nn_piece *own) {
+    const nn_view in = nn_part(call->in, own->c0, own->c1 - own->c0);
+    const nn_view out = nn_part(call->out, own->c0, own->c1 - own->c0);
+    kernel((const nn_pool_geometry *)call->geometry, call->constants, &in, &out, &own->window);
+}
+
+/* Whether the unit computes a pooling of so many channels at once, whose clamps it multiplies by
+ * `scale`. */
+static inline int nn_vpu_can_pool(const void *constants, const nn_view *in, const nn_view *out,
+                                  int32_t group, int32_t scale) {
+    const nn_pool_constants *c = (const nn_pool_constants *)constants;
+    return in->channels >= group && nn_vpu_can_load(in) && nn_vpu_can_load(out) &&
+           nn_vpu_can_clamp(c->clamp_min, c->clamp_max, scale);
+}
+
+/* Has `body` compute a window in pieces; `issues` of an output element, about. */
+static inline void nn_vpu_pool(nn_body *body, const nn_pool_geometry *g, const void *constants,
+                               const nn_view *in, const nn_view *out, const nn_window *window,
+                               int32_t group, int32_t issues) {
+    const nn_call call = {.body = body,
+                          .geometry = g,
+                          .constants = constants,
+                          .in = in,
+                          .out = out,
+                          .kernel_h = g->kernel_h,
+                          .stride_h = g->stride_h,
+                          .pad_top = g->pad_top,
+                          .channel_step = group,
+                          .issues = out->channels * issues};
+    nn_split(&call, window);
+}
+
 /* Calls `take` for each pixel of an area, with its channels from `first` on. */
 #define NN_VPU_FOR_TAPS(area, first, tap)                                                          \
     for (int32_t row_ = 0; row_ < (area)->rows; row_++)                                            \

@@ -9,23 +9,18 @@
 #define NN_LX106_DEPTHWISE_H
 
 #include "nn_lx106.h"
+#include "nn_tile_row.h"
 
 #define NN_LX106_TILE 6   /* pixels of a tile */
 #define NN_LX106_NARROW 3 /* of a small one */
-#define NN_LX106_REACH 17 /* columns that a tile meets at most: stride 2, width 7 */
 
 /* One row of output. */
 typedef struct {
-    const nn_conv_geometry *geometry;
-    const nn_view *in;
+    nn_tile_row at;
     const nn_lx106_head *head;
     const nn_lx106_channel *channels;
     const uint32_t *weights;
-    int32_t above, rows, below; /* rows of taps over padding, over the input, and again */
-    const int8_t *data;         /* the first row of input that is met */
-    int32_t row_step, ring, out_step;
-    const int8_t *ring_end;
-    int32_t offsets[NN_LX106_REACH]; /* of a tile's columns in a row; -1: padding */
+    int32_t out_step;
 } nn_lx106_row;
 
 /* Byte `at` of a word, signed. */
@@ -97,13 +92,13 @@ static inline __attribute__((always_inline)) void
 nn_lx106_compute_tile(const nn_lx106_row *r, int32_t column, int8_t *out, int32_t count,
                       const int32_t width, const int32_t pixels, const int32_t stride,
                       const int regular) {
-    const int32_t step = r->in->pixel_stride, out_step = r->out_step, words = (width + 3) / 4;
+    const int32_t step = r->at.in->pixel_stride, out_step = r->out_step, words = (width + 3) / 4;
     const int32_t padding = r->head->common.input_zero_point + 128;
-    const int32_t above = words * r->above, below = words * r->below, rows = r->rows;
-    const int32_t row_step = r->row_step, ring = r->ring, *const offsets = r->offsets;
-    const int8_t *first = r->data + column * step, *ring_end = r->ring_end;
+    const int32_t above = words * r->at.above, below = words * r->at.below, rows = r->at.rows;
+    const int32_t row_step = r->at.row_step, ring = r->at.ring, *const offsets = r->at.offsets;
+    const int8_t *first = r->at.data + column * step, *ring_end = r->at.ring_end;
     const uint32_t *w = r->weights;
-    const nn_lx106_channel *channel = r->channels, *last = channel + r->in->channels;
+    const nn_lx106_channel *channel = r->channels, *last = channel + r->at.in->channels;
     for (; channel != last; channel++, first++, out++) {
         int32_t sums[NN_LX106_TILE], kept[NN_LX106_TILE], bias = channel->bias;
         const int8_t *row = first;
@@ -154,22 +149,6 @@ nn_lx106_compute_tile(const nn_lx106_row *r, int32_t column, int8_t *out, int32_
     }
 }
 
-/* Notes where the columns from `left` on are, as far as `pixels` meet them. */
-static inline void nn_lx106_find_columns(nn_lx106_row *r, int32_t left, int32_t pixels) {
-    const nn_conv_geometry *g = r->geometry;
-    const int32_t reach = (pixels - 1) * g->stride_w + g->kernel_w;
-    for (int32_t i = 0; i < NN_LX106_REACH; i++) {
-        const int32_t x = left + i;
-        const int meets = i < reach && x >= 0 && x < r->in->width;
-        r->offsets[i] = meets ? nn_column(r->in, x) * r->in->pixel_stride : -1;
-    }
-}
-
-/* Whether a whole tile from column `left` on lies in the tensor, one column after the other. */
-static inline int nn_lx106_regular(const nn_view *in, int32_t left, int32_t reach) {
-    return left >= 0 && left + reach <= in->width && nn_run(in, left, reach) == reach;
-}
-
 /* What computes all channels of a tile of `count` pixels. */
 typedef void nn_lx106_tile(const nn_lx106_row *r, int32_t column, int8_t *out, int32_t count);
 
@@ -180,24 +159,24 @@ typedef struct {
 /* Has the tiles of a row computed. */
 static inline void nn_lx106_row_tiles(const nn_lx106_tiles *tiles, int32_t width, nn_lx106_row *r,
                                       const nn_view *out, const nn_window *window, int32_t y) {
-    const nn_conv_geometry *g = r->geometry;
-    const nn_view *in = r->in;
+    const nn_conv_geometry *g = r->at.geometry;
+    const nn_view *in = r->at.in;
     for (int32_t x = window->x0, count; x < window->x1; x += count) {
         const int32_t left = x * g->stride_w - g->pad_left;
         int8_t *to = nn_out_pixel(out, y, x);
         count = nn_run(out, x, nn_min(window->x1 - x, NN_LX106_TILE));
         if (count == NN_LX106_TILE &&
-            nn_lx106_regular(in, left, (NN_LX106_TILE - 1) * g->stride_w + width)) {
+            nn_tile_regular(in, left, (NN_LX106_TILE - 1) * g->stride_w + width)) {
             tiles->regular(r, nn_column(in, left), to, count);
         } else if (count >= NN_LX106_NARROW &&
-                   nn_lx106_regular(in, left, (NN_LX106_NARROW - 1) * g->stride_w + width)) {
+                   nn_tile_regular(in, left, (NN_LX106_NARROW - 1) * g->stride_w + width)) {
             count = NN_LX106_NARROW;
             tiles->regular_narrow(r, nn_column(in, left), to, count);
         } else {
             if (left < 0 && window->x1 - x >= NN_LX106_NARROW + NN_LX106_TILE) {
                 count = nn_min(count, NN_LX106_NARROW); /* what follows may be regular */
             }
-            nn_lx106_find_columns(r, left, count);
+            nn_tile_columns(&r->at, left, count);
             (count > NN_LX106_NARROW ? tiles->whole : tiles->narrow)(r, 0, to, count);
         }
     }
@@ -209,22 +188,13 @@ static inline void nn_lx106_depthwise(const nn_lx106_tiles *tiles, int32_t width
                                       const nn_view *in, const nn_view *out,
                                       const nn_window *window) {
     nn_lx106_row r;
-    r.geometry = g;
-    r.in = in;
+    nn_tile_open(&r.at, g, in);
     r.head = (const nn_lx106_head *)constants;
     r.channels = nn_lx106_channels(constants);
     r.weights = nn_lx106_weights(constants, in->channels);
-    r.row_step = g->dilation_h % in->ring_rows * in->row_stride;
-    r.ring = in->ring_rows * in->row_stride;
-    r.ring_end = in->data + r.ring;
     r.out_step = out->pixel_stride;
     for (int32_t y = window->y0; y < window->y1; y++) {
-        const int32_t top = y * g->stride_h - g->pad_top;
-        const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
-        r.above = rows.first;
-        r.rows = rows.end - rows.first;
-        r.below = g->kernel_h - rows.end;
-        r.data = r.rows > 0 ? nn_row(in, top + rows.first * g->dilation_h) : in->data;
+        nn_tile_seek(&r.at, y);
         nn_lx106_row_tiles(tiles, width, &r, out, window, y);
     }
 }

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from kernelcases import Case, _weighted, _window, activations, seeds, zero_points
 
-from buildtool.graph.types import ConvAttrs, DepthwiseAttrs, OpKind, Pad
+from buildtool.graph.types import Activation, ConvAttrs, DepthwiseAttrs, OpKind, Pad
 
 
 @st.composite
@@ -47,6 +47,29 @@ def spread_depthwise(draw) -> Case:
         (draw(zero_points), draw(zero_points)),
         *(draw(st.booleans()), True),
         *((1, h, w, channels), (1, kh, kw, channels * multiplier), 3, out),
+        OpKind.DEPTHWISE_CONV_2D,
+        attrs,
+    )
+
+
+def depthwise_of(rng: np.random.Generator, kernel: tuple[int, int], dilation: tuple[int, int]) -> Case:
+    """A depthwise layer with stride 1, up to 40 columns and 24 channels, any padding."""
+    h, w, channels = (int(rng.integers(1, end)) for end in (9, 41, 25))
+    channels = int(rng.choice([max(4, channels), 16]))
+    extents = [(n - 1) * d + 1 for n, d in zip(kernel, dilation, strict=True)]
+    pads, out = [], []
+    for size, extent in zip((h, w), extents, strict=True):
+        before, after = (int(n) for n in rng.integers(0, extent + 1, 2))
+        after = max(after, extent - size - before)
+        pads += [before, after]
+        out.append(size + before + after - extent + 1)
+    attrs = DepthwiseAttrs((1, 1), dilation, Pad(*pads), Activation(rng.choice(list(Activation))), 1)
+    zeros = [int(n) for n in rng.integers(-128, 128, 2)]
+    return _weighted(
+        rng,
+        (zeros[0], zeros[1]),
+        *(True, True),
+        *((1, h, w, channels), (1, *kernel, channels), 3, (1, *out, channels)),
         OpKind.DEPTHWISE_CONV_2D,
         attrs,
     )
