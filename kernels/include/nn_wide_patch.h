@@ -43,38 +43,14 @@ typedef struct {
     int joined;     /* the inputs of neighbouring columns lie one after the other */
 } nn_wide_conv;
 
-static inline nn_wide_conv nn_wide_conv_of(const nn_conv_geometry *g, const nn_view *in) {
+static inline nn_wide_conv nn_wide_conv_of(const nn_conv_geometry *g, const nn_view *in,
+                                           int32_t groups) {
     nn_wide_conv c;
     c.taps = nn_wide_patches(g, in);
-    c.inputs = in->channels / g->groups;
+    c.inputs = in->channels / groups;
     c.size = g->kernel_h * g->kernel_w * c.inputs;
-    c.joined = g->dilation_w == 1 && g->groups == 1 && nn_wide_dense(in);
+    c.joined = g->dilation_w == 1 && groups == 1 && nn_wide_dense(in);
     return c;
-}
-
-/* Adds the products of `count` inputs that lie side by side with an output channel's weights, or
- * with those of four, which are `size` bytes from each other. */
-typedef void nn_wide_add(int64_t *sums, const int16_t *x, const int8_t *w, int32_t size,
-                         int32_t count);
-
-/* The sums of one output channel or four, whose weights begin at `weights`; `first`: the group's
- * first channel. */
-static inline __attribute__((always_inline)) void nn_wide_sum_taps(nn_wide_add *add, int64_t *sums,
-                                                                   const nn_wide_conv *c,
-                                                                   const int8_t *weights,
-                                                                   int32_t first) {
-    const nn_wide_patch *p = &c->taps;
-    int32_t y = p->y;
-    for (int32_t ky = p->rows.first; ky < p->rows.end; ky++, y += p->dilation_h) {
-        const int8_t *w = weights + (ky * p->kernel_w + p->columns.first) * c->inputs;
-        int32_t x = p->x, run;
-        for (int32_t kx = p->columns.first; kx < p->columns.end; kx += run) {
-            run = c->joined ? nn_run(p->in, x, p->columns.end - kx) : 1;
-            add(sums, nn_wide_in(p->in, y, x) + first, w, c->size, run * c->inputs);
-            w += run * c->inputs;
-            x += run * p->dilation_w;
-        }
-    }
 }
 
 #endif
