@@ -1,7 +1,8 @@
 """What an int32 holds for sure: operators beyond it are refused, whatever kernel would serve them.
 
-Kernels count bytes and sum products in int32, as LiteRT's do; a sum that wraps around gives another result
-there than here. What one family alone cannot do stands in its catalogue, as `when`.
+Kernels count bytes and sum products in int32, as LiteRT's do. With a zero point sums of products may leave an
+int32 within these limits: they wrap around there and here alike.
+What one family alone cannot do stands in its catalogue, as `when`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MAX_TAPS = (1 << 17) - 1  # products of two int8 that an int32 sum holds
 MAX_INNER = ((1 << 31) - 1) // 255**2  # products of two int8 less their zero points
 MAX_MEAN = MAX_TAPS << 6  # int8 values that an int32 sum holds, their zero points and rounding included
 MAX_WIDENED_ROW = 511  # of a row of SOFTMAX of int8 to int16, whose exponentials' sum is below 512
-MAX_WIDE_MEAN = (1 << 16) - 1  # int16 values likewise; also the elements of a row of SOFTMAX
+MAX_WIDE_MEAN = (1 << 16) - 1  # int16 values likewise, of a pooling; also the elements of a row of SOFTMAX
 MAX_SQUARES = MAX_INNER  # squares of an int8 less its zero point, of L2_NORMALIZATION
 MAX_EXPONENTIALS = (1 << 12) - 1  # of a row of LOG_SOFTMAX, each 1 at most, as a Q12.19 number
 MAX_RESIZED = 1 << 20  # rows or columns whose positions fit int32 with 10 fractional bits
@@ -43,8 +44,8 @@ def check_limits(graph: Graph, op: Op) -> None:
         and (inner := graph.tensors[op.inputs[0]].shape[_inner(op)]) > MAX_INNER
     ):
         raise UnsupportedError(f"{inner} products in a sum, more than {MAX_INNER}")
-    summed = _summed(graph, op)
     wide = graph.tensors[op.inputs[0]].dtype is DType.INT16
+    summed = _summed(graph, op, wide)
     most = MAX_WIDE_MEAN if wide else MAX_MEAN
     limit, what = (MAX_TAPS, "products in a sum") if op.kind in _WEIGHTED else (most, "values in a mean")
     if op.kind in _WEIGHTED and isinstance(op.attrs, AsUint8):
@@ -70,8 +71,11 @@ def _inner(op: Op) -> int:
     return -2 if op.attrs.adj_x else -1
 
 
-def _summed(graph: Graph, op: Op) -> int:
-    """Products or values in one of the operator's sums at most; 0 if it has none."""
+def _summed(graph: Graph, op: Op, wide: bool) -> int:
+    """Products or values in one of the operator's sums at most; 0 if it has none that is bounded.
+
+    Sums of a MEAN of int16 wrap around here as they do in LiteRT, so that any number of values is exact.
+    """
     if op.kind in _WEIGHTED:
         weights = graph.tensors[op.inputs[1]]
         return weights.elements // weights.shape[3 if op.kind is OpKind.DEPTHWISE_CONV_2D else 0]
@@ -79,7 +83,7 @@ def _summed(graph: Graph, op: Op) -> int:
         assert isinstance(op.attrs, PoolAttrs)
         _, rows, columns, _ = graph.tensors[op.inputs[0]].nhwc
         return min(op.attrs.kernel[0], rows) * min(op.attrs.kernel[1], columns)
-    if isinstance(op.attrs, MeanAttrs):
+    if isinstance(op.attrs, MeanAttrs) and not (op.kind is OpKind.MEAN and wide):
         return math.prod(graph.tensors[op.inputs[0]].shape[axis] for axis in op.attrs.axes)
     return 0
 

@@ -11,7 +11,7 @@ void nn_accumulate_s8(const nn_view *in, const nn_window *window, int32_t *sums)
         for (int32_t x = window->x0; x < window->x1; x++) {
             const int8_t *pixel = nn_pixel(in, y, x);
             for (int32_t c = 0; c < in->channels; c++) {
-                sums[c] += pixel[c];
+                sums[c] = nn_wrapping_add(sums[c], pixel[c]);
             }
         }
     }

@@ -1,7 +1,7 @@
 /* MEAN over any axes of int16. */
 #include "nn_wide.h"
 
-/* The sum over the reduced dimensions. */
+/* The sum over the reduced dimensions, modulo 2^32. */
 static int32_t sum_inner(const nn_reduce_geometry *g, const int16_t *in) {
     const int32_t rank = g->inner_rank - 1;
     int32_t index[NN_MAX_RANK] = {0}, offset = 0, sum = 0;
@@ -11,7 +11,7 @@ static int32_t sum_inner(const nn_reduce_geometry *g, const int16_t *in) {
     do {
         const int16_t *line = in + offset;
         for (int32_t i = 0; i < g->inner[rank]; i++, line += g->inner_stride[rank]) {
-            sum += *line;
+            sum = nn_wrapping_add(sum, *line);
         }
     } while (nn_next(rank, g->inner, index, g->inner_stride, &offset));
     return sum;

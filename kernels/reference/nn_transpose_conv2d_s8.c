@@ -1,8 +1,9 @@
 /* TRANSPOSE_CONV: each output pixel gathers the inputs whose stamp covers it. */
 #include "nn_conv.h"
 
-/* Output channel's sum of w * (x - zero point) over the taps that meet an input; `bottom` and
- * `right`: the output pixel in the frame that the padding has not yet been cut from. */
+/* Output channel's sum of w * (x - zero point), modulo 2^32, over the taps that meet an input;
+ * `bottom` and `right`: the output pixel in the frame that the padding has not yet been cut from.
+ */
 static int32_t sum_taps(const nn_conv_geometry *g, const nn_view *in, const int8_t *weights,
                         int32_t zero_point, int32_t bottom, int32_t right) {
     const int32_t inputs = in->channels;
@@ -18,7 +19,7 @@ static int32_t sum_taps(const nn_conv_geometry *g, const nn_view *in, const int8
                 const int8_t *values = nn_pixel(in, y, x);
                 const int8_t *w = weights + (ky * g->kernel_w + kx) * inputs;
                 for (int32_t i = 0; i < inputs; i++) {
-                    sum += (values[i] - zero_point) * w[i];
+                    sum = nn_wrapping_add(sum, (values[i] - zero_point) * w[i]);
                 }
             }
         }

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from buildtool.errors import ModelError
-from buildtool.graph.fixedpoint import activation_range, quantize_multiplier, wrap_int32
+from buildtool.graph.fixedpoint import INT32_MAX, activation_range, quantize_multiplier, wrap_int32
 from buildtool.graph.reference.tensors import (
     Int64,
     Values,
@@ -39,6 +39,7 @@ from buildtool.graph.types import (
 Numbers: TypeAlias = npt.NDArray[Any]  # float32, float64 or integers
 
 _FLOAT32_TERMS = (1 << 24) // (255 * 128)
+_LARGEST_PRODUCT = 255 * 255  # of int8 values less their zero points
 _WIDE = np.dtype(np.int16)  # activations whose products with int8 are exact in float64 up to 2^31 terms
 
 
@@ -70,14 +71,14 @@ def output_channels(graph: Graph, op: Op) -> int:
 
 
 def _biased(sums: Numbers, inputs: list[Values]) -> Int64:
-    """The sums, output channels last, plus the bias."""
+    """The sums, output channels last, plus the bias, modulo 2^32 as LiteRT's int32 holds them."""
     total = np.asarray(sums, np.int64)
+    most = inputs[1].size // max(total.shape[-1], 1) * _LARGEST_PRODUCT
     if len(inputs) > 2:
         bias = inputs[2].astype(np.int64)
         total = total + bias
-        if np.abs(bias).max(initial=0) > 1 << 30:
-            total = wrap_int32(total)
-    return total
+        most += int(np.abs(bias).max(initial=0))
+    return wrap_int32(total) if most > INT32_MAX else total
 
 
 def _finish(

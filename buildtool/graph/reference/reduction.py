@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from buildtool.graph.fixedpoint import RANGES, quantize_multiplier
+from buildtool.graph.fixedpoint import RANGES, quantize_multiplier, wrap_int32
 from buildtool.graph.reference.tensors import (
     Values,
     attributes,
@@ -38,9 +38,9 @@ def mean_multiplier(graph: Graph, op: Op) -> tuple[int, int]:
 
 
 def mean(graph: Graph, op: Op, inputs: list[Values]) -> list[Values]:
-    """MEAN."""
+    """MEAN; sums are modulo 2^32, as LiteRT's are."""
     attrs = attributes(op, MeanAttrs)
-    total = centred(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims)
+    total = wrap_int32(centred(graph, op, 0, inputs[0]).sum(axis=attrs.axes, keepdims=attrs.keep_dims))
     out, quant = graph.tensors[op.outputs[0]], output_quantization(graph, op)
     y = requantise(total, *mean_multiplier(graph, op), quant.zero_point, RANGES[out.dtype])
     return [y.astype(out.dtype.value)]

@@ -1,0 +1,162 @@
+"""Sums that fill an int32, and sums that leave it: LiteRT, the reference and the plain kernels agree.
+
+The plain kernels trap on signed overflow here. What int32 does not hold for sure is refused.
+"""
+
+import ctypes
+import dataclasses
+from ctypes import byref, c_void_p
+
+import numpy as np
+import pytest
+from ckernels import View, call, packed
+from hostcalls import run_plain
+from kernelcases import case, quant
+from litert import run_graph
+from loaded import load_target
+from placement import run_whole
+from widecases import _weighted, conv, dense, depthwise, extreme
+
+from buildtool.errors import UnsupportedError
+from buildtool.graph.consistency import check_op
+from buildtool.graph.limits import MAX_EXPONENTIALS, MAX_MEAN, MAX_SQUARES, MAX_TAPS, MAX_WIDE_MEAN
+from buildtool.graph.reference import execute
+from buildtool.graph.types import (
+    Activation,
+    Attrs,
+    ConvAttrs,
+    DType,
+    MeanAttrs,
+    OpKind,
+    Pad,
+    PoolAttrs,
+    SoftmaxAttrs,
+    Tensor,
+)
+from buildtool.target.catalogue import select
+
+INT8, INT16 = DType.INT8, DType.INT16
+NUMPY = {INT8: np.int8, INT16: np.int16}
+
+
+def transposed(channels):
+    attrs = ConvAttrs((1, 1), (1, 1), Pad(), Activation.NONE)
+    return _weighted(OpKind.TRANSPOSE_CONV, attrs, (1, 1, 2, channels), (2, 1, 1, channels), 0, (1, 1, 2, 2))
+
+
+def from_zero_point(made, zero_point):
+    tensors = list(made.graph.tensors)
+    tensors[0] = dataclasses.replace(tensors[0], quant=quant(tensors[0].quant.scale, zero_point))
+    return dataclasses.replace(made, graph=dataclasses.replace(made.graph, tensors=tuple(tensors)))
+
+
+def one(kind, attrs, shape, out, values, dtype=INT8, scales=(1.0, 1.0), points=(0, 0), made=None):
+    """An operator with one input, and the numbers in it."""
+    x = Tensor("x", shape, dtype, quant(scales[0], points[0]))
+    y = Tensor("y", out, made or dtype, quant(scales[1], points[1]))
+    return case(kind, attrs, [x], [], y, [np.broadcast_to(np.asarray(values, NUMPY[dtype]), shape)])
+
+
+def check(made):
+    """The reference and the plain kernel give what LiteRT gives."""
+    check_op(made.graph, made.op)
+    values = [np.ascontiguousarray(value) for value in made.inputs]
+    wanted = run_graph(made.graph, values)[made.op.outputs[0]]
+    np.testing.assert_array_equal(execute(made.graph, values)[made.op.outputs[0]], wanted)
+    np.testing.assert_array_equal(run_plain(made.graph, values[0]), wanted)
+
+
+def refused(made, words):
+    with pytest.raises(UnsupportedError, match=words):
+        check_op(made.graph, made.op)
+
+
+MOST = {
+    "conv": lambda: conv((1, 2), MAX_TAPS, 3),
+    "dense": lambda: dense(MAX_TAPS, 3),
+    "depthwise": lambda: depthwise((300, 400), 2, (300, 400)),
+    "transposed": lambda: transposed(MAX_TAPS),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(MOST))
+@pytest.mark.parametrize("zero_point", [-128, 127])
+def test_as_many_products_as_are_accepted(kind, zero_point):
+    """Up to 255 * 128 each, more than an int32 holds: LiteRT's sum wraps around, and so do ours."""
+    made = from_zero_point(extreme(MOST[kind](), -128, -128 if zero_point == 127 else 127), zero_point)
+    wanted = run_graph(made.graph, made.inputs)[made.op.outputs[0]]
+    np.testing.assert_array_equal(execute(made.graph, list(made.inputs))[made.op.outputs[0]], wanted)
+    np.testing.assert_array_equal(run_whole(made), wanted)
+
+
+@pytest.mark.parametrize("side", [(256, 255), (256, 256), (300, 300), (1, 70000)])
+@pytest.mark.parametrize("value", [-32768, 32767])
+def test_a_mean_of_any_number_of_int16(side, value):
+    full = one(OpKind.MEAN, MeanAttrs((1, 2), True), (1, *side, 1), (1, 1, 1, 1), value, INT16)
+    check(full)
+    half = np.where(np.arange(side[1]) % 3, value, 100)[None, None, :, None]
+    check(one(OpKind.MEAN, MeanAttrs((1, 2), True), (1, *side, 1), (1, 1, 1, 1), half, INT16))
+    by_parts(full)
+
+
+def by_parts(made):
+    """The same mean where rows come one by one: nn_accumulate_s16, then nn_mean_sums_s16."""
+    (values,) = made.inputs
+    _, rows, columns, _ = values.shape
+    row, out, sums = np.ascontiguousarray(values[0, :1]), np.zeros(1, np.int16), np.zeros(1, np.int32)
+    view = View(row.ctypes.data, columns * 2, 2, 1, columns, 0, rows, columns, 1)
+    for y in range(rows):
+        window = (ctypes.c_int32 * 4)(y, y + 1, 0, columns)
+        call("nn_accumulate_s16", byref(view), byref(window), c_void_p(sums.ctypes.data))
+    kernel = select(load_target("host"), made.graph, made.op)
+    block = packed(made.graph, made.op, kernel).ctypes.data
+    call("nn_mean_sums_s16", c_void_p(block), c_void_p(sums.ctypes.data), 1, c_void_p(out.ctypes.data))
+    assert out[0] == run_graph(made.graph, [np.ascontiguousarray(values)])[1].item()
+
+
+@pytest.mark.parametrize(("value", "zero_point"), [(-128, 127), (127, -128)])
+def test_a_mean_of_as_many_int8_as_are_accepted(value, zero_point):
+    shape, points = (1, 65534, 128, 1), (zero_point, 0)
+    assert shape[1] * shape[2] <= MAX_MEAN < shape[1] * (shape[2] + 1)
+    check(one(OpKind.MEAN, MeanAttrs((1, 2), True), shape, (1, 1, 1, 1), value, points=points))
+    more = (1, 65536, 128, 1)
+    refused(one(OpKind.MEAN, MeanAttrs((1, 2), True), more, (1, 1, 1, 1), 0), "8388608 values in a mean")
+
+
+@pytest.mark.parametrize("value", [-32768, 32767])
+def test_an_average_of_as_many_int16_as_are_accepted(value):
+    def average(columns):
+        attrs = PoolAttrs((255, columns), (1, 1), Pad(), Activation.NONE)
+        return one(OpKind.AVERAGE_POOL_2D, attrs, (1, 255, columns, 1), (1, 1, 1, 1), value, INT16)
+
+    assert MAX_WIDE_MEAN == 255 * 257
+    check(average(257))
+    refused(average(258), "65790 values in a mean, more than 65535")
+
+
+@pytest.mark.parametrize("value", [-128, 127])
+def test_as_many_squares_as_are_accepted(value):
+    def norm(count):
+        shape, points = (1, 1, 1, count), (-1 - value, 0)
+        return one(
+            OpKind.L2_NORMALIZATION, Attrs(), shape, shape, value, scales=(1.0, 1 / 128), points=points
+        )
+
+    check(norm(MAX_SQUARES))
+    refused(norm(MAX_SQUARES + 1), "rows of more than 33025")
+
+
+def test_rows_of_softmax_as_long_as_are_accepted():
+    def row(kind, count, value, dtype=INT8, out=(1 / 256, -128), attrs=None):
+        shape, points = (1, 1, 1, count), (0, out[1])
+        attrs = attrs or SoftmaxAttrs(1.0)
+        return one(kind, attrs, shape, shape, value, dtype, scales=(0.5, out[0]), points=points)
+
+    for value in (-128, 127):
+        check(row(OpKind.LOG_SOFTMAX, MAX_EXPONENTIALS, value, out=(1 / 16, 127), attrs=Attrs()))
+    refused(
+        row(OpKind.LOG_SOFTMAX, MAX_EXPONENTIALS + 1, 0, out=(1 / 16, 127), attrs=Attrs()), "more than 4095"
+    )
+    for value in (-32768, 32767):
+        check(row(OpKind.SOFTMAX, MAX_WIDE_MEAN, value, INT16, out=(1 / 32768, 0)))
+    refused(row(OpKind.SOFTMAX, MAX_WIDE_MEAN + 1, 0, INT16, out=(1 / 32768, 0)), "more than 65535")
