@@ -105,9 +105,7 @@ def _cut(trunk: list[Segment]) -> list[list[Segment]]:
         pools = _is_single(part, GLOBAL_POOLINGS) or (_is_single(part, POOLINGS) and part[0].is_strided)
         strided = any(step.is_strided for step in part)
         if strided and not pools and _convolves(current):
-            keep = len(current)
-            while _is_single(current[keep - 1], PADDINGS):  # they belong to the convolution behind them
-                keep -= 1
+            keep = _before_expansion(current, part)
             blocks.append(current[:keep])
             current = current[keep:]
         current.append(part)
@@ -115,6 +113,24 @@ def _cut(trunk: list[Segment]) -> list[list[Segment]]:
             blocks.append(current)
             current = []
     return [*blocks, current] if _convolves(current) else blocks
+
+
+def _before_expansion(current: list[Segment], strided: Segment) -> int:
+    """How many segments the block before a strided segment keeps.
+
+    Paddings belong to the convolution behind them. A depthwise convolution belongs to the convolution that
+    widens its input (an inverted residual), or the fusion would be as wide as that.
+    """
+    keep = len(current)
+    while _is_single(current[keep - 1], PADDINGS):
+        keep -= 1
+    if not _is_single(strided, DEPTHWISE):
+        return keep
+    widens = keep - 1
+    while widens > 0 and not any(step.is_mixing for step in current[widens]):
+        widens -= 1
+    narrow = widens > 0 and 2 * current[widens - 1][-1].channels < strided[-1].channels
+    return widens if narrow and _convolves(current[:widens]) else keep
 
 
 def _convolves(parts: Iterable[Segment]) -> bool:

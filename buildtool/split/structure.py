@@ -83,6 +83,7 @@ class _Making:
     def __init__(self, model: keras.Model) -> None:
         graph = getattr(model, "_functional", None) or model
         self._operations = {operation.name: operation for operation in graph.operations}
+        self._policies: dict[str, Any] = {}  # of the layers that a step's output went through
         self.outputs: dict[str, list[Any]] = {}
 
     def add(self, step: Step) -> None:
@@ -90,17 +91,16 @@ class _Making:
         import keras
 
         inputs = [self.outputs[name] for name in step.inputs]
+        if step.inputs:
+            self._policies[step.name] = self._policies.get(step.inputs[0])
         if step.kind == "InputLayer":
             tensor = node_of(self._operations[step.name]).output_tensors[0]
             made: Any = keras.Input(tensor.shape[1:], dtype=tensor.dtype, name=step.name)
         elif step.kind == "Slice":
             made = _slice(step, inputs[0][0])
-        elif step.is_fusion:
-            made = _fusion(step)(inputs[0][0])
-        elif (step.part is not None and step.part.source not in self._operations) or step.name.endswith(
-            "_concat"
-        ):
-            made = keras.layers.Concatenate(axis=-1, name=step.name)([one[0] for one in inputs])
+        elif step.part is not None and not step.part.source:
+            tensors = [one[0] for one in inputs]
+            made = _joining(step, self._policies[step.name])(tensors if len(tensors) > 1 else tensors[0])
         else:
             made = self._called(step, inputs)
         self.outputs[step.name] = list(made) if isinstance(made, list | tuple) else [made]
@@ -113,6 +113,7 @@ class _Making:
         for tensor, given in zip(node.input_tensors, inputs, strict=True):
             tensors[id(tensor)] = given[tensor._keras_history.tensor_index if len(given) > 1 else 0]
         args, kwargs = node.arguments.fill_in(tensors)
+        self._policies[step.name] = getattr(operation, "dtype_policy", self._policies.get(step.name))
         return _like(operation, step)(*args, **kwargs)
 
 
@@ -124,12 +125,15 @@ def _slice(step: Step, tensor: Any) -> Any:
     return made
 
 
-def _fusion(step: Step) -> Any:
+def _joining(step: Step, policy: Any) -> Any:
+    """The concatenation of a fusion block, or its 1x1 convolution, which is dense on a vector."""
     from keras import layers
 
+    if step.kind == "Concatenate":
+        return layers.Concatenate(axis=-1, dtype=policy, name=step.name)
     if step.kind == "Dense":
-        return layers.Dense(step.channels, name=step.name)
-    return getattr(layers, step.kind)(step.channels, step.kernel, name=step.name)
+        return layers.Dense(step.channels, dtype=policy, name=step.name)
+    return getattr(layers, step.kind)(step.channels, step.kernel, dtype=policy, name=step.name)
 
 
 def _like(operation: Any, step: Step) -> Any:
