@@ -436,7 +436,7 @@ def test_the_tests_name_extras_that_exist() -> None:
 
 def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish() -> None:
     script = (ROOT / ".ci/run").read_text()
-    names = "arm-gcc bazel browser gdb mcuboot platformio xtensa".split()
+    names = "arm-gcc bazel browser gdb mcuboot platformio split xtensa".split()
     extras = " ".join(f"--with {name}" for name in names)
     assert f"./dev {extras} pytest" in script
     assert f"{allowedskips.SWITCH}=1" in script

@@ -15,7 +15,7 @@ from buildtool.split.published import published
 from buildtool.split.steps import Step, partition
 from buildtool.split.types import Choice, Fusion
 
-# arXiv 2002.03302's structures at 32x32: convolutions, fusion, and thousandths of the original's total and MACs.
+# arXiv 2002.03302's structures at 32x32: convolutions, fusion, thousandths of the original's total and MACs.
 VGG16 = {
     "VGG16": (14_710_464, 0, 1000, 1000),
     "I, full": (6_936_768, 610_304, 513, 502),
