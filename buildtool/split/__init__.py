@@ -1,0 +1,1 @@
+"""Splits the structure of networks: slim branches that a small board can run, trained and priced."""
