@@ -64,6 +64,7 @@ ORDER = (
     "service.ahead",
     "service",
     "service.daemon",
+    "split",
     "demangle",
     "changes",
     "report",

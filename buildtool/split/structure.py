@@ -1,0 +1,121 @@
+"""Which structure a network is split into, and the Keras model that has it.
+
+A choice gives one splitting factor for each block. `build` makes the model of a choice, with the weights of
+the original where they fit: of every layer the slices of its channels that a branch has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Literal
+
+from buildtool.errors import UsageError
+
+if TYPE_CHECKING:
+    import keras
+
+    from buildtool.split.blocks import Block
+
+First = Literal["full", "slice"]
+_KEY = re.compile(r"(\d+(?:-\d+)*),(full|slice)(?:,(naive|shared)(\d*))?")
+
+
+class Fusion(Enum):
+    """What joins the branches.
+
+    FUSED: a fusion block at the end of every split block (pooling in each branch, concatenation, 1x1
+    convolution). NAIVE: nothing until the blocks end, so branches never see one another. SHARED: as NAIVE,
+    but the first convolutions are whole.
+    """
+
+    FUSED = "fused"
+    NAIVE = "naive"
+    SHARED = "shared"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One structure: the splitting factor of each block, in the network's order.
+
+    `first`: what the first convolution of a branch reads of the map before the block: all of it ("full") or
+    the branch's share of its channels ("slice"); the network's input is always read whole. `shared`: for
+    SHARED, how many convolutions at the network's beginning are whole. Without fusion all factors are equal;
+    for NAIVE, blocks of factor 1 may come before the others.
+    """
+
+    factors: tuple[int, ...]
+    first: First = "slice"
+    fusion: Fusion = Fusion.FUSED
+    shared: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.factors or any(factor < 1 for factor in self.factors):
+            raise UsageError(f"splitting factors {self.factors} are not whole numbers above 0")
+        if self.first not in ("full", "slice"):
+            raise UsageError(f"a branch's first convolution reads 'full' or 'slice', not '{self.first}'")
+        if (self.shared > 0) != (self.fusion is Fusion.SHARED):
+            raise UsageError("shared convolutions and Fusion.SHARED belong together")
+        if self.fusion is not Fusion.FUSED and len(set(self._joined())) > 1:
+            raise UsageError(f"without fusion the factors of all blocks are equal, not {self.text}")
+
+    def _joined(self) -> tuple[int, ...]:
+        """The factors that must be equal where no fusion lies between blocks."""
+        if self.fusion is Fusion.SHARED:
+            return self.factors
+        whole = next((i for i, factor in enumerate(self.factors) if factor > 1), 0)
+        return self.factors[whole:]
+
+    @classmethod
+    def whole(cls, blocks: int, first: First = "slice") -> Choice:
+        """The original network of so many blocks: every factor is 1."""
+        return cls((1,) * blocks, first)
+
+    @classmethod
+    def of_key(cls, key: str) -> Choice:
+        """The choice that `key()` wrote."""
+        found = _KEY.fullmatch(key)
+        if found is None:
+            raise UsageError(f"'{key}' is not a structure", hint='for example "8-2-2-4-4,slice"')
+        factors, first, fusion, shared = found.groups()
+        read: First = "full" if first == "full" else "slice"
+        return cls(
+            tuple(int(text) for text in factors.split("-")),
+            read,
+            Fusion(fusion or "fused"),
+            int(shared or 0),
+        )
+
+    def with_factor(self, index: int, factor: int) -> Choice:
+        """This choice with another factor for one block, counted from 0."""
+        factors = (*self.factors[:index], factor, *self.factors[index + 1 :])
+        return replace(self, factors=factors)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no block is split."""
+        return all(factor == 1 for factor in self.factors)
+
+    @property
+    def text(self) -> str:
+        """The factors alone: "8-2-2-4-4"."""
+        return "-".join(map(str, self.factors))
+
+    def key(self) -> str:
+        """A short text for records, file names and tables: "8-2-2-4-4,slice", "4-4,full,shared3"."""
+        fusion = "" if self.fusion is Fusion.FUSED else f",{self.fusion.value}"
+        return f"{self.text},{self.first}{fusion}{self.shared or ''}"
+
+
+def build(
+    model: keras.Model, blocks: Sequence[Block], choice: Choice, *, weights: keras.Model | None = None
+) -> keras.Model:
+    """The Keras model of a choice; layers' names are the same in every process.
+
+    `model` is the original, whose blocks `blocks` are. Weights are taken from `weights` (a network trained
+    since, whole or split) where it has a layer of the same name and shape, else sliced from its whole layer of
+    the original's name, else from `model`. A fusion's 1x1 convolution begins as the identity.
+    """
+    raise NotImplementedError
