@@ -74,7 +74,7 @@ def augmented(x: Pixels, settings: Settings, random: np.random.Generator) -> Pix
     """Images mirrored and moved at random, each by itself; pixels that come in are 0."""
     count, height, width = x.shape[:3]
     if settings.flip:
-        is_mirrored = random.random(count) < 0.5
+        is_mirrored = np.asarray(random.random(count) < 0.5)
         x = np.where(is_mirrored[:, None, None, None], x[:, :, ::-1], x)
     rows, columns = round(height * settings.shift), round(width * settings.shift)
     if rows == 0 and columns == 0:

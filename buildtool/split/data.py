@@ -54,8 +54,9 @@ class Data:
     def digest(self) -> str:
         """SHA-256 (hex) of all images, labels and names."""
         total = hashlib.sha256(repr((self.classes, self.train_x.shape, self.test_x.shape)).encode())
-        for array in (self.train_x, self.train_y, self.test_x, self.test_y):
-            total.update(np.ascontiguousarray(array))
+        arrays: tuple[npt.NDArray[Any], ...] = (self.train_x, self.train_y, self.test_x, self.test_y)
+        for array in arrays:
+            total.update(np.ascontiguousarray(array).data)
         return total.hexdigest()
 
     def limited(self, count: int, seed: int = 0) -> Data:
@@ -206,9 +207,12 @@ def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data
     pixels: dict[str, list[Pixels]] = {"": [], "train": [], "test": []}
     labels: dict[str, list[str]] = {"": [], "train": [], "test": []}
     count, budget = 0, _free_bytes()
+    expected: tuple[int, ...] = ()
     for one in imagefiles.read(path):
         image = _decoded(one.data, size, one.name)
-        size = size or (image.shape[0], image.shape[1], image.shape[2])
+        expected = expected or image.shape
+        if image.shape != expected:
+            raise _other_size(image, expected, one.name)
         count += 1
         if 2 * count * image.nbytes > budget:  # lists and the arrays made of them
             raise _too_large(2 * count * image.nbytes, str(path))
@@ -228,6 +232,13 @@ def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data
         classes = tuple(sorted(set(names)))
         train, test = _parted(*_stacked(images, names, classes), seed)
     return _complete(*train, *test, classes, str(path))
+
+
+def _other_size(image: Pixels, first: tuple[int, ...], name: str) -> UsageError:
+    """The error for an image that is not of the first one's size."""
+    height, width, channels = image.shape
+    text = f"the image is {width} x {height} with {channels} channels, the first one {first[1]} x {first[0]}"
+    return UsageError(f"{text} with {first[2]}", path=name, hint="bring all images to one size")
 
 
 def _same_classes(train: list[str], test: list[str], path: str) -> None:
@@ -293,8 +304,15 @@ def _key(path: Path, seed: int, size: tuple[int, int, int] | None) -> str:
 def _packed(data: Data) -> bytes:
     """A data set as the bytes of a .npz file, with its digest."""
     stream = io.BytesIO()
-    arrays = {"train_x": data.train_x, "train_y": data.train_y, "test_x": data.test_x, "test_y": data.test_y}
-    np.savez(stream, classes=np.array(data.classes), digest=np.array(data.digest()), **arrays)
+    np.savez(
+        stream,
+        train_x=data.train_x,
+        train_y=data.train_y,
+        test_x=data.test_x,
+        test_y=data.test_y,
+        classes=np.array(data.classes),
+        digest=np.array(data.digest()),
+    )
     return stream.getvalue()
 
 
@@ -302,8 +320,8 @@ def _kept(path: Path) -> Data | None:
     """A data set that was kept; None where there is none, or a damaged one."""
     try:
         with np.load(path, allow_pickle=False) as kept:
-            arrays = [kept[name] for name in ("train_x", "train_y", "test_x", "test_y")]
-            data = Data(*arrays, tuple(str(one) for one in kept["classes"]))
+            classes = tuple(str(one) for one in kept["classes"])
+            data = Data(kept["train_x"], kept["train_y"], kept["test_x"], kept["test_y"], classes)
             return data if data.digest() == str(kept["digest"]) else None
     except Exception:  # whatever damaged bytes bring about: it is decoded anew
         return None

@@ -36,9 +36,12 @@ class Verdict(Protocol):
     """Whether a choice meets the goals on the board, and why not."""
 
     @property
-    def ok(self) -> bool: ...
+    def ok(self) -> bool:
+        """Whether it meets them."""
+
     @property
-    def why(self) -> str: ...
+    def why(self) -> str:
+        """The goal that it misses, in words."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Tried:
-    """A factor that a step tried. `drop`: points lost against the step's baseline; None: not trained, `why`."""
+    """A factor that a step tried. `drop`: points lost against the baseline; None: it was not trained (`why`)."""
 
     choice: Choice
     factor: int
@@ -246,7 +249,7 @@ class _Run:
         return Step(block.index, baseline, tuple(tried), kept.choice.factors[block.index]), kept
 
     def _hopeless(self, choice: Choice, index: int) -> str:
-        """Why a choice cannot meet the goals, not even with later blocks split as far as they go; "": it can."""
+        """Why a choice misses the goals, even with later blocks split as far as they go; "": it does not."""
         verdict = self._admits(choice)
         if verdict.ok:
             return ""
@@ -258,7 +261,7 @@ class _Run:
     def others(
         self, original: Candidate, chosen: Candidate, steps: Sequence[Step]
     ) -> tuple[dict[str, Candidate], dict[str, str]]:
-        """What the chosen network is compared with, trained as long in all; and what cannot be had, and why."""
+        """What the chosen network is compared with, trained as long in all; and why some cannot be had."""
         times = max(1, sum(step.baseline is not None for step in steps))
         found: dict[str, Candidate] = {}
         refused: dict[str, str] = {}
@@ -270,7 +273,7 @@ class _Run:
         return found, refused
 
     def _train(self, before: Candidate, choice: Choice, times: int, what: str) -> Candidate:
-        """The network of a choice, trained on from the one before; taken from the records where it is there."""
+        """The network of a choice, trained on from the one before, or taken from the records."""
         settings = self._settings.fine_tuning(times)
         key = key_of({"before": before.key, "choice": choice.key(), "settings": settings.data()})
         path = self._folder / f"{key[:16]}.keras"
@@ -318,10 +321,16 @@ class _Run:
 
     def _candidate(self, choice: Choice, key: str, record: Mapping[str, Any], path: Path) -> Candidate:
         """A candidate by its record."""
-        numbers = (float(record[name]) for name in ("accuracy", "test"))
         figures = dict(self._figures(choice))
         return Candidate(
-            choice, *numbers, path, key, float(record["seconds"]), int(record["epochs"]), figures
+            choice,
+            float(record["accuracy"]),
+            float(record["test"]),
+            path,
+            key,
+            float(record["seconds"]),
+            int(record["epochs"]),
+            figures,
         )
 
     def _judged(self) -> dict[str, Any]:
