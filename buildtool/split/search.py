@@ -239,7 +239,7 @@ class _Run:
                 tried.append(Tried(choice, factor, None, None, False, why))
                 continue
             candidate = self._train(current, choice, 1, f"{what}, K = {factor}")
-            drop = 100 * (baseline.accuracy - candidate.accuracy)
+            drop = round(100 * (baseline.accuracy - candidate.accuracy), 9)  # 0.5 points are 0.5
             is_kept = drop <= max_drop
             tried.append(Tried(choice, factor, candidate, drop, is_kept))
             if not is_kept:
