@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 from buildtool.durations import duration
 from buildtool.split import backend, keeping, training
 from buildtool.split.data import Data, load
+from buildtool.split.published import print_published
 from buildtool.split.records import Records, key_of
 from buildtool.split.search import FACTORS, MAX_DROP, Candidate, Found, search
 from buildtool.split.settings import Settings
@@ -48,7 +49,7 @@ def main() -> None:
     """Prints the tables of each network."""
     given = arguments()
     if given.counts:
-        print("\n".join(counts()))
+        print_published()
         return
     backend.prepare(threads=given.threads)
     settings = Settings(
@@ -194,7 +195,11 @@ def took(trained: dict[str, Any], found: Found, data: Data, settings: Settings) 
 def all_candidates(found: Found) -> list[Candidate]:
     """All networks that the search trained."""
     tried = [one.candidate for step in found.steps for one in step.tried if one.candidate is not None]
-    return [*(step.baseline for step in found.steps if step.baseline is not None), *tried, *found.others.values()]
+    return [
+        *(step.baseline for step in found.steps if step.baseline is not None),
+        *tried,
+        *found.others.values(),
+    ]
 
 
 def by_block(found: Found) -> Iterator[str]:
@@ -263,16 +268,11 @@ def per_cent(share: float) -> str:
 
 
 def counted(model: Any) -> tuple[int, int]:
-    """Parameters of all convolutions, biases left out, and MACs of a network."""
+    """Parameters of all convolutions, those of fusion included and biases left out, and MACs of a network."""
     from buildtool.split.counts import counts_of
 
     found = counts_of(model)
-    return found.parameters, found.macs
-
-
-def counts() -> Sequence[str]:
-    """The published splits of VGG16 at 32x32, as a table."""
-    raise NotImplementedError
+    return found.convolutions + found.fusion, found.macs
 
 
 if __name__ == "__main__":
