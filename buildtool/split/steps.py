@@ -7,6 +7,7 @@ split network works without Keras.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 CONVOLUTIONS = frozenset(("Conv1D", "Conv2D", "Conv1DTranspose", "Conv2DTranspose", "SeparableConv2D"))
 MIXING = CONVOLUTIONS | {"Dense"}  # each output channel reads all input channels (of its group)
@@ -92,4 +93,4 @@ def partition(channels: int, parts: int) -> tuple[tuple[int, ...], ...]:
     """Channels in `parts` slices whose sizes differ by one at most, the larger ones first."""
     small, larger = divmod(channels, parts)
     starts = [i * small + min(i, larger) for i in range(parts + 1)]
-    return tuple(tuple(range(*pair)) for pair in zip(starts, starts[1:], strict=False))
+    return tuple(tuple(range(*pair)) for pair in pairwise(starts))

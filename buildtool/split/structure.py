@@ -1,112 +1,24 @@
-"""Which structure a network is split into, and the Keras model that has it.
+"""The Keras model of a choice, with the weights of the original where they fit.
 
-A choice gives one splitting factor for each block. `build` makes the model of a choice, with the weights of
-the original where they fit: of every layer the slices of its channels that a branch has.
+Of every layer a branch has the slices of its own channels. `Block`, `Choice` and `Fusion` are in types.py.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from buildtool.errors import UsageError
+from buildtool.errors import UnsupportedError
+from buildtool.split.branches import split_steps
+from buildtool.split.graphs import node_of, steps_of
+from buildtool.split.steps import Step
+from buildtool.split.types import Block, Choice, Fusion
+from buildtool.split.weights import Weights, identity, sliced
 
 if TYPE_CHECKING:
     import keras
 
-    from buildtool.split.blocks import Block
-
-First = Literal["full", "slice"]
-_KEY = re.compile(r"(\d+(?:-\d+)*),(full|slice)(?:,(naive|shared)(\d*))?")
-
-
-class Fusion(Enum):
-    """What joins the branches.
-
-    FUSED: a fusion block at the end of every split block (pooling in each branch, concatenation, 1x1
-    convolution). NAIVE: nothing until the blocks end, so branches never see one another. SHARED: as NAIVE,
-    but the first convolutions are whole.
-    """
-
-    FUSED = "fused"
-    NAIVE = "naive"
-    SHARED = "shared"
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One structure: the splitting factor of each block, in the network's order.
-
-    `first`: what the first convolution of a branch reads of the map before the block: all of it ("full") or
-    the branch's share of its channels ("slice"); the network's input is always read whole. `shared`: for
-    SHARED, how many convolutions at the network's beginning are whole. Without fusion all factors are equal;
-    for NAIVE, blocks of factor 1 may come before the others.
-    """
-
-    factors: tuple[int, ...]
-    first: First = "slice"
-    fusion: Fusion = Fusion.FUSED
-    shared: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.factors or any(factor < 1 for factor in self.factors):
-            raise UsageError(f"splitting factors {self.factors} are not whole numbers above 0")
-        if self.first not in ("full", "slice"):
-            raise UsageError(f"a branch's first convolution reads 'full' or 'slice', not '{self.first}'")
-        if (self.shared > 0) != (self.fusion is Fusion.SHARED):
-            raise UsageError("shared convolutions and Fusion.SHARED belong together")
-        if self.fusion is not Fusion.FUSED and len(set(self._joined())) > 1:
-            raise UsageError(f"without fusion the factors of all blocks are equal, not {self.text}")
-
-    def _joined(self) -> tuple[int, ...]:
-        """The factors that must be equal where no fusion lies between blocks."""
-        if self.fusion is Fusion.SHARED:
-            return self.factors
-        whole = next((i for i, factor in enumerate(self.factors) if factor > 1), 0)
-        return self.factors[whole:]
-
-    @classmethod
-    def whole(cls, blocks: int, first: First = "slice") -> Choice:
-        """The original network of so many blocks: every factor is 1."""
-        return cls((1,) * blocks, first)
-
-    @classmethod
-    def of_key(cls, key: str) -> Choice:
-        """The choice that `key()` wrote."""
-        found = _KEY.fullmatch(key)
-        if found is None:
-            raise UsageError(f"'{key}' is not a structure", hint='for example "8-2-2-4-4,slice"')
-        factors, first, fusion, shared = found.groups()
-        read: First = "full" if first == "full" else "slice"
-        return cls(
-            tuple(int(text) for text in factors.split("-")),
-            read,
-            Fusion(fusion or "fused"),
-            int(shared or 0),
-        )
-
-    def with_factor(self, index: int, factor: int) -> Choice:
-        """This choice with another factor for one block, counted from 0."""
-        factors = (*self.factors[:index], factor, *self.factors[index + 1 :])
-        return replace(self, factors=factors)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether no block is split."""
-        return all(factor == 1 for factor in self.factors)
-
-    @property
-    def text(self) -> str:
-        """The factors alone: "8-2-2-4-4"."""
-        return "-".join(map(str, self.factors))
-
-    def key(self) -> str:
-        """A short text for records, file names and tables: "8-2-2-4-4,slice", "4-4,full,shared3"."""
-        fusion = "" if self.fusion is Fusion.FUSED else f",{self.fusion.value}"
-        return f"{self.text},{self.first}{fusion}{self.shared or ''}"
+__all__ = ["Block", "Choice", "Fusion", "build", "take_over"]
 
 
 def build(
@@ -114,8 +26,123 @@ def build(
 ) -> keras.Model:
     """The Keras model of a choice; layers' names are the same in every process.
 
-    `model` is the original, whose blocks `blocks` are. Weights are taken from `weights` (a network trained
-    since, whole or split) where it has a layer of the same name and shape, else sliced from its whole layer of
-    the original's name, else from `model`. A fusion's 1x1 convolution begins as the identity.
+    `model` is the original, whose blocks `blocks` are. Each layer's weights are taken from `weights` (a
+    network trained since, whole or split) where it has the same layer, else sliced from the whole layer of
+    `weights`, else from that of `model`. A fusion's 1x1 convolution begins as the identity. `model` stays as
+    it is, and the result shares no layer with it.
     """
-    raise NotImplementedError
+    import keras
+
+    original = steps_of(model)
+    steps = split_steps(original, blocks, choice)
+    made = _Making(model)
+    for step in steps:
+        made.add(step)
+    first, last = steps[0].name, steps[-1].name
+    result = keras.Model(made.outputs[first][0], made.outputs[last][0], name=model.name)
+    take_over(result, steps, original, [weights, model] if weights is not None else [model])
+    return result
+
+
+def take_over(
+    result: keras.Model, steps: Sequence[Step], original: Sequence[Step], sources: Sequence[keras.Model]
+) -> None:
+    """Sets the weights of a split network's layers from the first of `sources` that has them."""
+    known = {step.name: step for step in original}
+    stores = [{layer.name: layer for layer in source.layers} for source in sources]
+    for step in steps:
+        operation = result.get_operation(step.name) if hasattr(result, "get_operation") else None
+        layer = operation or next((one for one in result.layers if one.name == step.name), None)
+        if layer is None or not getattr(layer, "weights", None):
+            continue
+        shapes = [tuple(weight.shape) for weight in layer.weights]
+        layer.set_weights(_weights(step, shapes, known, stores))
+
+
+def _weights(
+    step: Step, shapes: list[tuple[int, ...]], known: Mapping[str, Step], stores: Sequence[Mapping[str, Any]]
+) -> Weights:
+    for store in stores:
+        if step.name in store:
+            same: Weights = store[step.name].get_weights()
+            if [one.shape for one in same] == shapes:
+                return same
+        if step.part is not None and step.part.source in store:
+            original = known[step.part.source]
+            part = sliced(original, store[original.name].get_weights(), step.part)
+            if [one.shape for one in part] == shapes:
+                return part
+    if step.part is not None and step.is_fusion:
+        return identity(step)
+    raise UnsupportedError("none of the networks has weights that fit it", operator=step.name)
+
+
+class _Making:
+    """A Keras graph while it is made: `outputs` are the tensors of each step."""
+
+    def __init__(self, model: keras.Model) -> None:
+        graph = getattr(model, "_functional", None) or model
+        self._operations = {operation.name: operation for operation in graph.operations}
+        self.outputs: dict[str, list[Any]] = {}
+
+    def add(self, step: Step) -> None:
+        """Makes a step's layer, and calls it on the tensors of its inputs."""
+        import keras
+
+        inputs = [self.outputs[name] for name in step.inputs]
+        if step.kind == "InputLayer":
+            tensor = node_of(self._operations[step.name]).output_tensors[0]
+            made: Any = keras.Input(tensor.shape[1:], dtype=tensor.dtype, name=step.name)
+        elif step.kind == "Slice":
+            made = _slice(step, inputs[0][0])
+        elif step.is_fusion:
+            made = _fusion(step)(inputs[0][0])
+        elif (step.part is not None and step.part.source not in self._operations) or step.name.endswith(
+            "_concat"
+        ):
+            made = keras.layers.Concatenate(axis=-1, name=step.name)([one[0] for one in inputs])
+        else:
+            made = self._called(step, inputs)
+        self.outputs[step.name] = list(made) if isinstance(made, list | tuple) else [made]
+
+    def _called(self, step: Step, inputs: Sequence[list[Any]]) -> Any:
+        """A layer like its original one, called as that one was."""
+        operation = self._operations[step.part.source if step.part else step.name]
+        node = node_of(operation)
+        tensors = {}
+        for tensor, given in zip(node.input_tensors, inputs, strict=True):
+            tensors[id(tensor)] = given[tensor._keras_history.tensor_index if len(given) > 1 else 0]
+        args, kwargs = node.arguments.fill_in(tensors)
+        return _like(operation, step)(*args, **kwargs)
+
+
+def _slice(step: Step, tensor: Any) -> Any:
+    assert step.part is not None
+    channels = step.part.writes
+    made = tensor[..., channels[0] : channels[-1] + 1]
+    made._keras_history.operation.name = step.name  # else it counts the slices of this process
+    return made
+
+
+def _fusion(step: Step) -> Any:
+    from keras import layers
+
+    if step.kind == "Dense":
+        return layers.Dense(step.channels, name=step.name)
+    return getattr(layers, step.kind)(step.channels, step.kernel, name=step.name)
+
+
+def _like(operation: Any, step: Step) -> Any:
+    """A layer of the operation's settings with the step's name and channels."""
+    config = dict(operation.get_config())
+    config["name"] = step.name
+    if step.part is not None:
+        if "filters" in config:
+            config["filters"] = step.channels
+        if "units" in config:
+            config["units"] = step.channels
+        if config.get("groups"):
+            config["groups"] = step.groups
+        if "target_shape" in config:
+            config["target_shape"] = (*config["target_shape"][:-1], step.channels)
+    return type(operation).from_config(config)
