@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from buildtool.durations import duration
-from buildtool.errors import UsageError
+from buildtool.errors import UnsupportedError, UsageError
 from buildtool.split import backend, keeping, structure, training
 from buildtool.split.batches import held_out
 from buildtool.split.data import Data
 from buildtool.split.records import Records, key_of
 from buildtool.split.settings import Settings
-from buildtool.split.structure import Choice, First, Fusion
+from buildtool.split.types import Choice, First, Fusion
 
 if TYPE_CHECKING:
-    from buildtool.split.blocks import Block
+    from buildtool.split.types import Block
 
 Progress = Callable[[str], None]
 Figures = Mapping[str, float]
@@ -65,7 +65,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Tried:
-    """A factor that a step tried. `drop`: points lost against the baseline; None: it was not trained (`why`)."""
+    """A factor that a step tried. `drop`: points lost against the baseline; None: not trained (`why`)."""
 
     choice: Choice
     factor: int
@@ -268,7 +268,7 @@ class _Run:
         for name, choice in _other_choices(chosen.choice, steps, self._blocks, self._factors).items():
             try:
                 found[name] = self._train(original, choice, times, f"for comparison: {name}")
-            except UsageError as error:  # networks whose branches cannot be joined like this
+            except (UsageError, UnsupportedError) as error:  # their branches cannot be joined like this
                 refused[name] = error.text
         return found, refused
 
