@@ -91,7 +91,7 @@ def trained_base(
     from buildtool.split.networks import by_name
 
     records, path = Records(folder / "records.json"), folder / "base.keras"
-    key = key_of({"base": name, "width": width, "settings": settings.data(), "data": data.digest()})
+    key = base_key(name, width, data, settings)
     record = records.get(key)
     if record is not None and path.is_file():
         return keeping.load(path), record
@@ -105,6 +105,12 @@ def trained_base(
     record = {"accuracy": found.accuracy, "test": test, "seconds": found.seconds, "epochs": found.epochs}
     records.put(key, record)
     return base, record
+
+
+def base_key(name: str, width: float, data: Data, settings: Settings) -> str:
+    """What the whole network depends on: not on how candidates are trained."""
+    own = {key: value for key, value in settings.data().items() if not key.startswith("fine")}
+    return key_of({"base": name, "width": width, "settings": own, "data": data.digest()})
 
 
 # ---- pages -----------------------------------------------------------------------------------------

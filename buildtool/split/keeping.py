@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
 import tempfile
 import zipfile
 from pathlib import Path
@@ -52,6 +54,26 @@ def load(path: Path) -> Any:
         raise ModelError(
             text, path=str(path), hint="save it with Keras 3: model.save('network.keras')"
         ) from None
+
+
+def sweep(folder: Path) -> None:
+    """Removes what killed processes have left half written in a folder."""
+    for path in folder.glob(".buildtool-*-*-*"):
+        number = path.name.split("-")[1]
+        if path.suffix in (".part", ".old") and number.isdigit() and not _is_running(int(number)):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _is_running(number: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True
 
 
 def _undated(name: str, data: bytes) -> bytes:

@@ -200,6 +200,8 @@ class _Run:
         self._progress = progress
         self._figures = figures
         self._folder = records.path.parent / "networks"
+        for folder in (records.path.parent, self._folder):
+            keeping.sweep(folder)
         self._root = {
             "network": training.digest(base),
             "data": data.digest(),
