@@ -193,18 +193,18 @@ class Pricer:
         self.model, self.blocks, self.board, self.goals = model, blocks, board, goals
         self._known, self._keep = known, keep
         self._session = kept_session()
-        self._prices: dict[str, Price] = {}
+        self.prices: dict[str, Price] = {}
 
     def price(self, choice: Choice) -> Price:
         """The price of a structure, from the records where they have it."""
         key = choice.key()
-        if key not in self._prices:
+        if key not in self.prices:
             found = self._recorded(key)
             if found is None:
                 found = self._made(choice)
                 self._keep(key, found.data())
-            self._prices[key] = found
-        return self._prices[key]
+            self.prices[key] = found
+        return self.prices[key]
 
     def admits(self, choice: Choice) -> Verdict:
         """Whether a structure can reach the goals; one that the planner refuses cannot."""
