@@ -89,7 +89,20 @@ def _undated(name: str, data: bytes) -> bytes:
     if name == "config.json":
         config = {**json.loads(data), "compile_config": None}
         return json.dumps(_renumbered(config, {}), sort_keys=True).encode()
-    return data
+    return _without_optimiser(data) if name == "model.weights.h5" else data
+
+
+def _without_optimiser(data: bytes) -> bytes:
+    """The weights' file without the optimiser's variables, which Keras writes even when told not to."""
+    import h5py
+
+    stream = io.BytesIO()
+    with h5py.File(io.BytesIO(data)) as given, h5py.File(stream, "w") as made:
+        for name in sorted(given):
+            if name != "optimizer":
+                given.copy(name, made)
+        made.attrs.update(given.attrs)
+    return stream.getvalue()
 
 
 def _renumbered(value: Any, numbers: dict[int, int]) -> Any:
@@ -99,6 +112,7 @@ def _renumbered(value: Any, numbers: dict[int, int]) -> Any:
     if not isinstance(value, dict):
         return value
     found = {key: _renumbered(value[key], numbers) for key in sorted(value) if key != "shared_object_id"}
-    if (address := value.get("shared_object_id")) is not None:
+    # A type of numbers is written as shared or not by how the network was made, and means the same.
+    if (address := value.get("shared_object_id")) is not None and value.get("class_name") != "DTypePolicy":
         found["shared_object_id"] = numbers.setdefault(address, len(numbers) + 1)
     return found
