@@ -99,37 +99,82 @@ def _sum_scale(taps: int) -> float:
     return SCALE / 127 * SPREAD * SPREAD * math.sqrt(taps) / 40
 
 
+def _same(
+    sizes: tuple[int, int], kernel: tuple[int, int], stride: int, dilation: int
+) -> tuple[tuple[int, int], Pad]:
+    """(rows, columns) of the output, and the padding."""
+    taps = [(n - 1) * dilation + 1 for n in kernel]
+    (oh, top, bottom), (ow, left, right) = (
+        same_padding(n, k, stride) for n, k in zip(sizes, taps, strict=True)
+    )
+    return (oh, ow), Pad(top, bottom, left, right)
+
+
+def _sides(kernel: int | Sequence[int]) -> tuple[int, int]:
+    """Rows and columns of a kernel; one number is both."""
+    kh, kw = (kernel, kernel) if isinstance(kernel, int) else kernel
+    return kh, kw
+
+
 def conv(
-    height: int, width: int, cin: int, cout: int, kernel: int = 1, stride: int = 1, relu: bool = False
+    height: int,
+    width: int,
+    cin: int,
+    cout: int,
+    kernel: int | Sequence[int] = 1,
+    stride: int = 1,
+    relu: bool = False,
+    dilation: int = 1,
+    groups: int = 1,
 ) -> Single:
-    """CONV_2D."""
+    """CONV_2D; a kernel of one number is a square."""
+    kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
-        (oh, top, bottom), (ow, left, right) = (same_padding(n, kernel, stride) for n in (height, width))
-        operands = (b.input((1, height, width, cin)), *b.weights((cout, kernel, kernel, cin), 0))
+        (oh, ow), pad = _same((height, width), (kh, kw), stride, dilation)
+        operands = (b.input((1, height, width, cin)), *b.weights((cout, kh, kw, cin // groups), 0))
         activation = Activation.RELU if relu else Activation.NONE
-        attrs = ConvAttrs((stride, stride), (1, 1), Pad(top, bottom, left, right), activation)
-        b.scaled(OpKind.CONV_2D, operands, (1, oh, ow, cout), _sum_scale(kernel * kernel * cin), attrs)
+        attrs = ConvAttrs((stride, stride), (dilation, dilation), pad, activation)
+        b.scaled(OpKind.CONV_2D, operands, (1, oh, ow, cout), _sum_scale(kh * kw * cin // groups), attrs)
 
     return add
+
+
+def grouped(height: int, width: int, cin: int, cout: int, kernel: int, groups: int) -> Single:
+    """CONV_2D in groups of channels."""
+    return conv(height, width, cin, cout, kernel, groups=groups)
+
+
+def dilated(height: int, width: int, cin: int, cout: int, kernel: int, dilation: int) -> Single:
+    """CONV_2D with distances between its taps."""
+    return conv(height, width, cin, cout, kernel, dilation=dilation)
 
 
 def depthwise(
-    height: int, width: int, channels: int, kernel: int = 3, stride: int = 1, relu: bool = False
+    height: int,
+    width: int,
+    channels: int,
+    kernel: int | Sequence[int] = 3,
+    stride: int = 1,
+    relu: bool = False,
+    dilation: int = 1,
 ) -> Single:
-    """DEPTHWISE_CONV_2D."""
+    """DEPTHWISE_CONV_2D; a kernel of one number is a square."""
+    kh, kw = _sides(kernel)
 
     def add(b: Builder) -> None:
-        (oh, top, bottom), (ow, left, right) = (same_padding(n, kernel, stride) for n in (height, width))
-        operands = (b.input((1, height, width, channels)), *b.weights((1, kernel, kernel, channels), 3))
-        pad = Pad(top, bottom, left, right)
+        (oh, ow), pad = _same((height, width), (kh, kw), stride, dilation)
+        operands = (b.input((1, height, width, channels)), *b.weights((1, kh, kw, channels), 3))
         activation = Activation.RELU if relu else Activation.NONE
-        attrs = DepthwiseAttrs((stride, stride), (1, 1), pad, activation, 1)
-        b.scaled(
-            OpKind.DEPTHWISE_CONV_2D, operands, (1, oh, ow, channels), _sum_scale(kernel * kernel), attrs
-        )
+        attrs = DepthwiseAttrs((stride, stride), (dilation, dilation), pad, activation, 1)
+        b.scaled(OpKind.DEPTHWISE_CONV_2D, operands, (1, oh, ow, channels), _sum_scale(kh * kw), attrs)
 
     return add
+
+
+def dilated_depthwise(height: int, width: int, channels: int, kernel: int, dilation: int) -> Single:
+    """DEPTHWISE_CONV_2D with distances between its taps."""
+    return depthwise(height, width, channels, kernel, dilation=dilation)
 
 
 def dense(inputs: int, outputs: int) -> Single:

@@ -77,7 +77,7 @@ def test_an_installation_has_plugins_and_kernels_inside_and_works(tmp_path: Path
     names = {path.name for path in site.iterdir() if path.suffix != ".dist-info"}
     assert names == {"bin", "buildtool", "buildtool_kernels", "buildtool_plugins", "buildtool_scons"}
     data = [
-        *sources("kernels/*.c", "kernels/*.h", "kernels/*.toml", "kernels/*/packing.py"),
+        *sources("kernels/*.c", "kernels/*.h", "kernels/*.S", "kernels/*.toml", "kernels/*/packing.py"),
         *sources("buildtool/*.bzl", "buildtool/integrate/platformio/library/*"),
         *sources(*(f"plugins/buildtool_plugins/*.{suffix}" for suffix in ("toml", "c", "h", "S", "ld"))),
         *sources("buildtool/integrate/*.cmake", "buildtool/integrate/*/CMakeLists.txt"),

@@ -42,7 +42,7 @@ The comments in `networks/{net}/{net}.h` say what every function does. C++ inclu
 - C99 with GNU extensions (`-std=gnu99` or later), by GCC, clang or what is made of them. Use `-O2` or `-O3`.
 - Of the C library: `memcpy`, `memmove` and `memset`. There is no heap and no file.
 - Weights: `NET_weights.S` takes `NET_weights.bin` in by `.incbin`, found through `-I`. Where the assembler is
-  not GNU's, leave the `.S` out and define `NN_WEIGHTS_IN_C` for `NET_weights.c`.
+  not GNU's, leave this file out and define `NN_WEIGHTS_IN_C` for `NET_weights.c`.
 
 ## Make
 
@@ -53,9 +53,10 @@ CPPFLAGS += $(NN_INCLUDES)
 build/nn/%.c.o: $(NN_DIR)/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(NN_CFLAGS) $(NN_CPPFLAGS) -MMD -MP -c $< -o $@
-build/nn/%.S.o: $(NN_DIR)/%.S $(NN_DIR)/%.bin
+build/nn/%.S.o: $(NN_DIR)/%.S
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(NN_CPPFLAGS) -c $< -o $@
+$(filter %_weights.S.o,$(addprefix build/nn/,$(NN_OBJECTS))): build/nn/%.S.o: $(NN_DIR)/%.bin
 build/libnn.a: $(addprefix build/nn/,$(NN_OBJECTS))
 	rm -f $@ && $(AR) rcs $@ $^
 -include $(addprefix build/nn/,$(NN_OBJECTS:.o=.d))

@@ -1,4 +1,4 @@
-/* ADD of operands with all of the output's channels; the plain kernel does the rest. */
+/* ADD, with broadcasting; the plain kernel serves factors that nn_dsp_factor cannot stand for. */
 #include "nn_dsp_pixelwise.h"
 
 #define LEFT_SHIFT 20
@@ -30,6 +30,30 @@ NN_OUTLINE void compute(const void *plan, const int8_t *a, const int8_t *b, int8
     nn_dsp_clamp(end - count, count, p.clamp_min, p.clamp_max);
 }
 
+/* `b` is one element, and the exact operand or the other one. */
+NN_OUTLINE void compute_single(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
+                               int32_t count) {
+    const add_plan p = *(const add_plan *)plan;
+    int8_t *const end = out + count;
+    if (p.swapped) {
+        const int32_t exact = p.exact + *b * (1 << LEFT_SHIFT);
+#pragma GCC unroll 1
+        while (out != end) {
+            const int32_t other = p.other + *a++ * (1 << (LEFT_SHIFT + 1));
+            const int32_t second = nn_dsp_scale(other, &p.factor);
+            *out++ = (int8_t)nn_ssat8(nn_dsp_scale(exact + second * 2, &p.output));
+        }
+    } else {
+        const int32_t other = p.other + *b * (1 << (LEFT_SHIFT + 1));
+        const int32_t rest = p.exact + nn_dsp_scale(other, &p.factor) * 2;
+#pragma GCC unroll 2
+        while (out != end) {
+            *out++ = (int8_t)nn_ssat8(nn_dsp_scale(rest + *a++ * (1 << LEFT_SHIFT), &p.output));
+        }
+    }
+    nn_dsp_clamp(end - count, count, p.clamp_min, p.clamp_max);
+}
+
 /* 0: the plain kernel must do it. */
 static int find_plan(add_plan *p, const nn_add_constants *c) {
     const int32_t half = 1 << 30;
@@ -57,10 +81,14 @@ static int find_plan(add_plan *p, const nn_add_constants *c) {
 
 void nn_add_s8_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window) {
+    const int turned = in1->channels != out->channels; /* the operands change places */
     add_plan plan;
-    if (in1->channels != out->channels || in2->channels != out->channels ||
-        !find_plan(&plan, (const nn_add_constants *)constants)) {
+    if (!find_plan(&plan, (const nn_add_constants *)constants)) {
         nn_add_s8(constants, in1, in2, out, window);
+    } else if (turned || in2->channels != out->channels) {
+        plan.swapped ^= turned;
+        nn_dsp_for_pixels(compute_single, &plan, turned ? in2 : in1, turned ? in1 : in2, out,
+                          window);
     } else {
         nn_dsp_for_runs(compute, &plan, in1, in2, out, window);
     }

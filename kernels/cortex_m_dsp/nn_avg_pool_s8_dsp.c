@@ -4,7 +4,7 @@
 
 #define MAX_SHORT 185 /* elements that can be divided by in 16 bits; tried with every sum */
 
-/* ---- windows of more than MAX_SHORT elements --------------------------------------------------
+/* ---- windows that a ring cuts, and those of more than MAX_SHORT elements ----------------------
  */
 
 static void compute(const nn_dsp_area *area, int32_t c, int8_t *out) {
@@ -18,103 +18,164 @@ static void compute(const nn_dsp_area *area, int32_t c, int8_t *out) {
     }
 }
 
-/* ---- windows of fewer -------------------------------------------------------------------------
+NN_OUTLINE void average_many(const nn_dsp_windows *windows, int32_t count) {
+    for (int32_t i = 0; i < windows->pixels; i++) {
+        const int8_t *const in = windows->data + i * windows->in_step;
+        int8_t *const out = windows->out + i * windows->out_step;
+        for (int32_t c = 0; c < windows->channels; c += NN_DSP_BLOCK) {
+            const int32_t first = nn_min(c, windows->channels - NN_DSP_BLOCK);
+            nn_dsp_sums s;
+            nn_dsp_start_sums(&s);
+            for (int32_t row = 0; row < windows->rows; row++) {
+                nn_dsp_add_words(&s, in + first + row * windows->row_step, windows->step,
+                                 windows->columns);
+            }
+            nn_dsp_move_halves(&s);
+            for (int32_t k = 0; k < NN_DSP_BLOCK; k++) {
+                out[first + k] = (int8_t)nn_divide(s.sums[k], count);
+            }
+        }
+    }
+}
+
+/* ---- windows of two rows and columns ----------------------------------------------------------
+ *
+ * Sums of four, one in each half of a word, with 513 added: 512 keep them positive and make the
+ * means larger by 128, and bit 9 is set from -1 on. (sum + 513 + bit 9) / 4, rounded down, is
+ * (sum + 2) / 4 from -1 on and (sum + 1) / 4 below, which are halves away from zero. */
+#define SQUARE_START 0x02010201U
+
+static inline uint32_t divide_by_four(uint32_t sums) {
+    return ((sums + ((sums >> 9) & 0x00010001U)) >> 2) & 0x00FF00FFU;
+}
+
+static inline uint32_t average_of_square(const int8_t *above, const int8_t *below, int32_t step) {
+    const uint32_t a = nn_load4(above), b = nn_load4(above + step);
+    const uint32_t c = nn_load4(below), d = nn_load4(below + step);
+    uint32_t even = nn_sxtab16(SQUARE_START, a), odd = nn_sxtab16_ror8(SQUARE_START, a);
+    even = nn_sxtab16(nn_sxtab16(nn_sxtab16(even, b), c), d);
+    odd = nn_sxtab16_ror8(nn_sxtab16_ror8(nn_sxtab16_ror8(odd, b), c), d);
+    return (divide_by_four(even) | divide_by_four(odd) << 8) ^ 0x80808080;
+}
+
+NN_OUTLINE void average_squares(const nn_dsp_windows *windows) {
+    const nn_dsp_windows w = *windows;
+    const int8_t *in = w.data;
+    int8_t *out = w.out;
+    for (int32_t i = w.pixels; i > 0; i--, in += w.in_step, out += w.out_step) {
+        const int8_t *above = in, *below = in + w.row_step;
+        int8_t *to = out, *const end = out + w.channels - NN_DSP_BLOCK;
+#pragma GCC unroll 1
+        for (; to < end; above += NN_DSP_BLOCK, below += NN_DSP_BLOCK, to += NN_DSP_BLOCK) {
+            nn_store4(to, average_of_square(above, below, w.step));
+        }
+        const int32_t back = (int32_t)(to - end); /* the last block ends with the channels */
+        nn_store4(end, average_of_square(above - back, below - back, w.step));
+    }
+}
+
+/* ---- windows of up to MAX_SHORT elements ------------------------------------------------------
  */
 
-/* Where a window lies, and how its sums are divided: pairs of them, in halves of a word.
+/* How pairs of sums, in halves of a word, are divided.
  *
  * sum / count with halves away from zero is floor((sum + count / 2) / count), but for an even count
  * and a negative sum, which is made smaller by one first. With 128 count more it is not negative,
  * and the quotient larger by 128. `inverse` is 2^(16 + shift) / count rounded up, of 16 bits. */
 typedef struct {
-    const int8_t *row, *end; /* the first row of the window; behind the ring of rows */
-    int32_t row_step, rows, ring;
-    int32_t column, run, rest; /* bytes to the first column; columns from there on, and from 0 on */
-    int32_t step;
     uint32_t even, added; /* 1 in each half if the count is even; minus what is added */
     uint32_t inverse;
     int32_t shift;
-} short_window;
-
-static inline void place(short_window *w, const nn_area *area) {
-    const nn_view *in = area->in;
-    const int32_t column = nn_column(in, area->x);
-    w->row = nn_row(in, area->y);
-    w->row_step = in->row_stride;
-    w->rows = area->rows;
-    w->ring = in->ring_rows * in->row_stride;
-    w->end = in->data + w->ring;
-    w->step = in->pixel_stride;
-    w->column = column * w->step;
-    w->run = nn_min(area->columns, in->ring_cols - column);
-    w->rest = area->columns - w->run;
-}
+} division;
 
 /* count: 2 at least. */
-static inline void divide_by(short_window *w, int32_t count) {
-    w->shift = 16 + 31 - __builtin_clz((uint32_t)count - 1);
-    w->inverse = (((uint32_t)1 << w->shift) - 1) / (uint32_t)count + 1;
-    w->even = (count & 1) ? 0 : 0x00010001;
-    w->added = nn_times2(-(count / 2 + 128 * count));
+static inline division divide_by(int32_t count) {
+    const int32_t shift = 16 + 31 - __builtin_clz((uint32_t)count - 1);
+    const division d = {(count & 1) ? 0 : 0x00010001, nn_times2(-(count / 2 + 128 * count)),
+                        (((uint32_t)1 << shift) - 1) / (uint32_t)count + 1, shift};
+    return d;
 }
 
 /* The means of two channels, larger by 128. */
-static inline uint32_t divide(uint32_t sums, const short_window *w) {
-    const uint32_t from = nn_ssub16(nn_ssub16(sums, (sums >> 15) & w->even), w->added);
-    const uint32_t low = ((from & 0xFFFF) * w->inverse) >> w->shift;
-    const uint32_t high = ((from >> 16) * w->inverse) >> w->shift;
+static inline uint32_t divide(uint32_t sums, const division *d) {
+    const uint32_t from = nn_ssub16(nn_ssub16(sums, (sums >> 15) & d->even), d->added);
+    const uint32_t low = ((from & 0xFFFF) * d->inverse) >> d->shift;
+    const uint32_t high = ((from >> 16) * d->inverse) >> d->shift;
     return low | high << 16;
 }
 
-/* The means of four channels from c on. */
-static inline uint32_t average_four(const short_window *w, int32_t c) {
-    const int8_t *row = w->row + c;
-    const int8_t *const end = w->end;
+/* The means of four channels of a window. `columns` is a constant where it is a small one. */
+static inline __attribute__((always_inline)) uint32_t average_four(const nn_dsp_windows *w,
+                                                                   const int8_t *from,
+                                                                   int32_t columns,
+                                                                   const division *d) {
     uint32_t even = 0, odd = 0; /* channels 0 and 2, 1 and 3 */
-    for (int32_t rows = w->rows; rows > 0; rows--) {
-        const int8_t *from = row + w->column;
-        for (int32_t i = w->run; i > 0; i--, from += w->step) {
-            const uint32_t word = nn_load4(from);
+    for (int32_t rows = w->rows; rows > 0; rows--, from += w->row_step) {
+        const int8_t *pixel = from;
+#pragma GCC unroll 4
+        for (int32_t i = columns; i > 0; i--, pixel += w->step) {
+            const uint32_t word = nn_load4(pixel);
             even = nn_sxtab16(even, word);
             odd = nn_sxtab16_ror8(odd, word);
         }
-        from = row;
-        for (int32_t i = w->rest; i > 0; i--, from += w->step) {
-            const uint32_t word = nn_load4(from);
-            even = nn_sxtab16(even, word);
-            odd = nn_sxtab16_ror8(odd, word);
-        }
-        row += w->row_step;
-        row -= row >= end ? w->ring : 0;
     }
-    return (divide(even, w) | divide(odd, w) << 8) ^ 0x80808080;
+    return (divide(even, d) | divide(odd, d) << 8) ^ 0x80808080;
 }
 
-/* All channels of one output pixel; where they are no multiple of four, the last block is moved
- * back to end with them. */
-static void compute_short(const nn_area *area, const nn_pool_constants *constants, int8_t *out) {
-    const int32_t count = area->rows * area->columns, channels = area->in->channels;
-    short_window w;
-    place(&w, area);
+static inline __attribute__((always_inline)) void average(const nn_dsp_windows *windows,
+                                                          int32_t columns, int32_t count) {
+    const nn_dsp_windows w = *windows;
+    const division d = divide_by(count);
+    for (int32_t i = 0; i < w.pixels; i++) {
+        const int8_t *const in = w.data + i * w.in_step;
+        int8_t *const out = w.out + i * w.out_step;
+        for (int32_t c = 0; c < w.channels; c += NN_DSP_BLOCK) {
+            const int32_t first = nn_min(c, w.channels - NN_DSP_BLOCK);
+            nn_store4(out + first, average_four(&w, in + first, columns, &d));
+        }
+    }
+}
+
+NN_OUTLINE void average_threes(const nn_dsp_windows *windows, int32_t count) {
+    average(windows, 3, count);
+}
+
+NN_OUTLINE void average_few(const nn_dsp_windows *windows, int32_t count) {
+    average(windows, windows->columns, count);
+}
+
+/* ---- all --------------------------------------------------------------------------------------
+ */
+
+static void compute_run(const nn_dsp_windows *windows) {
+    const int32_t count = windows->rows * windows->columns;
+    nn_dsp_windows w = *windows;
+    if (w.rows == 2 && w.columns == 2) {
+        average_squares(&w);
+        return;
+    }
     if (count == 1) { /* twice itself, by 2 */
         w.rows = 2;
         w.row_step = 0;
+    } else if (w.columns * w.step == w.row_step) { /* one row follows the other */
+        w.columns = count;
+        w.rows = 1;
     }
-    divide_by(&w, nn_max(count, 2));
-    for (int32_t c = 0; c < channels; c += NN_DSP_BLOCK) {
-        const int32_t first = nn_min(c, channels - NN_DSP_BLOCK);
-        nn_store4(out + first, average_four(&w, first));
+    if (count > MAX_SHORT) {
+        average_many(&w, count);
+    } else if (w.columns == 3) {
+        average_threes(&w, count);
+    } else {
+        average_few(&w, nn_max(count, 2));
     }
-    nn_dsp_clamp(out, channels, constants->clamp_min, constants->clamp_max);
 }
 
 void nn_avg_pool_s8_dsp(const nn_pool_geometry *geometry, const void *constants, const nn_view *in,
                         const nn_view *out, const nn_window *window) {
     if (in->channels < NN_DSP_BLOCK) {
         nn_avg_pool_s8(geometry, constants, in, out, window);
-    } else if (geometry->kernel_h * geometry->kernel_w > MAX_SHORT) {
-        nn_dsp_pool(compute, geometry, (const nn_pool_constants *)constants, in, out, window);
     } else {
-        nn_for_areas(compute_short, geometry, constants, in, out, window);
+        nn_dsp_pool(compute_run, compute, geometry, (const nn_pool_constants *)constants, in, out,
+                    window);
     }
 }

@@ -15,6 +15,12 @@ void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, c
                       const nn_view *out, const nn_window *window, void *scratch);
 int32_t nn_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                        const nn_view *out);
+/* As nn_conv2d_s8_dsp, of several groups; see nn_groups.h. */
+void nn_grouped_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
+                              const nn_view *in, const nn_view *out, const nn_window *window,
+                              void *scratch);
+int32_t nn_grouped_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                               const nn_view *out);
 
 /* 1 x 1 without padding; groups 1. */
 void nn_conv2d_1x1_s8_dsp(const nn_conv_geometry *geometry, const void *constants,
@@ -44,7 +50,6 @@ void nn_fully_connected_s8_dsp(const void *constants, const nn_view *in, const n
                                const nn_window *window, void *scratch);
 int32_t nn_fully_connected_s8_dsp_scratch_bytes(const nn_view *in, const nn_view *out);
 
-/* The operands' channels are the output's. */
 void nn_add_s8_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window);
 void nn_mul_s8_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
@@ -60,6 +65,8 @@ void nn_max_pool_s8_dsp(const nn_pool_geometry *geometry, const void *constants,
                         const nn_view *out, const nn_window *window);
 void nn_mean_s8_dsp(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
                     int8_t *out);
+
+void nn_copy_s8_dsp(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out);
 
 /* Any sizes; the LSTM with an input gate. Scratch as the catalogue says. */
 void nn_svdf_s8_dsp(const nn_svdf_geometry *geometry, const void *constants, const int8_t *in,

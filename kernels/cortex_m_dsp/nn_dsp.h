@@ -69,6 +69,13 @@ static inline int32_t nn_ssat8(int32_t a) {
     return result;
 }
 
+/* c + |a - b| of each of four bytes, unsigned */
+static inline uint32_t nn_usada8(uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t result;
+    __asm("usada8 %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+
 /* The larger of each of four int8. */
 static inline uint32_t nn_max8(uint32_t a, uint32_t b) {
     uint32_t result;
@@ -152,6 +159,13 @@ static inline int32_t nn_smmlar(int32_t a, int32_t b, int32_t c) {
 }
 static inline int32_t nn_ssat8(int32_t a) {
     return nn_clamp(a, -128, 127);
+}
+static inline uint32_t nn_usada8(uint32_t a, uint32_t b, uint32_t c) {
+    for (int32_t i = 0; i < 4; i++) {
+        const int32_t apart = (int32_t)((a >> (8 * i)) & 0xFFU) - (int32_t)((b >> (8 * i)) & 0xFFU);
+        c += (uint32_t)(apart < 0 ? -apart : apart);
+    }
+    return c;
 }
 
 #endif

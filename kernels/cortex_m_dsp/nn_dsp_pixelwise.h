@@ -49,4 +49,16 @@ static inline void nn_dsp_for_runs(nn_dsp_run_of_two *compute, const void *plan,
     }
 }
 
+/* Calls `compute` for each pixel of the window: the second operand has one element a pixel. */
+static inline void nn_dsp_for_pixels(nn_dsp_run_of_two *compute, const void *plan,
+                                     const nn_view *in1, const nn_view *in2, const nn_view *out,
+                                     const nn_window *window) {
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        for (int32_t x = window->x0; x < window->x1; x++) {
+            compute(plan, nn_pixel(in1, y, x), nn_pixel(in2, y, x), nn_out_pixel(out, y, x),
+                    out->channels);
+        }
+    }
+}
+
 #endif

@@ -32,31 +32,77 @@ static inline void nn_dsp_walk(const nn_dsp_area *area, int32_t c, nn_dsp_take *
     }
 }
 
+/* Windows of `pixels` outputs in a row that no ring cuts: the first one's, the others each
+ * `in_step` bytes further. */
+typedef struct {
+    const int8_t *data;
+    int8_t *out;
+    int32_t rows, columns, row_step, step; /* of a window; bytes from row to row, pixel to pixel */
+    int32_t pixels, in_step, out_step, channels;
+} nn_dsp_windows;
+
+/* Computes all channels of all pixels. */
+typedef void nn_dsp_pool_run(const nn_dsp_windows *windows);
+
 /* Computes four channels from c on of the output pixel at `out`. */
 typedef void nn_dsp_pool_block(const nn_dsp_area *area, int32_t c, int8_t *out);
 
-/* Has all blocks of the window computed; where channels are no multiple of four, the last block is
- * moved back to end with them. */
-static inline void nn_dsp_pool(nn_dsp_pool_block *compute, const nn_pool_geometry *geometry,
-                               const nn_pool_constants *constants, const nn_view *in,
-                               const nn_view *out, const nn_window *window) {
-    const nn_pool_geometry *g = geometry;
-    const int32_t channels = out->channels;
+/* A pixel whose window a ring cuts; where channels are no multiple of four, the last block is moved
+ * back to end with them. */
+static inline void nn_dsp_pool_pixel(nn_dsp_pool_block *compute, const nn_dsp_area *area,
+                                     int8_t *pixel, int32_t channels) {
+    for (int32_t c = 0; c < channels; c += NN_DSP_BLOCK) {
+        const int32_t first = nn_min(c, channels - NN_DSP_BLOCK);
+        compute(area, first, pixel + first);
+    }
+}
+
+/* The windows from column `left` of the input on, as many as lie like the first and are wanted;
+ * `run->columns` says how many columns of the first lie in the tensor. */
+static inline int32_t nn_dsp_alike(const nn_dsp_windows *run, const nn_pool_geometry *g,
+                                   const nn_view *in, int32_t left, int32_t wanted) {
+    if (run->columns < g->kernel_w) {
+        return 1;
+    }
+    const int32_t here = nn_run(in, left, in->width - left);
+    return nn_min(wanted, (here - g->kernel_w) / g->stride_w + 1);
+}
+
+/* Has all pixels of a window computed: `runs` those that it can, `blocks` the rest. */
+static inline __attribute__((always_inline)) void
+nn_dsp_pool(nn_dsp_pool_run *runs, nn_dsp_pool_block *blocks, const nn_pool_geometry *g,
+            const nn_pool_constants *constants, const nn_view *in, const nn_view *out,
+            const nn_window *window) {
+    nn_dsp_windows run;
+    run.row_step = in->row_stride;
+    run.step = in->pixel_stride;
+    run.in_step = g->stride_w * in->pixel_stride;
+    run.out_step = out->pixel_stride;
+    run.channels = out->channels;
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * g->stride_h - g->pad_top;
         const nn_taps rows = nn_valid_taps(top, in->height, g->kernel_h, 1);
-        int8_t *const out_row = nn_out_row(out, y);
-        for (int32_t x = window->x0; x < window->x1; x++) {
+        const int32_t row = (top + rows.first) % in->ring_rows;
+        run.rows = rows.end - rows.first;
+        for (int32_t x = window->x0; x < window->x1; x += run.pixels) {
             const int32_t left = x * g->stride_w - g->pad_left;
             const nn_taps columns = nn_valid_taps(left, in->width, g->kernel_w, 1);
-            const nn_dsp_area area = {in, top + rows.first, left + columns.first,
-                                      rows.end - rows.first, columns.end - columns.first};
-            int8_t *pixel = out_row + nn_column(out, x) * out->pixel_stride;
-            for (int32_t c = 0; c < channels; c += NN_DSP_BLOCK) {
-                const int32_t first = nn_min(c, channels - NN_DSP_BLOCK);
-                compute(&area, first, pixel + first);
+            const int32_t first = left + columns.first, column = nn_column(in, first);
+            run.columns = columns.end - columns.first;
+            run.out = nn_out_pixel(out, y, x);
+            run.pixels = 1;
+            if (row + run.rows <= in->ring_rows && column + run.columns <= in->ring_cols) {
+                run.data = in->data + row * run.row_step + column * run.step;
+                run.pixels = nn_dsp_alike(&run, g, in, left, nn_run(out, x, window->x1 - x));
+                runs(&run);
+            } else {
+                const nn_dsp_area area = {in, top + rows.first, first, run.rows, run.columns};
+                nn_dsp_pool_pixel(blocks, &area, run.out, run.channels);
             }
-            nn_dsp_clamp(pixel, channels, constants->clamp_min, constants->clamp_max);
+            for (int32_t i = 0; i < run.pixels; i++) {
+                nn_dsp_clamp(run.out + i * run.out_step, run.channels, constants->clamp_min,
+                             constants->clamp_max);
+            }
         }
     }
 }
@@ -108,6 +154,7 @@ static inline void nn_dsp_add_words(void *state, const int8_t *from, int32_t ste
         run = nn_min(count, s->room);
         s->room -= run;
         count -= run;
+#pragma GCC unroll 4
         for (; run > 0; run--, from += step) {
             const uint32_t word = nn_load4(from);
             even = nn_sxtab16(even, word);

@@ -1,61 +1,157 @@
-/* FULLY_CONNECTED: the inputs widened once, then four outputs at a time.
+/* FULLY_CONNECTED: six outputs at a time, from inputs where they lie.
  *
- * Packed constants: nn_dsp_constants; nn_dense_channel of each output; for every four outputs and
- * four inputs the two words (see nn_dsp_matmul.h) of the first two outputs, then of the others.
+ * Packed constants: nn_dsp_constants; a channel of each output; the weights in groups of rows, see
+ * nn_dsp_dense.h.
  */
 #include "nn_dsp_dense.h"
 
-int32_t nn_fully_connected_s8_dsp_scratch_bytes(const nn_view *in, const nn_view *out) {
-    (void)out;
-    return 8 * ((in->channels + 3) / 4);
+/* One output. With t = sum + bias and high = offset + floor(t * multiplier / 2^32) the output is
+ * high >> down, saturated to int8, where offset = 2^(down - 1) + output_zero_point * 2^down and
+ * down = 2 to 21. That leaves out the factor's low part, the product's lower half, and that halves
+ * are rounded away from zero. Together these amount to less than one in `high`, either way: where
+ * one more and one less give the same output, that is it. With down = 1 they never do. Such is
+ * every channel that has another shift: `offset` is then nn_dense_channel's shift.
+ * `low_down`: 2^16 * (nn_dense_channel's low) + down. */
+typedef struct {
+    int32_t bias, multiplier, offset;
+    uint32_t low_down;
+} channel;
+
+/* One pixel's inputs: whole octets of them, and what is left with zeros behind it. */
+typedef struct {
+    const int8_t *x;
+    int32_t octets, rest;
+    int8_t tail[NN_DSP_OCTET];
+    int32_t start; /* of each pair's sum: -128 times the inputs' */
+} pixel;
+
+/* Rows that are summed together. */
+typedef struct {
+    nn_dsp_add_group *add;
+    int32_t pairs;
+} group;
+
+NN_OUTLINE int8_t output_exact(int32_t sum, const channel *c, const nn_conv_constants *common) {
+    const int32_t down = (int32_t)(c->low_down & 31), low = (int32_t)(c->low_down >> 16);
+    const int32_t shift = down == 1 ? c->offset : -1 - down;
+    const nn_dense_channel plain = {c->bias, c->multiplier, shift, low};
+    return nn_dense_output(sum, &plain, common);
 }
 
-/* nn_dense_output without the product's lower half and the multiplier's low part. These amount to
- * less than 2^32, one in `high`: only if that made a difference is all of it computed. */
-static inline int8_t output(int32_t sum, const nn_dense_channel *channel,
-                            const nn_conv_constants *common) {
-    const int32_t total = nn_wrapping_add(sum, channel->bias), sign = total >> 31;
-    const int32_t size = nn_wrapping_add(total ^ sign, -sign), down = -1 - channel->shift;
-    if (down >= 1 && down <= 30 && (size | channel->multiplier) >= 0) {
-        const int32_t high = nn_smmla(size, channel->multiplier, 1 << (down - 1));
-        const int32_t scaled = high >> down;
-        if (scaled == (high + 1) >> down) {
-            return (int8_t)nn_clamp((scaled ^ sign) - sign + common->output_zero_point,
-                                    common->clamp_min, common->clamp_max);
-        }
-    }
-    return nn_dense_output(sum, channel, common);
+#if NN_DSP
+
+/* Puts outputs, `count` at most and one at least, up to the first that takes exact arithmetic;
+ * returns how many are left, that one with them. r0: sums, r1: channels, r2: outputs left, r3: out,
+ * r4 to r7: a channel, then (r4) one output and (r5) what it were with two more in `high`. */
+__attribute__((naked, noinline)) static int32_t
+put_some(__attribute__((unused)) const int32_t *sums, __attribute__((unused)) const channel *c,
+         __attribute__((unused)) int32_t count, __attribute__((unused)) int8_t *out) {
+    __asm volatile("push {r4, r5, r6, r7}\n"
+                   "1: ldr r12, [r0], #4\n"
+                   "ldmia r1!, {r4, r5, r6, r7}\n"
+                   "add r12, r12, r4\n"
+                   "smmla r5, r12, r5, r6\n"
+                   "sub r4, r5, #1\n"
+                   "add r5, r5, #1\n"
+                   "asr r4, r4, r7\n"
+                   "asr r5, r5, r7\n"
+                   "cmp r4, r5\n"
+                   "bne 2f\n"
+                   "ssat r4, #8, r4\n"
+                   "strb r4, [r3], #1\n"
+                   "subs r2, r2, #1\n"
+                   "bne 1b\n"
+                   "2: mov r0, r2\n"
+                   "pop {r4, r5, r6, r7}\n"
+                   "bx lr\n");
 }
 
-/* One pixel's outputs from its widened inputs. */
-static void compute(const nn_dsp_constants *constants, const uint32_t *x, int32_t quads,
-                    int8_t *out, int32_t outputs) {
-    const nn_dense_channel *channel = (const nn_dense_channel *)(const void *)(constants + 1);
-    const uint32_t *w = (const uint32_t *)(const void *)(channel + outputs);
-    const nn_conv_constants common = constants->common;
-    for (int32_t c = 0; c < outputs; c += 4, w += 4 * quads) {
-        const int32_t count = nn_min(4, outputs - c);
-        int32_t sums[4];
-        if (c >= constants->general_first && c < constants->general_end) {
-            nn_dsp_sum_general(x, w, quads, sums);
-        } else {
-            nn_dsp_sum_pieces(x, w, quads, sums);
+#else
+
+/* The same arithmetic, step by step. */
+static int32_t put_some(const int32_t *sums, const channel *c, int32_t count, int8_t *out) {
+    for (; count > 0; count--, c++, sums++, out++) {
+        const int32_t high = nn_smmla(nn_wrapping_add(*sums, c->bias), c->multiplier, c->offset);
+        const int32_t down = (int32_t)(c->low_down & 31), scaled = (high - 1) >> down;
+        if (scaled != (high + 1) >> down) {
+            break;
         }
-        for (int32_t i = 0; i < count; i++) {
-            out[c + i] = output(sums[i], channel + c + i, &common);
+        *out = (int8_t)nn_ssat8(scaled);
+    }
+    return count;
+}
+
+#endif
+
+/* The sums as outputs. */
+static inline void put(const int32_t *sums, const channel *c, int32_t count,
+                       const nn_conv_constants *common, int8_t *out) {
+    int32_t done = 0;
+    while (done < count) {
+        done = count - put_some(sums + done, c + done, count - done, out + done);
+        if (done < count) {
+            out[done] = output_exact(sums[done], c + done, common);
+            done++;
         }
     }
+}
+
+/* The rows' own sums of a group. */
+NN_OUTLINE void sum_group(int32_t sums[NN_DSP_GROUP_ROWS], const group *g, const pixel *p,
+                          const uint32_t *w) {
+    const int32_t start = p->start;
+    for (int32_t i = 0; i < NN_DSP_GROUP_ROWS; i += 2) {
+        sums[i] = start;
+        sums[i + 1] = 0;
+    }
+    if (p->octets > 0) {
+        g->add(p->x, w, p->octets, sums);
+    }
+    if (p->rest > 0) {
+        g->add(p->tail, w + 4 * g->pairs * p->octets, 1, sums);
+    }
+    for (int32_t i = 0; i < NN_DSP_GROUP_ROWS; i += 2) {
+        sums[i] = (int32_t)((uint32_t)sums[i] - ((uint32_t)sums[i + 1] << 8));
+    }
+}
+
+/* One pixel's outputs. */
+static void compute(const nn_dsp_constants *constants, const pixel *p, int8_t *out,
+                    int32_t outputs) {
+    static const group groups[] = {{nn_dsp_add_one, 1}, {nn_dsp_add_two, 2}, {nn_dsp_add_three, 3}};
+    const channel *channels = (const channel *)(const void *)(constants + 1);
+    const uint32_t *w = (const uint32_t *)(const void *)(channels + outputs);
+    const int32_t words = 2 * NN_DSP_GROUP_ROWS * (p->octets + (p->rest > 0));
+    for (int32_t c = 0; c < outputs; c += NN_DSP_GROUP_ROWS, w += words) {
+        const int32_t count = nn_min(NN_DSP_GROUP_ROWS, outputs - c);
+        int32_t sums[NN_DSP_GROUP_ROWS];
+        sum_group(sums, &groups[(count - 1) / 2], p, w);
+        put(sums, channels + c, count, &constants->common, out + c);
+    }
+    nn_dsp_clamp(out, outputs, constants->common.clamp_min, constants->common.clamp_max);
 }
 
 void nn_fully_connected_s8_dsp(const void *constants, const nn_view *in, const nn_view *out,
                                const nn_window *window, void *scratch) {
-    const int32_t quads = (in->channels + 3) / 4;
-    uint32_t *widened = (uint32_t *)scratch;
+    const int32_t inputs = in->channels;
+    pixel p;
+    (void)scratch;
+    p.octets = inputs / NN_DSP_OCTET;
+    p.rest = inputs % NN_DSP_OCTET;
+    if (p.rest > 0) {
+        __builtin_memset(p.tail, 0, sizeof p.tail);
+    }
     for (int32_t y = window->y0; y < window->y1; y++) {
         for (int32_t x = window->x0; x < window->x1; x++) {
-            (void)nn_dsp_widen1(widened, 1, nn_pixel(in, y, x), in->channels);
-            compute((const nn_dsp_constants *)constants, widened, quads, nn_out_pixel(out, y, x),
-                    out->channels);
+            p.x = nn_pixel(in, y, x);
+            for (int32_t i = 0; i < p.rest; i++) {
+                p.tail[i] = p.x[inputs - p.rest + i];
+            }
+            p.start = -128 * nn_dsp_sum_inputs(p.x, p.octets);
+            if (p.rest > 0) {
+                p.start -= 128 * nn_dsp_sum_inputs(p.tail, 1);
+            }
+            compute((const nn_dsp_constants *)constants, &p, nn_out_pixel(out, y, x), out->channels);
         }
     }
 }

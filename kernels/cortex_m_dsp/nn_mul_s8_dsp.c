@@ -1,4 +1,4 @@
-/* MUL of operands with all of the output's channels; the plain kernel does the rest. */
+/* MUL, with broadcasting; the plain kernel serves factors that nn_dsp_factor cannot stand for. */
 #include "nn_dsp_pixelwise.h"
 
 typedef struct {
@@ -23,19 +23,37 @@ NN_OUTLINE void compute(const void *plan, const int8_t *a, const int8_t *b, int8
     nn_dsp_clamp(end - count, count, p.clamp_min, p.clamp_max);
 }
 
+/* The second operand is one element. */
+NN_OUTLINE void compute_single(const void *plan, const int8_t *a, const int8_t *b, int8_t *out,
+                               int32_t count) {
+    const mul_plan p = *(const mul_plan *)plan;
+    const int32_t second = p.second + *b, twice = 2 * second, first = p.first * second;
+    int8_t *const end = out + count;
+#pragma GCC unroll 4
+    while (out != end) {
+        *out++ = (int8_t)nn_ssat8(nn_dsp_scale(first + *a++ * twice, &p.output));
+    }
+    nn_dsp_clamp(end - count, count, p.clamp_min, p.clamp_max);
+}
+
 void nn_mul_s8_dsp(const void *constants, const nn_view *in1, const nn_view *in2,
                    const nn_view *out, const nn_window *window) {
     const nn_mul_constants *c = (const nn_mul_constants *)constants;
+    const int turned = in1->channels != out->channels; /* the factors change places */
+    const int32_t zero1 = turned ? c->input2_zero_point : c->input1_zero_point;
+    const int32_t zero2 = turned ? c->input1_zero_point : c->input2_zero_point;
+    const nn_view *const first = turned ? in2 : in1, *const second = turned ? in1 : in2;
     mul_plan plan;
-    plan.first = -2 * c->input1_zero_point;
-    plan.second = -c->input2_zero_point;
+    plan.first = -2 * zero1;
+    plan.second = -zero2;
     plan.clamp_min = c->clamp_min;
     plan.clamp_max = c->clamp_max;
-    if (in1->channels != out->channels || in2->channels != out->channels ||
-        !nn_dsp_find_factor(&plan.output, c->output_multiplier, c->output_shift,
+    if (!nn_dsp_find_factor(&plan.output, c->output_multiplier, c->output_shift,
                             c->output_zero_point)) {
         nn_mul_s8(constants, in1, in2, out, window);
+    } else if (second->channels != out->channels) {
+        nn_dsp_for_pixels(compute_single, &plan, first, second, out, window);
     } else {
-        nn_dsp_for_runs(compute, &plan, in1, in2, out, window);
+        nn_dsp_for_runs(compute, &plan, first, second, out, window);
     }
 }

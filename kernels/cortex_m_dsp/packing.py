@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.blocks import Packing, channel_head, filter_weights, words
+from buildtool.emit.groups import by_group
 from buildtool.emit.recurrent import Layout, lstm_block, svdf_block
 from buildtool.emit.wideblocks import wide_head
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
@@ -24,6 +25,8 @@ Bools = npt.NDArray[np.bool_]
 
 QUAD = 4  # inputs whose weights share two words
 HEAD_WORDS = 4  # nn_conv_constants
+OCTET = 8  # inputs of a dense layer at a time
+GROUP_PAIRS = 3  # of a dense layer's outputs that are computed side by side
 INT8 = (-128, 127)
 
 
@@ -68,18 +71,31 @@ def block_starts(channels: int) -> list[int]:
     return starts if channels % QUAD == 0 else [*starts, channels - QUAD]
 
 
-def fully_connected_quads(graph: Graph, op: Op) -> bytes:
-    """nn_dense_channel of each output, then four outputs' weights side by side, quad by quad."""
+def fully_connected_groups(graph: Graph, op: Op) -> bytes:
+    """The channels of nn_fully_connected_s8_dsp.c, then the weights in groups of pairs: see nn_dsp_dense.h."""
     assert isinstance(op.attrs, FullyConnectedAttrs)
     weights = filter_weights(graph, op)
     outputs = weights.shape[0]
     plain = channel_head(graph, op, op.attrs.activation)
-    even, odd = _halves(_padded(_padded(weights, 1), 0))
-    fours = _words(even, odd).reshape(even.shape[0] // 2, 2, -1, 4).transpose(0, 2, 1, 3)
-    exact = np.repeat(_fit(even, odd), 2)[:outputs]
-    general = _general(exact, [range(c, c + QUAD) for c in range(0, outputs, QUAD)])
-    table = plain[HEAD_WORDS * 4 : HEAD_WORDS * 4 + 16 * outputs]
-    return plain[: HEAD_WORDS * 4] + words(*general, 0, 0) + table + fours.tobytes()
+    head = np.frombuffer(plain, "<i4", HEAD_WORDS)
+    columns = np.frombuffer(plain, "<i4", 4 * outputs, HEAD_WORDS * 4).reshape(-1, 4)
+    channels = _one_rounding(columns, int(head[1])).astype(np.uint32).astype("<u4")
+    even, odd = _halves(_padded(weights, 1, OCTET))
+    # The lower byte is 0 to 255: the upper one is the odd row's weight, whatever the even row's is.
+    quads = _words(even + 128, odd).reshape(len(even), -1, 2, 2)
+    groups = [quads[i : i + GROUP_PAIRS] for i in range(0, len(quads), GROUP_PAIRS)]
+    stream = b"".join(group.transpose(1, 2, 0, 3).tobytes() for group in groups)
+    return plain[: HEAD_WORDS * 4] + words(0, 0, 0, 0) + channels.tobytes() + stream
+
+
+def _one_rounding(columns: npt.NDArray[np.int32], zero_point: int) -> Int:
+    """The channels of nn_fully_connected_s8_dsp.c (channels x 4), each from (bias, multiplier, shift, low)."""
+    bias, multiplier, shift, low = (columns[:, i].astype(np.int64) for i in range(4))
+    down = -1 - shift
+    usual = (down >= 2) & (down <= 21)  # the offset is 2^29 at most, the product's upper half 2^30
+    exponent = np.where(usual, down, 1)
+    offset = np.where(usual, (2 * zero_point + 1) << (exponent - 1), shift)
+    return np.column_stack((bias, multiplier, offset, (low << 16) + exponent))
 
 
 def _four_rows(weights: Int) -> bytes:
@@ -106,10 +122,10 @@ def lstm_quads(graph: Graph, op: Op) -> bytes:
     return lstm_block(graph, op, QUADS)
 
 
-def _padded(values: npt.NDArray[np.integer], axis: int) -> npt.NDArray[np.integer]:
-    """Zeros at the end of an axis, up to a multiple of four."""
+def _padded(values: npt.NDArray[np.integer], axis: int, step: int = QUAD) -> npt.NDArray[np.integer]:
+    """Zeros at the end of an axis, up to a multiple of `step`."""
     widths = [(0, 0)] * values.ndim
-    widths[axis] = (0, -values.shape[axis] % QUAD)
+    widths[axis] = (0, -values.shape[axis] % step)
     return np.pad(values, widths)
 
 
@@ -247,10 +263,11 @@ def wide_taps(graph: Graph, op: Op) -> bytes:
 PACKINGS: dict[str, Packing] = {
     "conv_pairs": conv_pairs,
     "depthwise_columns": depthwise_columns,
-    "fully_connected_quads": fully_connected_quads,
+    "fully_connected_groups": fully_connected_groups,
     "svdf_quads": svdf_quads,
     "lstm_quads": lstm_quads,
     "wide_pairs": wide_pairs,
     "wide_dense_pairs": wide_pairs,
     "wide_taps": wide_taps,
+    "grouped_conv_pairs": by_group(conv_pairs),
 }

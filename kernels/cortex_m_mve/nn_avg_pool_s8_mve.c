@@ -1,6 +1,6 @@
 /* AVERAGE_POOL_2D, Helium: eight channels at a time. What lies outside the tensor does not count.
  */
-#include "nn_mve.h"
+#include "nn_mve_pool.h"
 
 #define MAX_SHORT 185    /* elements that can be divided by in int16; tried with every sum */
 #define MAX_INVERSE 4096 /* elements that can be divided by in int32 */
@@ -98,6 +98,19 @@ static inline int16x8_t sum_short(const nn_mve_pool *pool, int32_t offset, int a
     return sum;
 }
 
+/* Sixteen channels, as above. */
+static inline void sum_short_16(const nn_mve_pool *pool, int32_t offset, int16x8_t sums[2]) {
+    sums[0] = vdupq_n_s16(0);
+    sums[1] = sums[0];
+    const nn_mve_grid *g = pool->grids;
+    for (int32_t i = pool->parts; i > 0; i--, g++) {
+        const int8_t *row = g->data + offset;
+        for (int32_t j = g->rows; j > 0; j--, row += g->row_step) {
+            nn_mve_sum_line_16(sums, row, g->step, g->columns);
+        }
+    }
+}
+
 static NN_NOINLINE void average_short(const nn_mve_pool *pool, int32_t count) {
     const division d = divide_by(count, pool->constants);
     const int32_t left = pool->channels % 8, full = pool->channels - left;
@@ -105,13 +118,61 @@ static NN_NOINLINE void average_short(const nn_mve_pool *pool, int32_t count) {
     for (int32_t i = 0; i < pool->pixels; i++) {
         const int32_t offset = i * pool->in_step;
         int8_t *const out = pool->out + i * pool->out_step;
-        for (int32_t c = 0; c < full; c += 8) {
+        int32_t c = 0;
+        for (; c + 16 <= full; c += 16) {
+            int16x8_t sums[2];
+            sum_short_16(pool, offset + c, sums);
+            vstrbq_s16(out + c, divide_short(sums[0], &d));
+            vstrbq_s16(out + c + 8, divide_short(sums[1], &d));
+        }
+        for (; c < full; c += 8) {
             vstrbq_s16(out + c, divide_short(sum_short(pool, offset + c, 1, 0), &d));
         }
         if (left > 0) {
             const int16x8_t sums = sum_short(pool, offset + full, 0, some);
             vstrbq_p_s16(out + full, divide_short(sums, &d), some);
         }
+    }
+}
+
+/* ---- windows of three rows and columns that move on by one column -----------------------------
+ *
+ * Eight channels of all windows: each column is added up once. */
+static inline int16x8_t sum_column(const int8_t *from, int32_t row_step, int all,
+                                   mve_pred16_t some) {
+    return nn_mve_sum_line(vdupq_n_s16(0), from, row_step, 3, all, some);
+}
+
+static inline void slide_block(const nn_mve_pool *pool, int32_t c, const division *by, int all,
+                               mve_pred16_t some) {
+    const nn_mve_grid g = pool->grids[0];
+    const division d = *by;
+    const int8_t *from = g.data + c;
+    int8_t *out = pool->out + c;
+    int16x8_t left = sum_column(from, g.row_step, all, some);
+    int16x8_t middle = sum_column(from + g.step, g.row_step, all, some);
+    from += 2 * g.step;
+    for (int32_t i = pool->pixels; i > 0; i--, from += g.step, out += pool->out_step) {
+        const int16x8_t right = sum_column(from, g.row_step, all, some);
+        const int16x8_t result = divide_short(vaddq_s16(vaddq_s16(left, middle), right), &d);
+        left = middle;
+        middle = right;
+        if (all) {
+            vstrbq_s16(out, result);
+        } else {
+            vstrbq_p_s16(out, result, some);
+        }
+    }
+}
+
+static NN_NOINLINE void average_sliding(const nn_mve_pool *pool) {
+    const division d = divide_by(9, pool->constants);
+    const int32_t left = pool->channels % 8, full = pool->channels - left;
+    for (int32_t c = 0; c < full; c += 8) {
+        slide_block(pool, c, &d, 1, 0);
+    }
+    if (left > 0) {
+        slide_block(pool, full, &d, 0, vctp16q((uint32_t)left));
     }
 }
 
@@ -147,13 +208,37 @@ static inline void sum_long(const nn_mve_pool *pool, int32_t offset, mve_pred16_
     }
 }
 
+/* Sixteen channels, as nn_mve_sum_long_16 orders them. */
+static inline void sum_long_16(const nn_mve_pool *pool, int32_t offset, int32x4_t sums[4]) {
+    for (int32_t i = 0; i < 4; i++) {
+        sums[i] = vdupq_n_s32(0);
+    }
+    const nn_mve_grid *g = pool->grids;
+    for (int32_t i = pool->parts; i > 0; i--, g++) {
+        const int8_t *row = g->data + offset;
+        for (int32_t j = g->rows; j > 0; j--, row += g->row_step) {
+            nn_mve_sum_long_16(sums, row, g->step, g->columns);
+        }
+    }
+}
+
 static NN_NOINLINE void average_long(const nn_mve_pool *pool, int32_t count) {
     const uint32_t inverse = 0xFFFFFFFFU / (uint32_t)count + 1;
     const int16x8_t low = vdupq_n_s16((int16_t)pool->constants->clamp_min);
     const int16x8_t high = vdupq_n_s16((int16_t)pool->constants->clamp_max);
     for (int32_t i = 0; i < pool->pixels; i++) {
         int8_t *const out = pool->out + i * pool->out_step;
-        for (int32_t c = 0; c < pool->channels; c += 8) {
+        int32_t c = 0;
+        for (; c + 16 <= pool->channels; c += 16) {
+            int32x4_t sums[4];
+            sum_long_16(pool, i * pool->in_step + c, sums);
+            for (int32_t k = 0; k < 4; k++) {
+                sums[k] = divide_long(sums[k], count, inverse);
+            }
+            vstrbq_s16(out + c, nn_mve_narrow(sums[0], sums[1], 0, low, high));
+            vstrbq_s16(out + c + 8, nn_mve_narrow(sums[2], sums[3], 0, low, high));
+        }
+        for (; c < pool->channels; c += 8) {
             const mve_pred16_t some = vctp16q((uint32_t)(pool->channels - c));
             int32x4_t sums[2];
             sum_long(pool, i * pool->in_step + c, some, sums);
@@ -169,6 +254,10 @@ static void compute(nn_mve_pool *pool) {
     int32_t count = 0;
     if (pool->parts == 1 && grids->rows == 2 && grids->columns == 2) {
         average_squares(pool);
+        return;
+    }
+    if (nn_mve_slides(pool)) {
+        average_sliding(pool);
         return;
     }
     for (int32_t i = 0; i < pool->parts; i++) {

@@ -12,108 +12,11 @@
  * they are gathered into scratch first, with the zero point where there is padding.
  */
 #include "nn_mve_pairs.h"
+#include "nn_mve_patches.h"
 
-#define MAX_ROWS 16 /* of a kernel whose rows' places are remembered */
 /* Bytes from a pixel's outputs to its neighbour's that offsets of 16 bits reach, with three more
  * channels; beyond, pixels are computed one by one. */
 #define MAX_APART (65535 - 3)
-
-/* What the pixels of one call share. */
-typedef struct {
-    const nn_conv_geometry *geometry;
-    const nn_view *in;
-    int32_t zero_point;
-    int32_t segment; /* bytes of a row of taps */
-    int32_t size;    /* of a patch */
-    int joined;      /* the inputs of a row of taps lie one after the other */
-    int32_t pixel;   /* bytes from pixel to pixel of the input */
-    int32_t next;    /* from a pixel's taps to those of its neighbour */
-    int32_t columns; /* under two neighbours */
-} convolution;
-
-/* The input rows under a row of outputs. */
-typedef struct {
-    const int8_t *row[MAX_ROWS]; /* NULL: padding */
-    int32_t top;                 /* the first one's number */
-    int known;                   /* row[] is valid */
-    int inside;                  /* it is, and all are */
-} tap_rows;
-
-/* Gathers a patch tap by tap: any dilation, any ring. */
-static NN_NOINLINE void gather_any(const convolution *c, int32_t top, int32_t left, int8_t *patch) {
-    const nn_conv_geometry *g = c->geometry;
-    const nn_view *in = c->in;
-    for (int32_t ky = 0; ky < g->kernel_h; ky++, patch += c->segment) {
-        const int32_t y = top + ky * g->dilation_h;
-        if (y < 0 || y >= in->height) {
-            nn_mve_fill(patch, c->zero_point, c->segment);
-            continue;
-        }
-        const int8_t *row = nn_row(in, y);
-        int8_t *tap = patch;
-        for (int32_t kx = 0; kx < g->kernel_w; kx++, tap += in->channels) {
-            const int32_t x = left + kx * g->dilation_w;
-            if (x < 0 || x >= in->width) {
-                nn_mve_fill(tap, c->zero_point, in->channels);
-            } else {
-                nn_mve_copy(tap, row + nn_column(in, x) * in->pixel_stride, in->channels);
-            }
-        }
-    }
-}
-
-/* Gathers the patch of one pixel, where there may be padding. */
-static NN_NOINLINE void gather(const convolution *c, const tap_rows *rows, int32_t left,
-                               int8_t *patch) {
-    const nn_conv_geometry *g = c->geometry;
-    const nn_view *in = c->in;
-    const nn_taps taps = nn_valid_taps(left, in->width, g->kernel_w, 1);
-    const int32_t channels = in->channels, count = taps.end - taps.first;
-    const int32_t column = count > 0 ? nn_column(in, left + taps.first) : 0;
-    const int32_t before = taps.first * channels, bytes = count * channels;
-    if (!rows->known || !c->joined || column + count > in->ring_cols) {
-        gather_any(c, rows->top, left, patch);
-        return;
-    }
-    for (int32_t ky = 0; ky < g->kernel_h; ky++, patch += c->segment) {
-        if (rows->row[ky] == NULL) {
-            nn_mve_fill(patch, c->zero_point, c->segment);
-        } else {
-            nn_mve_fill(patch, c->zero_point, before);
-            nn_mve_copy(patch + before, rows->row[ky] + column * in->pixel_stride, bytes);
-            nn_mve_fill(patch + before + bytes, c->zero_point, c->segment - before - bytes);
-        }
-    }
-}
-
-/* Gathers the patches of two neighbours, the first with its taps from column `left` on. */
-static inline void gather_two(const convolution *c, const tap_rows *rows, int32_t left,
-                              int8_t *first, int8_t *second) {
-    const nn_conv_geometry *g = c->geometry;
-    const nn_view *in = c->in;
-    const int32_t width = c->columns, segment = c->segment;
-    const int32_t column = left >= 0 ? nn_column(in, left) : in->ring_cols;
-    if (!rows->inside || left + width > in->width || column + width > in->ring_cols) {
-        gather(c, rows, left, first);
-        gather(c, rows, left + g->stride_w, second);
-        return;
-    }
-    const int32_t offset = column * c->pixel, next = c->next;
-    for (int32_t ky = 0; ky < g->kernel_h; ky++, first += segment, second += segment) {
-        const int8_t *x0 = rows->row[ky] + offset, *x1 = x0 + next;
-        int8_t *to0 = first, *to1 = second;
-        __asm volatile("dlstp.8 lr, %[bytes]\n"
-                       "1:\n"
-                       "vldrb.u8 q0, [%[x0]], #16\n"
-                       "vstrb.8 q0, [%[to0]], #16\n"
-                       "vldrb.u8 q1, [%[x1]], #16\n"
-                       "vstrb.8 q1, [%[to1]], #16\n"
-                       "letp lr, 1b\n"
-                       : [x0] "+r"(x0), [x1] "+r"(x1), [to0] "+r"(to0), [to1] "+r"(to1)
-                       : [bytes] "r"(segment)
-                       : "q0", "q1", "lr", "memory");
-    }
-}
 
 /* The dot products for so many bytes. */
 static inline void (*dots_for(int32_t bytes))(void) {
@@ -126,45 +29,47 @@ static inline void (*dots_for(int32_t bytes))(void) {
     return bytes <= 128 ? nn_mve_dots_8 : nn_mve_dots_any;
 }
 
-/* 0, apart, 1, apart + 1, ... */
-static inline uint16x8_t offsets_for(int32_t apart) {
-    const uint16x8_t lanes = vidupq_n_u16(0, 1);
-    return vmlaq_n_u16(vshrq_n_u16(lanes, 1), vandq_u16(lanes, vdupq_n_u16(1)), (uint16_t)apart);
-}
-
-/* What all pairs of a call share. */
-static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, int32_t outputs,
-                        int32_t *sums) {
+/* What all pairs of a call share; `step`: bytes from a pair's inputs to those of the next. */
+static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, const nn_view *out,
+                        int32_t step) {
     const nn_mve_head *head = (const nn_mve_head *)constants;
-    p->low = vdupq_n_s16((int16_t)head->common.clamp_min);
-    p->high = vdupq_n_s16((int16_t)head->common.clamp_max);
+    p->x_step = step;
+    p->out_step = 2 * out->pixel_stride;
     p->factors = (const int32_t *)(const void *)(head + 1);
-    p->weights = (const int8_t *)(p->factors + ((outputs + 3) & ~3) * 2);
-    p->outputs = outputs;
-    p->zero_point = head->common.output_zero_point;
-    p->mode = head->mode;
+    p->weights = (const int8_t *)(p->factors + ((out->channels + 3) & ~3) * 2);
+    p->outputs = out->channels;
     p->inputs = inputs;
-    p->before_last = (inputs - 1) & ~15;
-    p->sums = sums;
+    p->apart = -1;
 }
 
-/* Two pixels a time, from now on; their inputs `step` bytes further each time, pixels of the output
- * `apart`. */
-static inline void take_pairs(nn_mve_pairs *p, int32_t step, int32_t apart) {
-    p->x_step = step;
-    p->out_step = 2 * apart;
-    p->offsets = offsets_for(apart);
-    p->dots = dots_for(p->inputs);
+/* Sets offsets and dots for two pixels `apart` bytes from each other; 0: for one. Not inline, so
+ * that the callers keep no vectors, which would take room on their stack. */
+static NN_NOINLINE void set_apart(nn_mve_pairs *p, int32_t apart) {
+    const uint16x8_t lanes = vidupq_n_u16(0, 1), odd = vandq_u16(lanes, vdupq_n_u16(1));
+    p->apart = apart;
+    p->offsets = vmlaq_n_u16(vshrq_n_u16(lanes, 1), odd, (uint16_t)apart);
+    /* Up to three vectors stay in registers, which is worth more than what is computed twice. */
+    p->dots = apart > 0 || p->inputs <= 48 ? dots_for(p->inputs) : nn_mve_dots_single;
+}
+
+/* `count` pairs, with their inputs at x0 and x1. */
+static inline void run_pairs(nn_mve_pairs *p, int32_t apart, int32_t count) {
+    if (p->apart != apart) {
+        set_apart(p, apart);
+    }
+    p->left = count;
+    nn_mve_run_pairs(p);
 }
 
 /* The pixel with inputs at x0. */
 static inline void run_single(nn_mve_pairs *p) {
     p->x1 = p->x0;
-    p->pairs = 1;
-    p->offsets = offsets_for(0);
-    /* Up to three vectors stay in registers, which is worth more than what is computed twice. */
-    p->dots = p->inputs <= 48 ? dots_for(p->inputs) : nn_mve_dots_single;
-    nn_mve_run_pairs(p);
+    run_pairs(p, 0, 1);
+}
+
+/* Output columns from x on that lie one after the other, and that pairs are made of. */
+static inline int32_t columns_from(const nn_view *out, int32_t x, int32_t end) {
+    return out->pixel_stride > MAX_APART ? 1 : nn_run(out, x, end - x);
 }
 
 /* Whether every output's inputs are one pixel of the input. */
@@ -177,22 +82,18 @@ static inline int is_direct(const nn_conv_geometry *g, const nn_view *in, const 
 /* A row of outputs whose inputs are pixels of `row`. */
 static inline void direct_row(nn_mve_pairs *p, const nn_view *in, int32_t stride, const int8_t *row,
                               const nn_view *out, int32_t y, const nn_window *window) {
-    const int32_t step = stride * in->pixel_stride;
     int32_t count;
     for (int32_t x = window->x0; x < window->x1; x += count) {
         const int32_t column = nn_column(in, x * stride);
-        const int8_t *first = row + column * in->pixel_stride;
-        count = nn_run(out, x, window->x1 - x);
+        count = columns_from(out, x, window->x1);
         if (column + (count - 1) * stride >= in->ring_cols) { /* up to where the ring ends */
             count = (in->ring_cols - column + stride - 1) / stride;
         }
-        p->x0 = first;
-        p->x1 = first + step;
+        p->x0 = row + column * in->pixel_stride;
+        p->x1 = p->x0 + stride * in->pixel_stride;
         p->out = nn_out_pixel(out, y, x);
-        p->pairs = count >> 1;
-        if (p->pairs > 0) {
-            take_pairs(p, 2 * step, out->pixel_stride);
-            nn_mve_run_pairs(p);
+        if (count > 1) {
+            run_pairs(p, out->pixel_stride, count >> 1);
         }
         if ((count & 1) != 0) {
             run_single(p);
@@ -200,43 +101,58 @@ static inline void direct_row(nn_mve_pairs *p, const nn_view *in, int32_t stride
     }
 }
 
-static inline __attribute__((always_inline)) void find_rows(tap_rows *rows, const convolution *c,
-                                                            int32_t y) {
-    const nn_conv_geometry *g = c->geometry;
-    const nn_view *in = c->in;
-    rows->top = y * g->stride_h - g->pad_top;
-    rows->known = g->kernel_h <= MAX_ROWS;
-    rows->inside = rows->known && c->joined;
-    for (int32_t ky = 0; rows->known && ky < g->kernel_h; ky++) {
-        const int32_t row = rows->top + ky * g->dilation_h;
-        rows->row[ky] = row >= 0 && row < in->height ? nn_row(in, row) : NULL;
-        rows->inside &= rows->row[ky] != NULL;
+static NN_NOINLINE void compute_direct(const nn_conv_geometry *g, const void *constants,
+                                       const nn_view *in, const nn_view *out,
+                                       const nn_window *window) {
+    nn_mve_pairs p;
+    open(&p, constants, in->channels, out, 2 * g->stride_w * in->pixel_stride);
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        direct_row(&p, in, g->stride_w, nn_row(in, y * g->stride_h), out, y, window);
     }
 }
 
-/* A row of outputs whose inputs are gathered. */
-static inline void gathered_row(nn_mve_pairs *p, const convolution *c, const nn_view *out,
-                                int32_t y, const nn_window *window, int8_t *patch) {
-    const nn_conv_geometry *g = c->geometry;
-    int8_t *const second = patch + ((c->size + 15) & ~15);
-    tap_rows rows;
-    int32_t count;
-    find_rows(&rows, c, y);
-    for (int32_t x = window->x0; x < window->x1; x += count) {
-        count = nn_run(out, x, window->x1 - x);
-        int32_t left = x * g->stride_w - g->pad_left;
-        p->x0 = patch;
-        p->x1 = second;
-        p->out = nn_out_pixel(out, y, x);
-        take_pairs(p, 0, out->pixel_stride);
-        for (int32_t pairs = count >> 1; pairs > 0; pairs--, left += 2 * g->stride_w) {
-            gather_two(c, &rows, left, patch, second);
-            p->pairs = 1;
-            nn_mve_run_pairs(p);
+/* `count` neighbouring pixels from p->out on, whose inputs are gathered from column `left` on, into
+ * `first` and `second`. */
+static inline void gathered_run(nn_mve_pairs *p, const nn_mve_patches *patches, int32_t apart,
+                                int32_t left, int32_t count, int8_t *first, int8_t *second) {
+    p->x0 = first;
+    p->x1 = second;
+    while (count > 1) {
+        int32_t inside = nn_min(nn_mve_pairs_inside(patches, left), count >> 1);
+        int32_t offset = nn_column(patches->in, left) * patches->in->pixel_stride;
+        const int32_t pairs = nn_max(inside, 1);
+        if (inside == 0) {
+            nn_mve_gather(patches, left, first);
+            nn_mve_gather(patches, left + patches->geometry->stride_w, second);
+            run_pairs(p, apart, 1);
         }
-        if ((count & 1) != 0) {
-            gather(c, &rows, left, patch);
-            run_single(p);
+        for (; inside > 0; inside--, offset += 2 * patches->next) {
+            nn_mve_gather_pair(patches, offset, first, second);
+            run_pairs(p, apart, 1);
+        }
+        count -= 2 * pairs;
+        left += 2 * pairs * patches->geometry->stride_w;
+    }
+    if (count > 0) {
+        nn_mve_gather(patches, left, first);
+        run_single(p);
+    }
+}
+
+static NN_NOINLINE void compute_gathered(const nn_conv_geometry *g, const void *constants,
+                                         const nn_view *in, const nn_view *out,
+                                         const nn_window *window, int8_t *scratch) {
+    nn_mve_patches patches;
+    nn_mve_pairs p;
+    nn_mve_set_patches(&patches, g, in, ((const nn_mve_head *)constants)->common.input_zero_point);
+    open(&p, constants, g->kernel_h * patches.segment, out, 0);
+    for (int32_t y = window->y0; y < window->y1; y++) {
+        nn_mve_find_rows(&patches, y);
+        for (int32_t x = window->x0, count; x < window->x1; x += count) {
+            count = columns_from(out, x, window->x1);
+            p.out = nn_out_pixel(out, y, x);
+            gathered_run(&p, &patches, out->pixel_stride, x * g->stride_w - g->pad_left, count,
+                         scratch, scratch + ((p.inputs + 15) & ~15));
         }
     }
 }
@@ -247,48 +163,11 @@ int32_t nn_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, const n
     return is_direct(geometry, in, out) ? 0 : 2 * ((size + 15) & ~15);
 }
 
-/* All of a call whose output's pixels are near enough for pairs. */
-static NN_NOINLINE void compute_pairs(const nn_conv_geometry *geometry, const void *constants,
-                                      const nn_view *in, const nn_view *out,
-                                      const nn_window *window, void *scratch) {
-    const nn_conv_geometry *g = geometry;
-    const int32_t segment = g->kernel_w * in->channels, size = g->kernel_h * segment;
-    const int32_t zero_point = ((const nn_mve_head *)constants)->common.input_zero_point;
-    int32_t sums[2 * NN_MVE_BLOCK];
-    nn_mve_pairs p;
-    open(&p, constants, size, out->channels, sums);
-    if (is_direct(g, in, out)) {
-        for (int32_t y = window->y0; y < window->y1; y++) {
-            direct_row(&p, in, g->stride_w, nn_row(in, y * g->stride_h), out, y, window);
-        }
-    } else {
-        const int joined = g->kernel_w == 1 || (g->dilation_w == 1 && nn_dense(in));
-        const int32_t pixel = in->pixel_stride, next = g->stride_w * pixel;
-        const convolution c = {
-            g, in, zero_point, segment, size, joined, pixel, next, g->stride_w + g->kernel_w};
-        for (int32_t y = window->y0; y < window->y1; y++) {
-            gathered_row(&p, &c, out, y, window, (int8_t *)scratch);
-        }
-    }
-}
-
-/* All of a call whose output's pixels are too far apart for pairs: each by itself. */
-static NN_NOINLINE void compute_singles(const nn_conv_geometry *geometry, const void *constants,
-                                        const nn_view *in, const nn_view *out,
-                                        const nn_window *window, void *scratch) {
-    for (int32_t y = window->y0; y < window->y1; y++) {
-        for (int32_t x = window->x0; x < window->x1; x++) {
-            const nn_window one = {y, y + 1, x, x + 1};
-            compute_pairs(geometry, constants, in, out, &one, scratch);
-        }
-    }
-}
-
 void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch) {
-    if (out->pixel_stride > MAX_APART) {
-        compute_singles(geometry, constants, in, out, window, scratch);
+    if (is_direct(geometry, in, out)) {
+        compute_direct(geometry, constants, in, out, window);
     } else {
-        compute_pairs(geometry, constants, in, out, window, scratch);
+        compute_gathered(geometry, constants, in, out, window, (int8_t *)scratch);
     }
 }

@@ -13,6 +13,12 @@ void nn_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants, c
                       const nn_view *out, const nn_window *window, void *scratch);
 int32_t nn_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                        const nn_view *out);
+/* As nn_conv2d_s8_mve, of several groups; see nn_groups.h. */
+void nn_grouped_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants,
+                              const nn_view *in, const nn_view *out, const nn_window *window,
+                              void *scratch);
+int32_t nn_grouped_conv2d_s8_mve_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                               const nn_view *out);
 void nn_depthwise_conv2d_s8_mve(const nn_conv_geometry *geometry, const void *constants,
                                 const nn_view *in, const nn_view *out, const nn_window *window,
                                 void *scratch);
@@ -36,6 +42,7 @@ void nn_max_pool_s8_mve(const nn_pool_geometry *geometry, const void *constants,
                         const nn_view *out, const nn_window *window);
 void nn_mean_s8_mve(const nn_reduce_geometry *geometry, const void *constants, const int8_t *in,
                     int8_t *out);
+void nn_copy_s8_mve(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out);
 void nn_svdf_s8_mve(const nn_svdf_geometry *geometry, const void *constants, const int8_t *in,
                     void *state, int8_t *out);
 void nn_lstm_s8_mve(const nn_lstm_geometry *geometry, const void *constants, const int8_t *in,

@@ -1,7 +1,7 @@
 /* MAX_POOL_2D, Helium: four pixels of a window at a time, all channels. What the pixels so far came
  * to stands in the output, and is one of the next four. What lies outside the tensor does not
  * count. */
-#include "nn_mve.h"
+#include "nn_mve_pool.h"
 
 /* out = the largest of four pixels, clamped; pixels may be the same, and the output one of them.
  * Sixteen channels a turn: q0 takes the largest, q1 the next pixel's, q2 and q3 are the clamp. */
@@ -53,6 +53,55 @@ static NN_NOINLINE void largest_of_squares(const nn_mve_pool *pool) {
     }
 }
 
+/* ---- windows of three rows and columns that move on by one column -----------------------------
+ *
+ * Sixteen channels of all windows: the largest of each column is found once. */
+static inline int8x16_t load(const int8_t *from, int all, mve_pred16_t some) {
+    return all ? vldrbq_s8(from) : vldrbq_z_s8(from, some);
+}
+
+static inline int8x16_t largest_of_column(const int8_t *from, int32_t row_step, int all,
+                                          mve_pred16_t some) {
+    const int8x16_t above = load(from, all, some), middle = load(from + row_step, all, some);
+    return vmaxq_s8(vmaxq_s8(above, middle), load(from + 2 * row_step, all, some));
+}
+
+static inline void slide_block(const nn_mve_pool *pool, int32_t c, int all, mve_pred16_t some) {
+    const nn_mve_grid g = pool->grids[0];
+    const int8x16_t low = vdupq_n_s8((int8_t)pool->constants->clamp_min);
+    const int8x16_t high = vdupq_n_s8((int8_t)pool->constants->clamp_max);
+    const int8_t *from = g.data + c;
+    int8_t *out = pool->out + c;
+    int8x16_t left = largest_of_column(from, g.row_step, all, some);
+    int8x16_t middle = largest_of_column(from + g.step, g.row_step, all, some);
+    from += 2 * g.step;
+    for (int32_t i = pool->pixels; i > 0; i--, from += g.step, out += pool->out_step) {
+        const int8x16_t right = largest_of_column(from, g.row_step, all, some);
+        const int8x16_t largest = vmaxq_s8(vmaxq_s8(left, middle), right);
+        const int8x16_t result = vminq_s8(vmaxq_s8(largest, low), high);
+        left = middle;
+        middle = right;
+        if (all) {
+            vstrbq_s8(out, result);
+        } else {
+            vstrbq_p_s8(out, result, some);
+        }
+    }
+}
+
+static NN_NOINLINE void largest_of_sliding(const nn_mve_pool *pool) {
+    const int32_t left = pool->channels % 16, full = pool->channels - left;
+    for (int32_t c = 0; c < full; c += 16) {
+        slide_block(pool, c, 1, 0);
+    }
+    if (left > 0) {
+        slide_block(pool, full, 0, vctp8q((uint32_t)left));
+    }
+}
+
+/* ---- others -----------------------------------------------------------------------------------
+ */
+
 /* Windows of three columns. */
 static NN_NOINLINE void largest_of_threes(const nn_mve_pool *pool) {
     const nn_mve_grid *const g = pool->grids;
@@ -72,6 +121,10 @@ static void compute(nn_mve_pool *pool) {
     int8_t *out = pool->out;
     if (pool->parts == 1 && g->rows == 2 && g->columns == 2) {
         largest_of_squares(pool);
+        return;
+    }
+    if (nn_mve_slides(pool)) {
+        largest_of_sliding(pool);
         return;
     }
     if (pool->parts == 1 && g->columns == 3) {

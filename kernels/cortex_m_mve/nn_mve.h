@@ -10,6 +10,7 @@
 #define NN_MVE_H
 
 #include <arm_mve.h>
+#include <stddef.h>
 
 #include "nn_area.h"
 #include "nn_cortex_m_mve.h"
@@ -26,6 +27,10 @@
 
 /* A parameter that only the function's assembly knows. */
 #define NN_MVE_IN_ASM __attribute__((unused))
+
+/* Fails to compile unless a struct's member is where the assembly expects it. */
+#define NN_MVE_AT(type, member, offset)                                                            \
+    typedef char type##_##member##_is_at[offsetof(type, member) == (offset) ? 1 : -1]
 
 /* How a layer's channels are requantised; the packing knows. Depthwise layers are plain or general,
  * which is said at their kernel. */

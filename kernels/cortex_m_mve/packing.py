@@ -10,17 +10,32 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from buildtool.emit.blocks import Packing, channel_head, filter_weights, words
-from buildtool.graph.types import Activation, ConvAttrs, FullyConnectedAttrs, Graph, Op, OpKind
+from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, words
+from buildtool.emit.groups import by_group
+from buildtool.emit.packing import packings
+from buildtool.graph.reference.elementwise import add_sub
+from buildtool.graph.types import (
+    Activation,
+    ConvAttrs,
+    ElementwiseAttrs,
+    FullyConnectedAttrs,
+    Graph,
+    Op,
+    OpKind,
+)
+from buildtool.target.kernels import kernels_root
 
 VECTOR = 16  # bytes
 CONV_TILE, DENSE_TILE = 3, 6  # output channels that are computed together
 GROUP = 4  # channels that are requantised together
+SUM_BITS = 22  # behind the binary point of a sum of two operands
+HALF_SUM = 1 << (SUM_BITS - 1)
 
 PLAIN, ODD, GENERAL = range(3)  # as in nn_mve.h
 
 Int8s = npt.NDArray[np.int8]
 Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -133,8 +148,70 @@ def _depthwise(graph: Graph, op: Op) -> bytes:
     return _head(channels, mode) + bytes(VECTOR) + records.tobytes()
 
 
+# ---- sums of two operands -----------------------------------------------------------------------------
+
+INT32_LIMIT = 1 << 31
+ELEMENTS = np.arange(-128, 128, dtype=np.int8)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """An addition as one line of both operands; see nn_add_s8_mve.c."""
+
+    factor1: int
+    factor2: int
+    offset: int
+
+    def parts(self) -> tuple[Int64s, Int64s]:
+        """What each of the 256 elements of the first operand adds to the sum, and of the second."""
+        lifted = ELEMENTS.astype(np.int64) << 24
+        first, second = ((2 * lifted * factor + INT32_LIMIT) >> 32 for factor in (self.factor1, self.factor2))
+        return first, second
+
+    def outputs(self) -> Int64s:
+        """Of all pairs, 256 x 256, as the kernel computes them, not yet clamped."""
+        first, second = self.parts()
+        sums = np.clip(first + self.offset, -INT32_LIMIT, INT32_LIMIT - 1)[:, None] + second
+        saturated: Int64s = np.clip(sums, -INT32_LIMIT, INT32_LIMIT - 1)
+        return (saturated + HALF_SUM) >> SUM_BITS
+
+
+def _line(graph: Graph, op: Op) -> _Line | None:
+    """The line that gives every pair of elements its output; None if there is none.
+
+    Each output bounds the offset from below and from above; clamped ones on one side only.
+    """
+    assert isinstance(op.attrs, ElementwiseAttrs)
+    first, second, out = (quantization(graph, op, t) for t in (*op.inputs, op.outputs[0]))
+    low, high = clamp(graph, op, op.attrs.activation)
+    unit = 2.0 ** (SUM_BITS + 7)
+    sign = -1 if op.kind is OpKind.SUB else 1
+    slopes = round(first.scale / out.scale * unit), sign * round(second.scale / out.scale * unit)
+    if max(map(abs, slopes)) >= INT32_LIMIT:
+        return None
+    pairs = (x.ravel() for x in np.meshgrid(ELEMENTS, ELEMENTS, indexing="ij"))
+    (found,) = add_sub(graph, op, list(pairs))
+    outputs = found.astype(np.int64).reshape(256, 256)
+    of_first, of_second = _Line(*slopes, 0).parts()
+    rest = (outputs << SUM_BITS) - HALF_SUM - (of_first[:, None] + of_second)
+    least = rest[outputs > low].max(initial=-INT32_LIMIT)
+    most = (rest + (1 << SUM_BITS) - 1)[outputs < high].min(initial=INT32_LIMIT - 1)
+    line = _Line(*slopes, int(least + most) // 2)
+    exact = least <= most and np.array_equal(np.clip(line.outputs(), low, high), outputs)
+    return line if exact else None
+
+
+def _add(graph: Graph, op: Op) -> bytes:
+    """The constants of nn_add_s8_mve: what the plain kernel reads, then the line."""
+    plain = packings(kernels_root() / "reference" / "packing.py")["add"](graph, op)
+    line = _line(graph, op)
+    return plain + (words(1, line.factor1, line.factor2, line.offset) if line else bytes(16))
+
+
 PACKINGS: dict[str, Packing] = {
+    "add_mve": _add,
     "conv_mve": _conv,
     "depthwise_words_mve": _depthwise,
     "fully_connected_mve": _dense,
+    "grouped_conv_mve": by_group(_conv),
 }

@@ -94,10 +94,12 @@ NN_OUTLINE void nn_patch_edge(const nn_patch_row *r, int8_t *to, const int8_t *r
 NN_OUTLINE void nn_patch_pixel(const nn_patch_row *r, int8_t *to, int32_t left) {
     const nn_conv_geometry *g = r->geometry;
     const nn_view *in = r->in;
+    const int32_t channels = in->channels, span = (g->kernel_w - 1) * g->dilation_w + 1;
+    const int32_t tap = g->dilation_w * in->pixel_stride;
     const int8_t *row = r->data;
-    const int joined = r->joined && left >= 0 && left + g->kernel_w <= in->width &&
-                       nn_run(in, left, g->kernel_w) == g->kernel_w;
-    const int32_t column = joined ? nn_column(in, left) * in->pixel_stride : 0;
+    const int inside = left >= 0 && left + span <= in->width && nn_run(in, left, span) == span;
+    const int joined = inside && r->joined;
+    const int32_t column = inside ? nn_column(in, left) * in->pixel_stride : 0;
     for (int32_t k = 0; k < g->kernel_h; k++, to += r->row_bytes) {
         if (k < r->rows.first || k >= r->rows.end) {
             nn_patch_fill(to, r->zero_point, r->row_bytes);
@@ -105,6 +107,11 @@ NN_OUTLINE void nn_patch_pixel(const nn_patch_row *r, int8_t *to, int32_t left) 
         }
         if (joined) {
             nn_patch_copy(to, row + column, r->row_bytes);
+        } else if (inside) {
+            const int8_t *from = row + column;
+            for (int32_t i = 0; i < r->row_bytes; i += channels, from += tap) {
+                nn_patch_copy(to + i, from, channels);
+            }
         } else {
             nn_patch_edge(r, to, row, left);
         }

@@ -14,6 +14,12 @@ void nn_conv2d_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
                         const nn_view *out, const nn_window *window, void *scratch);
 int32_t nn_conv2d_s8_riscv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                          const nn_view *out);
+/* As nn_conv2d_s8_riscv, of several groups; see nn_groups.h. */
+void nn_grouped_conv2d_s8_riscv(const nn_conv_geometry *geometry, const void *constants,
+                                const nn_view *in, const nn_view *out, const nn_window *window,
+                                void *scratch);
+int32_t nn_grouped_conv2d_s8_riscv_scratch_bytes(const nn_conv_geometry *geometry,
+                                                 const nn_view *in, const nn_view *out);
 
 /* Any height, at most as many columns as the name says; depth multiplier 1, no dilation across
  * columns, column stride 1 or 2. Each row of a channel's weights is filled up to that width. */

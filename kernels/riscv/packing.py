@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.blocks import Packing, aligned, channel_head, filter_weights, words
+from buildtool.emit.groups import by_group
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
 
@@ -51,12 +52,12 @@ def fully_connected_tiles(graph: Graph, op: Op) -> bytes:
 def conv_vector(graph: Graph, op: Op) -> bytes:
     """All output channels of a tap, then those of the next."""
     weights = filter_weights(graph, op)
-    return _vector(graph, op, weights.reshape(weights.shape[0], -1))
+    return _vector(graph, op, weights.reshape(weights.shape[0], -1), weights.shape[3])
 
 
 def depthwise_vector(graph: Graph, op: Op) -> bytes:
     """All channels of a tap, then those of the next."""
-    return _vector(graph, op, _by_channel(graph, op))
+    return _vector(graph, op, _by_channel(graph, op), 1)
 
 
 def fully_connected_vector(graph: Graph, op: Op) -> bytes:
@@ -132,13 +133,16 @@ def _scalar(
     return words(*head, mode, 0, 0, 0) + table.astype(np.uint32).astype("<u4").tobytes(), weights
 
 
-def _vector(graph: Graph, op: Op, weights: npt.NDArray[np.int8]) -> bytes:
-    """nn_riscv_head; all biases, all multipliers, all shifts; the weights (channels x taps) turned."""
+def _vector(graph: Graph, op: Op, weights: npt.NDArray[np.int8], inputs: int) -> bytes:
+    """nn_rvv_head; all biases, all multipliers, all shifts; the weights (channels x taps) turned.
+
+    `inputs`: the input channels that an output channel meets.
+    """
     head, columns = _plain(graph, op)
     columns, weights = _without_weights(head, columns, weights)
     mode = _mode(head, columns[:, 2])
     table = np.ascontiguousarray(columns.T).astype("<i4").tobytes()
-    return aligned(words(*head, mode, 0, 0, 0) + table) + np.ascontiguousarray(weights.T).tobytes()
+    return aligned(words(*head, mode, inputs, 0, 0) + table) + np.ascontiguousarray(weights.T).tobytes()
 
 
 PACKINGS: dict[str, Packing] = {
@@ -148,4 +152,6 @@ PACKINGS: dict[str, Packing] = {
     "conv_vector": conv_vector,
     "depthwise_vector": depthwise_vector,
     "fully_connected_vector": fully_connected_vector,
+    "grouped_conv_tiles": by_group(conv_tiles),
+    "grouped_conv_vector": by_group(conv_vector),
 }

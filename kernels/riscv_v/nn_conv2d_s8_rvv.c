@@ -5,16 +5,6 @@
 #define PIXELS 4
 #define SHORTEST_RUN 4
 
-/* Requantises and stores `vl` channels of one pixel. */
-static inline __attribute__((always_inline)) void put(int8_t *out, vint32m4_t sums,
-                                                      vint32m4_t multiplier, vint32m4_t shift,
-                                                      const nn_rvv_head *head, size_t vl) {
-    const vint32m4_t q = head->mode == NN_RVV_GENERAL
-                             ? nn_rvv_general(sums, multiplier, shift, vl)
-                             : nn_rvv_requantise(sums, multiplier, shift, head->mode, vl);
-    __riscv_vse8(out, nn_rvv_output(q, &head->common, vl), vl);
-}
-
 /* Channels [c, c + vl) of `pixels`. */
 static inline __attribute__((always_inline)) void compute(const nn_rvv_block *b,
                                                           const nn_runs *runs, int32_t pixels,
@@ -43,21 +33,7 @@ static inline __attribute__((always_inline)) void compute(const nn_rvv_block *b,
         }
         run = nn_next_run(runs, run);
     }
-    const vint32m4_t multiplier = __riscv_vle32_v_i32m4(b->multipliers + c, vl);
-    vint32m4_t shift = __riscv_vle32_v_i32m4(b->shifts + c, vl);
-    if (b->head->mode != NN_RVV_GENERAL) {
-        shift = __riscv_vneg(shift, vl);
-    }
-    put(out + c, s0, multiplier, shift, b->head, vl);
-    if (pixels > 1) {
-        put(out + step + c, s1, multiplier, shift, b->head, vl);
-    }
-    if (pixels > 2) {
-        put(out + 2 * step + c, s2, multiplier, shift, b->head, vl);
-    }
-    if (pixels > 3) {
-        put(out + 3 * step + c, s3, multiplier, shift, b->head, vl);
-    }
+    nn_rvv_put_pixels(b, c, out + c, step, s0, s1, s2, s3, pixels, vl);
 }
 
 /* `pixels` of all output channels. */

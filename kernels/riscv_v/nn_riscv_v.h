@@ -16,6 +16,18 @@ void nn_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants, c
                       const nn_view *out, const nn_window *window, void *scratch);
 int32_t nn_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                        const nn_view *out);
+/* As nn_conv2d_s8_rvv, of several groups; see nn_groups.h. */
+void nn_grouped_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
+                              const nn_view *in, const nn_view *out, const nn_window *window,
+                              void *scratch);
+int32_t nn_grouped_conv2d_s8_rvv_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
+                                               const nn_view *out);
+
+/* As nn_conv2d_s8_rvv, or a depthwise convolution of any multiplier, in groups of at most 8 input
+ * and 8 output channels; no scratch. */
+void nn_narrow_groups_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,
+                                    const nn_view *in, const nn_view *out, const nn_window *window,
+                                    void *scratch);
 
 /* Any kernel size; depth multiplier 1. */
 void nn_depthwise_conv2d_s8_rvv(const nn_conv_geometry *geometry, const void *constants,

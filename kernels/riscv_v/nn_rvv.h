@@ -33,8 +33,9 @@ typedef enum { NN_RVV_PLAIN = 0, NN_RVV_ODD = 1, NN_RVV_GENERAL = 2 } nn_rvv_mod
  * all channels of a tap, then those of the next. */
 typedef struct {
     nn_conv_constants common;
-    int32_t mode; /* nn_rvv_mode */
-    int32_t reserved[3];
+    int32_t mode;   /* nn_rvv_mode */
+    int32_t inputs; /* channels that an output channel meets */
+    int32_t reserved[2];
 } nn_rvv_head;
 
 typedef struct {
@@ -107,6 +108,80 @@ static inline vint8m1_t nn_rvv_output(vint32m4_t values, const nn_conv_constants
 /* int8 in memory as int16. */
 static inline vint16m2_t nn_rvv_load(const int8_t *from, size_t vl) {
     return __riscv_vsext_vf2(__riscv_vle8_v_i8m1(from, vl), vl);
+}
+
+/* One pixel of channels [c, c + vl), of which some have a factor of 1 or more. */
+NN_OUTLINE void nn_rvv_put_general(const nn_rvv_block *b, int32_t c, int8_t *out, vint32m4_t sums,
+                                   size_t vl) {
+    const vint32m4_t multiplier = __riscv_vle32_v_i32m4(b->multipliers + c, vl);
+    const vint32m4_t shift = __riscv_vle32_v_i32m4(b->shifts + c, vl);
+    const vint32m4_t q = nn_rvv_general(sums, multiplier, shift, vl);
+    __riscv_vse8(out, nn_rvv_output(q, &b->head->common, vl), vl);
+}
+
+/* Requantises and stores channels [c, c + vl) of up to four pixels that are `step` bytes apart;
+ * the number of pixels is known when it is compiled. Zero point and clamp are computed for all of
+ * them at once, in registers side by side: what their tails hold is never stored. */
+static inline __attribute__((always_inline)) void
+nn_rvv_put_pixels(const nn_rvv_block *b, int32_t c, int8_t *out, int32_t step, vint32m4_t s0,
+                  vint32m4_t s1, vint32m4_t s2, vint32m4_t s3, const int32_t pixels, size_t vl) {
+    const nn_conv_constants k = b->head->common;
+    const int32_t mode = b->head->mode;
+    if (mode == NN_RVV_GENERAL) {
+        nn_rvv_put_general(b, c, out, s0, vl);
+        if (pixels > 1) {
+            nn_rvv_put_general(b, c, out + step, s1, vl);
+        }
+        if (pixels > 2) {
+            nn_rvv_put_general(b, c, out + 2 * step, s2, vl);
+        }
+        if (pixels > 3) {
+            nn_rvv_put_general(b, c, out + 3 * step, s3, vl);
+        }
+        return;
+    }
+    const vint32m4_t multiplier = __riscv_vle32_v_i32m4(b->multipliers + c, vl);
+    const vint32m4_t shift = __riscv_vle32_v_i32m4(b->shifts + c, vl);
+    const vuint32m4_t right = __riscv_vreinterpret_u32m4(__riscv_vneg(shift, vl));
+    s0 = NN_RVV_HALVES_UP(__riscv_vsmul, s0, multiplier);
+    s1 = NN_RVV_HALVES_UP(__riscv_vsmul, s1, multiplier);
+    s2 = NN_RVV_HALVES_UP(__riscv_vsmul, s2, multiplier);
+    s3 = NN_RVV_HALVES_UP(__riscv_vsmul, s3, multiplier);
+    if (mode != NN_RVV_PLAIN) {
+        s0 = __riscv_vadd(s0, __riscv_vsra(s0, 31, vl), vl);
+        s1 = __riscv_vadd(s1, __riscv_vsra(s1, 31, vl), vl);
+        s2 = __riscv_vadd(s2, __riscv_vsra(s2, 31, vl), vl);
+        s3 = __riscv_vadd(s3, __riscv_vsra(s3, 31, vl), vl);
+    }
+    s0 = NN_RVV_HALVES_UP(__riscv_vssra, s0, right);
+    s1 = NN_RVV_HALVES_UP(__riscv_vssra, s1, right);
+    s2 = NN_RVV_HALVES_UP(__riscv_vssra, s2, right);
+    s3 = NN_RVV_HALVES_UP(__riscv_vssra, s3, right);
+    if (pixels == 1) {
+        __riscv_vse8(out, nn_rvv_output(s0, &k, vl), vl);
+        return;
+    }
+    vint16m8_t four = __riscv_vundefined_i16m8();
+    four = __riscv_vset(four, 0, NN_RVV_HALVES_UP(__riscv_vnclip, s0, 0));
+    four = __riscv_vset(four, 1, NN_RVV_HALVES_UP(__riscv_vnclip, s1, 0));
+    four = __riscv_vset(four, 2, NN_RVV_HALVES_UP(__riscv_vnclip, s2, 0));
+    four = __riscv_vset(four, 3, NN_RVV_HALVES_UP(__riscv_vnclip, s3, 0));
+    const size_t all = __riscv_vsetvlmax_e16m8();
+    four = __riscv_vsadd(four, (int16_t)k.output_zero_point, all);
+    four = __riscv_vmax(four, (int16_t)k.clamp_min, all);
+    four = __riscv_vmin(four, (int16_t)k.clamp_max, all);
+    const vint8m4_t bytes = __riscv_vncvt_x(four, all);
+    __riscv_vse8(out, __riscv_vget_i8m1(bytes, 0), vl);
+    out += step;
+    __riscv_vse8(out, __riscv_vget_i8m1(bytes, 1), vl);
+    if (pixels > 2) {
+        out += step;
+        __riscv_vse8(out, __riscv_vget_i8m1(bytes, 2), vl);
+    }
+    if (pixels > 3) {
+        out += step;
+        __riscv_vse8(out, __riscv_vget_i8m1(bytes, 3), vl);
+    }
 }
 
 #endif

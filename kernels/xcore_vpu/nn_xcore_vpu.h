@@ -13,6 +13,11 @@
 void nn_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants, const nn_view *in,
                       const nn_view *out, const nn_window *window, void *scratch);
 
+/* The same of several groups; see nn_groups.h. */
+void nn_grouped_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
+                              const nn_view *in, const nn_view *out, const nn_window *window,
+                              void *scratch);
+
 /* One tap, no padding. `constants` may be those of a slice of the output channels: from channel
  * `channel` on as many as `out` has, 8 or 16 of a pair of groups with this pair's records, or whole
  * pairs. */

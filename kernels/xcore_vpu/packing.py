@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.blocks import Packing, channel_head, clamp, filter_weights, quantization, words
+from buildtool.emit.groups import by_group
 from buildtool.emit.linear import LIFTS, Linear, linear_form
 from buildtool.emit.packing import packings
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
@@ -663,6 +664,7 @@ def _mean_of_sums(graph: Graph, op: Op, head: npt.NDArray[np.int64]) -> Linear |
 
 PACKINGS: dict[str, Packing] = {
     "conv_vpu": _conv,
+    "grouped_conv_vpu": by_group(_conv),
     "depthwise_vpu": _depthwise,
     "fully_connected_vpu": _dense,
     "add_vpu": _addition,

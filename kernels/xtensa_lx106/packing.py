@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from buildtool.emit.blocks import Packing, aligned, channel_head, filter_weights, words
+from buildtool.emit.groups import by_group
 from buildtool.graph.fixedpoint import multiply_by_quantized_multiplier
 from buildtool.graph.types import ConvAttrs, FullyConnectedAttrs, Graph, Op
 
@@ -107,4 +108,5 @@ PACKINGS: dict[str, Packing] = {
     "conv_quads": conv_quads,
     "depthwise_words": depthwise_words,
     "dense_quads": dense_quads,
+    "grouped_conv_quads": by_group(conv_quads),
 }

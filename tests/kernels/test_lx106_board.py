@@ -29,7 +29,7 @@ def recorded(kinds, count):
     with recording(BOARD, FAMILY) as recorder:
         for kind in kinds:
             before = recorder.kernels.total()
-            record(recorder, kind, count)
+            record(recorder, STRATEGIES[kind], count)
             assert recorder.kernels.total() - before > 10, kind
     return recorder
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import struct
 
 import ckernels
@@ -202,6 +203,42 @@ def test_dense_operands_into_a_part_of_wider_pixels(toolchain):
             out, _ = placement.part_view(noise, placement.Margin(1, 2), 0, height, width)
             views = [ckernels.whole(operand) for operand in operands]
             placement.compute(case.graph, case.op, views, out, (0, height, 0, width))
+    recorder.check(toolchain)
+
+
+# Scales of both operands and of the output, zero points; the sums that one line gives.
+PLAIN_SUM, CLAMPED_SUM, REPEATED_SUM = "plain", "clamped", "repeated"
+SUMS = [
+    ((0.021, 0.034, 0.047), (-128, 3, -5), {PLAIN_SUM, CLAMPED_SUM, REPEATED_SUM}),
+    ((0.013, 0.0041, 0.0087), (-128, -128, -128), {PLAIN_SUM, CLAMPED_SUM, REPEATED_SUM}),
+    # Halves are rounded away from zero; below it they are clamped away.
+    ((0.5, 0.5, 1.0), (0, 0, 0), {CLAMPED_SUM}),
+    ((0.5, 0.004, 0.002), (0, 0, 0), set()),  # a slope that 32 bits do not hold
+]
+
+
+def all_pairs(kind, scales, zeros, how):
+    """A sum of every pair of elements, the second one of each pixel in one channel if it is repeated."""
+    first, second = (x.reshape(1, 256, 1, 256).astype(np.int8) for x in np.indices((256, 256))[::-1] - 128)
+    second = second[..., :1] if how == REPEATED_SUM else second
+    tensors = [
+        kernelcases.activation_tensor(name, values.shape, scale, zero)
+        for name, values, scale, zero in zip("aby", (first, second, first), scales, zeros, strict=True)
+    ]
+    attrs = ElementwiseAttrs(Activation.RELU if how == CLAMPED_SUM else Activation.NONE)
+    return kernelcases.case(kind, attrs, tensors[:2], [], tensors[2], [first, second])
+
+
+@compilers
+def test_sums_of_all_pairs(toolchain):
+    with recording(BOARD, FAMILY) as recorder:
+        for (scales, zeros, by_line), kind in itertools.product(SUMS, (OpKind.ADD, OpKind.SUB)):
+            for how in (PLAIN_SUM, CLAMPED_SUM, REPEATED_SUM):
+                case = all_pairs(kind, scales, zeros, how)
+                block = packed(case.graph, case.op, select(recorder.target, case.graph, case.op))
+                (linear,) = struct.unpack_from("<i", bytes(block), 48)
+                assert linear == (how in by_line), (scales, kind, how)
+                run_whole(case)
     recorder.check(toolchain)
 
 

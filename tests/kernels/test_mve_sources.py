@@ -8,12 +8,13 @@ from cbuilds import kernel_objects, symbols
 from ckernels import KERNELS, WARNINGS
 from needs import needs_tool
 
-SOURCES = sorted((KERNELS / "cortex_m_mve").glob("*.c"))
+C = sorted((KERNELS / "cortex_m_mve").glob("*.c"))
+ASSEMBLY = sorted((KERNELS / "cortex_m_mve").glob("*.S"))
+SOURCES = [*C, *ASSEMBLY]
 HEADERS = sorted((KERNELS / "cortex_m_mve").glob("*.h"))
 CORE = ("-mcpu=cortex-m55", "-mfloat-abi=hard", "-ffreestanding", "-ffp-contract=off")
 SELECT = {"clang": "--target=thumbv8.1m.main-none-eabihf", "arm-none-eabi-gcc": "-mthumb"}
 RUNTIME = {"memcpy", "memset", "memmove", "__aeabi_memcpy", "__aeabi_memset", "__aeabi_memclr4"}
-PIECES = {"nn_mve_pairs"}  # what a kernel calls; several entry points
 
 
 def check(objects):
@@ -36,7 +37,8 @@ def test_no_warnings_and_nothing_needed_but_the_runtime(tool, tmp_path):
 @pytest.mark.parametrize(("compiler", "level"), [("clang", "-Os"), ("arm-none-eabi-gcc", "-O1")])
 def test_nor_at_other_levels(compiler, level, tmp_path):
     """Each compiler at one level that is not its own: which calls are made of loops is the compiler's."""
-    command = [needs_tool(compiler), SELECT[compiler], *CORE, level, *WARNINGS, f"-I{KERNELS / 'include'}"]
+    flags = (*CORE, level, *WARNINGS, "-Wa,--fatal-warnings", f"-I{KERNELS / 'include'}")
+    command = [needs_tool(compiler), SELECT[compiler], *flags]
     done = subprocess.run(
         [*command, "-c", *map(str, SOURCES)], cwd=tmp_path, capture_output=True, text=True, check=False
     )
@@ -45,9 +47,7 @@ def test_nor_at_other_levels(compiler, level, tmp_path):
 
 
 def test_a_file_holds_one_public_function_and_its_scratch_twin():
-    for source in SOURCES:
-        if source.stem in PIECES:
-            continue
+    for source in C:
         pattern = r"^(?!static|NN_)\w[\w *]* \*?(nn_\w+)\("
         public = re.findall(pattern, source.read_text(), re.MULTILINE)
         assert public in ([source.stem], [source.stem + "_scratch_bytes", source.stem]), source.name
@@ -55,4 +55,15 @@ def test_a_file_holds_one_public_function_and_its_scratch_twin():
 
 def test_the_sources_are_formatted():
     formatter = needs_tool("clang-format")
-    subprocess.run([formatter, "--dry-run", "--Werror", *map(str, [*SOURCES, *HEADERS])], check=True)
+    subprocess.run([formatter, "--dry-run", "--Werror", *map(str, [*C, *HEADERS])], check=True)
+
+
+def test_assembly_names_the_functions_that_it_holds_and_their_sizes(tmp_path):
+    """So that frames are read from the code, and a linker drops what nobody calls."""
+    for source, made in zip(ASSEMBLY, kernel_objects("cortex-m55", "clang", ASSEMBLY, tmp_path), strict=True):
+        text = source.read_text()
+        begun, ended = (set(re.findall(rf"^ +{word} +(nn_\w+)$", text, re.M)) for word in ("function", "end"))
+        found = symbols(made)
+        assert found.functions == begun, source.name
+        assert begun <= ended, source.name
+        assert all(name.startswith("nn_mve_") for name in begun)

@@ -7,6 +7,7 @@ import pytest
 from boardcalls import recording
 from ckernels import catalogue
 from extremecases import windowed as extreme
+from groupcases import grouped, spread_depthwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernelboard import Call, Memory
@@ -31,6 +32,7 @@ STRATEGIES = {
     "depthwise_rows": depthwise_rows(),
     "dense": dense(),
     "elementwise": elementwise(),
+    "grouped": grouped(),
     "large factors": large_factors(),
     "pool": pools(),
     "table": tables(),
@@ -56,8 +58,8 @@ def collect(strategy, count, use):
     each()
 
 
-def record(recorder, kind, count):
-    """Calls of a kind: whole, from rings, of parts of wider tensors, and with the output over the input."""
+def record(recorder, strategy, count):
+    """Calls of cases: whole, from rings, of parts of wider tensors, and with the output over the input."""
 
     def place(drawn):
         case, seed, columns = drawn
@@ -72,7 +74,7 @@ def record(recorder, kind, count):
         if apart is not None:
             run_over(case, 0, apart)
 
-    collect(st.tuples(STRATEGIES[kind], st.integers(0, 999), st.booleans()), count, place)
+    collect(st.tuples(strategy, st.integers(0, 999), st.booleans()), count, place)
 
 
 def recorded(family, kinds, count):
@@ -80,7 +82,7 @@ def recorded(family, kinds, count):
     with recording(BOARDS[family][0], family) as recorder:
         for kind in kinds:
             before = recorder.kernels.total()
-            record(recorder, kind, count)
+            record(recorder, STRATEGIES[kind], count)
             assert recorder.kernels.total() - before > 10, kind
     return recorder
 
@@ -103,6 +105,17 @@ def test_the_same_bytes_as_the_plain_kernels_and_scratch_as_the_catalogue_says(f
 @pytest.mark.parametrize("part", range(3))
 def test_many_cases(family, part):
     recorder = recorded(family, sorted(STRATEGIES)[part::3], 40)
+    for board in BOARDS[family]:
+        recorder.check("", board)
+
+
+@slow
+def test_depthwise_layers_of_any_stride_dilation_and_multiplier_on_vectors():
+    """Of which the scalar kernels serve some."""
+    family = "riscv_v"
+    with recording(BOARDS[family][0], family) as recorder:
+        record(recorder, spread_depthwise(), 40)
+    assert set(recorder.kernels) == {"depthwise_conv2d_rvv", "multiplied_conv2d_rvv"}
     for board in BOARDS[family]:
         recorder.check("", board)
 

@@ -17,7 +17,9 @@ BUILDS = {
 }
 BOARDS = {"riscv": "qemu-virt-rv32", "riscv_v": "qemu-virt-rv32v"}
 PLAIN = {"nn_add_s8", "nn_mul_s8", "nn_mean_s8"}  # which the catalogues name beside their own
-ALLOWED = {"memcpy", "memset", "memmove", *PLAIN}
+# Kernels of one group, of which those of several are made.
+ONE_GROUP = {f"nn_conv2d_s8_{family}{twin}" for family in ("riscv", "rvv") for twin in ("", "_scratch_bytes")}
+ALLOWED = {"memcpy", "memset", "memmove", *PLAIN, *ONE_GROUP}
 
 
 def sources(family):

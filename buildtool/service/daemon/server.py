@@ -53,7 +53,9 @@ class Server:
         self.watcher = Watcher(self.wake)
         most_bytes = int(_number("BUILDTOOL_DAEMON_BYTES", MEMORY_BYTES))
         silence = _number("BUILDTOOL_DAEMON_SILENCE", SILENCE_SECONDS)
-        self.scheduler = Scheduler(self._selector, self.watcher, life.code, most_bytes, silence, self._outdated)
+        self.scheduler = Scheduler(
+            self._selector, self.watcher, life.code, most_bytes, silence, self._outdated
+        )
         self._began = self._used = self._beaten = time.monotonic()
         self._signal = 0
         self._successions: list[threading.Thread] = []

@@ -1,0 +1,119 @@
+/* Functions of CMSIS-NN (version 6 or later) as calls of a few words, for counting: those that
+ * buildtool has no adapter for. `words` begins with what the topology fixes; library_calls.py lays
+ * it out. All return the library's status.
+ */
+#include "arm_nnfunctions.h"
+#include "nn.h"
+
+#include <string.h>
+
+/* CONV_2D, in groups if the filter has fewer channels than the input. */
+typedef struct {
+    int32_t height, width, cin, out_height, out_width, cout, kernel_h, kernel_w, filter_channels;
+    int32_t pad_h, pad_w, stride, scratch_bytes;
+} conv_words;
+
+int32_t library_conv(const conv_words *c, const nn_conv_constants *constants, const int8_t *in,
+                     int8_t *out, void *scratch) {
+    const int32_t *const bias = (const int32_t *)(constants + 1);
+    int32_t *const multiplier = (int32_t *)bias + c->cout, *const shift = multiplier + c->cout;
+    const uintptr_t end = (uintptr_t)(shift + c->cout);
+    const int8_t *const weights = (const int8_t *)((end + 15) / 16 * 16);
+    const cmsis_nn_per_channel_quant_params factors = {multiplier, shift};
+    const cmsis_nn_conv_params params = {
+        .input_offset = -constants->input_zero_point,
+        .output_offset = constants->output_zero_point,
+        .stride = {.w = c->stride, .h = c->stride},
+        .padding = {.w = c->pad_w, .h = c->pad_h},
+        .dilation = {.w = 1, .h = 1},
+        .activation = {.min = constants->clamp_min, .max = constants->clamp_max}};
+    const cmsis_nn_dims input = {1, c->height, c->width, c->cin};
+    const cmsis_nn_dims filter = {c->cout, c->kernel_h, c->kernel_w, c->filter_channels};
+    const cmsis_nn_dims biases = {1, 1, 1, c->cout};
+    const cmsis_nn_dims output = {1, c->out_height, c->out_width, c->cout};
+    const cmsis_nn_context context = {.buf = scratch, .size = c->scratch_bytes};
+    if (arm_convolve_s8_get_buffer_size(&input, &filter) > c->scratch_bytes) {
+        return ARM_CMSIS_NN_ARG_ERROR;
+    }
+    return arm_convolve_s8(&context, &params, &factors, &input, in, &filter, weights, &biases, bias,
+                           NULL, &output, out);
+}
+
+/* CONCATENATION of two tensors along the channels. */
+int32_t library_concat(const int8_t *first, const int8_t *second, int8_t *out, int32_t height,
+                       int32_t width, int32_t channels1, int32_t channels2) {
+    const uint16_t both = (uint16_t)(channels1 + channels2);
+    arm_concatenation_s8_x(first, (uint16_t)channels1, (uint16_t)width, (uint16_t)height, 1, out,
+                           both, 0);
+    arm_concatenation_s8_x(second, (uint16_t)channels2, (uint16_t)width, (uint16_t)height, 1, out,
+                           both, (uint32_t)channels1);
+    return ARM_CMSIS_NN_SUCCESS;
+}
+
+/* ADD and MUL of a tensor and one that is repeated: a call for each pixel, which is the most that
+ * the library's functions of two tensors of one shape can be given. `own`: channels of the repeated
+ * one; 1 means an element for each pixel, which is spread to `row` first. */
+typedef struct {
+    int32_t pixels, channels, own;
+} repeated_words;
+
+static const int8_t *repeated(const repeated_words *r, const int8_t *b, int32_t pixel,
+                              int8_t *row) {
+    if (r->own != 1) {
+        return b;
+    }
+    memset(row, b[pixel], (size_t)r->channels);
+    return row;
+}
+
+int32_t library_add(const repeated_words *r, const nn_add_constants *c, const int8_t *a,
+                    const int8_t *b, int8_t *out, int8_t *row) {
+    for (int32_t i = 0; i < r->pixels; i++, a += r->channels, out += r->channels) {
+        arm_elementwise_add_s8(a, repeated(r, b, i, row), -c->input1_zero_point,
+                               c->input1_multiplier, c->input1_shift, -c->input2_zero_point,
+                               c->input2_multiplier, c->input2_shift, c->left_shift, out,
+                               c->output_zero_point, c->output_multiplier, c->output_shift,
+                               c->clamp_min, c->clamp_max, r->channels);
+    }
+    return ARM_CMSIS_NN_SUCCESS;
+}
+
+int32_t library_mul(const repeated_words *r, const nn_mul_constants *c, const int8_t *a,
+                    const int8_t *b, int8_t *out, int8_t *row) {
+    for (int32_t i = 0; i < r->pixels; i++, a += r->channels, out += r->channels) {
+        arm_elementwise_mul_s8(a, repeated(r, b, i, row), -c->input1_zero_point,
+                               -c->input2_zero_point, out, c->output_zero_point,
+                               c->output_multiplier, c->output_shift, c->clamp_min, c->clamp_max,
+                               r->channels);
+    }
+    return ARM_CMSIS_NN_SUCCESS;
+}
+
+/* SOFTMAX of one row of any length. */
+int32_t library_softmax(const int32_t *constants, const int8_t *in, int8_t *out, int32_t classes) {
+    arm_softmax_s8(in, 1, classes, constants[0], constants[1], constants[2], out);
+    return ARM_CMSIS_NN_SUCCESS;
+}
+
+/* FULLY_CONNECTED of one row. The sums of the weights are part of a layer's constants, which its
+ * user makes once: they are counted alone as well, and subtracted. */
+int32_t library_dense_sums(int32_t *sums, const int8_t *in, const int8_t *weights,
+                           const int32_t *bias, int8_t *out, int32_t inputs, int32_t outputs,
+                           int32_t input_offset, int32_t multiplier, int32_t shift) {
+    (void)in, (void)out, (void)multiplier, (void)shift;
+    return arm_vector_sum_s8(sums, inputs, outputs, weights, input_offset, 0, bias);
+}
+
+int32_t library_dense(int32_t *sums, const int8_t *in, const int8_t *weights, const int32_t *bias,
+                      int8_t *out, int32_t inputs, int32_t outputs, int32_t input_offset,
+                      int32_t multiplier, int32_t shift) {
+    const cmsis_nn_context context = {.buf = sums, .size = 4 * outputs};
+    const cmsis_nn_fc_params params = {
+        .input_offset = input_offset, .output_offset = -5, .activation = {.min = -128, .max = 127}};
+    const cmsis_nn_per_tensor_quant_params factors = {.multiplier = multiplier, .shift = shift};
+    const cmsis_nn_dims input = {1, 1, 1, inputs}, filter = {inputs, 1, 1, outputs};
+    const cmsis_nn_dims bias_dims = {1, 1, 1, outputs}, output = {1, 1, 1, outputs};
+    (void)library_dense_sums(sums, in, weights, bias, out, inputs, outputs, input_offset, 0, 0);
+    return arm_fully_connected_s8(&context, &params, &factors, &input, in, &filter, weights,
+                                  &bias_dims, bias, &output, out);
+}

@@ -1,0 +1,100 @@
+"""Prints whole networks beside CMSIS-NN: python benchmarks/library_networks.py PATH [--networks ...]
+
+PATH is a checkout of the library. Every network runs layer by layer twice on each board, on our kernels and
+on those of the library's family (`--cmsis-nn`), built by the same compiler with the same flags: executed
+instructions, and ours over theirs. What the library does not serve runs on our kernels in both; the column
+"in the library" says which part of its count are its own functions. All results are compared with the
+executor. A network that a board has no room for is left out there. `--toolchain` chooses the compiler of
+both, `--boards` the boards. The default networks are those of ../shared/models and of the zoo. Nothing is
+written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from buildtool.errors import PlanError
+from buildtool.service import handle
+from buildtool.session import Session
+from buildtool.zoo import names
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "models"
+BOARDS = ("cortex-m4", "cortex-m55")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A network on a board, in executed instructions; `within`: of the library's, those of its functions."""
+
+    ours: int
+    library: int
+    within: int
+    compiler: str
+
+    @property
+    def ratio(self) -> float:
+        """Ours over the library's."""
+        return self.ours / self.library
+
+
+def cell(board: str, model: str, library: str, toolchain: str, session: Session) -> Cell | None:
+    """Profiles both ways; None where the board has no room. Stops if a result is not exact."""
+    request = {"kind": "profile", "model": model, "board": board, "toolchain": toolchain}
+    request |= {"options": {"strategy": "layerwise"}}
+    try:
+        ours, theirs = (handle(request | more, session) for more in ({}, {"cmsis_nn": library}))
+    except PlanError:
+        return None
+    if not (ours["exact"] and theirs["exact"]):
+        raise SystemExit(f"{model} on {board}: the result differs from the executor's")
+    within = sum(row["instructions"] for row in theirs["per_operator"] if "cmsis_nn" in row["kernel"])
+    return Cell(ours["instructions"], theirs["instructions"], within, ours["compiler"])
+
+
+def lines(networks: Sequence[str], boards: Sequence[str], library: str, toolchain: str) -> Iterator[str]:
+    """The table, and of each board the compiler and the ratios' median."""
+    headings = [f"{board}: ours | library | in the library | ratio" for board in boards]
+    yield "| network | " + " | ".join(headings) + " |"
+    yield "| --- |" + " ---: | ---: | ---: | ---: |" * len(boards)
+    found: dict[str, list[Cell]] = {board: [] for board in boards}
+    session = Session()
+    for network in networks:
+        cells = []
+        for board in boards:
+            made = cell(board, network, library, toolchain, session)
+            if made is None:
+                cells.append("- | - | - | -")
+                continue
+            found[board].append(made)
+            part = made.within / made.library
+            cells.append(f"{made.ours:,} | {made.library:,} | {part:.0%} | {made.ratio:.2f}")
+        yield f"| `{Path(network).stem}` | " + " | ".join(cells) + " |"
+    yield ""
+    for board, own in found.items():
+        ratios = [made.ratio for made in own]
+        ends = f"from {min(ratios):.2f} to {max(ratios):.2f}"
+        yield f"{board}: {own[0].compiler} on both sides; median {statistics.median(ratios):.2f}, {ends}"
+
+
+def main() -> None:
+    """Parses the command line, and prints."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("library", metavar="PATH")
+    parser.add_argument("--boards", nargs="+", default=list(BOARDS))
+    parser.add_argument("--networks", nargs="+", default=[])
+    parser.add_argument("--toolchain", default="")
+    given = parser.parse_args()
+    files = sorted(str(path) for path in SHARED.glob("*.tflite") if "float" not in path.name)
+    networks = given.networks or [*files, *names()]
+    for line in lines(networks, given.boards, given.library, given.toolchain):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+/* Copies a box of elements from one layout to another: lines of whole words, four of them at a
+ * time; the plain kernel does the rest. */
+#include "nn_dsp.h"
+#include "nn_lines.h"
+
+/* Copies `fours` times four words, 1 at least; returns where it ends in `in`. */
+static inline const int8_t *copy_fours(int8_t *to, const int8_t *from, int32_t fours) {
+#if NN_DSP
+    __asm volatile("1:\n"
+                   "ldm %[from]!, {r3, r4, r5, r12}\n"
+                   "subs %[fours], %[fours], #1\n"
+                   "stm %[to]!, {r3, r4, r5, r12}\n"
+                   "bne 1b\n"
+                   : [from] "+r"(from), [to] "+r"(to), [fours] "+r"(fours)
+                   :
+                   : "r3", "r4", "r5", "r12", "cc", "memory");
+#else
+    for (; fours > 0; fours--, from += 16, to += 16) {
+        __builtin_memmove(to, from, 16);
+    }
+#endif
+    return from;
+}
+
+NN_OUTLINE void copy_lines(const nn_lines *l) {
+    const int8_t *in = l->in;
+    int8_t *out = l->out;
+    const int32_t fours = l->count / 16, rest = l->count % 16;
+    for (int32_t lines = l->lines; lines > 0; lines--, in += l->in_stride, out += l->out_stride) {
+        const int8_t *const from = fours > 0 ? copy_fours(out, in, fours) : in;
+        for (int32_t i = 0; i < rest; i += 4) {
+            nn_store4(out + 16 * fours + i, nn_load4(from + i));
+        }
+    }
+}
+
+void nn_copy_s8_dsp(const nn_copy_geometry *geometry, const int8_t *in, int8_t *out) {
+    const uint32_t places = (uint32_t)(uintptr_t)in | (uint32_t)(uintptr_t)out;
+    nn_lines l;
+    if (!nn_lines_open(&l, geometry, in, out) ||
+        ((places | (uint32_t)(l.in_stride | l.out_stride | l.count)) & 3) != 0) {
+        nn_copy_s8(geometry, in, out);
+    } else {
+        copy_lines(&l);
+    }
+}

@@ -1,0 +1,76 @@
+/* How tiles of depthwise outputs end, for .S files: sums are requantised, clamped and stored.
+ *
+ * Registers that all tiles share:
+ *   r0 r2 r4 r6   sums, or words on their way
+ *   r1            the constants: weights, then numbers; moved on
+ *   r3            nn_mve_tile
+ *   r5            the zero point
+ *   r7            where outputs go, moved on
+ *   r8, r9, r10   the channel's numbers: bias, factor less 1, shift (0 or less: to the right)
+ *   r12           1 where the shift is below 0, else 0
+ *   lr            channels left
+ *   q5            outputs
+ *   P0            the lanes of the last store
+ */
+#ifndef NN_MVE_DEPTHWISE_OUT_H
+#define NN_MVE_DEPTHWISE_OUT_H
+
+#include "nn_mve_depthwise.h"
+
+/* clang-format off */
+    .macro end_tile
+    vpop        {d8-d15}
+    pop         {r4-r11, pc}
+    .endm
+
+    /* The channel's numbers, which r1 points to. */
+    .macro numbers
+    ldm         r1!, {r8-r10, r12}
+    lsr         r12, r10, #31
+    .endm
+
+    /* Requantises \sums: x + round(x * (factor - 1)), then to the right, negative ones less 1 where
+     * there is a shift (nn_mve.h). */
+    .macro add_bias sums
+    vadd.i32    \sums, \sums, r8
+    .endm
+
+    .macro multiply sums
+    vqrdmlah.s32 \sums, \sums, r9
+    .endm
+
+    .macro lower sums
+    vqdmlah.s32 \sums, \sums, r12
+    .endm
+
+    .macro shift_right sums
+    vrshl.s32   \sums, r10
+    .endm
+
+    /* Clamps q5: to \low, and to the tile's `high`. */
+    .macro clamp low
+    vqadd.s16   q5, q5, r5
+    vldrw.u32   q4, [r3, #TILE_HIGH]
+    vmax.s16    q5, q5, \low
+    vmin.s16    q5, q5, q4
+    .endm
+
+    /* Four sums, which are in r0, r2, r4 and r6, as outputs. */
+    .macro put_out_four low
+    vmov        q5[2], q5[0], r0, r4
+    vmov        q5[3], q5[1], r2, r6
+    add_bias    q5
+    multiply    q5
+    lower       q5
+    shift_right q5
+    vqmovnb.s32 q5, q5
+    .endm
+
+    .macro store_four
+    vldrw.u32   q4, [r3, #TILE_FOURS]
+    vpst
+    vstrbt.16   q5, [r7, q4]
+    .endm
+/* clang-format on */
+
+#endif

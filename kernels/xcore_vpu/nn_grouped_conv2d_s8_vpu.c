@@ -1,0 +1,9 @@
+/* CONV_2D of several groups: each as a convolution of its own. */
+#include "nn_groups.h"
+#include "nn_xcore_vpu.h"
+
+void nn_grouped_conv2d_s8_vpu(const nn_conv_geometry *geometry, const void *constants,
+                              const nn_view *in, const nn_view *out, const nn_window *window,
+                              void *scratch) {
+    nn_groups_walk(geometry, constants, in, out, window, scratch, nn_conv2d_s8_vpu);
+}
