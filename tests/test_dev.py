@@ -355,13 +355,13 @@ def test_an_extra_is_installed_once(served: Machine) -> None:
 
 
 def test_an_extra_is_installed_without_a_command_and_beside_others(served: Machine) -> None:
-    done = served.dev("--with", "arm-gcc", "--with", "tensorflow")
+    done = served.dev("--with", "arm-gcc", "--with", "split")
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     apt, pip = served.calls()
     assert apt.endswith(" gcc-arm-none-eabi libnewlib-arm-none-eabi")
     assert " tensorflow-cpu==" in pip
     assert served.dev("--with", "arm-gcc").returncode == 0
-    assert served.dev("--with", "tensorflow").returncode == 0
+    assert served.dev("--with", "split").returncode == 0
     assert served.calls() == []
 
 
@@ -397,11 +397,11 @@ def test_an_extra_whose_program_was_removed_is_installed_again(served: Machine) 
 
 def test_an_extra_outlives_no_new_set_up(served: Machine) -> None:
     """The set-up may have changed the packages that the extra's stand on."""
-    assert served.dev("--with", "tensorflow").returncode == 0
+    assert served.dev("--with", "split").returncode == 0
     with (served.root / "requirements.txt").open("a") as file:
         file.write("\n# changed\n")
     served.calls()
-    assert served.dev("--with", "tensorflow").returncode == 0
+    assert served.dev("--with", "split").returncode == 0
     assert any(" tensorflow-cpu==" in call for call in served.calls())
 
 
@@ -417,7 +417,7 @@ def test_an_unknown_extra_is_refused_with_the_names(served: Machine, words: list
     done = served.dev(*words)
     assert done.returncode == 1
     assert (
-        "--with needs one of these names: arm-gcc bazel browser gdb mcuboot platformio tensorflow xtensa"
+        "--with needs one of these names: arm-gcc bazel browser gdb mcuboot platformio split xtensa"
         in done.stderr
     )
     assert served.calls() == []
@@ -436,7 +436,7 @@ def test_the_tests_name_extras_that_exist() -> None:
 
 def test_ci_runs_what_a_newcomer_runs_and_lets_no_test_vanish() -> None:
     script = (ROOT / ".ci/run").read_text()
-    names = "arm-gcc bazel browser gdb mcuboot platformio xtensa".split()
+    names = "arm-gcc bazel browser gdb mcuboot platformio split xtensa".split()
     extras = " ".join(f"--with {name}" for name in names)
     assert f"./dev {extras} pytest" in script
     assert f"{allowedskips.SWITCH}=1" in script

@@ -64,6 +64,7 @@ ORDER = (
     "service.ahead",
     "service",
     "service.daemon",
+    "split",
     "demangle",
     "changes",
     "report",
@@ -237,6 +238,22 @@ def test_buildtool_imports_no_plugin_and_no_kernel_family(package: str) -> None:
     """They describe themselves as data, and are found by name at run time."""
     for module, path in MODULES.items():
         assert all(base.partition(".")[0] != package for base, _ in mentions(module, path)), module
+
+
+@pytest.mark.parametrize("package", ["keras", "tensorflow"])
+def test_only_the_room_of_splitting_imports_what_trains(package: str) -> None:
+    """Of 1.6 GB and seconds to import: even there only functions import them, and types."""
+    users = {
+        module
+        for module, path in MODULES.items()
+        if any(base.partition(".")[0] == package for base, _ in mentions(module, path))
+    }
+    assert all(room(module) == "split" for module in users)
+    for module in users:
+        for node in ast.parse(MODULES[module].read_text()).body:
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            from_ = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert all(name.partition(".")[0] != package for name in [*names, *from_]), module
 
 
 def test_plugins_see_the_errors_and_the_plugin_interface_only() -> None:

@@ -43,10 +43,12 @@ COMMANDS = {
     "clang-format": ("tests/kernels/test_compile.py", 'needs_tool("clang-format")'),
     "imgtool": ("tests/service/flashing/test_signing.py", 'needs_tool("imgtool")'),
     "cmake": ("tests/support/cmakeprojects.py", 'self._run("cmake", *where'),
+    "keras": ("buildtool/split/structure.py", "import keras"),  # the extra may be absent
     "mypy": ("CONTRIBUTING.md", "./dev mypy"),
     "ninja": ("tests/support/cmakeprojects.py", 'needs_tool("ninja" if'),
     "pytest-xdist": ("pyproject.toml", "-n auto"),
     "ruff": ("CONTRIBUTING.md", "./dev ruff"),
+    "tensorflow-cpu": ("dev", "tensorflow-cpu=="),  # Keras runs on it
     "tflite-micro": ("tests/plan/others/test_tflm.py", 'needs_package("tflite_micro")'),
 }
 

@@ -19,7 +19,7 @@ static inline __attribute__((always_inline)) void accumulate(int32_t sums[PIXELS
         for (int32_t c = 0; c < CHANNELS; c++) {
             const int32_t weight = weights[t * CHANNELS + c];
             for (int32_t p = 0; p < pixels; p++) {
-                sums[p][c] += weight * value[p];
+                sums[p][c] = nn_wrapping_add(sums[p][c], weight * value[p]);
             }
         }
     }

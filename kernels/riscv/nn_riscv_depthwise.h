@@ -63,8 +63,9 @@ nn_riscv_tile(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count,
         int32_t sums[NN_RISCV_LONG], bias = channel->bias;
         const int8_t *row = first;
         if (above + below != 0) {
-            bias += padding *
-                    (nn_riscv_total(w, above) + nn_riscv_total(w + above + width * rows, below));
+            const int32_t outside =
+                nn_riscv_total(w, above) + nn_riscv_total(w + above + width * rows, below);
+            bias = nn_wrapping_add(bias, padding * outside);
             w += above;
         }
         for (int32_t p = 0; p < pixels; p++) {
@@ -90,7 +91,7 @@ nn_riscv_tile(const nn_riscv_row *r, int32_t column, int8_t *out, int32_t count,
                 for (int32_t p = 0; p < pixels; p++) {
                     const int32_t k = i - p * stride;
                     if (k >= 0 && k < width) {
-                        sums[p] += value * taps[k];
+                        sums[p] = nn_wrapping_add(sums[p], value * taps[k]);
                         NN_RISCV_NOW(sums[p]);
                     }
                 }

@@ -83,7 +83,7 @@ NN_OUTLINE void take_tile(const nn_runs *runs, uint32_t *quads, int32_t sums[PIX
             }
             run = nn_next_run(runs, run);
         }
-        sums[p] = -128 * sum;
+        sums[p] = (int32_t)(0U - 128U * (uint32_t)sum);
     }
 }
 
@@ -212,7 +212,7 @@ put(const nn_lx106_head *head, const nn_lx106_channel *channel, const int32_t *s
     const int32_t low = head->common.clamp_min, high = head->common.clamp_max;
     const int32_t bias = channel->bias;
     for (const int32_t *end = inputs + pixels; inputs != end; out += step, sums += CHANNELS) {
-        const int32_t value = *sums + bias + *inputs++;
+        const int32_t value = nn_wrapping_add(nn_wrapping_add(*sums, bias), *inputs++);
         *out = (int8_t)nn_clamp(nn_lx106_scale(value, &f, odd, wide), low, high);
     }
 }

@@ -82,7 +82,7 @@ void nn_fully_connected_s8_lx106(const void *constants, const nn_view *in, const
             const int8_t *values = nn_pixel(in, y, x), *end = values + inputs;
             const uint32_t *weights = (const uint32_t *)first;
             int8_t *result = nn_out_pixel(out, y, x);
-            const int32_t correction = -128 * (int32_t)total(values, end);
+            const int32_t correction = (int32_t)(0U - 128U * total(values, end));
             for (int32_t c = 0; c < outputs; c += OUTPUTS, weights += inputs) {
                 const int32_t wanted = nn_min(OUTPUTS, outputs - c);
                 int32_t sums[OUTPUTS];

@@ -103,8 +103,9 @@ nn_lx106_compute_tile(const nn_lx106_row *r, int32_t column, int8_t *out, int32_
         int32_t sums[NN_LX106_TILE], kept[NN_LX106_TILE], bias = channel->bias;
         const int8_t *row = first;
         if (above + below != 0) {
-            bias += padding *
-                    (nn_lx106_total(w, above) + nn_lx106_total(w + above + words * rows, below));
+            const int32_t outside =
+                nn_lx106_total(w, above) + nn_lx106_total(w + above + words * rows, below);
+            bias = nn_wrapping_add(bias, (int32_t)((uint32_t)padding * (uint32_t)outside));
             w += above;
         }
 #pragma GCC unroll 6
@@ -132,7 +133,7 @@ nn_lx106_compute_tile(const nn_lx106_row *r, int32_t column, int8_t *out, int32_
                 for (int32_t p = 0; p < pixels; p++) {
                     const int32_t k = i - p * stride;
                     if (k >= 0 && k < width) {
-                        sums[p] += value * taps[k];
+                        sums[p] = nn_wrapping_add(sums[p], value * taps[k]);
                         NN_LX106_NOW(sums[p]);
                     }
                 }

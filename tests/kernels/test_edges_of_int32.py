@@ -5,12 +5,14 @@ The plain kernels trap on signed overflow here. What int32 does not hold for sur
 
 import ctypes
 import dataclasses
+import itertools
 from ctypes import byref, c_void_p
 
 import numpy as np
 import pytest
 from ckernels import View, call, packed
 from hostcalls import run_plain
+from hostfamily import on_host
 from kernelcases import case, quant
 from litert import run_graph
 from loaded import load_target
@@ -87,6 +89,31 @@ def test_as_many_products_as_are_accepted(kind, zero_point):
     wanted = run_graph(made.graph, made.inputs)[made.op.outputs[0]]
     np.testing.assert_array_equal(execute(made.graph, list(made.inputs))[made.op.outputs[0]], wanted)
     np.testing.assert_array_equal(run_whole(made), wanted)
+
+
+FAMILIES = {
+    "cortex_m_dsp": "cortex-m4",
+    "riscv": "qemu-virt-rv32",
+    "xtensa_lx106": "esp8266",
+    "xcore_vpu": "xcore",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_the_same_of_families_that_compile_here(family):
+    """Their C, with undefined behaviour trapped, equals the plain kernels."""
+    most = {
+        **MOST,
+        "depthwise": lambda: depthwise((18724, 9), 4, (18724, 7)),
+        "taps": lambda: conv((1, 4), 9, 4),
+    }
+    del most["transposed"]  # which the plain kernel serves
+    for kind, zero_point in itertools.product(sorted(most), (-128, 127)):
+        made = from_zero_point(extreme(most[kind](), -128, -128 if zero_point == 127 else 127), zero_point)
+        wanted = run_whole(made)
+        with on_host(FAMILIES[family], family):
+            np.testing.assert_array_equal(run_whole(made), wanted, err_msg=kind)
 
 
 @pytest.mark.parametrize("side", [(256, 255), (256, 256), (300, 300), (1, 70000)])

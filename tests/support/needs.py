@@ -36,7 +36,8 @@ WITH = {
     "imgtool": "mcuboot",
     "selenium": "browser",
     "selenium.webdriver": "browser",
-    "tensorflow": "tensorflow",
+    "keras": "split",
+    "tensorflow": "split",
     "xtensa-lx106-elf-gcc": "xtensa",
 }
 

@@ -5,7 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from buildtool_plugins import riscv
+from buildtool_plugins.baremetal import ARITHMETIC
 from elftools.elf.elffile import ELFFile
 from probe import RISCV, load_board, one_set, plugin, probe, report, run
 
@@ -47,11 +47,8 @@ def helpers(tmp_path_factory):
     """The helpers compiled for this machine, under names that are not the compiler's own."""
     path = tmp_path_factory.mktemp("helpers") / "helpers.so"
     renamed = [f"-D{name}=test{name}" for name in (*HELPERS, *SHIFTS, *FLOATS, *COMPARISONS, *CONVERSIONS)]
-    folder = riscv.plugin.board_files()[0].parents[1]
-    sources = [folder / "integers.c", folder / "floats.c"]
-    subprocess.run(
-        ["gcc", "-std=gnu99", "-O2", "-shared", "-fPIC", *renamed, *sources, "-o", path], check=True
-    )
+    command = ["gcc", "-std=gnu99", "-O2", "-shared", "-fPIC", *renamed, *ARITHMETIC, "-o", path]
+    subprocess.run(command, check=True)
     return ctypes.CDLL(str(path))
 
 

@@ -3,3 +3,5 @@
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
+# What compilers call for wide integers and floats on a core without them.
+ARITHMETIC = tuple(str(ROOT / file) for file in ("integers.c", "floats.c"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from buildtool.target.plugin import Timer
 from buildtool.target.types import Board
+from buildtool_plugins.baremetal import ARITHMETIC
 from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools, clang
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class RiscvPlugin(BaremetalPlugin):
     root = Path(__file__).resolve().parent
     toolchains = ("clang",)
     cflags = ("-msmall-data-limit=0",)  # no sections of their own for small globals: nothing sets gp
-    startup = ("startup.c", "semihosting_call.S", "integers.c", "floats.c")
+    startup = ("startup.c", "semihosting_call.S", *ARITHMETIC)
     kernels = ("riscv", "riscv_v")
     debuggers = ("gdb-multiarch", "riscv64-unknown-elf-gdb", "riscv32-unknown-elf-gdb")
 

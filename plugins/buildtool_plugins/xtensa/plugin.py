@@ -6,12 +6,11 @@ import os
 from pathlib import Path
 
 from buildtool.target.types import Board
-from buildtool_plugins import riscv
+from buildtool_plugins.baremetal import ARITHMETIC
 from buildtool_plugins.baremetal.plugin import BaremetalPlugin, Tools
 
 # -ffreestanding: gcc's <stdint.h> asks for the library's otherwise; -fbuiltin: memcpy is inlined still.
 GCC_FLAGS = ("-ffreestanding", "-fbuiltin")
-SHARED = Path(riscv.__file__).resolve().parent  # what compilers call for wide integers and floats, in C
 VARIABLE = "BUILDTOOL_GCC"
 APT_GCC = "apt-get install gcc-xtensa-lx106"
 ESPRESSIF = (
@@ -29,7 +28,7 @@ class XtensaPlugin(BaremetalPlugin):
     cflags = ("-fno-jump-tables",)  # jumps to computed addresses are calls alone: the stack can be told
     startup = (
         *("startup_vectors.S", "startup.c", "semihosting_call.c", "products.c"),
-        *(str(SHARED / file) for file in ("integers.c", "floats.c")),
+        *ARITHMETIC,
     )
     kernels = ("xtensa_lx106",)
     debuggers = ("xtensa-lx106-elf-gdb", "gdb-multiarch")

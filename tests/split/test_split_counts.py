@@ -1,0 +1,180 @@
+"""Parameters and multiply-accumulates of the published structures, and of odd layers, without Keras."""
+
+import subprocess
+import sys
+
+import pytest
+from paths import ROOT
+
+from buildtool.errors import UnsupportedError, UsageError
+from buildtool.split.blocks import find_in
+from buildtool.split.branches import split_steps
+from buildtool.split.counts import counts_in
+from buildtool.split.networks import resnet18_steps, steps_by_name, vgg16_steps
+from buildtool.split.published import published
+from buildtool.split.steps import Step, partition
+from buildtool.split.types import Choice, Fusion
+
+# arXiv 2002.03302's structures at 32x32: convolutions, fusion, thousandths of the original's total and MACs.
+VGG16 = {
+    "VGG16": (14_710_464, 0, 1000, 1000),
+    "I, full": (6_936_768, 610_304, 513, 502),
+    "I, slice": (4_098_240, 610_304, 320, 374),
+    "II, slice": (5_572_800, 610_304, 420, 449),
+    "naive, 4 ways, no fusion": (3_678_912, 0, 250, 254),
+    "shared first three, then 4 ways": (3_872_448, 0, 263, 480),
+}
+
+
+PRINTS = """
+import runpy, sys
+sys.argv = ["splitting.py", "--counts"]
+runpy.run_path("benchmarks/splitting.py", run_name="__main__")
+assert "keras" not in sys.modules
+"""
+
+
+def test_the_published_structures_have_the_published_counts():
+    found = {}
+    for title, counts, original in published():
+        total = counts.convolutions + counts.fusion
+        shares = (round(1000 * total / original.convolutions), round(1000 * counts.macs / original.macs))
+        found[title] = (counts.convolutions, counts.fusion, *shares)
+    assert {title: found[title] for title in VGG16} == VGG16
+    assert found["ResNet18"][0] == 11_159_232
+    # Every branch has a quarter of all channels but of the image's.
+    assert found["ResNet18, naive, 4 ways"][0] == (11_159_232 - 27 * 64) // 4 + 27 * 64
+
+
+def test_the_benchmark_prints_them_without_importing_keras():
+    done = subprocess.run(
+        [sys.executable, "-c", PRINTS], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "| I, slice | 4,098,240 | 610,304 | 4,708,544 | 0.320 | 117,117,952 | 0.374 |" in done.stdout
+
+
+def test_a_narrower_network_has_narrower_layers():
+    counts = counts_in(vgg16_steps(0.25))
+    assert counts.everything == 925_242  # as Keras counts them
+    assert counts.dense == 1280
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "said"),
+    [
+        ("vgg19", {}, "'vgg19' is not a network's name"),
+        ("vgg16", {"size": 40}, "input size 40 does not fit"),
+        ("resnet18", {"width": 0.0}, "the width 0.0 is not above 0"),
+    ],
+)
+def test_a_wrong_name_or_size_is_refused(text, settings, said):
+    with pytest.raises(UsageError, match=said):
+        steps_by_name(text, **settings)
+
+
+# ---- choices -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("choice", "key"),
+    [
+        (Choice((8, 2, 2, 4, 4)), "8-2-2-4-4,slice"),
+        (Choice((4, 4), "full", Fusion.SHARED, 3), "4-4,full,shared3"),
+        (Choice((1, 4, 4), fusion=Fusion.NAIVE), "1-4-4,slice,naive"),
+    ],
+)
+def test_a_choice_is_read_back_from_its_key(choice, key):
+    assert choice.key() == key
+    assert Choice.of_key(key) == choice
+
+
+def test_choices_that_mean_nothing_are_refused():
+    with pytest.raises(UsageError, match="not whole numbers above 0"):
+        Choice((2, 0))
+    with pytest.raises(UsageError, match="equal, not 2-4"):
+        Choice((2, 4), fusion=Fusion.NAIVE)
+    with pytest.raises(UsageError, match="belong together"):
+        Choice((4, 4), shared=2)
+    with pytest.raises(UsageError, match="is not a structure"):
+        Choice.of_key("8,2,2")
+
+
+# ---- blocks and branches -------------------------------------------------------------------------
+
+
+def test_blocks_end_at_poolings_and_begin_at_strides():
+    blocks = find_in(vgg16_steps())
+    assert [block.layers[-1] for block in blocks] == [f"block{i}_pool" for i in range(1, 6)]
+    assert [block.channels for block in blocks] == [64, 128, 256, 512, 512]
+    blocks = find_in(resnet18_steps())
+    assert [block.layers[0] for block in blocks] == ["stem", *(f"stage{i}_1_conv1" for i in (2, 3, 4))]
+    assert blocks[-1].layers[-1] == "average"
+    assert all(block.is_residual and block.largest == block.channels for block in blocks)
+
+
+def test_uneven_slices_differ_by_one_channel():
+    assert [len(part) for part in partition(64, 6)] == [11, 11, 11, 11, 10, 10]
+    steps = resnet18_steps(size=8)
+    split = {step.name: step for step in split_steps(steps, find_in(steps), Choice((6, 1, 1, 1)))}
+    widths = [split[f"stage1_2_add_k6b{branch}"].channels for branch in range(6)]
+    assert widths == [11, 11, 11, 11, 10, 10]
+    assert split["block1_k6_fusion"].channels == split["block1_k6_concat"].channels == 64
+
+
+def test_one_branch_runs_after_the_other():
+    steps = vgg16_steps(0.25)
+    split = split_steps(steps, find_in(steps), Choice((1, 2, 1, 1, 1)))
+    ends = [step.name[-2:] for step in split if step.part and "_k2b" in step.name]
+    assert ends == sorted(ends)
+    made: set[str] = set()
+    for step in split:
+        assert made.issuperset(step.inputs)
+        made.add(step.name)
+
+
+def test_a_factor_beyond_the_channels_is_refused_with_those_that_fit():
+    steps = vgg16_steps(0.0625)
+    with pytest.raises(
+        UsageError, match=r"block1 cannot be split into 8 .* narrowest layer has 4 channels"
+    ) as info:
+        split_steps(steps, find_in(steps), Choice((8, 1, 1, 1, 1)))
+    assert "1, 2, 3, 4" in info.value.hint
+    with pytest.raises(UsageError, match="2 splitting factors"):
+        split_steps(steps, find_in(steps), Choice((2, 2)))
+
+
+def grouped(groups: int) -> list[Step]:
+    shape = (8, 8, 12)
+    return [
+        Step("image", "InputLayer", (), (8, 8, 3)),
+        Step("first", "Conv2D", ("image",), shape, kernel=(3, 3), strides=(1, 1)),
+        Step("groups", "Conv2D", ("first",), shape, kernel=(3, 3), strides=(1, 1), groups=groups),
+        Step("pool", "MaxPooling2D", ("groups",), (4, 4, 12), kernel=(2, 2), strides=(2, 2)),
+        Step("flat", "Flatten", ("pool",), (192,)),
+        Step("classes", "Dense", ("flat",), (10,)),
+    ]
+
+
+def test_a_grouped_convolution_falls_into_whole_groups():
+    steps = grouped(4)
+    (block,) = find_in(steps)
+    assert [factor for factor in range(1, 13) if block.allows(factor)] == [1, 2, 4]
+    split = split_steps(steps, [block], Choice((2,)))
+    assert [step.groups for step in split if step.name.startswith("groups")] == [2, 2]
+    # Groups do not see one another, so that splitting between them loses nothing.
+    whole, parts = counts_in(steps), counts_in(split)
+    assert parts.convolutions == whole.convolutions
+    with pytest.raises(UsageError, match="grouped convolutions have 4 groups"):
+        split_steps(steps, [block], Choice((3,)))
+
+
+def test_a_network_that_cannot_be_split_says_which_layer_is_why():
+    with pytest.raises(UnsupportedError, match="no convolution that splitting could divide"):
+        find_in([Step("x", "InputLayer", (), (8,)), Step("d", "Dense", ("x",), (4,))])
+    steps = grouped(1)
+    steps[2] = Step(
+        "norm", "LayerNormalization", ("first",), (8, 8, 12), refused="it normalises all channels"
+    )
+    steps[3] = Step("pool", "MaxPooling2D", ("norm",), (4, 4, 12), kernel=(2, 2), strides=(2, 2))
+    with pytest.raises(UnsupportedError, match="layer norm: it cannot be split: it normalises all channels"):
+        find_in(steps)

@@ -1,0 +1,331 @@
+"""Split Keras models: equal to originals without weights between branches; what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from needs import needs_package
+
+from buildtool.errors import UnsupportedError
+from buildtool.split.blocks import find_blocks
+from buildtool.split.branches import split_steps
+from buildtool.split.counts import counts_in, counts_of
+from buildtool.split.graphs import steps_of
+from buildtool.split.networks import resnet18, resnet18_steps
+from buildtool.split.structure import Choice, Fusion, build
+
+pytestmark = pytest.mark.slow  # TensorFlow takes seconds to import
+
+
+@pytest.fixture(scope="module")
+def keras():
+    return needs_package("keras")
+
+
+class Chain:
+    """A small functional model, layer by layer, every convolution with batch normalisation."""
+
+    def __init__(self, keras, size=8, channels=3):
+        self.keras, self.layers = keras, keras.layers
+        self.x = self.image = keras.Input((size, size, channels), name="image")
+
+    def __call__(self, kind, *args, inputs=None, **settings):
+        layer = getattr(self.layers, kind)(*args, **settings)
+        self.x = layer(self.x if inputs is None else inputs)
+        return self.x
+
+    def conv(self, filters, size=3, strides=1, **settings):
+        settings = {"padding": "same", "use_bias": False, **settings}
+        self("Conv2D", filters, size, strides, **settings)
+        self("BatchNormalization")
+        return self("ReLU")
+
+    def model(self):
+        return self.keras.Model(self.image, self.x)
+
+
+def chain(keras):
+    """Biases and activations inside layers, activations as layers, two poolings, dropout, Flatten."""
+    net = Chain(keras)
+    net("Rescaling", 0.5)
+    net("Conv2D", 8, 3, padding="same", activation="relu")
+    net("ZeroPadding2D", 1)
+    net("Conv2D", 12, 3)
+    net("PReLU", shared_axes=[1, 2], alpha_initializer="random_normal")
+    net("MaxPooling2D")
+    net("SpatialDropout2D", 0.5)
+    net.conv(8)
+    net.conv(16)
+    net("AveragePooling2D", 2)
+    net("Flatten")
+    net("Dropout", 0.5)
+    net("Dense", 4, activation="softmax")
+    return net.model()
+
+
+def residual(keras):
+    """An identity shortcut behind a pooling, a projection with strides, an addition by an operator."""
+    net = Chain(keras)
+    net.conv(8)
+    before = net("MaxPooling2D")
+    after = net.conv(8)
+    net("Add", inputs=[before, after])
+    before = net("Activation", "relu")
+    shortcut = net("Conv2D", 12, 1, 2, padding="same")
+    net.x = before
+    net.conv(12, strides=2)
+    net.x = keras.ops.relu(net.conv(12) + shortcut)
+    net("GlobalAveragePooling2D")
+    net("Dense", 4)
+    return net.model()
+
+
+def mobile(keras):
+    """Depthwise and separable convolutions, one with a multiplier, squeeze and excitation."""
+    net = Chain(keras)
+    net.conv(8)
+    net("DepthwiseConv2D", 3, padding="same", use_bias=False)
+    net("BatchNormalization")
+    net.conv(8, 1)
+    net("DepthwiseConv2D", 3, 2, padding="same", depth_multiplier=2)
+    scaled = net("SeparableConv2D", 12, 3, padding="same")
+    net("GlobalAveragePooling2D", keepdims=True)
+    net("Conv2D", 6, 1, activation="relu")
+    gate = net("Conv2D", 12, 1, activation="sigmoid")
+    net("Multiply", inputs=[scaled, gate])
+    net("GlobalMaxPooling2D")
+    net("Dense", 4)
+    return net.model()
+
+
+def dense_and_grouped(keras):
+    """A grouped convolution, concatenations, a transposed convolution; no dense layer."""
+    net = Chain(keras)
+    first = net.conv(8)
+    second = net("Conv2D", 8, 3, padding="same", groups=4)
+    net("Concatenate", inputs=[first, second])
+    net.conv(8)
+    net("MaxPooling2D")
+    net("Conv2DTranspose", 8, 3, 2, padding="same", activation="relu")
+    net("MaxPooling2D")
+    net("Conv2D", 4, 1)
+    return net.model()
+
+
+def randomised(model):
+    """The model with random weights everywhere, variances above 0."""
+    random = np.random.default_rng(5)
+    for layer in model.layers:
+        drawn = [random.normal(0.1, 0.5, weight.shape) for weight in layer.weights]
+        if type(layer).__name__ == "BatchNormalization":
+            drawn[3] = np.abs(drawn[3]) + 0.5
+        layer.set_weights(drawn)
+    return model
+
+
+def cut_between_branches(model, blocks, choice):
+    """Sets every weight to zero that joins channels of two branches."""
+    steps = {step.name: step for step in steps_of(model)}
+    kept = {}
+    for step in split_steps(tuple(steps.values()), blocks, choice):
+        if step.is_mixing and step.part and step.part.source:
+            kept.setdefault(step.part.source, []).append(step.part)
+    for name, parts in kept.items():
+        layer = model.get_layer(name)
+        weights = layer.get_weights()
+        if steps[name].groups > 1:
+            continue
+        kernel = 1 if steps[name].kind == "SeparableConv2D" else 0
+        turned = steps[name].kind.endswith("Transpose")
+        whole = np.swapaxes(weights[kernel], -1, -2) if turned else weights[kernel]
+        mask = np.zeros(whole.shape[-2:])
+        for part in parts:
+            reads = range(mask.shape[0]) if part.reads is None else part.reads
+            mask[np.ix_(reads, part.writes)] = 1
+        weights[kernel] = np.swapaxes(whole * mask, -1, -2) if turned else whole * mask
+        layer.set_weights(weights)
+
+
+def outputs(model):
+    image = np.random.default_rng(7).random((2, *model.input_shape[1:]), np.float32)
+    return np.asarray(model(image))  # of any backend
+
+
+CASES = {
+    "fused": (chain, Choice((4, 2))),
+    "fused, uneven": (chain, Choice((3, 3))),
+    "fused, full": (chain, Choice((2, 4), "full")),
+    "naive": (chain, Choice((4, 4), fusion=Fusion.NAIVE)),
+    "naive from the second block": (chain, Choice((1, 2), "full", Fusion.NAIVE)),
+    "shared": (chain, Choice((4, 4), "full", Fusion.SHARED, 2)),
+    "residual": (residual, Choice((2, 4, 3))),
+    "residual, full": (residual, Choice((2, 2, 4), "full")),
+    "residual, naive": (residual, Choice((4, 4, 4), fusion=Fusion.NAIVE)),
+    "residual, shared": (residual, Choice((2, 2, 2), fusion=Fusion.SHARED, shared=2)),
+    "depthwise": (mobile, Choice((2, 3), "full")),
+    "depthwise, slice": (mobile, Choice((4, 2))),
+    "grouped, concatenated, transposed": (dense_and_grouped, Choice((2, 4))),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_without_weights_between_branches_nothing_changes(keras, case):
+    network, choice = CASES[case]
+    model = randomised(network(keras))
+    blocks = find_blocks(model)
+    split = build(model, blocks, choice)
+    cut_between_branches(model, blocks, choice)  # none of which the split network took over
+    np.testing.assert_allclose(outputs(split), outputs(model), rtol=2e-4, atol=2e-5)
+    assert len(split.layers) > len(model.layers)
+    assert counts_of(split).everything == split.count_params()
+
+
+def test_a_factor_of_one_keeps_layers_and_weights(keras):
+    model = randomised(residual(keras))
+    before = [weight.copy() for weight in model.get_weights()]
+    blocks = find_blocks(model)
+    whole = build(model, blocks, Choice.whole(len(blocks)))
+    assert [one.name for one in whole.operations] == [one.name for one in model.operations]
+    np.testing.assert_array_equal(outputs(whole), outputs(model))
+    split = build(model, blocks, Choice((1, 2, 1)))
+    kept = {name for block in (blocks[0], blocks[2]) for name in block.layers}
+    layers = [layer for layer in model.layers if layer.name in kept]
+    assert len(layers) > 8
+    for layer in layers:
+        same = split.get_layer(layer.name)
+        assert same is not layer
+        for one, other in zip(same.get_weights(), layer.get_weights(), strict=True):
+            np.testing.assert_array_equal(one, other)
+    for one, other in zip(model.get_weights(), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_trained_weights_of_split_and_whole_layers_are_taken_over(keras, tmp_path):
+    """The search splits one block more of the network that it has trained so far."""
+    model = chain(keras)
+    blocks = find_blocks(model)
+    trained = randomised(build(model, blocks, Choice((4, 1))))
+    trained.save(tmp_path / "trained.keras")
+    trained = keras.models.load_model(tmp_path / "trained.keras")
+    split = build(model, blocks, Choice((4, 2)), weights=trained)
+    names = [one.name for one in split.operations]
+    assert names == [one.name for one in build(model, blocks, Choice((4, 2))).operations]
+    known = {layer.name for layer in trained.layers}
+    same = [layer for layer in split.layers if layer.name in known]
+    assert any("_k4b3" in layer.name for layer in same)
+    for layer in same:
+        for one, other in zip(layer.get_weights(), trained.get_layer(layer.name).get_weights(), strict=True):
+            np.testing.assert_array_equal(one, other)
+    second = next(step for step in steps_of(trained) if step.name in blocks[1].layers and step.is_mixing)
+    kernel = trained.get_layer(second.name).get_weights()[0]
+    part = split.get_layer(f"{second.name}_k2b1").get_weights()[0]
+    np.testing.assert_array_equal(part, kernel[:, :, 6:, 4:])
+
+
+def test_mixed_precision_stays(keras):
+    keras.mixed_precision.set_global_policy("mixed_float16")
+    try:
+        model = chain(keras)
+    finally:
+        keras.mixed_precision.set_global_policy("float32")
+    split = build(model, find_blocks(model), Choice((2, 2)))
+    policies = {layer.dtype_policy.name for layer in split.layers if layer.weights}
+    assert policies == {"mixed_float16"}
+    assert str(split.get_layer("block1_k2_fusion").output.dtype) == "float16"
+
+
+def test_the_networks_by_name_are_what_their_records_say(keras):
+    model, records = resnet18(0.0625, 8), resnet18_steps(0.0625, 8)
+    read = {step.name: replace(step, refused="") for step in steps_of(model)}
+    assert read == {step.name: step for step in records}
+    assert counts_of(model).everything == counts_in(records).everything == model.count_params()
+    again = resnet18(0.0625, 8)
+    other = resnet18(0.0625, 8, seed=1)
+    first = [one.get_layer("stem").get_weights()[0] for one in (model, again, other)]
+    np.testing.assert_array_equal(first[0], first[1])
+    assert (first[0] != first[2]).all()
+
+
+def test_sequential_models_and_models_inside_models_are_split(keras):
+    inner = keras.Sequential(name="inner")
+    inner.add(keras.Input((8, 8, 3)))
+    for filters in (8, 8):  # every addition calls the layers before it again
+        inner.add(keras.layers.Conv2D(filters, 3, padding="same"))
+        inner.add(keras.layers.BatchNormalization())
+        inner.add(keras.layers.MaxPooling2D())
+    image = keras.Input((8, 8, 3))
+    inner.layers[0].trainable = False
+    features = inner(image)
+    outer = keras.Model(image, keras.layers.Dense(4)(keras.layers.Flatten()(features)))
+    for model in (inner, outer):
+        randomised(inner)
+        blocks = find_blocks(model)
+        assert len(blocks) == 2
+        choice = Choice((2, 4), "full")
+        split = build(model, blocks, choice)
+        cut_between_branches(inner, find_blocks(inner), choice)
+        np.testing.assert_allclose(outputs(split), outputs(model), rtol=2e-4, atol=2e-5)
+    assert all(name.startswith("inner_") for name in blocks[0].layers)
+    assert not split.get_layer(f"{blocks[0].layers[0]}_k2b1").trainable
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+def two_inputs(keras, net):
+    return keras.Model([net.image, keras.Input((3,), name="other")], net.conv(8))
+
+
+def shared_layer(keras, net):
+    layer = keras.layers.Conv2D(3, 3, padding="same", name="twice")
+    return keras.Model(net.image, layer(layer(net.image)))
+
+
+def channels_first(keras, net):
+    net("MaxPooling2D", data_format="channels_first", name="turned")
+    return net.model()
+
+
+def unsized(keras, _net):
+    return keras.Sequential([keras.Input((None, None, 3)), keras.layers.Conv2D(8, 3)])
+
+
+def unbuilt(keras, _net):
+    return keras.Sequential([keras.layers.Conv2D(8, 3)])
+
+
+def normalised(keras, net):
+    net("Conv2D", 8, 3)
+    net("LayerNormalization", name="norm")
+    net("Flatten")
+    net("Dense", 4)
+    return net.model()
+
+
+def softmax_inside(keras, net):
+    net("Conv2D", 8, 3, activation="softmax", name="soft")
+    net("Flatten")
+    net("Dense", 4)
+    return net.model()
+
+
+def subclassed(keras, _net):
+    return type("Mine", (keras.Model,), {})()
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        (two_inputs, "the model has 2 inputs"),
+        (shared_layer, "twice: the layer is used in two places"),
+        (channels_first, "turned: it has its channels first"),
+        (unsized, r"input \(None, None, 3\) is not fixed"),
+        (unbuilt, "has no input shape"),
+        (normalised, "layer norm: .* LayerNormalization are not split"),
+        (softmax_inside, "layer soft: .* softmax reads all channels"),
+        (subclassed, "the layers' graph of a Mine"),
+    ],
+)
+def test_what_cannot_be_split_is_named_with_its_reason(keras, network, said):
+    with pytest.raises(UnsupportedError, match=said):
+        find_blocks(network(keras, Chain(keras)))
