@@ -1,19 +1,11 @@
 /* CONV_2D on int16 without groups, Helium: four channels of a pixel at a time, the inputs read
  * where they are; taps that meet padding are left out. Constants as nn_conv2d_s16's. */
 #include "nn_mve_wide.h"
-
-/* What the taps of one output pixel meet. */
-typedef struct {
-    const nn_view *in;
-    nn_taps rows, columns;
-    int32_t y, x; /* of the first tap that meets the input */
-    int32_t kernel_w, dilation_h, dilation_w;
-    int32_t size; /* weights of an output channel */
-    int joined;   /* the inputs of neighbouring columns lie one after the other */
-} patch;
+#include "nn_wide_patch.h"
 
 /* Four channels, or one in 64 bits (`four` NULL). */
-static inline int64_t sum_taps(int32_t *four, const patch *p, const int8_t *weights) {
+static inline int64_t sum_taps(int32_t *four, const nn_wide_conv *conv, const int8_t *weights) {
+    const nn_wide_patch *p = &conv->taps;
     const int32_t channels = p->in->channels;
     int64_t sum = 0;
     int32_t y = p->y;
@@ -22,9 +14,9 @@ static inline int64_t sum_taps(int32_t *four, const patch *p, const int8_t *weig
         int32_t x = p->x, run;
         for (int32_t kx = p->columns.first; kx < p->columns.end; kx += run) {
             const int16_t *values = nn_wide_in(p->in, y, x);
-            run = p->joined ? nn_run(p->in, x, p->columns.end - kx) : 1;
+            run = conv->joined ? nn_run(p->in, x, p->columns.end - kx) : 1;
             if (four != NULL) {
-                nn_mve_wide_narrow4(four, values, w, p->size, run * channels);
+                nn_mve_wide_narrow4(four, values, w, conv->size, run * channels);
             } else {
                 sum = nn_mve_wide_long(sum, values, w, run * channels);
             }
@@ -35,21 +27,21 @@ static inline int64_t sum_taps(int32_t *four, const patch *p, const int8_t *weig
     return sum;
 }
 
-static void compute_pixel(const patch *p, const nn_wide_block *block, int32_t outputs,
+static void compute_pixel(const nn_wide_conv *conv, const nn_wide_block *block, int32_t outputs,
                           int16_t *out) {
     const nn_wide_channel *channels = (const nn_wide_channel *)block->channels;
     const nn_wide_constants common = block->common;
     const int8_t *w = block->weights;
     int32_t c = 0;
-    for (; common.sum_bits == 32 && c + 4 <= outputs; c += 4, w += 4 * p->size) {
+    for (; common.sum_bits == 32 && c + 4 <= outputs; c += 4, w += 4 * conv->size) {
         int32_t sums[4] = {0, 0, 0, 0};
-        (void)sum_taps(sums, p, w);
+        (void)sum_taps(sums, conv, w);
         for (int32_t i = 0; i < 4; i++) {
             out[c + i] = nn_wide_output(sums[i], channels + c + i, &common);
         }
     }
-    for (; c < outputs; c++, w += p->size) {
-        out[c] = nn_wide_output(sum_taps(NULL, p, w), channels + c, &common);
+    for (; c < outputs; c++, w += conv->size) {
+        out[c] = nn_wide_output(sum_taps(NULL, conv, w), channels + c, &common);
     }
 }
 
@@ -57,23 +49,13 @@ void nn_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *constants, 
                        const nn_view *out, const nn_window *window, void *scratch) {
     const nn_conv_geometry *g = geometry;
     const nn_wide_block block = nn_wide_open(constants, out->channels, sizeof(nn_wide_channel));
-    patch p;
+    nn_wide_conv conv = nn_wide_conv_of(g, in, 1);
     (void)scratch;
-    p.in = in;
-    p.kernel_w = g->kernel_w;
-    p.dilation_h = g->dilation_h;
-    p.dilation_w = g->dilation_w;
-    p.size = g->kernel_h * g->kernel_w * in->channels;
-    p.joined = g->dilation_w == 1 && nn_wide_dense(in);
     for (int32_t y = window->y0; y < window->y1; y++) {
-        const int32_t top = y * g->stride_h - g->pad_top;
-        p.rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
-        p.y = top + p.rows.first * g->dilation_h;
+        nn_wide_at_row(&conv.taps, g, y);
         for (int32_t x = window->x0; x < window->x1; x++) {
-            const int32_t left = x * g->stride_w - g->pad_left;
-            p.columns = nn_valid_taps(left, in->width, g->kernel_w, g->dilation_w);
-            p.x = left + p.columns.first * g->dilation_w;
-            compute_pixel(&p, &block, out->channels, nn_wide_out(out, y, x));
+            nn_wide_at_column(&conv.taps, g, x);
+            compute_pixel(&conv, &block, out->channels, nn_wide_out(out, y, x));
         }
     }
 }

@@ -42,20 +42,21 @@ static inline void open(nn_mve_pairs *p, const void *constants, int32_t inputs, 
     p->apart = -1;
 }
 
-/* Sets offsets and dots for two pixels `apart` bytes from each other; 0: for one. Not inline, so
- * that the callers keep no vectors, which would take room on their stack. */
-static NN_NOINLINE void set_apart(nn_mve_pairs *p, int32_t apart) {
+/* Not inline, so that the callers keep no vectors, which would take room on their stack. */
+static NN_NOINLINE void set_offsets(nn_mve_pairs *p, int32_t apart) {
     const uint16x8_t lanes = vidupq_n_u16(0, 1), odd = vandq_u16(lanes, vdupq_n_u16(1));
-    p->apart = apart;
     p->offsets = vmlaq_n_u16(vshrq_n_u16(lanes, 1), odd, (uint16_t)apart);
-    /* Up to three vectors stay in registers, which is worth more than what is computed twice. */
-    p->dots = apart > 0 || p->inputs <= 48 ? dots_for(p->inputs) : nn_mve_dots_single;
 }
 
-/* `count` pairs, with their inputs at x0 and x1. */
+/* `count` pairs, with their inputs at x0 and x1, of pixels `apart` bytes from each other; 0: one
+ * pixel. */
 static inline void run_pairs(nn_mve_pairs *p, int32_t apart, int32_t count) {
     if (p->apart != apart) {
-        set_apart(p, apart);
+        p->apart = apart;
+        set_offsets(p, apart);
+        /* Up to three vectors stay in registers, which is worth more than what is computed twice.
+         */
+        p->dots = apart > 0 || p->inputs <= 48 ? dots_for(p->inputs) : nn_mve_dots_single;
     }
     p->left = count;
     nn_mve_run_pairs(p);

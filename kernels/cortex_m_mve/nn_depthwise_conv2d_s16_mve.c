@@ -1,18 +1,11 @@
 /* DEPTHWISE_CONV_2D on int16, depth multiplier 1, Helium: eight channels at a time over the taps
  * that meet the input. Constants as nn_depthwise_conv2d_s16's. 511 taps at most: sums fit int32. */
 #include "nn_mve_wide.h"
-
-/* What the taps of one output pixel meet. */
-typedef struct {
-    const nn_view *in;
-    nn_taps rows, columns;
-    int32_t y, x; /* of the first tap that meets the input */
-    int32_t kernel_w, dilation_h, dilation_w;
-} patch;
+#include "nn_wide_patch.h"
 
 /* The sums of `count` (at most 8) channels from c on: of the even ones, then of the odd ones. */
-static inline void sum_taps(int32_t sums[8], const patch *p, const int8_t *weights, int32_t c,
-                            int32_t count) {
+static inline void sum_taps(int32_t sums[8], const nn_wide_patch *p, const int8_t *weights,
+                            int32_t c, int32_t count) {
     const int32_t channels = p->in->channels;
     const mve_pred16_t some = vctp16q((uint32_t)count);
     int32x4_t even = vdupq_n_s32(0), odd = vdupq_n_s32(0);
@@ -40,21 +33,13 @@ void nn_depthwise_conv2d_s16_mve(const nn_conv_geometry *geometry, const void *c
     const nn_conv_geometry *g = geometry;
     const nn_wide_block block = nn_wide_open(constants, out->channels, sizeof(nn_wide_channel));
     const nn_wide_channel *channels = (const nn_wide_channel *)block.channels;
-    patch p;
+    nn_wide_patch p = nn_wide_patches(g, in);
     (void)scratch;
-    p.in = in;
-    p.kernel_w = g->kernel_w;
-    p.dilation_h = g->dilation_h;
-    p.dilation_w = g->dilation_w;
     for (int32_t y = window->y0; y < window->y1; y++) {
-        const int32_t top = y * g->stride_h - g->pad_top;
-        p.rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);
-        p.y = top + p.rows.first * g->dilation_h;
+        nn_wide_at_row(&p, g, y);
         for (int32_t x = window->x0; x < window->x1; x++) {
-            const int32_t left = x * g->stride_w - g->pad_left;
             int16_t *result = nn_wide_out(out, y, x);
-            p.columns = nn_valid_taps(left, in->width, g->kernel_w, g->dilation_w);
-            p.x = left + p.columns.first * g->dilation_w;
+            nn_wide_at_column(&p, g, x);
             for (int32_t c = 0; c < out->channels; c += 8) {
                 const int32_t count = nn_min(8, out->channels - c);
                 int32_t sums[8];
