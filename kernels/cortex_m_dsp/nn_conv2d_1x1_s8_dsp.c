@@ -3,8 +3,9 @@
 
 int32_t nn_conv2d_1x1_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                            const nn_view *out) {
-    (void)geometry, (void)out;
-    return nn_dsp_widened_bytes((in->channels + 3) / 4);
+    (void)geometry;
+    return nn_dsp_widened_bytes(nn_dsp_most_pixels(out->height * out->width),
+                                (in->channels + 3) / 4);
 }
 
 /* What every run of pixels needs. */

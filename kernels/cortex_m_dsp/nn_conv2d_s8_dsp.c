@@ -26,8 +26,8 @@ static division divide(const nn_conv_geometry *geometry, const nn_view *in) {
 int32_t nn_conv2d_s8_dsp_scratch_bytes(const nn_conv_geometry *geometry, const nn_view *in,
                                        const nn_view *out) {
     const division d = divide(geometry, in);
-    (void)out;
-    return nn_dsp_widened_bytes(d.quads) + 4 * NN_DSP_PIXELS * d.rest_quads + d.row_bytes;
+    const int32_t pixels = nn_dsp_most_pixels(out->width);
+    return nn_dsp_widened_bytes(pixels, d.quads) + 4 * pixels * d.rest_quads + d.row_bytes;
 }
 
 /* One row of output. */
@@ -184,6 +184,7 @@ void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, c
                       const nn_view *out, const nn_window *window, void *scratch) {
     const nn_conv_geometry *g = geometry;
     const nn_dsp_constants *c = (const nn_dsp_constants *)constants;
+    const int32_t most = nn_dsp_most_pixels(window->x1 - window->x0);
     layer l;
     nn_dsp_shape shape;
     l.geometry = g;
@@ -195,8 +196,8 @@ void nn_conv2d_s8_dsp(const nn_conv_geometry *geometry, const void *constants, c
     l.end = in->data + in->ring_rows * in->row_stride;
     l.zero_point = c->common.input_zero_point;
     l.widened = nn_dsp_widened(scratch);
-    l.rests = (int8_t *)(l.widened + 2 * NN_DSP_PIXELS * l.taps.quads);
-    l.line = l.rests + 4 * NN_DSP_PIXELS * l.taps.rest_quads;
+    l.rests = (int8_t *)(l.widened + 2 * most * l.taps.quads);
+    l.line = l.rests + 4 * most * l.taps.rest_quads;
     for (int32_t y = window->y0; y < window->y1; y++) {
         const int32_t top = y * g->stride_h - g->pad_top;
         l.rows = nn_valid_taps(top, in->height, g->kernel_h, g->dilation_h);

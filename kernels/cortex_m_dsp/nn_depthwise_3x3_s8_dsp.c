@@ -7,8 +7,17 @@ NN_DSP_ASSEMBLY static void compute(__attribute__((unused)) const nn_dsp_run *ru
                        NN_DSP_LAST_ROW NN_DSP_TWO_ROWS NN_DSP_LAST_ROW NN_DSP_RUN_END);
 }
 
-/* Two rows and the last one together; r0: where to, r1: the first row, r2, r3 as fill's arguments,
- * r11 and r12: from the first row to the others, lr: columns left. */
+/* Two rows and the last one together.
+ *
+ *   r0, r1       where to; the first row
+ *   r2           place; then the column's first word
+ *   r3           step
+ *   r4 to r10    bytes of the rows, their halves, then the column's words
+ *   r11, r12     bytes from the first row to the others
+ *   lr           columns left
+ *
+ * Extensions of one row stand between the packings of the others, and the counter where a
+ * Cortex-M7 has room beside a packing. */
 NN_DSP_ASSEMBLY static void fill(__attribute__((unused)) uint32_t *to,
                                  __attribute__((unused)) const int8_t *const rows[],
                                  __attribute__((unused)) int32_t place,

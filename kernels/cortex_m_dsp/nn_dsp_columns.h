@@ -37,7 +37,14 @@ static inline void nn_dsp_put_last(uint32_t *x, uint32_t a) {
 }
 
 /* `count` columns of two rows; `a`: the first one's, `apart`: bytes to the second one's, `ahead`:
- * bytes from a column's words to the next one's. */
+ * bytes from a column's words to the next one's.
+ *
+ *   r0 to r3     x, a, apart, step
+ *   r4 to r8     bytes of the rows, their halves, then the column's words in r4, r5, r7, r8
+ *   r12, lr      columns left, ahead
+ *
+ * The counter and the address are stepped between the packings: a Cortex-M7 issues one of these a
+ * cycle, and an addition beside it. */
 #if NN_DSP
 NN_DSP_ASSEMBLY __attribute__((unused)) static void
 nn_dsp_fill_two(__attribute__((unused)) uint32_t *x, __attribute__((unused)) const int8_t *a,

@@ -36,9 +36,14 @@ static inline nn_dsp_shape nn_dsp_shape_for(int32_t quads, const nn_view *out) {
 void nn_dsp_matmul(const nn_dsp_constants *constants, int32_t pixels, const uint32_t *scratch,
                    const nn_dsp_shape *shape, int8_t *out);
 
-/* Bytes of scratch for pixels of so many quads. */
-static inline int32_t nn_dsp_widened_bytes(int32_t quads) {
-    return 4 * NN_DSP_ZEROS + 8 * NN_DSP_PIXELS * quads;
+/* Pixels that are computed together where there are `count` in all. */
+static inline int32_t nn_dsp_most_pixels(int32_t count) {
+    return nn_min(count, NN_DSP_PIXELS);
+}
+
+/* Bytes of scratch for `pixels` of so many quads each. */
+static inline int32_t nn_dsp_widened_bytes(int32_t pixels, int32_t quads) {
+    return 4 * NN_DSP_ZEROS + 8 * pixels * quads;
 }
 
 /* Where the inputs are widened to; writes the zeros. */

@@ -14,9 +14,18 @@
 
 #if NN_DSP
 
-/* Sums of outputs 0 and 2; of outputs 1 and 3 times 256, plus those of their neighbours. r0, r1:
- * inputs and weights, r2 to r5: weights, r6, r7: inputs, r8: weights of outputs 0 and 2, r9 to r12:
- * sums, lr: the inputs' end; 8 quads are unrolled. */
+/* Sums of rows 0 and 2; of rows 1 and 3 times 256, plus those of their neighbours.
+ *
+ *   r0, r1       inputs, weights; read forward
+ *   r2 to r5     a quad's weights: of the first two rows, then of the others
+ *   r6, r7       its inputs, (k0, k2) and (k1, k3)
+ *   r8           weights of row 0 or 2 alone
+ *   r9 to r12    sums of the four rows
+ *   lr           the inputs' end; stack: where the sums go
+ *
+ * Eight quads are unrolled; the loop is entered so that its last round is whole. An extension
+ * stands beside the product of other words, two cycles before its own: 10 cycles on a Cortex-M7 for
+ * 14 instructions. */
 __attribute__((naked, noinline)) static void
 nn_dsp_sum_four(__attribute__((unused)) const uint32_t *x,
                 __attribute__((unused)) const uint32_t *w, __attribute__((unused)) int32_t quads,
@@ -37,20 +46,20 @@ nn_dsp_sum_four(__attribute__((unused)) const uint32_t *x,
                    "bx r4\n"
                    ".p2align 2\n"
                    "1: .rept 8\n"
-                   "ldmia.w r1!, {r2, r3, r4, r5}\n"
                    "ldrd r6, r7, [r0], #8\n"
+                   "ldmia.w r1!, {r2, r3, r4, r5}\n"
                    "sxtb16 r8, r2\n"
-                   "smlad r9, r8, r6, r9\n"
                    "smlad r10, r2, r6, r10\n"
+                   "smlad r9, r8, r6, r9\n"
                    "sxtb16 r8, r4\n"
-                   "smlad r11, r8, r6, r11\n"
-                   "smlad r12, r4, r6, r12\n"
-                   "sxtb16 r8, r3\n"
-                   "smlad r9, r8, r7, r9\n"
                    "smlad r10, r3, r7, r10\n"
+                   "smlad r11, r8, r6, r11\n"
+                   "sxtb16 r8, r3\n"
+                   "smlad r12, r4, r6, r12\n"
+                   "smlad r9, r8, r7, r9\n"
                    "sxtb16 r8, r5\n"
-                   "smlad r11, r8, r7, r11\n"
                    "smlad r12, r5, r7, r12\n"
+                   "smlad r11, r8, r7, r11\n"
                    ".endr\n"
                    "2: cmp r0, lr\n"
                    "bne.w 1b\n"

@@ -7,7 +7,10 @@
     __attribute__((unused)) uint32_t *x, __attribute__((unused)) const int8_t *from,               \
         __attribute__((unused)) int32_t step, __attribute__((unused)) int32_t quads
 
-/* r1, r2, r12: the pixels' inputs. */
+/* r0: where to, r1, r2 and r12: the pixels' inputs, r3: quads left, r4 to r6: (k0, k2) of the
+ * pixels, r7 to r9: their quads, then (k1, k3). All loads stand before the first extension, so none
+ * is waited for; a core that issues two instructions at a time gains nothing from another order,
+ * as it makes one extension a cycle. */
 __attribute__((naked, noinline)) static void widen3(ARGUMENTS) {
     __asm volatile("push {r4, r5, r6, r7, r8, r9}\n"
                    "add r12, r1, r2, lsl #1\n"
@@ -28,6 +31,7 @@ __attribute__((naked, noinline)) static void widen3(ARGUMENTS) {
                    "bx lr\n");
 }
 
+/* The same of two pixels: quads in r6 and r7. */
 __attribute__((naked, noinline)) static void widen2(ARGUMENTS) {
     __asm volatile("push {r4, r5, r6, r7}\n"
                    "add r2, r1, r2\n"

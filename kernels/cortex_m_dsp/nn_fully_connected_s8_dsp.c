@@ -5,12 +5,15 @@
  */
 #include "nn_dsp_dense.h"
 
-/* One output. With t = sum + bias and high = offset + floor(t * multiplier / 2^32) the output is
- * high >> down, saturated to int8, where offset = 2^(down - 1) + output_zero_point * 2^down and
- * down = 2 to 21. That leaves out the factor's low part, the product's lower half, and that halves
+/* One output. With t = 16 * sum + bias and high = offset + floor(t * multiplier / 2^32) the output
+ * is high >> down, saturated to int8, where offset = 2^(down - 1) + output_zero_point * 2^down and
+ * down = 2 to 22. That leaves out the factor's low part, the product's lower half, and that halves
  * are rounded away from zero. Together these amount to less than one in `high`, either way: where
- * one more and one less give the same output, that is it. With down = 1 they never do. Such is
- * every channel that has another shift: `offset` is then nn_dense_channel's shift.
+ * one more and one less give the same output, that is it. The four bits below a sum make the
+ * others few; `bias` is 16 times nn_dense_channel's, and shift = 3 - down.
+ *
+ * With down = 1 one more and one less never give the same. Such is every channel of another shift,
+ * or whose t may not fit: `bias` and `offset` are then nn_dense_channel's bias and shift.
  * `low_down`: 2^16 * (nn_dense_channel's low) + down. */
 typedef struct {
     int32_t bias, multiplier, offset;
@@ -33,8 +36,9 @@ typedef struct {
 
 NN_OUTLINE int8_t output_exact(int32_t sum, const channel *c, const nn_conv_constants *common) {
     const int32_t down = (int32_t)(c->low_down & 31), low = (int32_t)(c->low_down >> 16);
-    const int32_t shift = down == 1 ? c->offset : -1 - down;
-    const nn_dense_channel plain = {c->bias, c->multiplier, shift, low};
+    const int exact = down == 1;
+    const nn_dense_channel plain = {exact ? c->bias : c->bias >> 4, c->multiplier,
+                                    exact ? c->offset : 3 - down, low};
     return nn_dense_output(sum, &plain, common);
 }
 
@@ -49,7 +53,7 @@ put_some(__attribute__((unused)) const int32_t *sums, __attribute__((unused)) co
     __asm volatile("push {r4, r5, r6, r7}\n"
                    "1: ldr r12, [r0], #4\n"
                    "ldmia r1!, {r4, r5, r6, r7}\n"
-                   "add r12, r12, r4\n"
+                   "add r12, r4, r12, lsl #4\n"
                    "smmla r5, r12, r5, r6\n"
                    "sub r4, r5, #1\n"
                    "add r5, r5, #1\n"
@@ -71,7 +75,8 @@ put_some(__attribute__((unused)) const int32_t *sums, __attribute__((unused)) co
 /* The same arithmetic, step by step. */
 static int32_t put_some(const int32_t *sums, const channel *c, int32_t count, int8_t *out) {
     for (; count > 0; count--, c++, sums++, out++) {
-        const int32_t high = nn_smmla(nn_wrapping_add(*sums, c->bias), c->multiplier, c->offset);
+        const int32_t high = nn_smmla(nn_wrapping_add((int32_t)((uint32_t)*sums << 4), c->bias),
+                                      c->multiplier, c->offset);
         const int32_t down = (int32_t)(c->low_down & 31), scaled = (high - 1) >> down;
         if (scaled != (high + 1) >> down) {
             break;

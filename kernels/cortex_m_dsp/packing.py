@@ -26,6 +26,7 @@ Bools = npt.NDArray[np.bool_]
 QUAD = 4  # inputs whose weights share two words
 HEAD_WORDS = 4  # nn_conv_constants
 OCTET = 8  # inputs of a dense layer at a time
+SPARE_BITS = 4  # below a dense layer's sums
 GROUP_PAIRS = 3  # of a dense layer's outputs that are computed side by side
 INT8 = (-128, 127)
 
@@ -79,7 +80,8 @@ def fully_connected_groups(graph: Graph, op: Op) -> bytes:
     plain = channel_head(graph, op, op.attrs.activation)
     head = np.frombuffer(plain, "<i4", HEAD_WORDS)
     columns = np.frombuffer(plain, "<i4", 4 * outputs, HEAD_WORDS * 4).reshape(-1, 4)
-    channels = _one_rounding(columns, int(head[1])).astype(np.uint32).astype("<u4")
+    largest = np.abs(columns[:, 0].astype(np.int64)) + 128 * np.abs(weights.astype(np.int64)).sum(axis=1)
+    channels = _one_rounding(columns, largest, int(head[1])).astype(np.uint32).astype("<u4")
     even, odd = _halves(_padded(weights, 1, OCTET))
     # The lower byte is 0 to 255: the upper one is the odd row's weight, whatever the even row's is.
     quads = _words(even + 128, odd).reshape(len(even), -1, 2, 2)
@@ -88,14 +90,20 @@ def fully_connected_groups(graph: Graph, op: Op) -> bytes:
     return plain[: HEAD_WORDS * 4] + words(0, 0, 0, 0) + channels.tobytes() + stream
 
 
-def _one_rounding(columns: npt.NDArray[np.int32], zero_point: int) -> Int:
-    """The channels of nn_fully_connected_s8_dsp.c (channels x 4), each from (bias, multiplier, shift, low)."""
+def _one_rounding(columns: npt.NDArray[np.int32], largest: Int, zero_point: int) -> Int:
+    """The channels of nn_fully_connected_s8_dsp.c (channels x 4), each from (bias, multiplier, shift, low).
+
+    `largest`: of each channel no sum with its bias is further from 0.
+    """
     bias, multiplier, shift, low = (columns[:, i].astype(np.int64) for i in range(4))
-    down = -1 - shift
-    usual = (down >= 2) & (down <= 21)  # the offset is 2^29 at most, the product's upper half 2^30
+    down = SPARE_BITS - 1 - shift
+    # The offset is below 2^30, and the product's upper half not above it.
+    usual = (down >= 2) & (down <= 22) & (largest << SPARE_BITS < 1 << 31)
     exponent = np.where(usual, down, 1)
     offset = np.where(usual, (2 * zero_point + 1) << (exponent - 1), shift)
-    return np.column_stack((bias, multiplier, offset, (low << 16) + exponent))
+    return np.column_stack(
+        (np.where(usual, bias << SPARE_BITS, bias), multiplier, offset, (low << 16) + exponent)
+    )
 
 
 def _four_rows(weights: Int) -> bytes:
