@@ -73,7 +73,7 @@ def block_starts(channels: int) -> list[int]:
 
 
 def fully_connected_groups(graph: Graph, op: Op) -> bytes:
-    """The channels of nn_fully_connected_s8_dsp.c, then the weights in groups of pairs: see nn_dsp_dense.h."""
+    """The channels of nn_fully_connected_s8_dsp.c, then the weights in pairs: see nn_dsp_dense.h."""
     assert isinstance(op.attrs, FullyConnectedAttrs)
     weights = filter_weights(graph, op)
     outputs = weights.shape[0]

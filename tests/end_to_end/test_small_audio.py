@@ -1,4 +1,4 @@
-"""A small audio network whose dense layer reads 4,000 inputs: no kernel asks for more scratch than the arena has."""
+"""A small audio network whose dense layer reads 4,000 inputs: no kernel's scratch fills the arena."""
 
 import pytest
 from topologies import _RELU, _Net
