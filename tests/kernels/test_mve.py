@@ -307,7 +307,7 @@ def test_means_over_any_axes(toolchain):
 
 @compilers
 def test_convolutions_leave_the_stack_of_a_network_below_the_library_s(toolchain):
-    """CMSIS-NN takes 920 bytes and more (docs/helium.md), of which 130 to 170 are above a kernel."""
+    """CMSIS-NN's networks take 920 bytes and more (docs/helium.md), up to 170 of them above a kernel."""
     with recording(BOARD, FAMILY) as recorder:
         stacks = Stacks(open_elf(recorder.firmware(toolchain).image().read_bytes()))
     assert stacks.need("nn_conv2d_s8_mve") <= 790
