@@ -352,6 +352,17 @@ def zoo(args: argparse.Namespace) -> Result:
     return {**answer, "files": written}, f"written: {', '.join(written)}", 0
 
 
+def split(args: argparse.Namespace) -> Result:
+    """A network split for a board; the exit status is 1 where it misses the goals, or is not exact."""
+    from buildtool.split.wanted import wanted
+
+    asked = wanted(args)
+    from buildtool.split import command
+
+    with console.progress("loading Keras") as listen:
+        return command.split(asked, lambda text: listen({"progress": {"text": text}}))
+
+
 def arena(args: argparse.Namespace) -> Result:
     """The offsets of an arena problem; the exit status is 1 where there is no placement."""
     from buildtool.report import arena as report
@@ -497,6 +508,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
         boards,
         target,
         zoo,
+        split,
         arena,
         diff,
         watch,

@@ -6,7 +6,6 @@ one that no plan of the front brings within the goals is never trained.
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.errors import BuildtoolError
-from buildtool.split.structure import Choice, build
+from buildtool.split.structure import build
+from buildtool.split.types import Choice
 
 if TYPE_CHECKING:
     import keras
 
     from buildtool.graph.types import Graph
     from buildtool.session import Session
-    from buildtool.split.blocks import Block
+    from buildtool.split.types import Block
 
 
 @dataclass(frozen=True)
@@ -238,22 +238,3 @@ class Pricer:
             path = Path(folder) / "candidate.tflite"
             path.write_bytes(int8_model(model, random_images(model)))
             return price_of_file(path, self.board, self._session)
-
-
-def front(prices: Mapping[str, tuple[float, Price]], goals: Goals) -> tuple[str, ...]:
-    """Of structures with (accuracy, price) those that no other beats in accuracy, RAM, flash and cost at once."""
-
-    def vector(key: str) -> tuple[float, float, float, float]:
-        accuracy, price = prices[key]
-        return -accuracy, price.least.bytes, price.flash, price.best(goals).cost
-
-    def beats(one: str, other: str) -> bool:
-        a, b = vector(one), vector(other)
-        return a != b and all(x <= y for x, y in zip(a, b, strict=True))
-
-    return tuple(key for key in prices if not any(beats(other, key) for other in prices))
-
-
-def mean_factor(choice: Choice) -> float:
-    """The average splitting factor of the blocks."""
-    return math.fsum(choice.factors) / len(choice.factors)

@@ -13,13 +13,14 @@ from buildtool import outfiles
 from buildtool.errors import BuildtoolError, PlanError, UsageError
 from buildtool.identity import code_digest
 from buildtool.split import backend, keeping, networks, outputs, tables, training
-from buildtool.split.blocks import Block, find_blocks
+from buildtool.split.blocks import find_blocks
 from buildtool.split.counts import counts_of
 from buildtool.split.data import Data, load
 from buildtool.split.pricing import Price, Pricer
 from buildtool.split.records import Records, key_of
 from buildtool.split.search import Candidate, Found, search
-from buildtool.split.structure import Choice, First, build
+from buildtool.split.structure import build
+from buildtool.split.types import Block, Choice, First
 from buildtool.split.wanted import Wanted
 
 if TYPE_CHECKING:
@@ -69,7 +70,10 @@ def run(wanted: Wanted, progress: Progress) -> Outcome:
     _refuse_hopeless(pricer, blocks, wanted, progress)
     base = model or _trained(untrained, data, wanted, records, progress)
     pricer.model = base
-    found = {first: _searched(base, blocks, data, wanted, pricer, records, progress, first) for first in wanted.firsts}
+    found = {
+        first: _searched(base, blocks, data, wanted, pricer, records, progress, first)
+        for first in wanted.firsts
+    }
     first = min(found, key=lambda one: _rank(found[one], pricer))
     return _written(base, blocks, data, wanted, pricer, found, first, progress)
 
@@ -154,7 +158,9 @@ def _trained(
     if record is not None and path.is_file() and record.get("file") == _digest(path):
         return keeping.load(path)
     checkpoint = wanted.out / "networks" / "original.checkpoint.npz"
-    found = training.train(model, data, wanted.settings, checkpoint, lambda text: progress(f"original: {text}"))
+    found = training.train(
+        model, data, wanted.settings, checkpoint, lambda text: progress(f"original: {text}")
+    )
     keeping.save(model, path)
     kept = {"accuracy": found.accuracy, "seconds": round(found.seconds, 1), "epochs": found.epochs}
     records.put(key, {**parts, **kept, "what": "original", "file": _digest(path)})
@@ -238,9 +244,7 @@ def _written(
     else:
         (out / PLAN).unlink(missing_ok=True)
     progress("test images through the int8 network and its firmware")
-    measured = outputs.accuracies(
-        found.chosen.network, out / TFLITE, data, wanted.settings, wanted.images
-    )
+    measured = outputs.accuracies(found.chosen.network, out / TFLITE, data, wanted.settings, wanted.images)
     lock = out / PLAN if planned is not None else None
     ran = outputs.on_board(out / TFLITE, wanted.board, data, wanted.settings, lock)
     answer = _answer(wanted, pricer, searches, first, made, planned, measured, ran, misses)

@@ -17,7 +17,9 @@ from buildtool.graph.types import Activation, DType, Graph, OpKind, Quantization
 from buildtool.zoo.drawn import NetBuilder, quant
 
 # Layers of one input that leave no operator behind: in a trained network they are part of what is beside them.
-_SILENT = frozenset({"BatchNormalization", "Dropout", "SpatialDropout2D", "ActivityRegularization", "Identity"})
+_SILENT = frozenset(
+    {"BatchNormalization", "Dropout", "SpatialDropout2D", "ActivityRegularization", "Identity"}
+)
 
 
 _QUANT = quant(0.0625, -128)  # as of what a ReLU makes
@@ -150,9 +152,10 @@ class _Sketch:
         return made
 
     def concatenation(self, layer: Any, inputs: list[int], _node: Any) -> int:
-        if layer.axis not in (-1, 3) or len(self.net.shape(inputs[0])) != 4:
+        last = len(self.net.shape(inputs[0])) - 1
+        if layer.axis not in (-1, last):
             raise Unknown(f"layer '{layer.name}' joins along axis {layer.axis}")
-        return self.net.concat(inputs)
+        return self.net.concat(inputs, last)
 
     def relu(self, layer: Any, inputs: list[int], _node: Any) -> int:
         limit = getattr(layer, "max_value", None)
@@ -177,16 +180,19 @@ class _Sketch:
         keys = key if isinstance(key, tuple) else (key,)
         part = keys[-1]
         whole = slice(None)
-        if len(shape) != 4 or not isinstance(part, slice) or any(k not in (whole, ...) for k in keys[:-1]):
+        if not isinstance(part, slice) or any(k not in (whole, ...) for k in keys[:-1]):
             raise Unknown(f"'{operation.name}' takes other parts than channels")
-        begin, end, step = part.indices(shape[3])
+        begin, end, step = part.indices(shape[-1])
         if step != 1:
             raise Unknown(f"'{operation.name}' takes every {step}th channel")
         return self._channels(inputs[0], begin, end)
 
     def _channels(self, x: int, begin: int, end: int) -> int:
-        extent = (*self.net.shape(x)[:3], end - begin)
-        return self.net.move(OpKind.SLICE, x, extent, g.SliceAttrs((0, 0, 0, begin), (1, 1, 1, 1), extent))
+        extent = (*self.net.shape(x)[:-1], end - begin)
+        before = (0,) * (len(extent) - 1)
+        return self.net.move(
+            OpKind.SLICE, x, extent, g.SliceAttrs((*before, begin), (1,) * len(extent), extent)
+        )
 
 
 def _in_order(model: Any) -> list[Any]:

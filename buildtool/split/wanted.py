@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from buildtool.options.parsers import limit, refuse, size, whole
 from buildtool.split.pricing import Goals
 from buildtool.split.search import FACTORS, MAX_DROP
 from buildtool.split.settings import Settings
-from buildtool.split.structure import First
+from buildtool.split.types import First
 
 NAMES = ("vgg16", "resnet18")
 OUT = "split"
@@ -35,15 +35,15 @@ class Wanted:
     network: str
     data: Path
     board: str
-    goals: Goals = Goals()
+    goals: Goals = field(default_factory=Goals)
     max_drop: float = MAX_DROP
     factors: tuple[int, ...] = FACTORS
     firsts: tuple[First, ...] = ("slice",)
     width: float = 1.0
     size: int = 32
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
     images: int = IMAGES
-    out: Path = Path(OUT)
+    out: Path = field(default_factory=lambda: Path(OUT))
 
     @property
     def is_named(self) -> bool:
@@ -57,12 +57,10 @@ def wanted(args: argparse.Namespace) -> Wanted:
     if network not in NAMES and not network.lower().endswith(".keras"):
         hint = f"a .keras file, which Keras 3 saves, or one of {', '.join(NAMES)}"
         raise UsageError(f"'{network}' is no network that can be split", hint=hint)
-    for name in ("width", "size", "epochs"):
+    for name in ("width", "size", "epochs", "rate"):
         if network not in NAMES and getattr(args, name) is not None:
             text = "it has no effect on a network that is given as a file"
             raise UsageError(text, option=name, hint=f"leave --{name} out")
-    if not args.json and args.images is not None and args.images == "0":
-        raise UsageError("0 is not a number of images above 0", option="images", hint="leave it out")
     return Wanted(
         network,
         Path(args.data),
