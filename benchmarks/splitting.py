@@ -1,26 +1,284 @@
-"""Splitting VGG16 and ResNet18: parameters and multiply-accumulates of the published structures.
+"""Splits VGG16 and ResNet18 on CIFAR-10: python benchmarks/splitting.py --data DIR --out DIR [--network N]...
 
-python benchmarks/splitting.py --counts
+DIR holds the data set as docs/split.md says. The networks are trained at a part of their width, searched
+block by block, and priced on the boards. Printed, as Markdown: accuracy by block and factor, accuracy and
+parameters of the networks compared, RAM and flash on the boards before and after, and what it took. All of
+it goes on where it was killed, and what is recorded is not done again. `--counts` prints the parameters and
+MACs of the published splits of VGG16 instead, and needs no data.
 """
 
-import argparse
+from __future__ import annotations
 
+import argparse
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from buildtool.durations import duration
+from buildtool.split import backend, keeping, training
+from buildtool.split.data import Data, load
 from buildtool.split.published import print_published
+from buildtool.split.records import Records, key_of
+from buildtool.split.search import FACTORS, MAX_DROP, Candidate, Found, search
+from buildtool.split.settings import Settings
+
+NETWORKS = ("vgg16", "resnet18")
+WIDTH = 0.125  # of the channels: 8 to 64
+BOARDS = ("cortex-m4", "hifive1")
+EPOCHS, FINE_EPOCHS = 12, 1
+SECONDS_BETWEEN = 30.0  # lines of progress
+
+
+@dataclass
+class Said:
+    """Progress on standard output, a line now and then."""
+
+    last: float = 0.0
+
+    def __call__(self, text: str) -> None:
+        """Prints it with the time of day, where the last line was long ago."""
+        if time.monotonic() - self.last > SECONDS_BETWEEN:
+            self.last = time.monotonic()
+            print(time.strftime("%H:%M:%S"), text, flush=True)
 
 
 def main() -> None:
-    """Prints what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--counts", action="store_true", help="parameters and MACs of the published structures"
-    )
-    parser.add_argument("--width", type=float, default=1.0, help="of the networks (default 1)")
-    parser.add_argument("--size", type=int, default=32, help="rows and columns of the input (default 32)")
-    given = parser.parse_args()
+    """Prints the tables of each network."""
+    given = arguments()
     if given.counts:
-        print_published(given.width, given.size)
-    else:
-        parser.print_usage()
+        print_published()
+        return
+    backend.prepare(threads=given.threads)
+    settings = Settings(
+        epochs=given.epochs, fine_epochs=given.fine_epochs, weight_decay=given.weight_decay, seed=given.seed
+    )
+    data = load(given.data, cache=given.out / "data").limited(given.images)
+    for name in given.network or NETWORKS:
+        folder = given.out / f"{name}-{given.width:g}"
+        base, trained = trained_base(name, given.width, data, settings, folder)
+        print("\n".join(network_page(name, base, trained, data, settings, folder, given)), flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--counts", action="store_true", help="the published splits' parameters and MACs")
+    parser.add_argument("--data", type=Path, help="the data set")
+    parser.add_argument("--out", type=Path, default=Path("split-bench"), help="where all of it is kept")
+    parser.add_argument("--network", action="append", choices=NETWORKS)
+    parser.add_argument("--width", type=float, default=WIDTH, help="share of the channels")
+    parser.add_argument("--epochs", type=int, default=EPOCHS, help="of a whole network")
+    parser.add_argument("--fine-epochs", type=int, default=FINE_EPOCHS, help="of a candidate")
+    parser.add_argument("--weight-decay", type=float, default=1e-3)
+    parser.add_argument("--images", type=int, default=1 << 30, help="at most so many to train with")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=0, help="of an operator; 0: all cores")
+    parser.add_argument("--max-drop", type=float, default=MAX_DROP, help="points")
+    parser.add_argument("--board", action="append", help=f"default: {', '.join(BOARDS)}")
+    given = parser.parse_args()
+    if not given.counts and given.data is None:
+        parser.error("--data names the data set; --counts needs none")
+    return given
+
+
+def trained_base(
+    name: str, width: float, data: Data, settings: Settings, folder: Path
+) -> tuple[Any, dict[str, Any]]:
+    """The whole network, trained now or before, and its record."""
+    from buildtool.split.networks import by_name
+
+    records, path = Records(folder / "records.json"), folder / "base.keras"
+    key = base_key(name, width, data, settings)
+    record = records.get(key)
+    if record is not None and path.is_file():
+        return keeping.load(path), record
+    base = by_name(name, width=width, size=data.shape[0], classes=len(data.classes), seed=settings.seed)
+    said = Said()
+    found = training.train(
+        base, data, settings, folder / "base.checkpoint.npz", lambda text: said(f"{name}: {text}")
+    )
+    test = training.accuracy(base, data.test_x, data.test_y, settings)
+    keeping.save(base, path)
+    record = {"accuracy": found.accuracy, "test": test, "seconds": found.seconds, "epochs": found.epochs}
+    records.put(key, record)
+    return base, record
+
+
+def base_key(name: str, width: float, data: Data, settings: Settings) -> str:
+    """What the whole network depends on: not on how candidates are trained."""
+    own = {key: value for key, value in settings.data().items() if not key.startswith("fine")}
+    return key_of({"base": name, "width": width, "settings": own, "data": data.digest()})
+
+
+# ---- pages -----------------------------------------------------------------------------------------
+
+
+def network_page(
+    name: str,
+    base: Any,
+    trained: dict[str, Any],
+    data: Data,
+    settings: Settings,
+    folder: Path,
+    given: argparse.Namespace,
+) -> Iterator[str]:
+    """All that is said of one network."""
+    from buildtool.split.blocks import find_blocks
+    from buildtool.split.pricing import Goals, Pricer
+
+    blocks, records, said = find_blocks(base), Records(folder / "records.json"), Said()
+    pricers = {}
+    for board in given.board or BOARDS:
+        kept = Prices(records, name, given.width, board)
+        pricers[board] = Pricer(base, blocks, board, Goals(), known=kept.known, keep=kept.keep)
+    first = next(iter(pricers.values()))
+
+    def figures(choice: Any) -> dict[str, float]:
+        price = first.price(choice)
+        return {"ram": price.least.bytes, "flash": price.flash, "cost": price.cost}
+
+    found = search(
+        base,
+        blocks,
+        data,
+        settings,
+        FACTORS,
+        given.max_drop,
+        lambda choice: Everything(),
+        records,
+        lambda text: said(f"{name}: {text}"),
+        figures=figures,
+    )
+    yield f"## {name}, {given.width:g} of its channels"
+    yield ""
+    yield from took(trained, found, data, settings)
+    yield from by_block(found)
+    yield from compared(base, found)
+    yield from on_boards(found, pricers)
+
+
+class Everything:
+    """Every choice is trained: the figures are for the page, not for one board."""
+
+    ok, why = True, ""
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices of a network's choices on a board, in the records."""
+
+    records: Records
+    name: str
+    width: float
+    board: str
+
+    def known(self, choice: str) -> dict[str, Any] | None:
+        """The price of a choice; None where it is not recorded."""
+        return self.records.get(self._key(choice))
+
+    def keep(self, choice: str, price: Any) -> None:
+        """Records a price."""
+        self.records.put(self._key(choice), price)
+
+    def _key(self, choice: str) -> str:
+        return key_of({"price": choice, "name": self.name, "width": self.width, "board": self.board})
+
+
+def took(trained: dict[str, Any], found: Found, data: Data, settings: Settings) -> Iterator[str]:
+    """What was run, where, and for how long."""
+    once = {one.key: one for one in all_candidates(found)}.values()
+    yield f"Keras on {backend.prepare().backend.backend()}, {platform.machine()}; {len(data.train_x):,} images,"
+    yield f"{settings.validation:.0%} of them held out to judge candidates by; {len(data.test_x):,} test images."
+    yield f"The whole network: {trained['epochs']} epochs in {duration(trained['seconds'])}. "
+    fine = sum(one.epochs for one in once)
+    yield f"{len(once)} candidates and baselines: {fine} epochs in {duration(sum(one.seconds for one in once))}."
+    yield ""
+
+
+def all_candidates(found: Found) -> list[Candidate]:
+    """All networks that the search trained."""
+    tried = [one.candidate for step in found.steps for one in step.tried if one.candidate is not None]
+    return [
+        *(step.baseline for step in found.steps if step.baseline is not None),
+        *tried,
+        *found.others.values(),
+    ]
+
+
+def by_block(found: Found) -> Iterator[str]:
+    """Accuracy by block and factor, in per cent of the held-out images; the paper's first table."""
+    factors = sorted({one.factor for step in found.steps for one in step.tried})
+    yield "| block | 1 | " + " | ".join(map(str, factors)) + " | kept |"
+    yield "| --- |" + " ---: |" * (len(factors) + 2)
+    for step in found.steps:
+        by_factor = {one.factor: one.candidate for one in step.tried if one.candidate is not None}
+        cells = [per_cent(by_factor[one].accuracy) if one in by_factor else "-" for one in factors]
+        baseline = per_cent(step.baseline.accuracy) if step.baseline is not None else "-"
+        yield f"| {step.block + 1} | {baseline} | {' | '.join(cells)} | {step.kept} |"
+    yield ""
+
+
+def compared(base: Any, found: Found) -> Iterator[str]:
+    """Accuracy, parameters and MACs of the networks compared; the paper's second table."""
+    from buildtool.split.blocks import find_blocks
+    from buildtool.split.structure import build
+
+    rows = {
+        "original": found.original,
+        "original, trained as long": found.others.get("original"),
+        "chosen": found.chosen,
+        **{name: one for name, one in found.others.items() if name != "original"},
+    }
+    yield "| network | factors | average | held out | test | parameters | MACs |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    for name, one in rows.items():
+        if one is None:
+            continue
+        model = base if one.choice.is_whole else build(base, find_blocks(base), one.choice)
+        parameters, macs = counted(model)
+        average = sum(one.choice.factors) / len(one.choice.factors)
+        yield (
+            f"| {name} | {one.choice.key()} | {average:.1f} | {per_cent(one.accuracy)} | {per_cent(one.test)} "
+            f"| {parameters:,} | {macs:,} |"
+        )
+    yield ""
+    baseline = found.others.get("original", found.original)
+    yield (
+        f"The chosen network loses {found.drop:.2f} points of the test images against the original, and "
+        f"{100 * (baseline.test - found.chosen.test):.2f} against the original trained as long."
+    )
+    yield ""
+
+
+def on_boards(found: Found, pricers: dict[str, Any]) -> Iterator[str]:
+    """RAM, flash and cost on the boards, before and after."""
+    yield "| board | network | RAM, layer by layer | RAM, least | flash | MACs | cost |"
+    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: |"
+    for board, pricer in pricers.items():
+        for name, one in (("original", found.original), ("chosen", found.chosen)):
+            price = pricer.price(one.choice)
+            layerwise = f"{price.layerwise:,}" if price.layerwise is not None else "-"
+            yield (
+                f"| {board} | {name} | {layerwise} | {price.least.bytes:,} | {price.flash:,} "
+                f"| {price.macs:,} | {price.cost:,.0f} {price.unit} |"
+            )
+    yield ""
+
+
+def per_cent(share: float) -> str:
+    """A share of images in per cent."""
+    return f"{100 * share:.2f}"
+
+
+def counted(model: Any) -> tuple[int, int]:
+    """Parameters of all convolutions, those of fusion included and biases left out, and MACs of a network."""
+    from buildtool.split.counts import counts_of
+
+    found = counts_of(model)
+    return found.convolutions + found.fusion, found.macs
 
 
 if __name__ == "__main__":

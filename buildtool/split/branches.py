@@ -158,17 +158,27 @@ class _Network:
         return self._values[name]
 
     def _joined(self, region: _Region, last: Step, branches: Sequence[_Branch], fused: bool) -> str:
-        """The concatenation of the branches' ends, and the fusion's 1x1 convolution."""
-        ends = [branch.pieces[last.name] for branch in branches]
-        order = tuple(channel for end in ends for channel in end.channels)
+        """The concatenation of the branches' ends, and the fusion's 1x1 convolution.
+
+        Each branch's end is joined to those before it as soon as it is there. One concatenation of all would
+        need memory for all ends and for itself; so each grows over the one before it, beside one end alone.
+        """
         name = f"{region.name}_k{region.factor}"
-        joined = Step(f"{name}_concat", "Concatenate", tuple(end.step for end in ends), last.shape)
-        self.add(replace(joined, part=Part("", None, order)))
+        joined, order = branches[0].pieces[last.name].step, branches[0].pieces[last.name].channels
+        for branch in branches[1:]:
+            end = branch.pieces[last.name]
+            order += end.channels
+            shape = (*last.shape[:-1], len(order))
+            ending = "concat" if branch is branches[-1] else f"{branches.index(branch) + 1}_concat"
+            part = Part("", None, order)
+            joined = self.add(
+                Step(f"{name}_{ending}", "Concatenate", (joined, end.step), shape, part=part)
+            )
         if not fused:
-            return joined.name
+            return joined
         rank = len(last.shape) - 1
         fusion = Step(
-            f"{name}{FUSION_ENDING}", "Dense" if rank == 0 else f"Conv{rank}D", (joined.name,), last.shape
+            f"{name}{FUSION_ENDING}", "Dense" if rank == 0 else f"Conv{rank}D", (joined,), last.shape
         )
         ones = (1,) * rank
         part = Part("", order, tuple(range(last.channels)))

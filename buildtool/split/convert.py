@@ -1,0 +1,94 @@
+"""A trained Keras model as an int8 .tflite file, by TensorFlow's converter with calibration.
+
+The converter's own words go to nowhere; the same model and images give the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from buildtool.errors import ToolError
+
+if TYPE_CHECKING:
+    import keras
+
+Images = npt.NDArray[np.float32]
+
+
+def random_images(model: keras.Model, count: int = 2) -> Images:
+    """Images of random pixels from 0 to 1 that a model takes: for files of which only the shape counts."""
+    shape = [1 if n is None else int(n) for n in model.inputs[0].shape[1:]]
+    return np.random.default_rng(0).random((count, *shape), dtype=np.float32)
+
+
+def int8_model(model: keras.Model, images: Images) -> bytes:
+    """The model in int8, inputs and outputs too, calibrated on images [N, height, width, channels].
+
+    Raises ToolError where TensorFlow is not there, or cannot convert the model.
+    """
+    try:
+        import tensorflow as tf
+    except ImportError:
+        hint = "convert on a machine that has it: pip install 'buildtool[split]'"
+        raise ToolError("TensorFlow's converter makes .tflite files, and is not installed", hint=hint) from None
+
+    def one_by_one() -> Iterator[list[Images]]:
+        for image in images:
+            yield [image[None]]
+
+    with _quiet(tf):
+        try:
+            converter = tf.lite.TFLiteConverter.from_keras_model(model)
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+            converter.representative_dataset = one_by_one
+            converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+            converter.inference_input_type = converter.inference_output_type = tf.int8
+            return bytes(converter.convert())
+        except Exception as error:  # of a dozen kinds, with pages of text
+            first = str(error).strip().partition("\n")[0]
+            raise ToolError(f"TensorFlow's converter refuses the model: {first}") from error
+
+
+@contextlib.contextmanager
+def _quiet(tf: Any) -> Iterator[None]:
+    """Sends what the converter and its C++ write to standard output and error to a file that goes away."""
+    import logging
+    import warnings
+
+    logger = tf.get_logger()
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    with warnings.catch_warnings(action="ignore"), tempfile.TemporaryFile() as sink, _redirected(sink.fileno()):
+        try:
+            yield
+        finally:
+            logger.setLevel(before)
+
+
+@contextlib.contextmanager
+def _redirected(to: int) -> Iterator[None]:
+    """Standard output and error of the process, C++ included, into another descriptor for a while."""
+    import sys
+
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    saved = [os.dup(number) for number in (1, 2)]
+    try:
+        os.dup2(to, 1)
+        os.dup2(to, 2)
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, OSError, ValueError):
+                stream.flush()
+        for number, copy in zip((1, 2), saved, strict=True):
+            os.dup2(copy, number)
+            os.close(copy)

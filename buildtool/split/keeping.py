@@ -1,0 +1,85 @@
+"""Networks as .keras files: written whole or not at all, the same bytes for the same network."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from buildtool import outfiles
+from buildtool.errors import ModelError, UsageError
+from buildtool.split import backend
+
+_TIME = (1980, 1, 1, 0, 0, 0)  # the first one that a .zip file can say
+
+
+def packed(model: Any) -> bytes:
+    """A network as the bytes of a .keras file, without the time it was written at and without optimiser."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "network.keras"
+        model.save(path, include_optimizer=False)
+        stream = io.BytesIO()
+        with zipfile.ZipFile(path) as given, zipfile.ZipFile(stream, "w") as made:
+            for name in sorted(given.namelist()):
+                made.writestr(zipfile.ZipInfo(name, _TIME), _undated(name, given.read(name)))
+    return stream.getvalue()
+
+
+def save(model: Any, path: Path) -> None:
+    """Writes a network to a .keras file; MachineError or UsageError where that fails."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    outfiles.write({path.name: packed(model)}, path.parent)
+
+
+def load(path: Path) -> Any:
+    """The network of a .keras file, not compiled; ModelError for a file that is none.
+
+    Code in the file (Lambda layers) is not run: such networks are refused.
+    """
+    keras = backend.prepare()
+    if not path.is_file():
+        raise UsageError("there is no such file", path=str(path), option="model")
+    try:
+        return keras.saving.load_model(path, compile=False, safe_mode=True)
+    except Exception as error:  # Keras raises a dozen kinds
+        if backend.is_out_of_memory(error):
+            raise
+        first = str(error).strip().splitlines() or [type(error).__name__]
+        text = f"Keras cannot read this network: {first[0][:200]}"
+        raise ModelError(
+            text, path=str(path), hint="save it with Keras 3: model.save('network.keras')"
+        ) from None
+
+
+def sweep(folder: Path) -> None:
+    """Removes what killed processes have left half written in a folder."""
+    for path in folder.glob(".buildtool-*-*-*"):
+        number = path.name.split("-")[1]
+        if path.suffix in (".part", ".old") and number.isdigit() and not _is_running(int(number)):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _is_running(number: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True
+
+
+def _undated(name: str, data: bytes) -> bytes:
+    """A member of the file without the date it was saved at, and without the settings of a training."""
+    if name == "metadata.json":
+        return json.dumps({**json.loads(data), "date_saved": ""}, sort_keys=True).encode()
+    if name == "config.json":
+        return json.dumps({**json.loads(data), "compile_config": None}, sort_keys=True).encode()
+    return data

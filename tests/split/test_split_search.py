@@ -1,0 +1,274 @@
+"""The search for a split: what is trained, kept and recorded, with accuracies that a table says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from buildtool.errors import UsageError
+from buildtool.split import backend, keeping, search, structure, training
+from buildtool.split.blocks import Block
+from buildtool.split.data import Data
+from buildtool.split.records import Records
+from buildtool.split.settings import Settings
+from buildtool.split.structure import Choice, Fusion
+
+DATA = Data(
+    np.zeros((40, 2, 2, 1), np.uint8),
+    np.arange(40) % 2,
+    np.zeros((10, 2, 2, 1), np.uint8),
+    np.arange(10) % 2,
+    ("a", "b"),
+)
+BLOCKS = tuple(
+    Block(index, f"block{index + 1}", (), 8, is_residual=False, largest=largest)
+    for index, largest in enumerate((8, 4, 1))
+)
+
+
+@dataclass
+class Verdict:
+    ok: bool
+    why: str = ""
+
+
+@dataclass
+class Model:
+    """A network that is no more than its choice."""
+
+    choice: str
+    input_shape = (None, 2, 2, 1)
+    output_shape = (None, 2)
+
+
+@dataclass
+class Lab:
+    """Trains nothing: accuracies by choice come from a table, in per cent."""
+
+    folder: Path
+    table: dict[str, float]
+    trained: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def train(self, model: Model, data: Data, settings: Settings, path: Path, progress: Any) -> Any:
+        progress("epoch 1")
+        self.trained.append(f"{model.choice} x{settings.epochs}")
+        return training.Trained(self.table[model.choice] / 100, 1.0, settings.epochs)
+
+    def run(self, admits: Any = lambda choice: Verdict(True), **options: Any) -> search.Found:
+        def asked(choice: Choice) -> Verdict:
+            self.asked.append(choice.text)
+            return admits(choice)
+
+        given: dict[str, Any] = {"factors": (2, 4, 6, 8), "max_drop": 0.5, "with_others": False, **options}
+        base = Model("1-1-1,slice")
+        records = Records(self.folder / "records.json")
+        factors, drop = given.pop("factors"), given.pop("max_drop")
+        settings = given.pop("settings", Settings(fine_epochs=2))
+        return search.search(
+            base, BLOCKS, DATA, settings, factors, drop, asked, records, self.said.append, **given
+        )
+
+
+TABLE = {"1-1-1,slice": 90.0} | {
+    f"{first}-{second}-1,slice": 90.0 - loss - more
+    for first, loss in ((1, 0.0), (2, 0.1), (4, 0.4), (6, 0.6), (8, 0.2))
+    for second, more in ((1, 0.0), (2, 0.5), (4, 0.6))
+}
+
+
+class NoKeras:
+    """What the search asks of Keras itself."""
+
+    class backend:
+        @staticmethod
+        def backend() -> str:
+            return "none"
+
+        @staticmethod
+        def clear_session() -> None:
+            pass
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    made = Lab(tmp_path, dict(TABLE))
+    monkeypatch.setattr(backend, "prepare", NoKeras)
+    monkeypatch.setattr(training, "train", made.train)
+    monkeypatch.setattr(training, "digest", lambda model: model.choice)
+    monkeypatch.setattr(training, "accuracy", lambda model, x, y, settings: made.table[model.choice] / 100)
+    monkeypatch.setattr(keeping, "load", lambda path: Model(path.read_text()))
+
+    def save(model: Model, path: Path) -> None:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(model.choice)
+
+    monkeypatch.setattr(keeping, "save", save)
+    monkeypatch.setattr(structure, "build", lambda model, blocks, choice, *, weights: Model(choice.key()))
+    return made
+
+
+def test_a_block_is_split_until_the_accuracy_has_dropped_by_more_than_the_threshold(lab: Lab) -> None:
+    found = lab.run()
+    assert lab.trained == [
+        "1-1-1,slice x2",
+        "2-1-1,slice x2",
+        "4-1-1,slice x2",
+        "6-1-1,slice x2",  # 0.6 points: the last one, 8 is never tried
+        "4-1-1,slice x2",
+        "4-2-1,slice x2",
+        "4-4-1,slice x2",
+    ]
+    assert [step.kept for step in found.steps] == [4, 2, 1]
+    assert [round(one.drop, 6) for one in found.steps[0].tried] == [0.1, 0.4, 0.6]
+    assert [one.is_kept for one in found.steps[1].tried] == [True, False]
+    assert found.steps[2].baseline is None
+    assert found.steps[2].why == "it allows factors up to 1"
+    assert found.chosen.choice == Choice((4, 2, 1))
+    assert found.drop == pytest.approx(0.9)
+
+
+def test_a_drop_of_the_threshold_itself_is_kept(lab: Lab) -> None:
+    lab.table["2-1-1,slice"] = 89.5
+    found = lab.run(factors=(2,))
+    assert found.steps[0].kept == 2
+
+
+def test_each_network_is_trained_on_from_the_one_kept_before(lab: Lab) -> None:
+    found = lab.run()
+    records = Records(lab.folder / "records.json")
+    first, second = found.steps[0], found.steps[1]
+    assert second.baseline is not None
+    before = records.get(second.baseline.key)
+    assert before is not None
+    assert before["before"] == first.tried[1].candidate.key
+    assert all(records.get(one.candidate.key)["before"] == found.original.key for one in first.tried)
+
+
+def test_a_second_run_trains_only_what_is_new(lab: Lab) -> None:
+    first = lab.run(factors=(2, 4))
+    lab.trained.clear()
+    again = lab.run(factors=(2, 4))
+    assert lab.trained == []
+    assert again == first
+    lab.run(factors=(2, 4, 6))
+    assert lab.trained == ["6-1-1,slice x2"]
+    lab.trained.clear()
+    first.chosen.network.unlink()
+    assert lab.run(factors=(2, 4)).chosen == first.chosen
+    assert lab.trained == ["4-2-1,slice x2"]
+    lab.trained.clear()
+    lab.run(factors=(2, 4), settings=Settings(fine_epochs=3))
+    assert len(lab.trained) == 6
+
+
+def test_what_cannot_meet_the_goals_is_not_trained(lab: Lab) -> None:
+    """Only the first block split by 4 or more, and the second one by 4, meets them."""
+
+    def admits(choice: Choice) -> Verdict:
+        ok = choice.factors[0] >= 4 and choice.factors[1] == 4
+        return Verdict(ok, "" if ok else "RAM: too much")
+
+    lab.table["4-4-1,slice"] = 89.5
+    found = lab.run(admits)
+    assert lab.trained == [
+        "1-1-1,slice x2",
+        "4-1-1,slice x2",
+        "6-1-1,slice x2",
+        "4-1-1,slice x2",
+        "4-4-1,slice x2",
+    ]
+    refused = [one for step in found.steps for one in step.tried if one.candidate is None]
+    assert [(one.choice.text, one.why) for one in refused] == [
+        ("2-1-1", "RAM: too much"),
+        ("4-2-1", "RAM: too much"),
+    ]
+    assert found.chosen.choice.text == "4-4-1"
+    assert found.misses == ""
+
+
+def test_where_the_last_network_misses_the_goals_another_one_that_meets_them_is_chosen(lab: Lab) -> None:
+    found = lab.run(lambda choice: Verdict(choice.text == "2-1-1", "flash: too much"))
+    assert found.chosen.choice.text == "2-1-1"
+    found = lab.run(lambda choice: Verdict(choice.factors[1] == 3, "flash: too much"))
+    assert found.chosen.choice.is_whole
+    assert found.misses == "flash: too much"
+
+
+def test_the_front_has_what_no_other_beats(lab: Lab) -> None:
+    ram = {"1-1-1": 9, "2-1-1": 5, "4-1-1": 5, "6-1-1": 2, "4-2-1": 4, "4-4-1": 4}
+    found = lab.run(figures=lambda choice: {"ram": ram[choice.text]})
+    keys = [one.choice.text for one in found.front]
+    assert keys == ["1-1-1", "2-1-1", "6-1-1"] or keys == ["1-1-1", "2-1-1", "6-1-1", "4-2-1"]
+    assert [one.accuracy for one in found.front] == sorted(
+        (one.accuracy for one in found.front), reverse=True
+    )
+
+
+def test_others_are_trained_as_long_as_the_chosen_one(lab: Lab) -> None:
+    lab.table |= {"4-1-1,slice": 89.6, "2-2-2,slice,naive": 70.0, "2-2-2,slice,shared3": 80.0}
+    blocks = tuple(Block(one.index, one.name, (), 8, False, 4) for one in BLOCKS)
+    lab.table |= {"4-2-2,slice": 89.0, "4-2-4,slice": 80.0, "4-1-2,slice": 89.6}
+    found = search.search(
+        Model("1-1-1,slice"),
+        blocks,
+        DATA,
+        Settings(fine_epochs=2),
+        (2, 4),
+        0.5,
+        lambda choice: Verdict(True),
+        Records(lab.folder / "records.json"),
+        lab.said.append,
+    )
+    assert found.chosen.choice.text == "4-2-2"
+    assert lab.trained[-4:] == [
+        "1-1-1,slice x6",
+        "4-1-2,slice x6",  # the block that cost most has the factor before
+        "2-2-2,slice,naive x6",
+        "2-2-2,slice,shared3 x6",
+    ]
+    assert set(found.others) == {"original", "second", "naive", "shared"}
+    assert found.others["naive"].choice.fusion is Fusion.NAIVE
+
+
+def test_a_comparison_that_cannot_be_built_is_said(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = structure.build
+
+    def build(model: Any, blocks: Any, choice: Choice, *, weights: Any) -> Any:
+        if choice.fusion is Fusion.SHARED:
+            raise UsageError("shortcuts cannot be shared")
+        return plain(model, blocks, choice, weights=weights)
+
+    monkeypatch.setattr(structure, "build", build)
+    monkeypatch.setattr(
+        search,
+        "_other_choices",
+        lambda *args: {
+            "naive": Choice((2, 2, 2), fusion=Fusion.NAIVE),
+            "shared": Choice((2, 2, 2), fusion=Fusion.SHARED, shared=3),
+        },
+    )
+    lab.table["2-2-2,slice,naive"] = 70.0
+    found = lab.run(with_others=True)
+    assert set(found.others) == {"naive"}
+    assert found.refused == {"shared": "shortcuts cannot be shared"}
+
+
+def test_progress_says_the_block_and_the_time_left(lab: Lab) -> None:
+    lab.run()
+    assert lab.said[0] == "block 1 of 3, baseline: epoch 1"
+    assert lab.said[1].startswith("block 1 of 3, K = 2: epoch 1; ")
+    assert lab.said[1].endswith(" at most for all blocks")
+
+
+@pytest.mark.parametrize("factors", [(), (1, 2), (4, 2), (2, 2)])
+def test_factors_that_make_no_search_are_refused(lab: Lab, factors: tuple[int, ...]) -> None:
+    with pytest.raises(UsageError, match="are not rising numbers above 1"):
+        lab.run(factors=factors)
+    with pytest.raises(UsageError, match="not a number of points"):
+        lab.run(max_drop=-1.0)

@@ -1,0 +1,192 @@
+"""Training tiny networks for real: what decides the result, what is refused, and kills at any time."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import splitnets
+from needs import needs_package
+
+from buildtool.errors import MachineError, ModelError, UsageError
+from buildtool.options.pixels import NAMED
+from buildtool.split import backend, batches, checkpoints, keeping, training
+from buildtool.split.batches import Batches
+from buildtool.split.settings import Settings
+
+DATA = splitnets.data()
+SETTINGS = Settings(epochs=2, batch=16)
+
+
+# ---- batches ---------------------------------------------------------------------------------------
+
+
+def images(epoch: int, settings: Settings = SETTINGS) -> list[Any]:
+    found = Batches(DATA, settings, epoch)
+    return [found[step] for step in range(len(found))]
+
+
+def test_an_epoch_is_a_function_of_seed_and_number() -> None:
+    for (x, y), (again_x, again_y) in zip(images(3), images(3), strict=True):
+        assert np.array_equal(x, again_x)
+        assert np.array_equal(y, again_y)
+    assert not np.array_equal(images(3)[0][0], images(4)[0][0])
+    assert not np.array_equal(images(3)[0][0], images(3, dataclasses.replace(SETTINGS, seed=1))[0][0])
+    found = Batches(DATA, SETTINGS, 3)
+    assert np.array_equal(found[2][0], images(3)[2][0])  # whichever steps were made before
+
+
+def test_held_out_images_are_never_learnt_and_are_of_every_class() -> None:
+    plain = dataclasses.replace(SETTINGS, flip=False, shift=0.0, batch=1, normalise="bytes")
+    learnt = {x.tobytes() for epoch in range(2) for x, _ in images(epoch, plain)}
+    held, labels = batches.held_out(DATA, plain)
+    assert np.bincount(labels).tolist() == [3, 3]
+    assert not {one.astype(np.float32).tobytes() for one in held[:, None]} & learnt
+    assert len(learnt) == len(DATA.train_x) - 6
+
+
+def test_images_are_mirrored_and_moved_and_black_comes_in() -> None:
+    x = np.zeros((200, 8, 8, 1), np.uint8)
+    x[:, 3, 2] = 255
+    settings = Settings(shift=0.125)
+    found = batches.augmented(x, settings, np.random.default_rng(0))
+    assert (found.sum(axis=(1, 2, 3)) == 255).all()
+    _, rows, columns, _ = np.nonzero(found)
+    assert set(rows) == {2, 3, 4}
+    assert set(columns) == {1, 2, 3, 4, 5, 6}
+    assert np.array_equal(batches.augmented(x, Settings(shift=0.0, flip=False), np.random.default_rng(0)), x)
+
+
+def test_pixels_become_real_values_by_the_rule() -> None:
+    x = np.array([[[[0, 51, 255]]]], np.uint8)
+    assert batches.inputs(x, NAMED["unit"]).tolist() == [[[[0.0, np.float32(0.2), 1.0]]]]
+    assert batches.inputs(x, NAMED["signed"]).tolist() == [[[[-1.0, pytest.approx(-0.6), 1.0]]]]
+    assert batches.inputs(x, Settings(normalise="0,0,1/1,1,2").pixels()).tolist() == [
+        [[[0.0, np.float32(0.2), 0.0]]]
+    ]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"epochs": 0},
+        {"batch": 0},
+        {"rate": 0.0},
+        {"fine_rate": float("nan")},
+        {"validation": 0.0},
+        {"validation": 1.0},
+        {"shift": -0.1},
+        {"optimiser": "lion"},
+        {"normalise": "auto"},
+        {"normalise": "half"},
+    ],
+)
+def test_settings_that_make_no_training_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        Settings(**settings)
+    assert caught.value.option == next(iter(settings))
+
+
+# ---- training --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def keras() -> Any:
+    needs_package("keras")
+    needs_package("tensorflow")
+    return backend.prepare("tensorflow")
+
+
+@pytest.mark.slow
+def test_a_training_learns_and_says_how_far_it_is(keras: Any, tmp_path: Path) -> None:
+    model, said = splitnets.network(dropout=True), []
+    settings = dataclasses.replace(SETTINGS, epochs=4)
+    found = training.train(model, DATA, settings, tmp_path / "kept.npz", said.append)
+    assert found.accuracy == 1.0
+    assert found.epochs == 4
+    assert training.accuracy(model, DATA.test_x, DATA.test_y, settings) == 1.0
+    assert said[0].startswith("epoch 1 of 4: ")
+    assert said[0].endswith(" left")
+    again, other = splitnets.network(dropout=True), []
+    assert training.train(again, DATA, settings, tmp_path / "kept.npz", other.append).accuracy == 1.0
+    assert other == []  # it was done
+    assert training.digest(again) == training.digest(model)
+    # A network that was kept is the same one, and its file the same bytes.
+    keeping.save(model, tmp_path / "model.keras")
+    loaded = keeping.load(tmp_path / "model.keras")
+    assert training.digest(loaded) == training.digest(model)
+    assert keeping.packed(loaded) == (tmp_path / "model.keras").read_bytes()
+
+
+@pytest.mark.slow
+def test_what_cannot_be_trained_is_refused(
+    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UsageError, match="the data has 2 classes, the network has 3 outputs"):
+        training.train(splitnets.network(3), DATA, SETTINGS, tmp_path / "kept.npz")
+    model = splitnets.network()
+    wild = dataclasses.replace(SETTINGS, epochs=1, rate=1e30, warm_up=0.0)
+    with pytest.raises(UsageError, match="the loss is nan after epoch 1: the training does not converge"):
+        training.train(model, DATA, wild, tmp_path / "kept.npz")
+    assert not (tmp_path / "kept.npz").exists()
+
+    def exhausted(*args: Any, **options: Any) -> None:
+        raise RuntimeError("RESOURCE_EXHAUSTED: OOM when allocating tensor with shape[16,512,512,512]")
+
+    monkeypatch.setattr(keras.Model, "fit", exhausted)
+    with pytest.raises(MachineError, match="batches of 16 images takes more memory than there is") as caught:
+        training.train(splitnets.network(), DATA, SETTINGS, tmp_path / "kept.npz")
+    assert "batch=8" in str(caught.value)
+
+
+@pytest.mark.slow
+def test_another_network_file_is_refused(keras: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no such file"):
+        keeping.load(tmp_path / "model.keras")
+    (tmp_path / "model.keras").write_bytes(b"\x89HDF\r\n")
+    with pytest.raises(ModelError, match="Keras cannot read this network") as caught:
+        keeping.load(tmp_path / "model.keras")
+    assert str(tmp_path / "model.keras") in str(caught.value)
+
+
+def test_checkpoints_of_other_trainings_and_damaged_ones_are_left_aside(tmp_path: Path) -> None:
+    path = tmp_path / "kept.npz"
+    state = checkpoints.State(3, 1.5, (np.arange(6.0).reshape(2, 3),), (np.int64(7), np.zeros(2)))
+    checkpoints.write(path, "a", state)
+    found = checkpoints.read(path, "a")
+    assert found is not None
+    assert (found.epochs, found.seconds, found.optimiser[0]) == (3, 1.5, 7)
+    assert np.array_equal(found.network[0], state.network[0])
+    assert checkpoints.read(path, "b") is None
+    assert checkpoints.read(tmp_path / "none.npz", "a") is None
+    whole = path.read_bytes()
+    for damaged in (whole[:-100], b"", whole[:200] + b"\xff\xff" + whole[202:]):
+        path.write_bytes(damaged)
+        assert checkpoints.read(path, "a") is None
+
+
+@pytest.mark.slow
+def test_a_search_killed_at_any_time_ends_with_the_same_bits(tmp_path: Path) -> None:
+    needs_package("keras")
+    needs_package("tensorflow")
+    done = subprocess.run(
+        [sys.executable, splitnets.__file__, str(tmp_path)], capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:-1] == ["whole 0", "killed -9", "killed -9", "killed -9", "killed 0"]
+    whole, killed = ({one.name: one for one in (tmp_path / name).rglob("*")} for name in ("whole", "killed"))
+    assert set(whole) == set(killed)  # nothing half written is left
+    networks = [name for name in whole if name.endswith(".keras")]
+    assert len(networks) == 3
+    for name in networks:
+        assert whole[name].read_bytes() == killed[name].read_bytes()
+    records = [json.loads(one["records.json"].read_text())["records"] for one in (whole, killed)]
+    for one in (*records[0].values(), *records[1].values()):
+        del one["seconds"]
+    assert records[0] == records[1]
