@@ -12,13 +12,13 @@ from buildtool.errors import UnsupportedError
 from buildtool.split.branches import split_steps
 from buildtool.split.graphs import calls_of, layers_of, steps_of
 from buildtool.split.steps import Step
-from buildtool.split.types import Block, Choice, Fusion
+from buildtool.split.types import Block, Choice, First, Fusion
 from buildtool.split.weights import Weights, identity, sliced
 
 if TYPE_CHECKING:
     import keras
 
-__all__ = ["Block", "Choice", "Fusion", "build", "take_over"]
+__all__ = ["Block", "Choice", "First", "Fusion", "build", "take_over"]
 
 
 def build(
