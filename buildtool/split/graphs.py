@@ -1,8 +1,10 @@
-"""Keras models read as records, and what of Keras cannot be split."""
+"""Keras models as graphs of calls, models inside models opened, and as records; what of them is refused."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from buildtool.errors import UnsupportedError
@@ -14,23 +16,55 @@ if TYPE_CHECKING:
 # Activations given as layers that have no weights.
 _PLAIN_ACTIVATIONS = frozenset(("ReLU", "LeakyReLU", "ELU"))
 
+Source = tuple[str, int]  # a call's name, and which of its outputs
 
-def node_of(operation: Any) -> Any:
-    """The one call of a layer or operation in a model that `steps_of` has read."""
-    return operation._inbound_nodes[-1]
+
+@dataclass(frozen=True)
+class Call:
+    """One use of a layer or operation.
+
+    `name`: the layer's, behind those of the models around it. `sources`: where its input tensors come from.
+    """
+
+    name: str
+    operation: Any
+    node: Any
+    sources: tuple[Source, ...]
+
+    def again(self, operation: Any, inputs: list[Any]) -> Any:
+        """Calls another layer as this one was called, on tensors in the place of its inputs."""
+        own = self.node.input_tensors
+        tensors = {id(tensor): given for tensor, given in zip(own, inputs, strict=True)}
+        args, kwargs = self.node.arguments.fill_in(tensors)
+        return operation(*args, **kwargs)
 
 
 def steps_of(model: keras.Model) -> tuple[Step, ...]:
     """The records of a Keras 3 model, in an order in which they can run."""
-    operations = _operations(model)
-    names = {id(operation) for operation in operations}
-    for operation in operations:
-        _check(operation, names)
-    return tuple(_step(operation) for operation in operations)
+    return tuple(_step(call) for call in calls_of(model))
 
 
-def _operations(model: keras.Model) -> list[Any]:
-    """The layers and operations of a model, which is a graph with one input and one output."""
+def calls_of(model: keras.Model) -> tuple[Call, ...]:
+    """The calls of a model with one input and one output, each after those that it reads."""
+    graph = _graph(model)
+    for count, what in ((len(graph.inputs), "inputs"), (len(graph.outputs), "outputs")):
+        if count != 1:
+            raise UnsupportedError(f"the model has {count} {what}; a network with one can be split")
+    if None in (shape := tuple(graph.inputs[0].shape[1:])):
+        hint = "keras.Input with rows and columns as on the board"
+        raise UnsupportedError(f"the size of the model's input {shape} is not fixed", hint=hint)
+    found: dict[str, Call] = {}
+    _collect(graph, "", {}, found)
+    return tuple(found.values())
+
+
+def layers_of(model: keras.Model) -> dict[str, Any]:
+    """The layers of a model by the names of their calls."""
+    return {call.name: call.operation for call in calls_of(model)}
+
+
+def _graph(model: Any) -> Any:
+    """The functional model that a model is, or has inside."""
     import keras
 
     if not isinstance(model, keras.Model):
@@ -39,55 +73,80 @@ def _operations(model: keras.Model) -> list[Any]:
         if not model.built:
             hint = "put keras.Input(shape=...) first"
             raise UnsupportedError(f"the Sequential model '{model.name}' has no input shape", hint=hint)
-        model = model._functional
+        return model._functional
     if not hasattr(model, "operations"):
         raise UnsupportedError(
             f"the layers' graph of a {type(model).__name__} ('{model.name}') is not known",
             hint="a functional or Sequential model",
         )
-    for count, what in ((len(model.inputs), "inputs"), (len(model.outputs), "outputs")):
-        if count != 1:
-            raise UnsupportedError(f"the model has {count} {what}; a network with one can be split")
-    if None in (shape := tuple(model.inputs[0].shape[1:])):
-        hint = "keras.Input with rows and columns as on the board"
-        raise UnsupportedError(f"the size of the model's input {shape} is not fixed", hint=hint)
-    return list(model.operations)
+    return model
 
 
-def _check(operation: Any, known: set[int]) -> None:
-    """Raises what no part of a network may be, split or whole."""
+def _collect(graph: Any, prefix: str, known: dict[int, Source], found: dict[str, Call]) -> None:
+    """Adds a graph's calls to `found`; `known`: where its tensors come from, its inputs to begin with."""
     import keras
 
-    name = operation.name
-    if isinstance(operation, keras.Model):
-        hint = "call its layers in the outer model, or split it alone"
-        raise UnsupportedError("a model inside a model cannot be split", operator=name, hint=hint)
+    for node in _ordered(graph):
+        operation = node.operation
+        name = prefix + operation.name
+        sources = tuple(known[id(tensor)] for tensor in node.input_tensors)
+        if isinstance(operation, keras.Model):
+            inner = _graph(operation)
+            inside = dict(zip(map(id, inner.inputs), sources, strict=True))
+            _collect(inner, f"{name}_", inside, found)
+            outputs = [inside[id(tensor)] for tensor in inner.outputs]
+            known.update(zip(map(id, node.output_tensors), outputs, strict=True))
+        elif id(node.output_tensors[0]) not in known:  # else it is an input of an inner model
+            _check(operation, name)
+            if name in found:
+                hint = "a layer of its own for each place"
+                text = "the layer is used in two places, and shared layers cannot be split"
+                raise UnsupportedError(text, operator=name, hint=hint)
+            found[name] = Call(name, operation, node, sources)
+            known.update((id(tensor), (name, i)) for i, tensor in enumerate(node.output_tensors))
+
+
+def _ordered(graph: Any) -> Iterator[Any]:
+    """A graph's nodes, each after what it reads, branch after branch."""
+    given = {id(tensor) for tensor in graph.inputs}
+    done: set[int] = set()
+    waiting = [(_node(tensor), False) for tensor in (*reversed(graph.outputs), *reversed(graph.inputs))]
+    while waiting:
+        node, is_ready = waiting.pop()
+        if id(node) in done:
+            continue
+        if is_ready:
+            done.add(id(node))
+            yield node
+            continue
+        waiting.append((node, True))
+        if id(node.output_tensors[0]) not in given:
+            waiting += ((_node(tensor), False) for tensor in reversed(node.input_tensors))
+
+
+def _node(tensor: Any) -> Any:
+    history = tensor._keras_history
+    return history.operation._inbound_nodes[history.node_index]
+
+
+def _check(operation: Any, name: str) -> None:
+    """Raises what no part of a network may be, split or whole."""
     if getattr(operation, "data_format", None) == "channels_first":
         hint = 'data_format="channels_last", with weights as they are'
         raise UnsupportedError("it has its channels first", operator=name, hint=hint)
     if getattr(operation, "quantization_mode", None):
+        text = f"its weights are quantised ({operation.quantization_mode})"
         hint = "split the float model; the converter quantises the result"
-        raise UnsupportedError(
-            f"its weights are quantised ({operation.quantization_mode})", operator=name, hint=hint
-        )
-    if len(operation._inbound_nodes) != 1:
-        hint = "a layer of its own for each place; keras.models.clone_model frees layers of other models"
-        text = (
-            f"the layer is used in {len(operation._inbound_nodes)} places, and shared layers cannot be split"
-        )
         raise UnsupportedError(text, operator=name, hint=hint)
-    for tensor in node_of(operation).input_tensors:
-        if id(tensor._keras_history.operation) not in known:
-            raise UnsupportedError("it reads a tensor of another model", operator=name)
 
 
-def _step(operation: Any) -> Step:
-    node = node_of(operation)
+def _step(call: Call) -> Step:
+    operation, node = call.operation, call.node
     kind = type(operation).__name__
     shape = tuple(node.output_tensors[0].shape[1:])
-    inputs = tuple(tensor._keras_history.operation.name for tensor in node.input_tensors)
+    inputs = tuple(name for name, _ in call.sources)
     if kind == "InputLayer":
-        return Step(operation.name, kind, (), shape)
+        return Step(call.name, kind, (), shape)
     fields: dict[str, Any] = {"refused": _refused(operation, node)}
     if kind in CONVOLUTIONS | DEPTHWISE:
         fields["kernel"] = tuple(operation.kernel_size)
@@ -103,7 +162,7 @@ def _step(operation: Any) -> Step:
         fields["groups"] = getattr(operation, "groups", None) or 1
     elif getattr(operation, "weights", None):
         fields["weights"] = sum(math.prod(weight.shape) for weight in operation.weights)
-    return Step(operation.name, kind, inputs, shape, **fields)
+    return Step(call.name, kind, inputs, shape, **fields)
 
 
 def _refused(operation: Any, node: Any) -> str:
@@ -121,26 +180,21 @@ def _refused(operation: Any, node: Any) -> str:
     axis = getattr(operation, "axis", -1)
     if isinstance(axis, int) and axis % len(shape) != len(shape) - 1:
         return f"it works on axis {axis}, not on the channels"
-    return _other_refusal(operation, kind, node)
+    return _refused_settings(operation, kind, node)
 
 
-def _other_refusal(operation: Any, kind: str, node: Any) -> str:
-    wide = node.output_tensors[0].shape[-1]
-    if kind == "Reshape" and (node.input_tensors[0].shape[-1] != wide):
+def _refused_settings(operation: Any, kind: str, node: Any) -> str:
+    """The same for settings of single kinds of layers."""
+    source = node.input_tensors[0].shape
+    if kind == "Reshape" and source[-1] != node.output_tensors[0].shape[-1]:
         return "it reshapes the channels"
     if kind == "Rescaling" and not isinstance(operation.scale, int | float):
         return "it scales each channel by its own number"
     if kind in ("Multiply", "Add", "Subtract", "Maximum", "Minimum"):
-        constants = [
-            value for value in node.arguments.args if hasattr(value, "shape") and not _is_tensor(value)
-        ]
-        if any(math.prod(value.shape) > 1 for value in constants):
+        values = [one for one in node.arguments.args if hasattr(one, "shape")]
+        if any(math.prod(one.shape) > 1 for one in values if not hasattr(one, "_keras_history")):
             return "one of its operands is an array"
     return ""
-
-
-def _is_tensor(value: Any) -> bool:
-    return hasattr(value, "_keras_history")
 
 
 def _activation(operation: Any) -> str:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from buildtool.errors import UnsupportedError
 from buildtool.split.branches import split_steps
-from buildtool.split.graphs import node_of, steps_of
+from buildtool.split.graphs import calls_of, layers_of, steps_of
 from buildtool.split.steps import Step
-from buildtool.split.types import Block, Choice, Fusion
+from buildtool.split.types import Block, Choice, First, Fusion
 from buildtool.split.weights import Weights, identity, sliced
 
 if TYPE_CHECKING:
     import keras
 
-__all__ = ["Block", "Choice", "Fusion", "build", "take_over"]
+__all__ = ["Block", "Choice", "First", "Fusion", "build", "take_over"]
 
 
 def build(
@@ -49,14 +49,13 @@ def take_over(
 ) -> None:
     """Sets the weights of a split network's layers from the first of `sources` that has them."""
     known = {step.name: step for step in original}
-    stores = [{layer.name: layer for layer in source.layers} for source in sources]
+    stores = [layers_of(source) for source in sources]
+    layers = {layer.name: layer for layer in result.layers}
     for step in steps:
-        operation = result.get_operation(step.name) if hasattr(result, "get_operation") else None
-        layer = operation or next((one for one in result.layers if one.name == step.name), None)
-        if layer is None or not getattr(layer, "weights", None):
-            continue
-        shapes = [tuple(weight.shape) for weight in layer.weights]
-        layer.set_weights(_weights(step, shapes, known, stores))
+        layer = layers.get(step.name)  # operations without weights are no layers
+        if layer is not None and layer.weights:
+            shapes = [tuple(weight.shape) for weight in layer.weights]
+            layer.set_weights(_weights(step, shapes, known, stores))
 
 
 def _weights(
@@ -81,8 +80,7 @@ class _Making:
     """A Keras graph while it is made: `outputs` are the tensors of each step."""
 
     def __init__(self, model: keras.Model) -> None:
-        graph = getattr(model, "_functional", None) or model
-        self._operations = {operation.name: operation for operation in graph.operations}
+        self._calls = {call.name: call for call in calls_of(model)}
         self._policies: dict[str, Any] = {}  # of the layers that a step's output went through
         self.outputs: dict[str, list[Any]] = {}
 
@@ -94,7 +92,7 @@ class _Making:
         if step.inputs:
             self._policies[step.name] = self._policies.get(step.inputs[0])
         if step.kind == "InputLayer":
-            tensor = node_of(self._operations[step.name]).output_tensors[0]
+            tensor = self._calls[step.name].node.output_tensors[0]
             made: Any = keras.Input(tensor.shape[1:], dtype=tensor.dtype, name=step.name)
         elif step.kind == "Slice":
             made = _slice(step, inputs[0][0])
@@ -107,14 +105,13 @@ class _Making:
 
     def _called(self, step: Step, inputs: Sequence[list[Any]]) -> Any:
         """A layer like its original one, called as that one was."""
-        operation = self._operations[step.part.source if step.part else step.name]
-        node = node_of(operation)
-        tensors = {}
-        for tensor, given in zip(node.input_tensors, inputs, strict=True):
-            tensors[id(tensor)] = given[tensor._keras_history.tensor_index if len(given) > 1 else 0]
-        args, kwargs = node.arguments.fill_in(tensors)
-        self._policies[step.name] = getattr(operation, "dtype_policy", self._policies.get(step.name))
-        return _like(operation, step)(*args, **kwargs)
+        call = self._calls[step.part.source if step.part else step.name]
+        self._policies[step.name] = getattr(call.operation, "dtype_policy", self._policies.get(step.name))
+        given = [
+            tensors[index if len(tensors) > 1 else 0]
+            for tensors, (_, index) in zip(inputs, call.sources, strict=True)
+        ]
+        return call.again(_like(call.operation, step), given)
 
 
 def _slice(step: Step, tensor: Any) -> Any:
