@@ -112,6 +112,21 @@ def dense_and_grouped(keras):
     return net.model()
 
 
+def one_dimension(keras):
+    """Convolutions of one dimension, as of sound."""
+    net = Chain(keras)
+    net.x = net.image = keras.Input((16, 3))
+    net("Conv1D", 8, 3, padding="same", activation="relu")
+    net("DepthwiseConv1D", 3, padding="same")
+    net("BatchNormalization")
+    net("MaxPooling1D", 2)
+    net("Conv1D", 12, 3, strides=2, padding="same", activation="tanh")
+    net("Conv1DTranspose", 8, 3, padding="same")
+    net("GlobalAveragePooling1D")
+    net("Dense", 4)
+    return net.model()
+
+
 def randomised(model):
     """The model with random weights everywhere, variances above 0."""
     random = np.random.default_rng(5)
@@ -164,6 +179,7 @@ CASES = {
     "residual, shared": (residual, Choice((2, 2, 2), fusion=Fusion.SHARED, shared=2)),
     "depthwise": (mobile, Choice((2, 3), "full")),
     "depthwise, slice": (mobile, Choice((4, 2))),
+    "one dimension": (one_dimension, Choice((2, 4))),
     "grouped, concatenated, transposed": (dense_and_grouped, Choice((2, 4))),
 }
 
