@@ -6,6 +6,7 @@ The converter's own words go to nowhere; the same model and images give the same
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from buildtool.errors import ToolError
 from buildtool.split import keeping
+from buildtool.split.fileorder import in_order
 
 if TYPE_CHECKING:
     import keras
@@ -60,7 +62,7 @@ def int8_model(model: keras.Model, images: Images) -> bytes:
             converter.representative_dataset = one_by_one
             converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
             converter.inference_input_type = converter.inference_output_type = tf.int8
-            return bytes(converter.convert())
+            return in_order(bytes(converter.convert()))
         except Exception as error:  # of a dozen kinds, with pages of text
             first = str(error).strip().partition("\n")[0]
             raise ToolError(f"TensorFlow's converter refuses the model: {first}") from error
@@ -102,6 +104,8 @@ def _quiet(tf: Any) -> Iterator[None]:
         warnings.catch_warnings(action="ignore"),
         tempfile.TemporaryFile() as sink,
         _redirected(sink.fileno()),
+        contextlib.redirect_stdout(io.StringIO()),  # what Python has in the place of these two
+        contextlib.redirect_stderr(io.StringIO()),
     ):
         try:
             yield
