@@ -37,7 +37,9 @@ def int8_model(model: keras.Model, images: Images) -> bytes:
         import tensorflow as tf
     except ImportError:
         hint = "convert on a machine that has it: pip install 'buildtool[split]'"
-        raise ToolError("TensorFlow's converter makes .tflite files, and is not installed", hint=hint) from None
+        raise ToolError(
+            "TensorFlow's converter makes .tflite files, and is not installed", hint=hint
+        ) from None
 
     def one_by_one() -> Iterator[list[Images]]:
         for image in images:
@@ -65,7 +67,11 @@ def _quiet(tf: Any) -> Iterator[None]:
     logger = tf.get_logger()
     before = logger.level
     logger.setLevel(logging.ERROR)
-    with warnings.catch_warnings(action="ignore"), tempfile.TemporaryFile() as sink, _redirected(sink.fileno()):
+    with (
+        warnings.catch_warnings(action="ignore"),
+        tempfile.TemporaryFile() as sink,
+        _redirected(sink.fileno()),
+    ):
         try:
             yield
         finally:

@@ -69,7 +69,10 @@ def run(wanted: Wanted, progress: Progress) -> Outcome:
     _refuse_hopeless(pricer, blocks, wanted, progress)
     base = model or _trained(untrained, data, wanted, records, progress)
     pricer.model = base
-    found = {first: _searched(base, blocks, data, wanted, pricer, records, progress, first) for first in wanted.firsts}
+    found = {
+        first: _searched(base, blocks, data, wanted, pricer, records, progress, first)
+        for first in wanted.firsts
+    }
     first = min(found, key=lambda one: _rank(found[one], pricer))
     return _written(base, blocks, data, wanted, pricer, found, first, progress)
 
@@ -154,7 +157,9 @@ def _trained(
     if record is not None and path.is_file() and record.get("file") == _digest(path):
         return keeping.load(path)
     checkpoint = wanted.out / "networks" / "original.checkpoint.npz"
-    found = training.train(model, data, wanted.settings, checkpoint, lambda text: progress(f"original: {text}"))
+    found = training.train(
+        model, data, wanted.settings, checkpoint, lambda text: progress(f"original: {text}")
+    )
     keeping.save(model, path)
     kept = {"accuracy": found.accuracy, "seconds": round(found.seconds, 1), "epochs": found.epochs}
     records.put(key, {**parts, **kept, "what": "original", "file": _digest(path)})
@@ -238,9 +243,7 @@ def _written(
     else:
         (out / PLAN).unlink(missing_ok=True)
     progress("test images through the int8 network and its firmware")
-    measured = outputs.accuracies(
-        found.chosen.network, out / TFLITE, data, wanted.settings, wanted.images
-    )
+    measured = outputs.accuracies(found.chosen.network, out / TFLITE, data, wanted.settings, wanted.images)
     lock = out / PLAN if planned is not None else None
     ran = outputs.on_board(out / TFLITE, wanted.board, data, wanted.settings, lock)
     answer = _answer(wanted, pricer, searches, first, made, planned, measured, ran, misses)

@@ -17,7 +17,9 @@ from buildtool.graph.types import Activation, DType, Graph, OpKind, Quantization
 from buildtool.zoo.drawn import NetBuilder, quant
 
 # Layers of one input that leave no operator behind: in a trained network they are part of what is beside them.
-_SILENT = frozenset({"BatchNormalization", "Dropout", "SpatialDropout2D", "ActivityRegularization", "Identity"})
+_SILENT = frozenset(
+    {"BatchNormalization", "Dropout", "SpatialDropout2D", "ActivityRegularization", "Identity"}
+)
 
 
 _QUANT = quant(0.0625, -128)  # as of what a ReLU makes

@@ -48,7 +48,9 @@ class Table:
 
     def markdown(self) -> str:
         """As Markdown."""
-        numbers = [any(isinstance(row[i], int | float) for row in self.rows) for i in range(len(self.columns))]
+        numbers = [
+            any(isinstance(row[i], int | float) for row in self.rows) for i in range(len(self.columns))
+        ]
         rule = " | ".join("---:" if number else "---" for number in numbers)
         body = [" | ".join(_words(cell) or " " for cell in row) for row in self.rows]
         lines = [f"**{self.title}**", "", *(f"| {one} |" for one in (" | ".join(self.columns), rule, *body))]
