@@ -223,7 +223,7 @@ class Pricer:
     def _made(self, choice: Choice) -> Price:
         from buildtool.split.sketch import Unknown, sketch
 
-        model = build(self.model, self.blocks, choice)
+        model = build(self.model, self.blocks, choice, grouped=False)
         try:
             graph = sketch(model)
         except Unknown:

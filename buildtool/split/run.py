@@ -289,10 +289,12 @@ def _tables(
 def _network(
     name: str, candidate: Candidate, base: keras.Model, blocks: tuple[Block, ...], pricer: Pricer
 ) -> tables.Network:
-    counts = counts_of(base if candidate.choice.is_whole else build(base, blocks, candidate.choice))
+    counts = counts_of(
+        base if candidate.choice.is_whole else build(base, blocks, candidate.choice, grouped=False)
+    )
     price: Price | None = None
     try:
-        price = pricer.price(candidate.choice)
+        price = pricer.price(choice)
     except BuildtoolError:
         price = None
     size = tables.Size(counts.convolutions, counts.fusion, counts.macs)

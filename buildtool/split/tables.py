@@ -25,10 +25,10 @@ NAMES = {
     "shared": "shared",
 }
 _NOTES = (
-    "given: as it came; original: the same, trained on as long as the others; I: the split that was found; II: one "
-    "factor smaller; naive: without fusion; shared: the first convolutions whole",
-    "share, MACs: of the original's; layerwise, streamed: bytes of the arena, layer by layer and at the least; "
-    "weights: bytes in flash",
+    "given: as it came; original: the same, trained on as long as the others; I: the split that was found",
+    "II: one factor smaller; naive: without fusion; shared: the first convolutions whole",
+    "share, MACs: of the original's; weights: bytes in flash",
+    "layerwise, streamed: bytes of the arena, layer by layer and at the least",
 )
 
 
@@ -91,7 +91,7 @@ class Network:
 
 
 def by_block(found: Found, blocks: Sequence[Block], factors: Sequence[int]) -> Table:
-    """Table 1: accuracy in % of held-out images, by block and splitting factor; the last column says which is kept."""
+    """Table 1: accuracy in % of held-out images, by block and splitting factor, and the factor kept."""
     columns = ("block", "channels", "K = 1", *(f"K = {factor}" for factor in factors), "kept")
     notes: list[str] = []
     rows = [_step_row(step, blocks[step.block], factors, notes) for step in found.steps]
