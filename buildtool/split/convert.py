@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +57,7 @@ def int8_model(model: keras.Model, images: Images) -> bytes:
         for image in images:
             yield [image[None]]
 
-    with _quiet(tf):
+    with silenced():
         try:
             converter = tf.lite.TFLiteConverter.from_keras_model(model)
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -92,14 +94,12 @@ def _main(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _quiet(tf: Any) -> Iterator[None]:
-    """Sends what the converter and its C++ write to standard output and error to a file that goes away."""
-    import logging
-    import warnings
+def silenced() -> Iterator[None]:
+    """Sends what TensorFlow and its C++ write to standard output and error to a file that goes away.
 
-    logger = tf.get_logger()
-    before = logger.level
-    logger.setLevel(logging.ERROR)
+    TensorFlow's warnings on speed are not said any more after that.
+    """
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
     with (
         warnings.catch_warnings(action="ignore"),
         tempfile.TemporaryFile() as sink,
@@ -107,10 +107,7 @@ def _quiet(tf: Any) -> Iterator[None]:
         contextlib.redirect_stdout(io.StringIO()),  # what Python has in the place of these two
         contextlib.redirect_stderr(io.StringIO()),
     ):
-        try:
-            yield
-        finally:
-            logger.setLevel(before)
+        yield
 
 
 @contextlib.contextmanager

@@ -50,7 +50,8 @@ class Point:
 class Price:
     """What a structure takes of a board.
 
-    `ram`: the plans that no other beats in memory and work, least memory first; `layerwise`: bytes of the
+    `ram`: the plans that no other beats in memory and work, and the one layer by layer, least memory first;
+    `layerwise`: bytes of the
     arena where operators run one after the other (None: no such plan); `flash`: bytes of the weight image;
     `macs`: of one invoke; `unit`: of all costs. `ram_there`, `flash_there`: what the board has for arena and
     weights.
@@ -159,11 +160,16 @@ def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
     prepared = prepare(load_network(request.model, session), target, options, session)
     graph = prepared.graphs[0]
     found = [point.plan for point in points(prepared, None)]
-    beside = next(iter(peers_of(prepared, peers=False)), None)
+    ways = {Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target)) for p in found}
+    layerwise: int | None = None
+    for peer in peers_of(prepared, peers=False):
+        if "error" not in peer:  # mostly it costs the least, and what costs least may not be on the front
+            layerwise = peer["arena_bytes"]
+            ways.add(Point(layerwise, peer["f"], peer["cost"], peer["estimated_ms"]))
     return Price(
         board=target.board.name,
-        ram=tuple(Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target)) for p in found),
-        layerwise=beside.get("arena_bytes") if beside else None,  # type: ignore[arg-type]
+        ram=tuple(sorted(ways, key=lambda p: (p.bytes, p.cost))),
+        layerwise=layerwise,
         flash=image_layout(graph, catalogue.select_all(target, graph)).size,
         macs=found[0].macs_layerwise,
         unit=str(target.cost_unit),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from buildtool import outfiles
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.identity import code_digest
-from buildtool.split import backend, keeping, networks, outputs, tables, training
+from buildtool.split import backend, convert, keeping, networks, outputs, tables, training
 from buildtool.split.blocks import find_blocks
 from buildtool.split.counts import counts_of
 from buildtool.split.data import Data, load
@@ -52,7 +53,8 @@ def run(wanted: Wanted, progress: Progress) -> Outcome:
     Raises UsageError for data and networks that do not go together, PlanError where no structure can meet the
     goals, ToolError where Keras or TensorFlow is not installed.
     """
-    backend.prepare()
+    with convert.silenced():
+        backend.prepare()
     records = Records(wanted.out / RECORDS)
     size = (wanted.size, wanted.size, 3) if wanted.is_named else None
     progress("reading the data set")
@@ -289,14 +291,11 @@ def _tables(
 def _network(
     name: str, candidate: Candidate, base: keras.Model, blocks: tuple[Block, ...], pricer: Pricer
 ) -> tables.Network:
-    counts = counts_of(
-        base if candidate.choice.is_whole else build(base, blocks, candidate.choice, grouped=False)
-    )
+    choice = candidate.choice
+    counts = counts_of(base if choice.is_whole else build(base, blocks, choice, grouped=False))
     price: Price | None = None
-    try:
+    with contextlib.suppress(BuildtoolError):  # the planner refuses it
         price = pricer.price(choice)
-    except BuildtoolError:
-        price = None
     size = tables.Size(counts.convolutions, counts.fusion, counts.macs)
     return tables.Network(name, candidate, size, price)
 
