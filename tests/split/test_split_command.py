@@ -123,7 +123,7 @@ def test_scons_builds_it_by_the_written_plan_and_every_tensor_is_exact(folder: P
             "kind": "validate",
             "model": str(folder / "out/split.tflite"),
             "board": str(folder / "small.toml"),
-            "plan": {"path": str(folder / "out/split.plan")},
+            "plan": str(folder / "out/split.plan"),
             "tensors": True,
         }
     )
