@@ -47,6 +47,7 @@ def _determine(name: str, threads: int) -> None:
     if name == "tensorflow":
         import tensorflow as tf
 
+        tf.get_logger().setLevel("ERROR")  # it warns of every network that is new
         tf.config.experimental.enable_op_determinism()
         if threads and tf.config.threading.get_intra_op_parallelism_threads() != threads:
             tf.config.threading.set_intra_op_parallelism_threads(threads)
