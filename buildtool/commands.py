@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -354,13 +355,17 @@ def zoo(args: argparse.Namespace) -> Result:
 
 def split(args: argparse.Namespace) -> Result:
     """A network split for a board; the exit status is 1 where it misses the goals, or is not exact."""
+    from buildtool.split import command
     from buildtool.split.wanted import wanted
 
     asked = wanted(args)
-    from buildtool.split import command
-
-    with console.progress("loading Keras") as listen:
-        return command.split(asked, lambda text: listen({"progress": {"text": text}}))
+    try:
+        with console.progress("loading Keras") as listen:
+            return command.split(asked, lambda text: listen({"progress": {"text": text}}))
+    except (KeyboardInterrupt, SystemExit):
+        where = f"{asked.out} keeps what was trained"
+        print(f"buildtool: stopped; {where}, and the same command goes on from there", file=sys.stderr)
+        raise
 
 
 def arena(args: argparse.Namespace) -> Result:

@@ -342,14 +342,14 @@ COMMANDS = (
             Own(("--max-ms",), "Upper limit for the estimated time of an invoke, in milliseconds.", "MS"),
             Own(
                 ("--max-drop",),
-                "Points of accuracy that a block's split may lose against the same step's baseline. (default: 0.5)",
+                "Points of accuracy that a block's split may lose against its own baseline. (default: 0.5)",
                 "POINTS",
             ),
             Own(("--factors",), "Numbers of branches to try for each block. (default: 2,4,6,8)", "LIST"),
             Own(
                 ("--first",),
-                "What a branch's first convolution reads: its slice of the channels, the full map, or both are "
-                "searched. (default: slice)",
+                "What a branch's first convolution reads: its slice of the channels or the full map; or both "
+                "are searched. (default: slice)",
                 "MODE",
                 choices=("slice", "full", "both"),
             ),

@@ -1,4 +1,4 @@
-"""What `buildtool split` says: the tables and what was written, as text; how to go on after an interruption."""
+"""What `buildtool split` says: the tables, the chosen network's figures, and how to build it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ Said = tuple[dict[str, Any], str, int]  # the answer, its text, the exit status
 
 def split(wanted: Wanted, progress: Callable[[str], None]) -> Said:
     """Runs a split; see `run`. What was trained before an interruption or an error is kept."""
-    run.check_out(wanted)
     found = run.run(wanted, progress)
     answer = dict(found.answer)
     return answer, text(wanted, found), 0 if found.is_met else 1
@@ -27,15 +26,16 @@ def text(wanted: Wanted, found: run.Outcome) -> str:
 
 def _lines(wanted: Wanted, answer: Mapping[str, Any]) -> Iterator[str]:
     share, firmware, plan = answer["accuracy"], answer["firmware"], answer["plan"]
-    yield f"chosen for {answer['board']}: {answer['structure']}, average factor {answer['average_factor']:.2f}"
+    average = f"average factor {answer['average_factor']:.2f}"
+    yield f"chosen for {answer['board']}: {answer['structure']}, {average}"
     yield (
         f"accuracy: {100 * share['test']:.2f} % of all test images, {answer['drop']:.2f} points below the "
         f"original's {100 * share['original_test']:.2f} %"
     )
     firm = "none" if share["firmware"] is None else f"{100 * share['firmware']:.2f} %"
     yield (
-        f"of {share['images']:,} test images: float {100 * share['float']:.2f} %, int8 {100 * share['int8']:.2f} % "
-        f"({share['reference']}), firmware {firm}"
+        f"of {share['images']:,} test images: float {100 * share['float']:.2f} %, "
+        f"int8 {100 * share['int8']:.2f} % ({share['reference']}), firmware {firm}"
     )
     yield f"firmware on this machine: {firmware['equal']:,} of {firmware['images']:,} images equal to the bit"
     if firmware["board_not_run"]:
@@ -53,4 +53,5 @@ def _lines(wanted: Wanted, answer: Mapping[str, Any]) -> Iterator[str]:
         yield f"GOALS missed: {answer['misses']}"
     yield f"written to {wanted.out}: {', '.join(answer['files'])}"
     if plan is not None:
-        yield f"build it: scons board={wanted.board} model={wanted.out}/{run.TFLITE} plan={wanted.out}/{run.PLAN}"
+        files = f"model={wanted.out / run.TFLITE} plan={wanted.out / run.PLAN}"
+        yield f"build it: scons board={wanted.board} {files}"

@@ -6,15 +6,21 @@ The converter's own words go to nowhere; the same model and images give the same
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.errors import ToolError
+from buildtool.split import keeping
+from buildtool.split.fileorder import in_order
 
 if TYPE_CHECKING:
     import keras
@@ -33,6 +39,10 @@ def int8_model(model: keras.Model, images: Images) -> bytes:
 
     Raises ToolError where TensorFlow is not there, or cannot convert the model.
     """
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return _in_a_child(model, images)
     try:
         import tensorflow as tf
     except ImportError:
@@ -52,10 +62,33 @@ def int8_model(model: keras.Model, images: Images) -> bytes:
             converter.representative_dataset = one_by_one
             converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
             converter.inference_input_type = converter.inference_output_type = tf.int8
-            return bytes(converter.convert())
+            return in_order(bytes(converter.convert()))
         except Exception as error:  # of a dozen kinds, with pages of text
             first = str(error).strip().partition("\n")[0]
             raise ToolError(f"TensorFlow's converter refuses the model: {first}") from error
+
+
+def _in_a_child(model: keras.Model, images: Images) -> bytes:
+    """The same in a process of its own, where Keras runs on TensorFlow: the converter knows no other."""
+    with tempfile.TemporaryDirectory(prefix="buildtool-split-") as folder:
+        given = Path(folder)
+        keeping.save(model, given / "model.keras")
+        np.save(given / "images.npy", images)
+        command = [sys.executable, "-m", "buildtool.split.convert", folder]
+        environment = os.environ | {"KERAS_BACKEND": "tensorflow"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        made = given / "model.tflite"
+        if done.returncode or not made.is_file():
+            lines = done.stderr.strip().splitlines() or ["it said nothing"]
+            hint = "convert on a machine that has TensorFlow: pip install 'buildtool[split]'"
+            raise ToolError(f"TensorFlow's converter failed: {lines[-1]}", hint=hint)
+        return made.read_bytes()
+
+
+def _main(folder: Path) -> None:
+    """What the child does."""
+    images = np.load(folder / "images.npy")
+    (folder / "model.tflite").write_bytes(int8_model(keeping.load(folder / "model.keras"), images))
 
 
 @contextlib.contextmanager
@@ -71,6 +104,8 @@ def _quiet(tf: Any) -> Iterator[None]:
         warnings.catch_warnings(action="ignore"),
         tempfile.TemporaryFile() as sink,
         _redirected(sink.fileno()),
+        contextlib.redirect_stdout(io.StringIO()),  # what Python has in the place of these two
+        contextlib.redirect_stderr(io.StringIO()),
     ):
         try:
             yield
@@ -81,8 +116,6 @@ def _quiet(tf: Any) -> Iterator[None]:
 @contextlib.contextmanager
 def _redirected(to: int) -> Iterator[None]:
     """Standard output and error of the process, C++ included, into another descriptor for a while."""
-    import sys
-
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()
@@ -98,3 +131,7 @@ def _redirected(to: int) -> Iterator[None]:
         for number, copy in zip((1, 2), saved, strict=True):
             os.dup2(copy, number)
             os.close(copy)
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Goals:
-    """Upper limits for what is to be found: bytes of the arena, of the weight image, milliseconds of an invoke.
+    """Upper limits: bytes of the arena and of the weight image, milliseconds of an invoke.
 
     None: the board's own memory, and any time.
     """
@@ -38,7 +38,7 @@ class Goals:
 
 @dataclass(frozen=True)
 class Point:
-    """A plan of the front: bytes of the arena, work as a multiple of the network's own (F), cost, milliseconds."""
+    """A plan of the front: bytes of the arena, F (work over the network's own), cost and milliseconds."""
 
     bytes: int
     f: float
@@ -72,7 +72,7 @@ class Price:
 
     @property
     def cost(self) -> float:
-        """The least cost of all plans that the board has room for; of the smallest plan where there is none."""
+        """The least cost of all plans that the board has room for; that of the smallest where it has none."""
         return self.best(Goals()).cost
 
     @property
@@ -108,7 +108,7 @@ def verdict(price: Price, goals: Goals) -> Verdict:
     """Holds a price against the goals, and against the board's own memories."""
     room = price.flash_there if goals.flash is None else min(goals.flash, price.flash_there)
     if price.flash > room:
-        return Verdict(False, _exceeds("flash", price.flash, room, "weights"))
+        return Verdict(False, _exceeds("flash", price.flash, room, "the weight image"))
     room = price.ram_there if goals.ram is None else min(goals.ram, price.ram_there)
     within = [point for point in price.ram if point.bytes <= room]
     if not within:
@@ -223,7 +223,7 @@ class Pricer:
     def _made(self, choice: Choice) -> Price:
         from buildtool.split.sketch import Unknown, sketch
 
-        model = build(self.model, self.blocks, choice)
+        model = build(self.model, self.blocks, choice, grouped=False)
         try:
             graph = sketch(model)
         except Unknown:

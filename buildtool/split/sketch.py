@@ -1,4 +1,4 @@
-"""An int8 network with the structure of a Keras model and random weights: what a plan depends on, in a moment.
+"""An int8 network with the structure of a Keras model and random weights: all that a plan depends on.
 
 RAM, flash, work and cost depend on shapes and operators, never on the values of weights. TensorFlow's
 converter takes up to half a minute for a network; this takes a tenth of a second. What it does not know is
@@ -16,7 +16,7 @@ from buildtool.graph import types as g
 from buildtool.graph.types import Activation, DType, Graph, OpKind, Quantization
 from buildtool.zoo.drawn import NetBuilder, quant
 
-# Layers of one input that leave no operator behind: in a trained network they are part of what is beside them.
+# Layers of one input that leave no operator behind: the one beside them takes them over.
 _SILENT = frozenset(
     {"BatchNormalization", "Dropout", "SpatialDropout2D", "ActivityRegularization", "Identity"}
 )
@@ -94,13 +94,13 @@ class _Sketch:
     def _fused(self, made: int, activation: Activation) -> int:
         """The activation as part of the operator before it, which has to be one that can take it."""
         op = next((op for op in self.net.ops if op.outputs == (made,)), None)
-        attrs = None if op is None else op.attrs
-        if op is None or getattr(attrs, "activation", None) is not Activation.NONE:
+        attrs = op.attrs if op is not None else None
+        if op is None or attrs is None or getattr(attrs, "activation", None) is not Activation.NONE:
             return self.net.unary(OpKind.RELU if activation is Activation.RELU else OpKind.RELU6, made)
         from dataclasses import replace
 
         at = self.net.ops.index(op)
-        self.net.ops[at] = replace(op, attrs=replace(attrs, activation=activation))  # type: ignore[type-var]
+        self.net.ops[at] = replace(op, attrs=replace(attrs, activation=activation))  # type: ignore[call-arg]
         return made
 
     # ---- layers ------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ class _Sketch:
 
     def relu(self, layer: Any, inputs: list[int], _node: Any) -> int:
         limit = getattr(layer, "max_value", None)
-        if limit not in (None, 6) or getattr(layer, "negative_slope", 0):
+        if limit not in (None, 6) or float(layer.negative_slope or 0):
             raise Unknown(f"layer '{layer.name}' is a ReLU of another form")
         return self._activation("relu" if limit is None else "relu6", inputs[0])
 

@@ -17,6 +17,7 @@ from buildtool.split.types import First
 
 NAMES = ("vgg16", "resnet18")
 OUT = "split"
+ORIGINAL, KERAS = WRITTEN = ("original.keras", "split.keras")  # networks below the output folder
 IMAGES = 1000  # test images that go through the int8 network and the firmware
 MOST_FACTOR = 64
 _MOST_EPOCHS = 100_000
@@ -27,9 +28,9 @@ _FIRSTS: dict[str, tuple[First, ...]] = {"full": ("full",), "slice": ("slice",),
 class Wanted:
     """What to split, for which board, within which limits, and how it is trained.
 
-    `network`: a .keras file, or a name of NAMES, which `width` and `size` (rows, columns) belong to. `firsts`:
-    what a branch's first convolution reads; each is searched. `images`: test images that go through the int8
-    network and the firmware. `max_drop` is in points.
+    `network`: a .keras file, or a name of NAMES, to which `width` and `size` (rows, columns) belong.
+    `firsts`: what a branch's first convolution reads; each is searched. `images`: test images that go through
+    the int8 network and the firmware. `max_drop` is in points.
     """
 
     network: str
@@ -61,6 +62,10 @@ def wanted(args: argparse.Namespace) -> Wanted:
         if network not in NAMES and getattr(args, name) is not None:
             text = "it has no effect on a network that is given as a file"
             raise UsageError(text, option=name, hint=f"leave --{name} out")
+    out = Path(args.out or OUT)
+    if Path(network).resolve() in {(out / name).resolve() for name in WRITTEN}:
+        text = "the network lies where a result will be written"
+        raise UsageError(text, path=network, option="out", hint="name another folder")
     return Wanted(
         network,
         Path(args.data),
@@ -73,7 +78,7 @@ def wanted(args: argparse.Namespace) -> Wanted:
         _given(args.size, 32, _whole(1, 4096), "size"),
         _settings(args),
         _given(args.images, IMAGES, _whole(1, 10_000_000), "images"),
-        Path(args.out or OUT),
+        out,
     )
 
 
