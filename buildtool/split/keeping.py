@@ -56,6 +56,12 @@ def load(path: Path) -> Any:
         ) from None
 
 
+def structure_of(model: Any) -> str:
+    """A network's structure as JSON: the same text for the same structure, in every process."""
+    config = {**json.loads(model.to_json()), "compile_config": None}
+    return json.dumps(_renumbered(config, {}), sort_keys=True)
+
+
 def sweep(folder: Path) -> None:
     """Removes what killed processes have left half written in a folder."""
     for path in folder.glob(".buildtool-*-*-*"):
@@ -81,5 +87,32 @@ def _undated(name: str, data: bytes) -> bytes:
     if name == "metadata.json":
         return json.dumps({**json.loads(data), "date_saved": ""}, sort_keys=True).encode()
     if name == "config.json":
-        return json.dumps({**json.loads(data), "compile_config": None}, sort_keys=True).encode()
-    return data
+        config = {**json.loads(data), "compile_config": None}
+        return json.dumps(_renumbered(config, {}), sort_keys=True).encode()
+    return _without_optimiser(data) if name == "model.weights.h5" else data
+
+
+def _without_optimiser(data: bytes) -> bytes:
+    """The weights' file without the optimiser's variables, which Keras writes even when told not to."""
+    import h5py
+
+    stream = io.BytesIO()
+    with h5py.File(io.BytesIO(data)) as given, h5py.File(stream, "w") as made:
+        for name in sorted(given):
+            if name != "optimizer":
+                given.copy(name, made)
+        made.attrs.update(given.attrs)
+    return stream.getvalue()
+
+
+def _renumbered(value: Any, numbers: dict[int, int]) -> Any:
+    """Plain values with shared objects counted from 1; Keras calls them by their address in memory."""
+    if isinstance(value, list):
+        return [_renumbered(one, numbers) for one in value]
+    if not isinstance(value, dict):
+        return value
+    found = {key: _renumbered(value[key], numbers) for key in sorted(value) if key != "shared_object_id"}
+    # A type of numbers is written as shared or not by how the network was made, and means the same.
+    if (address := value.get("shared_object_id")) is not None and value.get("class_name") != "DTypePolicy":
+        found["shared_object_id"] = numbers.setdefault(address, len(numbers) + 1)
+    return found

@@ -31,8 +31,8 @@ HOST = "host"  # the board that is this machine
 class Accuracies:
     """Shares of the same test images that get the right class, in every form of a network.
 
-    `images`: how many; `floats`: of the Keras model; `int8`: of the .tflite by `reference`; `firmware`: of the
-    emitted C on this machine. `equal`: images of which all output bytes of the firmware are the reference's.
+    `images`: how many; `floats`: of the Keras model; `int8`: of the .tflite file by `reference`; `firmware`:
+    of the emitted C on this machine. `equal`: images whose output bytes are all the reference's there.
     """
 
     images: int

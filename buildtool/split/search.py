@@ -255,10 +255,14 @@ class _Run:
         verdict = self._admits(choice)
         if verdict.ok:
             return ""
-        furthest = choice
-        for block in self._blocks[index + 1 :]:
-            furthest = furthest.with_factor(block.index, max(self._allowed(block), default=1))
-        return "" if furthest != choice and self._admits(furthest).ok else verdict.why
+        for most in self._factors:  # smaller factors may need less memory than larger ones
+            further = choice
+            for block in self._blocks[index + 1 :]:
+                allowed = [factor for factor in self._allowed(block) if factor <= most]
+                further = further.with_factor(block.index, max(allowed, default=1))
+            if further != choice and self._admits(further).ok:
+                return ""
+        return verdict.why
 
     def others(
         self, original: Candidate, chosen: Candidate, steps: Sequence[Step]

@@ -14,7 +14,7 @@ import numpy as np
 
 from buildtool.durations import duration
 from buildtool.errors import UsageError
-from buildtool.split import backend, checkpoints
+from buildtool.split import backend, checkpoints, keeping
 from buildtool.split.batches import Batches, held_out, inputs
 from buildtool.split.data import Data, Labels, Pixels
 from buildtool.split.data import check as check_data
@@ -50,6 +50,7 @@ def train(
     key = "/".join((digest(model), settings.digest(), data.digest()))
     steps = Batches.steps(data, settings)
     keras.utils.set_random_seed(settings.seed)
+    _seed(model, settings.seed)
     _compile(keras, model, settings, steps)
     done, before = _restored(model, checkpoint, key)
     clock = _Clock(settings, steps, done, before, progress)
@@ -79,8 +80,8 @@ def accuracy(model: Any, x: Pixels, y: Labels, settings: Settings) -> float:
 
 def digest(model: Any) -> str:
     """SHA-256 (hex) of a network's structure and weights."""
-    total = hashlib.sha256(model.to_json().encode())
-    for variable in model.variables:
+    total = hashlib.sha256(keeping.structure_of(model).encode())
+    for variable in model.weights:
         array = _array(variable)
         total.update(repr((array.shape, str(array.dtype))).encode())
         total.update(np.ascontiguousarray(array).tobytes())
@@ -179,6 +180,14 @@ def _array(variable: Any) -> Any:
     import keras
 
     return np.asarray(keras.ops.convert_to_numpy(variable.value))
+
+
+def _seed(model: Any, seed: int) -> None:
+    """Sets the random states within a network (of dropout), which its files do not have."""
+    weights = {id(one) for one in model.weights}
+    states = [one for one in model.variables if id(one) not in weights and tuple(one.shape) == (2,)]
+    for index, state in enumerate(states):
+        state.assign(np.array([seed, index], np.uint32))
 
 
 def _variables(model: Any) -> tuple[list[Any], list[Any]]:

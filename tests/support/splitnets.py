@@ -34,7 +34,7 @@ def data(images: int = 96, classes: int = 2) -> Data:
 
 
 def network(classes: int = 2, channels: int = 4, dropout: bool = False) -> Any:
-    """Two blocks of a convolution with batch normalisation, one dense layer."""
+    """Two blocks of a convolution with batch normalisation, which forgets fast, and one dense layer."""
     import keras
     from keras import layers
 
@@ -44,7 +44,7 @@ def network(classes: int = 2, channels: int = 4, dropout: bool = False) -> Any:
         tensor = layers.Conv2D(
             channels, 3, padding="same", use_bias=False, kernel_initializer=start, name=f"block{block}_conv"
         )(tensor)
-        tensor = layers.BatchNormalization(name=f"block{block}_bn")(tensor)
+        tensor = layers.BatchNormalization(momentum=0.5, name=f"block{block}_bn")(tensor)
         tensor = layers.ReLU(name=f"block{block}_relu")(tensor)
         tensor = layers.MaxPooling2D(2, name=f"block{block}_pool")(tensor)
     tensor = layers.Flatten(name="flatten")(tensor)
@@ -119,6 +119,20 @@ def killed_at_write(count: int, name: str) -> None:
     os.replace = replace  # what Path.replace calls
 
 
+def told_epochs(path: Path) -> None:
+    """From now on, each epoch that ends adds its number to a file."""
+    from buildtool.split import checkpoints
+
+    plain = checkpoints.write
+
+    def write(where: Path, key: str, state: Any) -> None:
+        with path.open("a") as file:
+            file.write(f" {state.epochs}")
+        plain(where, key, state)
+
+    checkpoints.write = write
+
+
 KILLS = (
     lambda: killed_at_step(6),  # in the second epoch of the first training
     lambda: killed_at_write(1, "records.json"),  # its network is there, its record is not
@@ -127,20 +141,23 @@ KILLS = (
 
 
 def main() -> None:
-    """Runs the searches, and prints how each of them ended: 0, or -9."""
+    """Runs the searches, and prints how each of them ended, 0 or -9, and which epochs it trained."""
     from buildtool.split import backend
 
     backend.prepare()
     root = Path(sys.argv[1])
+    epochs = root / "epochs.txt"
     for folder, disturbance in (("whole", None), *(("killed", one) for one in KILLS), ("killed", None)):
+        epochs.write_text("")
         child = os.fork()  # TensorFlow has begun no thread yet
         if child == 0:
+            told_epochs(epochs)
             if disturbance is not None:
                 disturbance()
             run_search(root / folder)
             os._exit(0)
         _, status = os.waitpid(child, 0)
-        print(folder, os.waitstatus_to_exitcode(status), flush=True)
+        print(f"{folder} {os.waitstatus_to_exitcode(status)}:{epochs.read_text()}", flush=True)
 
 
 if __name__ == "__main__":
