@@ -17,9 +17,10 @@ from buildtool.split import backend, convert, keeping, networks, outputs, tables
 from buildtool.split.blocks import find_blocks
 from buildtool.split.counts import counts_of
 from buildtool.split.data import Data, load
+from buildtool.split.found import Candidate, Found
 from buildtool.split.pricing import Price, Pricer
 from buildtool.split.records import Records, key_of
-from buildtool.split.search import Candidate, Found, search
+from buildtool.split.search import search
 from buildtool.split.structure import build
 from buildtool.split.types import Block, Choice, First
 from buildtool.split.wanted import KERAS, ORIGINAL, Wanted

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from buildtool.split.found import Candidate, Found, Step
     from buildtool.split.pricing import Price
-    from buildtool.split.search import Candidate, Found, Step
     from buildtool.split.types import Block
 
 Cell = str | int | float | None

@@ -9,8 +9,8 @@ import pytest
 
 from buildtool import cli
 from buildtool.split import tables
+from buildtool.split.found import Candidate, Found, Step, Tried
 from buildtool.split.pricing import Goals, Point, Price, verdict
-from buildtool.split.search import Candidate, Found, Step, Tried
 from buildtool.split.types import Block, Choice
 
 FRONT = (Point(1000, 1.5, 90_000.0, 9.0), Point(2000, 1.0, 60_000.0, 6.0), Point(9000, 1.0, 30_000.0, 3.0))
