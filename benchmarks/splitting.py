@@ -28,7 +28,7 @@ from buildtool.split.settings import Settings
 NETWORKS = ("vgg16", "resnet18")
 WIDTH = 0.125  # of the channels: 8 to 64
 BOARDS = ("cortex-m4", "hifive1")
-EPOCHS, FINE_EPOCHS = 12, 1
+EPOCHS, FINE_EPOCHS, FINE_RATE = 12, 5, 0.05
 SECONDS_BETWEEN = 30.0  # lines of progress
 
 
@@ -53,7 +53,11 @@ def main() -> None:
         return
     backend.prepare(threads=given.threads)
     settings = Settings(
-        epochs=given.epochs, fine_epochs=given.fine_epochs, weight_decay=given.weight_decay, seed=given.seed
+        epochs=given.epochs,
+        fine_epochs=given.fine_epochs,
+        fine_rate=given.fine_rate,
+        weight_decay=given.weight_decay,
+        seed=given.seed,
     )
     data = load(given.data, cache=given.out / "data").limited(given.images)
     for name in given.network or NETWORKS:
@@ -72,6 +76,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--width", type=float, default=WIDTH, help="share of the channels")
     parser.add_argument("--epochs", type=int, default=EPOCHS, help="of a whole network")
     parser.add_argument("--fine-epochs", type=int, default=FINE_EPOCHS, help="of a candidate")
+    parser.add_argument("--fine-rate", type=float, default=FINE_RATE, help="its largest learning rate")
+    parser.add_argument("--first", choices=("slice", "full"), default="full", help="what a branch reads")
+    parser.add_argument("--no-others", action="store_true", help="no naive, shared and second networks")
     parser.add_argument("--weight-decay", type=float, default=1e-3)
     parser.add_argument("--images", type=int, default=1 << 30, help="at most so many to train with")
     parser.add_argument("--seed", type=int, default=0)
@@ -151,6 +158,8 @@ def network_page(
         records,
         lambda text: said(f"{name}: {text}"),
         figures=figures,
+        first=given.first,
+        with_others=not given.no_others,
     )
     yield f"## {name}, {given.width:g} of its channels"
     yield ""
@@ -190,11 +199,12 @@ class Prices:
 def took(trained: dict[str, Any], found: Found, data: Data, settings: Settings) -> Iterator[str]:
     """What was run, where, and for how long."""
     once = {one.key: one for one in all_candidates(found)}.values()
-    yield f"Keras on {backend.prepare().backend.backend()}, {platform.machine()}; {len(data.train_x):,} images,"
-    yield f"{settings.validation:.0%} of them held out to judge candidates by; {len(data.test_x):,} test images."
-    yield f"The whole network: {trained['epochs']} epochs in {duration(trained['seconds'])}. "
-    fine = sum(one.epochs for one in once)
-    yield f"{len(once)} candidates and baselines: {fine} epochs in {duration(sum(one.seconds for one in once))}."
+    epochs, seconds = sum(one.epochs for one in once), sum(one.seconds for one in once)
+    yield f"Keras on {backend.prepare().backend.backend()}, {platform.machine()}."
+    yield f"{len(data.train_x):,} images, {settings.validation:.0%} of them held out to judge candidates by;"
+    yield f"{len(data.test_x):,} test images."
+    yield f"The whole network: {trained['epochs']} epochs in {duration(trained['seconds'])}."
+    yield f"{len(once)} candidates and baselines: {epochs} epochs in {duration(seconds)}."
     yield ""
 
 
@@ -241,8 +251,8 @@ def compared(base: Any, found: Found) -> Iterator[str]:
         parameters, macs = counted(model)
         average = sum(one.choice.factors) / len(one.choice.factors)
         yield (
-            f"| {name} | {one.choice.key()} | {average:.1f} | {per_cent(one.accuracy)} | {per_cent(one.test)} "
-            f"| {parameters:,} | {macs:,} |"
+            f"| {name} | {one.choice.key()} | {average:.1f} | {per_cent(one.accuracy)} | "
+            f"{per_cent(one.test)} | {parameters:,} | {macs:,} |"
         )
     yield ""
     baseline = found.others.get("original", found.original)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -352,6 +353,21 @@ def zoo(args: argparse.Namespace) -> Result:
     return {**answer, "files": written}, f"written: {', '.join(written)}", 0
 
 
+def split(args: argparse.Namespace) -> Result:
+    """A network split for a board; the exit status is 1 where it misses the goals, or is not exact."""
+    from buildtool.split import command
+    from buildtool.split.wanted import wanted
+
+    asked = wanted(args)
+    try:
+        with console.progress("loading Keras") as listen:
+            return command.split(asked, lambda text: listen({"progress": {"text": text}}))
+    except (KeyboardInterrupt, SystemExit):
+        where = f"{asked.out} keeps what was trained"
+        print(f"buildtool: stopped; {where}, and the same command goes on from there", file=sys.stderr)
+        raise
+
+
 def arena(args: argparse.Namespace) -> Result:
     """The offsets of an arena problem; the exit status is 1 where there is no placement."""
     from buildtool.report import arena as report
@@ -497,6 +513,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], Result]] = {
         boards,
         target,
         zoo,
+        split,
         arena,
         diff,
         watch,

@@ -88,6 +88,13 @@ EXAMPLES: dict[str, tuple[Pair, ...]] = {
         ("buildtool diff old.json new.json --markdown --fail-if ram+0,cost+2%", "In a pull request's check."),
     ),
     "zoo": (("buildtool zoo ds_cnn -o models", "Writes models/ds_cnn.tflite."),),
+    "split": (
+        (
+            "buildtool split wake.keras --data photos -b nucleo-f767zi --ram 64K -o small",
+            "Then: buildtool build small/split.tflite -b nucleo-f767zi --plan small/split.plan -o out",
+        ),
+        ("buildtool split vgg16 --width 0.25 --data cifar10 -b cortex-m4", "Trains the network first."),
+    ),
     "watch": (("buildtool watch wake.tflite -b cortex-m4", "Until Ctrl-C."),),
     "ide": (
         ("buildtool ide vscode -b cortex-m4 --model wake.tflite", "Tasks, a debugger, clangd."),

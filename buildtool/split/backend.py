@@ -6,7 +6,7 @@ import os
 import sys
 from typing import Any
 
-from buildtool.errors import MachineError, ToolError, UsageError
+from buildtool.errors import MachineError, ToolError, UsageError, suggest
 
 BACKENDS = ("tensorflow", "torch", "jax")
 _EXTRA = "pip install 'buildtool[split]'"
@@ -47,6 +47,7 @@ def _determine(name: str, threads: int) -> None:
     if name == "tensorflow":
         import tensorflow as tf
 
+        tf.get_logger().setLevel("ERROR")  # it warns of every network that is new
         tf.config.experimental.enable_op_determinism()
         if threads and tf.config.threading.get_intra_op_parallelism_threads() != threads:
             tf.config.threading.set_intra_op_parallelism_threads(threads)
@@ -66,9 +67,12 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def out_of_memory(batch: int) -> MachineError:
-    """The error for that: what was lost, and what would help."""
+    """The error for that, and what would help; nothing that was trained is lost."""
     smaller = max(1, batch // 2)
     return MachineError(
         f"training with batches of {batch} images takes more memory than there is",
-        hint=f"batch={smaller}; what was trained is kept, and goes on from the last epoch that ended",
+        hint=[
+            suggest("smaller batches give other results, so all networks are trained anew", batch=smaller),
+            suggest("or free memory and run the same again: it goes on from the last epoch that ended"),
+        ],
     )

@@ -171,9 +171,7 @@ class _Network:
             shape = (*last.shape[:-1], len(order))
             ending = "concat" if branch is branches[-1] else f"{branches.index(branch) + 1}_concat"
             part = Part("", None, order)
-            joined = self.add(
-                Step(f"{name}_{ending}", "Concatenate", (joined, end.step), shape, part=part)
-            )
+            joined = self.add(Step(f"{name}_{ending}", "Concatenate", (joined, end.step), shape, part=part))
         if not fused:
             return joined
         rank = len(last.shape) - 1

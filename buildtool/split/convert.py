@@ -6,15 +6,23 @@ The converter's own words go to nowhere; the same model and images give the same
 from __future__ import annotations
 
 import contextlib
+import io
+import logging
 import os
+import subprocess
+import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from buildtool.errors import ToolError
+from buildtool.split import keeping
+from buildtool.split.fileorder import in_order
 
 if TYPE_CHECKING:
     import keras
@@ -33,50 +41,78 @@ def int8_model(model: keras.Model, images: Images) -> bytes:
 
     Raises ToolError where TensorFlow is not there, or cannot convert the model.
     """
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        return _in_a_child(model, images)
     try:
         import tensorflow as tf
     except ImportError:
         hint = "convert on a machine that has it: pip install 'buildtool[split]'"
-        raise ToolError("TensorFlow's converter makes .tflite files, and is not installed", hint=hint) from None
+        raise ToolError(
+            "TensorFlow's converter makes .tflite files, and is not installed", hint=hint
+        ) from None
 
     def one_by_one() -> Iterator[list[Images]]:
         for image in images:
             yield [image[None]]
 
-    with _quiet(tf):
+    with silenced():
         try:
             converter = tf.lite.TFLiteConverter.from_keras_model(model)
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
             converter.representative_dataset = one_by_one
             converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
             converter.inference_input_type = converter.inference_output_type = tf.int8
-            return bytes(converter.convert())
+            return in_order(bytes(converter.convert()))
         except Exception as error:  # of a dozen kinds, with pages of text
             first = str(error).strip().partition("\n")[0]
             raise ToolError(f"TensorFlow's converter refuses the model: {first}") from error
 
 
-@contextlib.contextmanager
-def _quiet(tf: Any) -> Iterator[None]:
-    """Sends what the converter and its C++ write to standard output and error to a file that goes away."""
-    import logging
-    import warnings
+def _in_a_child(model: keras.Model, images: Images) -> bytes:
+    """The same in a process of its own, where Keras runs on TensorFlow: the converter knows no other."""
+    with tempfile.TemporaryDirectory(prefix="buildtool-split-") as folder:
+        given = Path(folder)
+        keeping.save(model, given / "model.keras")
+        np.save(given / "images.npy", images)
+        command = [sys.executable, "-m", "buildtool.split.convert", folder]
+        environment = os.environ | {"KERAS_BACKEND": "tensorflow"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        made = given / "model.tflite"
+        if done.returncode or not made.is_file():
+            lines = done.stderr.strip().splitlines() or ["it said nothing"]
+            hint = "convert on a machine that has TensorFlow: pip install 'buildtool[split]'"
+            raise ToolError(f"TensorFlow's converter failed: {lines[-1]}", hint=hint)
+        return made.read_bytes()
 
-    logger = tf.get_logger()
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    with warnings.catch_warnings(action="ignore"), tempfile.TemporaryFile() as sink, _redirected(sink.fileno()):
-        try:
-            yield
-        finally:
-            logger.setLevel(before)
+
+def _main(folder: Path) -> None:
+    """What the child does."""
+    images = np.load(folder / "images.npy")
+    (folder / "model.tflite").write_bytes(int8_model(keeping.load(folder / "model.keras"), images))
+
+
+@contextlib.contextmanager
+def silenced() -> Iterator[None]:
+    """Sends what TensorFlow and its C++ write to standard output and error to a file that goes away.
+
+    TensorFlow's warnings on speed are not said any more after that.
+    """
+    logging.getLogger("tensorflow").setLevel(logging.ERROR)
+    with (
+        warnings.catch_warnings(action="ignore"),
+        tempfile.TemporaryFile() as sink,
+        _redirected(sink.fileno()),
+        contextlib.redirect_stdout(io.StringIO()),  # what Python has in the place of these two
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        yield
 
 
 @contextlib.contextmanager
 def _redirected(to: int) -> Iterator[None]:
     """Standard output and error of the process, C++ included, into another descriptor for a while."""
-    import sys
-
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()
@@ -92,3 +128,7 @@ def _redirected(to: int) -> Iterator[None]:
         for number, copy in zip((1, 2), saved, strict=True):
             os.dup2(copy, number)
             os.close(copy)
+
+
+if __name__ == "__main__":
+    _main(Path(sys.argv[1]))

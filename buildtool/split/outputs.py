@@ -31,8 +31,8 @@ HOST = "host"  # the board that is this machine
 class Accuracies:
     """Shares of the same test images that get the right class, in every form of a network.
 
-    `images`: how many; `floats`: of the Keras model; `int8`: of the .tflite by `reference`; `firmware`: of the
-    emitted C on this machine. `equal`: images of which all output bytes of the firmware are the reference's.
+    `images`: how many; `floats`: of the Keras model; `int8`: of the .tflite file by `reference`; `firmware`:
+    of the emitted C on this machine. `equal`: images whose output bytes are all the reference's there.
     """
 
     images: int
@@ -61,7 +61,9 @@ def calibration(data: Data, settings: Settings) -> npt.NDArray[np.float32]:
     return inputs(data.train_x[np.sort(order)], settings.pixels())
 
 
-def tested(data: Data, settings: Settings, images: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def tested(
+    data: Data, settings: Settings, images: int
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     """At most so many test images, chosen at random by the seed, and their classes."""
     if images >= len(data.test_x):
         return data.test_x, data.test_y
@@ -93,9 +95,7 @@ def accuracies(
     )
 
 
-def on_board(
-    tflite: Path, board: str | Path, data: Data, settings: Settings, plan: Path | None
-) -> OnBoard:
+def on_board(tflite: Path, board: str | Path, data: Data, settings: Settings, plan: Path | None) -> OnBoard:
     """A few test images through the firmware for the board, in its emulator, by the plan that is written."""
     x, y = tested(data, settings, ON_BOARD)
     try:

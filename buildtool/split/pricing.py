@@ -6,7 +6,6 @@ one that no plan of the front brings within the goals is never trained.
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,19 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.errors import BuildtoolError
-from buildtool.split.structure import Choice, build
+from buildtool.split.structure import build
+from buildtool.split.types import Choice
 
 if TYPE_CHECKING:
     import keras
 
     from buildtool.graph.types import Graph
     from buildtool.session import Session
-    from buildtool.split.blocks import Block
+    from buildtool.split.types import Block
 
 
 @dataclass(frozen=True)
 class Goals:
-    """Upper limits for what is to be found: bytes of the arena, of the weight image, milliseconds of an invoke.
+    """Upper limits: bytes of the arena and of the weight image, milliseconds of an invoke.
 
     None: the board's own memory, and any time.
     """
@@ -38,7 +38,7 @@ class Goals:
 
 @dataclass(frozen=True)
 class Point:
-    """A plan of the front: bytes of the arena, work as a multiple of the network's own (F), cost, milliseconds."""
+    """A plan of the front: bytes of the arena, F (work over the network's own), cost and milliseconds."""
 
     bytes: int
     f: float
@@ -50,7 +50,8 @@ class Point:
 class Price:
     """What a structure takes of a board.
 
-    `ram`: the plans that no other beats in memory and work, least memory first; `layerwise`: bytes of the
+    `ram`: the plans that no other beats in memory and work, and the one layer by layer, least memory first;
+    `layerwise`: bytes of the
     arena where operators run one after the other (None: no such plan); `flash`: bytes of the weight image;
     `macs`: of one invoke; `unit`: of all costs. `ram_there`, `flash_there`: what the board has for arena and
     weights.
@@ -72,7 +73,7 @@ class Price:
 
     @property
     def cost(self) -> float:
-        """The least cost of all plans that the board has room for; of the smallest plan where there is none."""
+        """The least cost of all plans that the board has room for; that of the smallest where it has none."""
         return self.best(Goals()).cost
 
     @property
@@ -108,7 +109,7 @@ def verdict(price: Price, goals: Goals) -> Verdict:
     """Holds a price against the goals, and against the board's own memories."""
     room = price.flash_there if goals.flash is None else min(goals.flash, price.flash_there)
     if price.flash > room:
-        return Verdict(False, _exceeds("flash", price.flash, room, "weights"))
+        return Verdict(False, _exceeds("flash", price.flash, room, "the weight image"))
     room = price.ram_there if goals.ram is None else min(goals.ram, price.ram_there)
     within = [point for point in price.ram if point.bytes <= room]
     if not within:
@@ -159,11 +160,16 @@ def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
     prepared = prepare(load_network(request.model, session), target, options, session)
     graph = prepared.graphs[0]
     found = [point.plan for point in points(prepared, None)]
-    beside = next(iter(peers_of(prepared, peers=False)), None)
+    ways = {Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target)) for p in found}
+    layerwise: int | None = None
+    for peer in peers_of(prepared, peers=False):
+        if "error" not in peer:  # mostly it costs the least, and what costs least may not be on the front
+            layerwise = peer["arena_bytes"]
+            ways.add(Point(layerwise, peer["f"], peer["cost"], peer["estimated_ms"]))
     return Price(
         board=target.board.name,
-        ram=tuple(Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target)) for p in found),
-        layerwise=beside.get("arena_bytes") if beside else None,  # type: ignore[arg-type]
+        ram=tuple(sorted(ways, key=lambda p: (p.bytes, p.cost))),
+        layerwise=layerwise,
         flash=image_layout(graph, catalogue.select_all(target, graph)).size,
         macs=found[0].macs_layerwise,
         unit=str(target.cost_unit),
@@ -223,7 +229,7 @@ class Pricer:
     def _made(self, choice: Choice) -> Price:
         from buildtool.split.sketch import Unknown, sketch
 
-        model = build(self.model, self.blocks, choice)
+        model = build(self.model, self.blocks, choice, grouped=False)
         try:
             graph = sketch(model)
         except Unknown:
@@ -238,22 +244,3 @@ class Pricer:
             path = Path(folder) / "candidate.tflite"
             path.write_bytes(int8_model(model, random_images(model)))
             return price_of_file(path, self.board, self._session)
-
-
-def front(prices: Mapping[str, tuple[float, Price]], goals: Goals) -> tuple[str, ...]:
-    """Of structures with (accuracy, price) those that no other beats in accuracy, RAM, flash and cost at once."""
-
-    def vector(key: str) -> tuple[float, float, float, float]:
-        accuracy, price = prices[key]
-        return -accuracy, price.least.bytes, price.flash, price.best(goals).cost
-
-    def beats(one: str, other: str) -> bool:
-        a, b = vector(one), vector(other)
-        return a != b and all(x <= y for x, y in zip(a, b, strict=True))
-
-    return tuple(key for key in prices if not any(beats(other, key) for other in prices))
-
-
-def mean_factor(choice: Choice) -> float:
-    """The average splitting factor of the blocks."""
-    return math.fsum(choice.factors) / len(choice.factors)

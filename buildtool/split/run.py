@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -10,26 +11,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool import outfiles
-from buildtool.errors import BuildtoolError, PlanError, UsageError
+from buildtool.errors import BuildtoolError, PlanError
 from buildtool.identity import code_digest
-from buildtool.split import backend, keeping, networks, outputs, tables, training
-from buildtool.split.blocks import Block, find_blocks
+from buildtool.split import backend, convert, keeping, networks, outputs, tables, training
+from buildtool.split.blocks import find_blocks
 from buildtool.split.counts import counts_of
 from buildtool.split.data import Data, load
+from buildtool.split.found import Candidate, Found
 from buildtool.split.pricing import Price, Pricer
 from buildtool.split.records import Records, key_of
-from buildtool.split.search import Candidate, Found, search
-from buildtool.split.structure import Choice, First, build
-from buildtool.split.wanted import Wanted
+from buildtool.split.search import search
+from buildtool.split.structure import build
+from buildtool.split.types import Block, Choice, First
+from buildtool.split.wanted import KERAS, ORIGINAL, Wanted
 
 if TYPE_CHECKING:
     import keras
 
 Progress = Callable[[str], None]
-RECORDS, ORIGINAL, KERAS, TFLITE, PLAN, JSON, TEXT, MARKDOWN = (
+RECORDS, TFLITE, PLAN, JSON, TEXT, MARKDOWN = (
     "records.json",
-    "original.keras",
-    "split.keras",
     "split.tflite",
     "split.plan",
     "split.json",
@@ -40,7 +41,7 @@ RECORDS, ORIGINAL, KERAS, TFLITE, PLAN, JSON, TEXT, MARKDOWN = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a split: plain values as `split.json` has them, the tables, and whether the goals are met."""
+    """What came of a split: the values of `split.json`, the tables, and whether all goals are met."""
 
     answer: Mapping[str, Any]
     tables: tuple[tables.Table, ...]
@@ -53,7 +54,8 @@ def run(wanted: Wanted, progress: Progress) -> Outcome:
     Raises UsageError for data and networks that do not go together, PlanError where no structure can meet the
     goals, ToolError where Keras or TensorFlow is not installed.
     """
-    backend.prepare()
+    with convert.silenced():
+        backend.prepare()
     records = Records(wanted.out / RECORDS)
     size = (wanted.size, wanted.size, 3) if wanted.is_named else None
     progress("reading the data set")
@@ -69,7 +71,10 @@ def run(wanted: Wanted, progress: Progress) -> Outcome:
     _refuse_hopeless(pricer, blocks, wanted, progress)
     base = model or _trained(untrained, data, wanted, records, progress)
     pricer.model = base
-    found = {first: _searched(base, blocks, data, wanted, pricer, records, progress, first) for first in wanted.firsts}
+    found = {
+        first: _searched(base, blocks, data, wanted, pricer, records, progress, first)
+        for first in wanted.firsts
+    }
     first = min(found, key=lambda one: _rank(found[one], pricer))
     return _written(base, blocks, data, wanted, pricer, found, first, progress)
 
@@ -154,7 +159,9 @@ def _trained(
     if record is not None and path.is_file() and record.get("file") == _digest(path):
         return keeping.load(path)
     checkpoint = wanted.out / "networks" / "original.checkpoint.npz"
-    found = training.train(model, data, wanted.settings, checkpoint, lambda text: progress(f"original: {text}"))
+    found = training.train(
+        model, data, wanted.settings, checkpoint, lambda text: progress(f"original: {text}")
+    )
     keeping.save(model, path)
     kept = {"accuracy": found.accuracy, "seconds": round(found.seconds, 1), "epochs": found.epochs}
     records.put(key, {**parts, **kept, "what": "original", "file": _digest(path)})
@@ -238,9 +245,7 @@ def _written(
     else:
         (out / PLAN).unlink(missing_ok=True)
     progress("test images through the int8 network and its firmware")
-    measured = outputs.accuracies(
-        found.chosen.network, out / TFLITE, data, wanted.settings, wanted.images
-    )
+    measured = outputs.accuracies(found.chosen.network, out / TFLITE, data, wanted.settings, wanted.images)
     lock = out / PLAN if planned is not None else None
     ran = outputs.on_board(out / TFLITE, wanted.board, data, wanted.settings, lock)
     answer = _answer(wanted, pricer, searches, first, made, planned, measured, ran, misses)
@@ -287,12 +292,11 @@ def _tables(
 def _network(
     name: str, candidate: Candidate, base: keras.Model, blocks: tuple[Block, ...], pricer: Pricer
 ) -> tables.Network:
-    counts = counts_of(base if candidate.choice.is_whole else build(base, blocks, candidate.choice))
+    choice = candidate.choice
+    counts = counts_of(base if choice.is_whole else build(base, blocks, choice, grouped=False))
     price: Price | None = None
-    try:
-        price = pricer.price(candidate.choice)
-    except BuildtoolError:
-        price = None
+    with contextlib.suppress(BuildtoolError):  # the planner refuses it
+        price = pricer.price(choice)
     size = tables.Size(counts.convolutions, counts.fusion, counts.macs)
     return tables.Network(name, candidate, size, price)
 
@@ -342,11 +346,3 @@ def _answer(
         "settings": wanted.settings.data(),
         "tables": [one.data() for one in made],
     }
-
-
-def check_out(wanted: Wanted) -> None:
-    """UsageError where the output folder would be written over what is read."""
-    kept = (wanted.out / name for name in (KERAS, ORIGINAL))
-    if not wanted.is_named and Path(wanted.network).resolve() in {path.resolve() for path in kept}:
-        text = "the network lies where a result will be written"
-        raise UsageError(text, path=wanted.network, option="out", hint="name another folder")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +18,7 @@ from buildtool.errors import UnsupportedError, UsageError
 from buildtool.split import backend, keeping, structure, training
 from buildtool.split.batches import held_out
 from buildtool.split.data import Data
+from buildtool.split.found import Candidate, Figures, Found, Step, Tried, front
 from buildtool.split.records import Records, key_of
 from buildtool.split.settings import Settings
 from buildtool.split.types import Choice, First, Fusion
@@ -25,8 +26,9 @@ from buildtool.split.types import Choice, First, Fusion
 if TYPE_CHECKING:
     from buildtool.split.types import Block
 
+__all__ = ["Candidate", "Found", "Step", "Tried", "front", "search"]
+
 Progress = Callable[[str], None]
-Figures = Mapping[str, float]
 SHARED = 3  # convolutions that the shared baseline has whole, as the paper's
 FACTORS = (2, 4, 6, 8)
 MAX_DROP = 0.5  # points
@@ -42,72 +44,6 @@ class Verdict(Protocol):
     @property
     def why(self) -> str:
         """The goal that it misses, in words."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A network that was trained: shares of images with the right class, and where it lies.
-
-    `accuracy`: of held-out training images, which decides; `test`: of the test images, for tables alone.
-    `figures`: what it needs on the board, each one the better the smaller (`ram`, `flash`, `cost`).
-    `key`: of its record. `seconds` and `epochs`: of its own training, behind that of the network before.
-    """
-
-    choice: Choice
-    accuracy: float
-    test: float
-    network: Path
-    key: str
-    seconds: float
-    epochs: int
-    figures: Figures
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A factor that a step tried. `drop`: points lost against the baseline; None: not trained (`why`)."""
-
-    choice: Choice
-    factor: int
-    candidate: Candidate | None
-    drop: float | None
-    is_kept: bool
-    why: str = ""
-
-
-@dataclass(frozen=True)
-class Step:
-    """The search at one block, counted from 0; `baseline` is None where the block allows no factor."""
-
-    block: int
-    baseline: Candidate | None
-    tried: tuple[Tried, ...]
-    kept: int
-    why: str = ""
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a search found.
-
-    `others` by name, trained as long in all as the chosen network: "original" (not split), "second" (one
-    factor smaller), "naive", "shared"; where one cannot be had, `refused` says why. `front`: of all networks
-    trained, those that no other beats in accuracy and in every figure. `misses`: why the chosen one does not
-    meet the goals ("": it does).
-    """
-
-    original: Candidate
-    steps: tuple[Step, ...]
-    chosen: Candidate
-    others: Mapping[str, Candidate]
-    refused: Mapping[str, str]
-    front: tuple[Candidate, ...]
-    misses: str
-
-    @property
-    def drop(self) -> float:
-        """Points that the chosen network loses against the original, on the test images."""
-        return 100 * (self.original.test - self.chosen.test)
 
 
 def search(
@@ -145,20 +81,6 @@ def search(
     others, refused = run.others(original, current, steps) if with_others else ({}, {})
     chosen, misses = _meeting(current, run.trained, admits)
     return Found(original, tuple(steps), chosen, others, refused, front(run.trained), misses)
-
-
-def front(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """Those candidates that no other beats in accuracy and in every figure, by falling accuracy."""
-    unique = list({one.key: one for one in candidates}.values())
-    kept = [one for one in unique if not any(_beats(other, one) for other in unique)]
-    return tuple(sorted(kept, key=lambda one: (-one.accuracy, sorted(one.figures.items()), one.choice.key())))
-
-
-def _beats(one: Candidate, other: Candidate) -> bool:
-    """Whether a candidate is nowhere worse than another, and somewhere better."""
-    pairs = [(one.figures[name], other.figures[name]) for name in one.figures if name in other.figures]
-    pairs.append((-one.accuracy, -other.accuracy))
-    return all(mine <= its for mine, its in pairs) and any(mine < its for mine, its in pairs)
 
 
 def _meeting(
@@ -255,10 +177,14 @@ class _Run:
         verdict = self._admits(choice)
         if verdict.ok:
             return ""
-        furthest = choice
-        for block in self._blocks[index + 1 :]:
-            furthest = furthest.with_factor(block.index, max(self._allowed(block), default=1))
-        return "" if furthest != choice and self._admits(furthest).ok else verdict.why
+        for most in self._factors:  # smaller factors may need less memory than larger ones
+            further = choice
+            for block in self._blocks[index + 1 :]:
+                allowed = [factor for factor in self._allowed(block) if factor <= most]
+                further = further.with_factor(block.index, max(allowed, default=1))
+            if further != choice and self._admits(further).ok:
+                return ""
+        return verdict.why
 
     def others(
         self, original: Candidate, chosen: Candidate, steps: Sequence[Step]

@@ -1,4 +1,4 @@
-"""An int8 network with the structure of a Keras model and random weights: what a plan depends on, in a moment.
+"""An int8 network with the structure of a Keras model and random weights: all that a plan depends on.
 
 RAM, flash, work and cost depend on shapes and operators, never on the values of weights. TensorFlow's
 converter takes up to half a minute for a network; this takes a tenth of a second. What it does not know is
@@ -16,8 +16,10 @@ from buildtool.graph import types as g
 from buildtool.graph.types import Activation, DType, Graph, OpKind, Quantization
 from buildtool.zoo.drawn import NetBuilder, quant
 
-# Layers of one input that leave no operator behind: in a trained network they are part of what is beside them.
-_SILENT = frozenset({"BatchNormalization", "Dropout", "SpatialDropout2D", "ActivityRegularization", "Identity"})
+# Layers of one input that leave no operator behind: the one beside them takes them over.
+_SILENT = frozenset(
+    {"BatchNormalization", "Dropout", "SpatialDropout2D", "ActivityRegularization", "Identity"}
+)
 
 
 _QUANT = quant(0.0625, -128)  # as of what a ReLU makes
@@ -92,13 +94,13 @@ class _Sketch:
     def _fused(self, made: int, activation: Activation) -> int:
         """The activation as part of the operator before it, which has to be one that can take it."""
         op = next((op for op in self.net.ops if op.outputs == (made,)), None)
-        attrs = None if op is None else op.attrs
-        if op is None or getattr(attrs, "activation", None) is not Activation.NONE:
+        attrs = op.attrs if op is not None else None
+        if op is None or attrs is None or getattr(attrs, "activation", None) is not Activation.NONE:
             return self.net.unary(OpKind.RELU if activation is Activation.RELU else OpKind.RELU6, made)
         from dataclasses import replace
 
         at = self.net.ops.index(op)
-        self.net.ops[at] = replace(op, attrs=replace(attrs, activation=activation))  # type: ignore[type-var]
+        self.net.ops[at] = replace(op, attrs=replace(attrs, activation=activation))  # type: ignore[call-arg]
         return made
 
     # ---- layers ------------------------------------------------------------------------------------
@@ -150,13 +152,14 @@ class _Sketch:
         return made
 
     def concatenation(self, layer: Any, inputs: list[int], _node: Any) -> int:
-        if layer.axis not in (-1, 3) or len(self.net.shape(inputs[0])) != 4:
+        last = len(self.net.shape(inputs[0])) - 1
+        if layer.axis not in (-1, last):
             raise Unknown(f"layer '{layer.name}' joins along axis {layer.axis}")
-        return self.net.concat(inputs)
+        return self.net.concat(inputs, last)
 
     def relu(self, layer: Any, inputs: list[int], _node: Any) -> int:
         limit = getattr(layer, "max_value", None)
-        if limit not in (None, 6) or getattr(layer, "negative_slope", 0):
+        if limit not in (None, 6) or float(layer.negative_slope or 0):
             raise Unknown(f"layer '{layer.name}' is a ReLU of another form")
         return self._activation("relu" if limit is None else "relu6", inputs[0])
 
@@ -177,16 +180,19 @@ class _Sketch:
         keys = key if isinstance(key, tuple) else (key,)
         part = keys[-1]
         whole = slice(None)
-        if len(shape) != 4 or not isinstance(part, slice) or any(k not in (whole, ...) for k in keys[:-1]):
+        if not isinstance(part, slice) or any(k not in (whole, ...) for k in keys[:-1]):
             raise Unknown(f"'{operation.name}' takes other parts than channels")
-        begin, end, step = part.indices(shape[3])
+        begin, end, step = part.indices(shape[-1])
         if step != 1:
             raise Unknown(f"'{operation.name}' takes every {step}th channel")
         return self._channels(inputs[0], begin, end)
 
     def _channels(self, x: int, begin: int, end: int) -> int:
-        extent = (*self.net.shape(x)[:3], end - begin)
-        return self.net.move(OpKind.SLICE, x, extent, g.SliceAttrs((0, 0, 0, begin), (1, 1, 1, 1), extent))
+        extent = (*self.net.shape(x)[:-1], end - begin)
+        before = (0,) * (len(extent) - 1)
+        return self.net.move(
+            OpKind.SLICE, x, extent, g.SliceAttrs((*before, begin), (1,) * len(extent), extent)
+        )
 
 
 def _in_order(model: Any) -> list[Any]:

@@ -5,31 +5,36 @@ Of every layer a branch has the slices of its own channels. `Block`, `Choice` an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from buildtool.errors import UnsupportedError
 from buildtool.split.branches import split_steps
-from buildtool.split.graphs import calls_of, layers_of, steps_of
+from buildtool.split.graphs import calls_of, steps_of
 from buildtool.split.steps import Step
-from buildtool.split.types import Block, Choice, Fusion
-from buildtool.split.weights import Weights, identity, sliced
+from buildtool.split.taking import take_over
+from buildtool.split.types import Block, Choice, First, Fusion
 
 if TYPE_CHECKING:
     import keras
 
-__all__ = ["Block", "Choice", "Fusion", "build", "take_over"]
+__all__ = ["Block", "Choice", "First", "Fusion", "build"]
 
 
 def build(
-    model: keras.Model, blocks: Sequence[Block], choice: Choice, *, weights: keras.Model | None = None
+    model: keras.Model,
+    blocks: Sequence[Block],
+    choice: Choice,
+    *,
+    weights: keras.Model | None = None,
+    grouped: bool = True,
 ) -> keras.Model:
     """The Keras model of a choice; layers' names are the same in every process.
 
     `model` is the original, whose blocks `blocks` are. Each layer's weights are taken from `weights` (a
     network trained since, whole or split) where it has the same layer, else sliced from the whole layer of
-    `weights`, else from that of `model`. A fusion's 1x1 convolution begins as the identity. `model` stays as
-    it is, and the result shares no layer with it.
+    `weights`, else from that of `model`. A fusion's 1x1 convolution begins as the identity. With `grouped`,
+    channels of a layer come into the branches in which they keep most of their weights (grouping.py), and the
+    fusion puts them back in order. `model` stays as it is, and the result shares no layer with it.
     """
     import keras
 
@@ -40,40 +45,8 @@ def build(
         made.add(step)
     first, last = steps[0].name, steps[-1].name
     result = keras.Model(made.outputs[first][0], made.outputs[last][0], name=model.name)
-    take_over(result, steps, original, [weights, model] if weights is not None else [model])
+    take_over(result, steps, original, [weights, model] if weights is not None else [model], grouped=grouped)
     return result
-
-
-def take_over(
-    result: keras.Model, steps: Sequence[Step], original: Sequence[Step], sources: Sequence[keras.Model]
-) -> None:
-    """Sets the weights of a split network's layers from the first of `sources` that has them."""
-    known = {step.name: step for step in original}
-    stores = [layers_of(source) for source in sources]
-    layers = {layer.name: layer for layer in result.layers}
-    for step in steps:
-        layer = layers.get(step.name)  # operations without weights are no layers
-        if layer is not None and layer.weights:
-            shapes = [tuple(weight.shape) for weight in layer.weights]
-            layer.set_weights(_weights(step, shapes, known, stores))
-
-
-def _weights(
-    step: Step, shapes: list[tuple[int, ...]], known: Mapping[str, Step], stores: Sequence[Mapping[str, Any]]
-) -> Weights:
-    for store in stores:
-        if step.name in store:
-            same: Weights = store[step.name].get_weights()
-            if [one.shape for one in same] == shapes:
-                return same
-        if step.part is not None and step.part.source in store:
-            original = known[step.part.source]
-            part = sliced(original, store[original.name].get_weights(), step.part)
-            if [one.shape for one in part] == shapes:
-                return part
-    if step.part is not None and step.is_fusion:
-        return identity(step)
-    raise UnsupportedError("none of the networks has weights that fit it", operator=step.name)
 
 
 class _Making:

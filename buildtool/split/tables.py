@@ -11,19 +11,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from buildtool.split.blocks import Block
+    from buildtool.split.found import Candidate, Found, Step
     from buildtool.split.pricing import Price
-    from buildtool.split.search import Candidate, Found, Step
+    from buildtool.split.types import Block
 
 Cell = str | int | float | None
 NAMES = {
-    "given": "as it was given",
-    "original": "original, trained on as long",
-    "chosen": "proposed I",
-    "second": "proposed II",
+    "given": "given",
+    "original": "original",
+    "chosen": "I",
+    "second": "II",
     "naive": "naive",
     "shared": "shared",
 }
+_NOTES = (
+    "given: as it came; original: the same, trained on as long as the others; I: the split that was found",
+    "II: one factor smaller; naive: without fusion; shared: the first convolutions whole",
+    "share, MACs: of the original's; weights: bytes in flash",
+    "layerwise, streamed: bytes of the arena, layer by layer and at the least",
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +54,9 @@ class Table:
 
     def markdown(self) -> str:
         """As Markdown."""
-        numbers = [any(isinstance(row[i], int | float) for row in self.rows) for i in range(len(self.columns))]
+        numbers = [
+            any(isinstance(row[i], int | float) for row in self.rows) for i in range(len(self.columns))
+        ]
         rule = " | ".join("---:" if number else "---" for number in numbers)
         body = [" | ".join(_words(cell) or " " for cell in row) for row in self.rows]
         lines = [f"**{self.title}**", "", *(f"| {one} |" for one in (" | ".join(self.columns), rule, *body))]
@@ -74,7 +82,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Network:
-    """A network of Table 2; `price` is None where the planner refuses it, `drop` is in points of the original."""
+    """A network of Table 2; `price` is None where the planner refuses it."""
 
     name: str
     candidate: Candidate
@@ -83,7 +91,7 @@ class Network:
 
 
 def by_block(found: Found, blocks: Sequence[Block], factors: Sequence[int]) -> Table:
-    """Table 1: accuracy in % of held-out images, by block and splitting factor; the kept ones have a star."""
+    """Table 1: accuracy in % of held-out images, by block and splitting factor, and the factor kept."""
     columns = ("block", "channels", "K = 1", *(f"K = {factor}" for factor in factors), "kept")
     notes: list[str] = []
     rows = [_step_row(step, blocks[step.block], factors, notes) for step in found.steps]
@@ -113,24 +121,13 @@ def side_by_side(networks: Sequence[Network], original: Candidate, refused: Mapp
     `original`: whose accuracy drops are counted against.
     """
     columns = (
-        "network",
-        "factors",
-        "average",
-        "accuracy %",
-        "drop, points",
-        "convolutions",
-        "fusion",
-        "of the original",
-        "MACs of the original",
-        "RAM layer by layer",
-        "RAM streamed",
-        "weights",
-        "ms",
+        *("network", "factors", "mean K", "top-1 %", "drop", "convolutions", "fusion", "share", "MACs"),
+        *("layerwise", "streamed", "weights", "ms"),
     )
     whole = next((one.size for one in networks if one.candidate.choice.is_whole), networks[0].size)
     rows = tuple(_network_row(one, whole, original) for one in networks)
-    notes = [f"{NAMES.get(name, name)}: {why}" for name, why in sorted(refused.items())]
-    return Table("Networks side by side", columns, rows, tuple(notes))
+    missing = (f"{NAMES.get(name, name)}: {why}" for name, why in sorted(refused.items()))
+    return Table("Networks side by side", columns, rows, (*_NOTES, *missing))
 
 
 def _network_row(one: Network, whole: Size, original: Candidate) -> tuple[Cell, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ from buildtool.options.parsers import limit, refuse, size, whole
 from buildtool.split.pricing import Goals
 from buildtool.split.search import FACTORS, MAX_DROP
 from buildtool.split.settings import Settings
-from buildtool.split.structure import First
+from buildtool.split.types import First
 
 NAMES = ("vgg16", "resnet18")
 OUT = "split"
+ORIGINAL, KERAS = WRITTEN = ("original.keras", "split.keras")  # networks below the output folder
 IMAGES = 1000  # test images that go through the int8 network and the firmware
 MOST_FACTOR = 64
 _MOST_EPOCHS = 100_000
@@ -27,23 +28,23 @@ _FIRSTS: dict[str, tuple[First, ...]] = {"full": ("full",), "slice": ("slice",),
 class Wanted:
     """What to split, for which board, within which limits, and how it is trained.
 
-    `network`: a .keras file, or a name of NAMES, which `width` and `size` (rows, columns) belong to. `firsts`:
-    what a branch's first convolution reads; each is searched. `images`: test images that go through the int8
-    network and the firmware. `max_drop` is in points.
+    `network`: a .keras file, or a name of NAMES, to which `width` and `size` (rows, columns) belong.
+    `firsts`: what a branch's first convolution reads; each is searched. `images`: test images that go through
+    the int8 network and the firmware. `max_drop` is in points.
     """
 
     network: str
     data: Path
     board: str
-    goals: Goals = Goals()
+    goals: Goals = field(default_factory=Goals)
     max_drop: float = MAX_DROP
     factors: tuple[int, ...] = FACTORS
     firsts: tuple[First, ...] = ("slice",)
     width: float = 1.0
     size: int = 32
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
     images: int = IMAGES
-    out: Path = Path(OUT)
+    out: Path = field(default_factory=lambda: Path(OUT))
 
     @property
     def is_named(self) -> bool:
@@ -57,12 +58,14 @@ def wanted(args: argparse.Namespace) -> Wanted:
     if network not in NAMES and not network.lower().endswith(".keras"):
         hint = f"a .keras file, which Keras 3 saves, or one of {', '.join(NAMES)}"
         raise UsageError(f"'{network}' is no network that can be split", hint=hint)
-    for name in ("width", "size", "epochs"):
+    for name in ("width", "size", "epochs", "rate"):
         if network not in NAMES and getattr(args, name) is not None:
             text = "it has no effect on a network that is given as a file"
             raise UsageError(text, option=name, hint=f"leave --{name} out")
-    if not args.json and args.images is not None and args.images == "0":
-        raise UsageError("0 is not a number of images above 0", option="images", hint="leave it out")
+    out = Path(args.out or OUT)
+    if Path(network).resolve() in {(out / name).resolve() for name in WRITTEN}:
+        text = "the network lies where a result will be written"
+        raise UsageError(text, path=network, option="out", hint="name another folder")
     return Wanted(
         network,
         Path(args.data),
@@ -75,7 +78,7 @@ def wanted(args: argparse.Namespace) -> Wanted:
         _given(args.size, 32, _whole(1, 4096), "size"),
         _settings(args),
         _given(args.images, IMAGES, _whole(1, 10_000_000), "images"),
-        Path(args.out or OUT),
+        out,
     )
 
 

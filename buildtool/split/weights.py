@@ -53,6 +53,12 @@ def _separable(
     return [depthwise.take(channels, -2), point, *(bias.take(writes) for bias in biases)]
 
 
+def kernel(original: Step, weights: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The kernel of a convolution or dense layer that joins channels, as (..., in, out)."""
+    joining = weights[1 if original.kind == "SeparableConv2D" else 0]
+    return np.swapaxes(joining, -1, -2) if original.kind.endswith("Transpose") else joining
+
+
 def identity(fusion: Step) -> Weights:
     """A fusion's kernel and bias that put out the original's channels in their order."""
     assert fusion.part is not None and fusion.part.reads is not None

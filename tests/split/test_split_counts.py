@@ -4,6 +4,8 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from paths import ROOT
 
 from buildtool.errors import UnsupportedError, UsageError
@@ -178,3 +180,58 @@ def test_a_network_that_cannot_be_split_says_which_layer_is_why():
     steps[3] = Step("pool", "MaxPooling2D", ("norm",), (4, 4, 12), kernel=(2, 2), strides=(2, 2))
     with pytest.raises(UnsupportedError, match="layer norm: it cannot be split: it normalises all channels"):
         find_in(steps)
+
+
+# ---- properties ----------------------------------------------------------------------------------
+
+
+@st.composite
+def chains(draw):
+    """The steps of a chain of convolutions, poolings and residual additions, and its blocks' factors."""
+    steps = [Step("image", "InputLayer", (), (32, 32, 3))]
+    factors = draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))
+    for block, factor in enumerate(factors):
+        even = draw(st.booleans())
+        wide = draw(st.integers(2, 4)) * factor if even else draw(st.integers(max(factor, 2), 20))
+        for index in range(draw(st.integers(1, 3))):
+            rows, name, last = steps[-1].shape[0], f"b{block}c{index}", steps[-1].name
+            shape = (rows, rows, wide)
+            size = draw(st.sampled_from((1, 3)))
+            steps.append(Step(name, "Conv2D", (last,), shape, kernel=(size, size), strides=(1, 1)))
+            if index and draw(st.booleans()):
+                steps.append(Step(f"{name}_add", "Add", (name, last), shape))
+        half = (steps[-1].shape[0] // 2,) * 2
+        pool = Step(f"b{block}p", "MaxPooling2D", (steps[-1].name,), (*half, wide), (2, 2), (2, 2))
+        steps.append(pool)
+    count = half[0] * half[1] * wide
+    steps += [Step("flat", "Flatten", (pool.name,), (count,)), Step("out", "Dense", ("flat",), (3,))]
+    return tuple(steps), tuple(factors)
+
+
+@given(chains(), st.sampled_from(("full", "slice")))
+def test_branches_have_every_channel_once_and_their_share_of_the_weights(drawn, first):
+    steps, factors = drawn
+    blocks = find_in(steps)
+    split = split_steps(steps, blocks, Choice(factors, first))
+    known: dict[str, Step] = {}
+    for step in split:
+        assert step.name not in known and known.keys() >= set(step.inputs)
+        known[step.name] = step
+        if step.kind == "Concatenate":
+            assert step.channels == sum(known[name].channels for name in step.inputs)
+    assert split[-1].shape == steps[-1].shape
+    whole = {row.name: row.parameters for row in counts_in(steps).rows}
+    parts = {row.name: row.parameters for row in counts_in(split).rows}
+    for block, factor in zip(blocks, factors, strict=True):
+        if factor == 1:
+            continue
+        convolutions = [step for step in steps if step.name in block.layers and step.is_mixing]
+        for index, step in enumerate(convolutions):
+            mine = [known[f"{step.name}_k{factor}b{branch}"] for branch in range(factor)]
+            assert sum((one.part.writes for one in mine), ()) == tuple(range(step.channels))
+            before = next(one.channels for one in steps if one.name == step.inputs[0])
+            reads_all = index == 0 and (block.index == 0 or first == "full" or before < factor)
+            if reads_all or step.channels % factor == 0 == before % factor:
+                share = whole[step.name] // (1 if reads_all else factor)
+                assert sum(parts[one.name] for one in mine) == share
+        assert parts[f"{block.name}_k{factor}_fusion"] == block.channels**2

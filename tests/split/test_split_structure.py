@@ -112,6 +112,21 @@ def dense_and_grouped(keras):
     return net.model()
 
 
+def one_dimension(keras):
+    """Convolutions of one dimension, as of sound."""
+    net = Chain(keras)
+    net.x = net.image = keras.Input((16, 3))
+    net("Conv1D", 8, 3, padding="same", activation="relu")
+    net("DepthwiseConv1D", 3, padding="same")
+    net("BatchNormalization")
+    net("MaxPooling1D", 2)
+    net("Conv1D", 12, 3, strides=2, padding="same", activation="tanh")
+    net("Conv1DTranspose", 8, 3, padding="same")
+    net("GlobalAveragePooling1D")
+    net("Dense", 4)
+    return net.model()
+
+
 def randomised(model):
     """The model with random weights everywhere, variances above 0."""
     random = np.random.default_rng(5)
@@ -146,6 +161,48 @@ def cut_between_branches(model, blocks, choice):
         layer.set_weights(weights)
 
 
+def shuffle(model, steps, split):
+    """Mixes the channels of each convolution that only one other reads, both in the same split block."""
+    random = np.random.default_rng(11)
+    inner = {step.part.source for step in split if step.part and step.kind != "Slice"}
+    sliced = {step.part.source for step in split if step.kind == "Slice"}
+    shuffled = 0
+    for step in steps:
+        follows = followers(steps, step.name)
+        plain = [one.kind not in ("Add", "Multiply") and one.multiplier == 1 for one in follows]
+        names = {step.name, *(one.name for one in follows)}
+        if step.is_mixing and all(plain) and names <= inner and not names & sliced:
+            order = random.permutation(step.channels)
+            for one in (step, *follows):
+                if one.is_mixing or one.weights or (one.kernel and "Pool" not in one.kind):
+                    reorder(model.get_layer(one.name), one, order, one is not step and one.is_mixing)
+            shuffled += 1
+    return shuffled
+
+
+def followers(steps, name):
+    """What follows a step channel by channel, the convolutions that end it included."""
+    found = []
+    for one in [one for one in steps if name in one.inputs]:
+        found += [one] if one.is_mixing else [one, *followers(steps, one.name)]
+    return found
+
+
+def reorder(layer, step, order, inputs):
+    """Gives a layer's channels another order; `inputs`: those that it reads."""
+    kernel, *others = layer.get_weights()
+    if step.kind == "SeparableConv2D":
+        others[0] = others[0].take(order, -1)
+        others[1:] = [bias[order] for bias in others[1:]]
+    elif inputs:
+        kernel = kernel.take(order, -1 if step.kind.endswith("Transpose") else -2)
+    else:
+        turned = step.kind.endswith("Transpose") or step.kind.startswith("Depthwise")
+        kernel = kernel.take(order, -2 if turned else -1)
+        others = [one.take(order, -1) for one in others]
+    layer.set_weights([kernel, *others])
+
+
 def outputs(model):
     image = np.random.default_rng(7).random((2, *model.input_shape[1:]), np.float32)
     return np.asarray(model(image))  # of any backend
@@ -164,6 +221,7 @@ CASES = {
     "residual, shared": (residual, Choice((2, 2, 2), fusion=Fusion.SHARED, shared=2)),
     "depthwise": (mobile, Choice((2, 3), "full")),
     "depthwise, slice": (mobile, Choice((4, 2))),
+    "one dimension": (one_dimension, Choice((2, 4))),
     "grouped, concatenated, transposed": (dense_and_grouped, Choice((2, 4))),
 }
 
@@ -173,11 +231,29 @@ def test_without_weights_between_branches_nothing_changes(keras, case):
     network, choice = CASES[case]
     model = randomised(network(keras))
     blocks = find_blocks(model)
-    split = build(model, blocks, choice)
+    split = build(model, blocks, choice, grouped=False)
     cut_between_branches(model, blocks, choice)  # none of which the split network took over
     np.testing.assert_allclose(outputs(split), outputs(model), rtol=2e-4, atol=2e-5)
     assert len(split.layers) > len(model.layers)
     assert counts_of(split).everything == split.count_params()
+
+
+HIDDEN = ["fused", "fused, full", "residual", "residual, full", "depthwise, slice", "one dimension", "shared"]
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_branches_that_lie_hidden_in_the_order_of_channels_are_found(keras, case):
+    """A network of independent branches whose channels were mixed is equal to its split form."""
+    network, choice = CASES[case]
+    model = randomised(network(keras))
+    blocks = find_blocks(model)
+    cut_between_branches(model, blocks, choice)
+    expected = outputs(model)
+    steps = steps_of(model)
+    assert shuffle(model, steps, split_steps(steps, blocks, choice))
+    np.testing.assert_allclose(outputs(model), expected, rtol=2e-4, atol=2e-5)
+    split = build(model, blocks, choice)
+    np.testing.assert_allclose(outputs(split), expected, rtol=2e-4, atol=2e-5)
 
 
 def test_a_factor_of_one_keeps_layers_and_weights(keras):
@@ -207,7 +283,7 @@ def test_trained_weights_of_split_and_whole_layers_are_taken_over(keras, tmp_pat
     trained = randomised(build(model, blocks, Choice((4, 1))))
     trained.save(tmp_path / "trained.keras")
     trained = keras.models.load_model(tmp_path / "trained.keras")
-    split = build(model, blocks, Choice((4, 2)), weights=trained)
+    split = build(model, blocks, Choice((4, 2)), weights=trained, grouped=False)
     names = [one.name for one in split.operations]
     assert names == [one.name for one in build(model, blocks, Choice((4, 2))).operations]
     known = {layer.name for layer in trained.layers}
@@ -262,7 +338,7 @@ def test_sequential_models_and_models_inside_models_are_split(keras):
         blocks = find_blocks(model)
         assert len(blocks) == 2
         choice = Choice((2, 4), "full")
-        split = build(model, blocks, choice)
+        split = build(model, blocks, choice, grouped=False)
         cut_between_branches(inner, find_blocks(inner), choice)
         np.testing.assert_allclose(outputs(split), outputs(model), rtol=2e-4, atol=2e-5)
     assert all(name.startswith("inner_") for name in blocks[0].layers)

@@ -1,0 +1,135 @@
+"""What a structure takes of a board: verdicts against goals, tables, and what the command refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from buildtool import cli
+from buildtool.split import tables
+from buildtool.split.found import Candidate, Found, Step, Tried
+from buildtool.split.pricing import Goals, Point, Price, verdict
+from buildtool.split.types import Block, Choice
+
+FRONT = (Point(1000, 1.5, 90_000.0, 9.0), Point(2000, 1.0, 60_000.0, 6.0), Point(9000, 1.0, 30_000.0, 3.0))
+PRICE = Price("board", FRONT, 3000, 5000, 700, "cycles", 4096, 8192)
+
+
+def test_a_point_of_the_front_within_every_goal_is_enough() -> None:
+    assert verdict(PRICE, Goals()).ok
+    assert verdict(PRICE, Goals(ram=1000, flash=5000, max_ms=9.0)).ok
+    assert verdict(PRICE, Goals(ram=2000, max_ms=6.0)).ok
+
+
+@pytest.mark.parametrize(
+    ("goals", "why"),
+    [
+        (Goals(ram=999), "RAM: the smallest arena takes 1,000 bytes, there are 999"),
+        (Goals(flash=4999), "flash: the weight image takes 5,000 bytes, there are 4,999"),
+        (Goals(ram=1999, max_ms=8.9), "time: 9.0 ms at least, 8.9 are allowed"),
+        (Goals(max_ms=5.9), "time: 6.0 ms at least, 5.9 are allowed"),  # the board has no room for 3 ms
+    ],
+)
+def test_a_verdict_says_what_is_exceeded_and_by_how_much(goals: Goals, why: str) -> None:
+    found = verdict(PRICE, goals)
+    assert not found.ok
+    assert found.why == why
+
+
+def test_a_goal_in_milliseconds_is_refused_where_costs_are_no_time() -> None:
+    timeless = Price("board", (Point(1000, 1.0, 5.0, None),), None, 10, 5, "instructions", 4096, 8192)
+    assert verdict(timeless, Goals()).ok
+    assert "is not known" in verdict(timeless, Goals(max_ms=1e9)).why
+
+
+def test_the_cost_is_that_of_the_best_plan_with_room() -> None:
+    assert (PRICE.cost, PRICE.milliseconds) == (60_000.0, 6.0)
+    assert PRICE.best(Goals(ram=1500)) == FRONT[0]
+    assert PRICE.best(Goals(ram=10)) == FRONT[0]  # nothing fits: the least memory
+
+
+def test_a_price_survives_its_record() -> None:
+    assert Price.of_data(json.loads(json.dumps(PRICE.data()))) == PRICE
+    with pytest.raises(TypeError):
+        Price.of_data({"board": "b", "ram": []})
+
+
+# ---- tables ----------------------------------------------------------------------------------------
+
+
+def candidate(factors: tuple[int, ...], accuracy: float) -> Candidate:
+    figures = {"ram": 1000.0}
+    return Candidate(Choice(factors), accuracy, accuracy - 0.01, Path("x"), str(factors), 1.0, 1, figures)
+
+
+def found() -> Found:
+    whole, split = candidate((1, 1), 0.9), candidate((2, 1), 0.897)
+    first = Step(
+        0,
+        whole,
+        (
+            Tried(split.choice, 2, split, 0.3, True),
+            Tried(Choice((4, 1)), 4, None, None, False, "RAM: too much"),
+        ),
+        2,
+    )
+    second = Step(1, None, (), 1, "its narrowest layer has 1 channel")
+    return Found(whole, (first, second), split, {"original": whole}, {"naive": "no"}, (whole, split), "")
+
+
+BLOCKS = (Block(0, "block1", ("a",), 8, False, 8), Block(1, "block2", ("b",), 1, False, 1))
+
+
+def test_table_1_has_accuracies_by_block_and_factor_and_says_what_was_not_trained() -> None:
+    table = tables.by_block(found(), BLOCKS, (2, 4))
+    assert table.rows == (("block1", 8, 90.0, 89.7, "-", 2), ("block2", 1, None, None, None, 1))
+    assert table.notes == (
+        "block1, K = 4: not trained, RAM: too much",
+        "block2: not split, its narrowest layer has 1 channel",
+    )
+    assert "| block1 | 8 | 90.00 | 89.70 | - | 2 |" in table.markdown()
+    assert table.data()["rows"][0]["K = 2"] == 89.7
+
+
+def test_table_2_counts_against_the_original() -> None:
+    it = found()
+    rows = [
+        tables.Network("given", it.original, tables.Size(1000, 0, 4000), PRICE),
+        tables.Network("chosen", it.chosen, tables.Size(400, 100, 1000), None),
+    ]
+    table = tables.side_by_side(rows, it.original, it.refused)
+    by_title = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    assert [row["share"] for row in by_title] == [1.0, 0.5]
+    assert [row["MACs"] for row in by_title] == [1.0, 0.25]
+    assert by_title[0]["streamed"] == 1000
+    assert by_title[1]["streamed"] is None
+    assert by_title[1]["drop"] == pytest.approx(0.3)
+    assert "naive: no" in table.notes
+
+
+# ---- the command -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("net.tflite --data d -b cortex-m4", "'net.tflite' is no network that can be split"),
+        ("vgg16 --data d -b cortex-m4 --factors 4,2", "is not a list of rising numbers from 2 to 64"),
+        ("vgg16 --data d -b cortex-m4 --max-drop x", "is not a number of points from 0 to 100"),
+        ("vgg16 --data d -b cortex-m4 --ram none", "is not a number of bytes"),
+        ("vgg16 --data d -b cortex-m4 --epochs 0", "is not a whole number above 0"),
+        (
+            "net.keras --data d -b cortex-m4 --width 2",
+            "it has no effect on a network that is given as a file",
+        ),
+        ("vgg16 -b cortex-m4", "--data"),
+        ("out/split.keras --data d -b cortex-m4 -o out", "the network lies where a result will be written"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_is_loaded(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["split", *words.split()]) == 2
+    assert said in capsys.readouterr().err
