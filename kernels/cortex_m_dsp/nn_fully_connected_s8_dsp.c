@@ -156,7 +156,8 @@ void nn_fully_connected_s8_dsp(const void *constants, const nn_view *in, const n
             if (p.rest > 0) {
                 p.start -= 128 * nn_dsp_sum_inputs(p.tail, 1);
             }
-            compute((const nn_dsp_constants *)constants, &p, nn_out_pixel(out, y, x), out->channels);
+            compute((const nn_dsp_constants *)constants, &p, nn_out_pixel(out, y, x),
+                    out->channels);
         }
     }
 }

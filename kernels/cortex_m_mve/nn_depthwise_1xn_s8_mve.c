@@ -28,18 +28,28 @@ static inline nn_view result_of(const nn_view *out, int32_t y, int32_t x, int32_
     return view;
 }
 
-/* Outputs side by side, from pixel `from` on. */
-static void compute_fours(const void *constants, const int8_t *from, const nn_view *in,
-                          const nn_view *results, void *scratch) {
+/* Outputs side by side, from pixel `from` on: of a kernel of four rows and two columns, which are
+ * four columns of the input apart. */
+static NN_NOINLINE void compute_fours(const void *constants, const int8_t *from, const nn_view *in,
+                                      const nn_view *results, void *scratch) {
     static const nn_conv_geometry two_columns = {4, 2, 1, 1, 1, 1, 0, 0, 1};
     const int32_t step = in->pixel_stride, width = results->width + TAPS / 2;
     const nn_view columns = {from, step, step, 4, width, 0, 4, width, in->channels};
-    nn_mve_depthwise_fours(&two_columns, constants, &columns, results, scratch);
+    const nn_window all = {0, 1, 0, results->width};
+    nn_mve_depthwise d = nn_mve_depthwise_open(&two_columns, constants, &columns, results, scratch);
+    d.pitch = 2 * WORD_PITCH; /* as tiles for stride 2 have it, whose loads make an output each */
+    d.step = 4 * d.pitch;
+    d.met = 1;
+    d.apart = d.pitch;
+    d.columns = 5;
+    d.tile = nn_min(d.tile, TILE); /* 1 where outputs lie far apart */
+    nn_mve_depthwise_rows(&d, &all);
 }
 
 /* One output, whose taps begin in column `left` of row `row`, NULL if that is padding. */
-static void compute_one(const nn_conv_geometry *g, const void *constants, const int8_t *row,
-                        int32_t left, const nn_view *in, const nn_view *result, void *scratch) {
+static NN_NOINLINE void compute_one(const nn_conv_geometry *g, const void *constants,
+                                    const int8_t *row, int32_t left, const nn_view *in,
+                                    const nn_view *result, void *scratch) {
     const nn_conv_geometry one_column = {g->kernel_w, 1, 1, 1, 1, 1, in->x0 - left, 0, 1};
     const nn_window all = {0, 1, 0, 1};
     const int32_t rows = row == NULL ? 0 : in->width - in->x0;

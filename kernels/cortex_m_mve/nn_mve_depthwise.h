@@ -9,6 +9,7 @@
  * to 2, a shift to the left by one bit, cost what all others do. Layers with greater ones, or whose
  * sums may be 2^30 or more where there is such a shift, are NN_MVE_GENERAL.
  *
+ *   nn_mve_depthwise_rows.c       the walk over tiles of outputs
  *   nn_mve_spread.S               spreads the inputs
  *   nn_mve_depthwise_small.S      up to 16 columns of a channel at a time: 3 x 3 and the like
  *   nn_mve_depthwise_any.S        up to four columns of a channel at a time, any kernel
@@ -44,6 +45,10 @@
 
 #ifndef __ASSEMBLER__
 #include "nn_mve.h"
+
+/* Bytes from output to output that offsets of 16 bits hold seven of; else columns are computed one
+ * by one. */
+#define NN_MVE_MAX_ACROSS (65535 / 7)
 
 /* What the tiles of one call share. */
 typedef struct {
@@ -142,14 +147,60 @@ typedef void nn_mve_column_run(const nn_mve_column *column);
 nn_mve_column_run nn_mve_depthwise_column_1, nn_mve_depthwise_column_2, nn_mve_depthwise_column_3,
     nn_mve_depthwise_column_4;
 
-/* A row of outputs of a kernel of four rows and two columns, which are four columns of the input
- * apart; stride 1, no padding. Scratch: see nn_depthwise_1xn_s8_mve.c. */
-void nn_mve_depthwise_fours(const nn_conv_geometry *geometry, const void *constants,
-                            const nn_view *in, const nn_view *out, void *scratch);
+/* The outputs of a window. Expects 16 zero points where d->zeros points if a tap may lie above the
+ * input or below it. */
+void nn_mve_depthwise_rows(const nn_mve_depthwise *d, const nn_window *window);
 
 /* Computes `count` columns from `out` on, of `channels` channels from c on, in any mode. */
 void nn_mve_depthwise_general(const nn_mve_depthwise *d, int32_t c, int32_t channels, int32_t count,
                               int8_t *out);
+
+/* Up to four rows and three columns, stride 1 or 2. */
+static inline int nn_mve_is_small(const nn_conv_geometry *g) {
+    return g->kernel_h <= 4 && g->kernel_w <= 3 && g->stride_w <= 2;
+}
+
+static inline int32_t nn_mve_row_groups(const nn_conv_geometry *g) {
+    return (g->kernel_h + 3) >> 2;
+}
+
+static inline int32_t nn_mve_tap_vectors(const nn_conv_geometry *g) {
+    return (g->kernel_w * nn_mve_row_groups(g) + 3) >> 2;
+}
+
+/* Output columns that are computed together: as many as fit about 1 KB of scratch. */
+static inline int32_t nn_mve_tile_columns(const nn_conv_geometry *g) {
+    if (!nn_mve_is_small(g)) {
+        return 4;
+    }
+    return g->stride_w == 1 ? 16 : 8;
+}
+
+/* Where the parts of constants and scratch begin. */
+static inline nn_mve_depthwise nn_mve_depthwise_open(const nn_conv_geometry *geometry,
+                                                     const void *constants, const nn_view *in,
+                                                     const nn_view *out, void *scratch) {
+    nn_mve_depthwise d;
+    d.geometry = geometry;
+    d.head = (const nn_mve_head *)constants;
+    d.records = (const int8_t *)(d.head + 1) + 16;
+    d.in = in;
+    d.out = out;
+    d.dilation = geometry->dilation_w;
+    d.across = out->pixel_stride * d.dilation;
+    d.groups = nn_mve_row_groups(geometry);
+    d.vectors = nn_mve_tap_vectors(geometry);
+    d.columns = geometry->kernel_w;
+    d.record = 16 * d.vectors + 16;
+    d.tile = d.across > NN_MVE_MAX_ACROSS ? 1 : nn_mve_tile_columns(geometry);
+    d.pitch = d.groups * WORD_PITCH;
+    d.step = WORD_PITCH;
+    d.met = 3;
+    d.apart = geometry->stride_w * d.pitch;
+    d.zeros = (int8_t *)scratch;
+    d.words = d.zeros + 16;
+    return d;
+}
 
 /* The words of the first output's first channel: addresses of four in a row. */
 static inline uint32x4_t nn_mve_first_words(const nn_mve_depthwise *d) {

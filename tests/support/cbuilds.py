@@ -8,7 +8,7 @@ Units are those that `kernelboard` puts into its images, so that each is compile
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from buildtool.service.firmware.objects import Compiler, Unit, compile_all
+from buildtool.target.family import load_family
 from buildtool.target.kernels import kernels_root
 from buildtool.target.registry import load_board, plugin
 
@@ -83,3 +84,32 @@ def symbols(path: Path) -> Symbols:
                 elif flags & SH_FLAGS.SHF_EXECINSTR and symbol["st_info"]["bind"] != "STB_LOCAL":
                     functions.add(symbol.name)
     return Symbols(frozenset(needed), frozenset(functions), frozenset(variables))
+
+
+def family_files(family: str) -> list[Path]:
+    """A family's files, and those of other families that its catalogue has linked with them."""
+    listed = {kernels_root() / name for sources in _entries(family) for name in sources}
+    folder = kernels_root() / family
+    return sorted(listed.union(folder.glob("*.c"), folder.glob("*.S")))
+
+
+def needed_outside(family: str, found: Mapping[Path, Symbols]) -> frozenset[str]:
+    """What kernels need that is in none of the files that their own entries list; `found`: of every file."""
+    outside: set[str] = set()
+    for sources in _entries(family):
+        parts = [found[kernels_root() / name] for name in sources]
+        made = frozenset().union(*(part.functions for part in parts))
+        outside |= frozenset().union(*(part.needed for part in parts)) - made
+    return frozenset(outside)
+
+
+def unlisted(family: str) -> set[str]:
+    """Files of a family's folder that no entry lists: nothing links them."""
+    listed = {name for sources in _entries(family) for name in sources}
+    return {f"{path.parent.name}/{path.name}" for path in family_files(family)} - listed
+
+
+def _entries(family: str) -> list[tuple[str, ...]]:
+    """The sources of each of a family's kernels and routines."""
+    catalogue = load_family(kernels_root() / family)
+    return [entry.sources for entry in (*catalogue.kernels, *catalogue.routines)]
