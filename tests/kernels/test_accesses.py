@@ -10,9 +10,10 @@ import itertools
 
 import numpy as np
 import pytest
-from accesses import image_of, strange, traced
+from accesses import image_of, strange, traced, unseen
 from boardcalls import recording
 from kernelcases import activation_tensor, case, means, pairs
+from linecases import line_calls
 from loaded import load_target
 from needs import needs_tool
 from paths import TESTS
@@ -20,7 +21,7 @@ from placement import run_pieces, run_whole
 from recurrentnets import drawn_lstm, drawn_svdf, inputs_for_steps
 from test_riscv_board import STRATEGIES, collect, record
 from wholecalls import whole_call
-from widecases import conv, depthwise, pool
+from widecases import conv, depthwise, pool, softmax
 
 from buildtool.graph.types import Attrs, OpKind
 from buildtool.zoo.drawnwide import WideNetBuilder
@@ -75,23 +76,29 @@ def wide_cases():
 
 
 def whole_calls(family):
-    """Calls of kernels that take whole tensors, or int16."""
+    """Calls of kernels that take whole tensors, or lines of them, or int16."""
     target = load_target(BOARDS[family])
     made = [
         whole_call(target, graph, inputs, seed)
         for seed, (graph, inputs) in enumerate([*mean_cases(), *recurrent_cases(), *wide_cases()])
     ]
+    made += line_calls(target)
     return [call for call in made if call.kernel.sources[0].startswith(family + "/")]
 
 
 def rare_cases():
-    """What random cases seldom are: large kernels by two columns, wide groups and pools, one channel."""
+    """What random cases seldom are: large kernels, one row of taps, wide groups and pools, one channel."""
     for size, step in itertools.product((3, 5, 7), (1, 2)):
         yield depthwise((size, 2 * size + 3), 9, (size, size), (step, step), pad=size // 2)
     yield depthwise((3, 5), 13, (2, 3), (1, 2))
+    for taps in (5, 6, 7, 8):
+        yield depthwise((2, 11), 21, (1, taps), pad=taps // 2)
     yield conv((4, 7), 36, 54, (2, 3), groups=3)
+    yield conv((4, 8), 80, 28, stride=(2, 2), groups=4, right=2)  # one-column windows of padding alone
     for kind in (OpKind.AVERAGE_POOL_2D, OpKind.MAX_POOL_2D):
         yield pool(kind, (3, 3), 21)
+    for classes in (1, 10, 35):
+        yield softmax((1, 2), classes)
     values = np.arange(-128, 127, dtype=np.int8).reshape(1, 1, 255, 1)
     x, y = (activation_tensor(name, values.shape, 0.05, 3) for name in "xy")
     yield case(OpKind.RELU, Attrs(), [x], [], y, [values])
@@ -125,6 +132,7 @@ def test_the_same_of_kernels_of_whole_tensors_and_of_int16(family):
     done, seen = traced(firmware, [made.call for made in calls])
     for made, left, touched in zip(calls, done, seen, strict=True):
         assert made.left(left) == made.wanted, made.kernel.name
+        assert unseen(touched, left) == 0, made.kernel.name
         writable = (*made.written, made.scratch)
         assert strange(touched, made.call.memory.pieces, writable, image_of(firmware.image())) == [], (
             made.kernel.name

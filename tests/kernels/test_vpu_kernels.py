@@ -74,6 +74,8 @@ def test_nothing_is_read_behind_an_input():
 
     run()
     check(conv((5, 6), 8, 12, (3, 3)))
+    check(conv((5, 6), 32, 24, (3, 3), groups=2))
+    check(conv((3, 4), 36, 51, (1, 2), groups=3))
     check(elementwise(OpKind.ADD, (3, 5), 36, 36))
     check(pool(OpKind.MAX_POOL_2D, (3, 5), 36))
     check(pool(OpKind.AVERAGE_POOL_2D, (3, 5), 20))

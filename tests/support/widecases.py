@@ -21,6 +21,7 @@ from buildtool.graph.types import (
     OpKind,
     Pad,
     PoolAttrs,
+    SoftmaxAttrs,
 )
 
 NONE = Activation.NONE
@@ -45,10 +46,12 @@ def conv(
     stride: Pair = (1, 1),
     dilation: Pair = (1, 1),
     groups: int = 1,
+    right: int = 0,
 ) -> Case:
-    """CONV_2D without padding."""
-    out = [_size(n, (0, 0), *rest) for n, *rest in zip(image, kernel, stride, dilation, strict=True)]
-    attrs = ConvAttrs(stride, dilation, Pad(), NONE)
+    """CONV_2D without padding but `right`."""
+    pads = ((0, 0), (0, right))
+    out = [_size(n, *rest) for n, *rest in zip(image, pads, kernel, stride, dilation, strict=True)]
+    attrs = ConvAttrs(stride, dilation, Pad(0, 0, 0, right), NONE)
     filter_ = (cout, *kernel, cin // groups)
     return _weighted(OpKind.CONV_2D, attrs, (1, *image, cin), filter_, 0, (1, *out, cout))
 
@@ -89,6 +92,15 @@ def elementwise(kind: OpKind, image: Pair, channels: int, second: int) -> Case:
     y = small.activation_tensor("y", a.shape, 0.5 if kind is OpKind.ADD else 9.0, 1)
     values = [small.random_int8(rng, t.shape) for t in (a, b)]
     return small.case(kind, ElementwiseAttrs(NONE), [a, b], [], y, values)
+
+
+def softmax(image: Pair, classes: int, scale: float = 0.1) -> Case:
+    """SOFTMAX; a small scale makes probabilities even."""
+    shape = (1, *image, classes)
+    x = small.activation_tensor("x", shape, scale, 7)
+    y = small.activation_tensor("y", shape, 1 / 256, -128)
+    values = [small.random_int8(np.random.default_rng(classes), shape)]
+    return small.case(OpKind.SOFTMAX, SoftmaxAttrs(1.0), [x], [], y, values)
 
 
 def extreme(case: Case, weight: int, value: int) -> Case:
