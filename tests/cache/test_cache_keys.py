@@ -109,9 +109,10 @@ def test_every_thing_that_a_plan_depends_on_changes_its_key(models, tmp_path):
     ]
     for model, changed in others:
         _, counts = asked(tmp_path, models / model, **changed)
-        assert plans(counts) == (0, 1), changed
-        assert len(entries(tmp_path)) == made + 1, changed
-        made += 1
+        kept, planned = plans(counts)
+        assert kept == 0 < planned, changed  # several where a front has points that are planned on the way
+        made += planned
+        assert len(entries(tmp_path)) == made, changed
 
 
 def test_every_option_has_a_part_in_a_plans_key(models):

@@ -2,6 +2,7 @@
 
 import pytest
 import recurrentnets
+import widecases
 from everyop import every_operator
 from hypothesis import given, settings
 from kernelcases import Case, means, windowed
@@ -53,6 +54,8 @@ def test_lengths_are_those_of_the_packed_blocks():
             seen.update(check(case.graph, case.op))
 
         run()
+    row = widecases.depthwise((3, 12), 20, kernel=(1, 5))  # rows of five to eight taps
+    seen.update(check(row.graph, row.op))
     for batch in (1, 2):  # what has no strategy: constant padding
         graph = rewrite(every_operator(0, batch))
         for op in graph.ops:

@@ -127,7 +127,7 @@ def test_the_command_writes_the_plan_and_its_trace(tmp_path, capsys):
     assert cli.run([*line, "--trace", str(trace), "--out", str(plan)]) == 0
     said = " ".join(capsys.readouterr().out.split())
 
-    assert f"written: {trace}: 12 steps in 12 slices, 23 buffers, {trace.stat().st_size:,} bytes" in said
+    assert f"written: {trace}: 12 steps in 12 slices, 22 buffers, {trace.stat().st_size:,} bytes" in said
     (data,) = handle({"kind": "trace", "model": "ds_cnn", "board": "cortex-m4"})["files"].values()
     assert trace.read_bytes() == data and json.loads(data)["otherData"]["time"] in said
     assert cli.run([*line, "--trace", str(plan), "--out", str(plan)]) == 2
