@@ -22,9 +22,10 @@ from buildtool.graph.tflite.writer import write_model
 from buildtool.service import handle, kept_session
 
 pytestmark = pytest.mark.slow
-# The original needs 1,056 bytes at the least; guards around the arena take 96 in test firmware.
+# The original needs 1,056 bytes at the least; guards around the arena take up to 128 in test
+# firmware, for which --ram leaves room.
 BOARD = 'extends = "cortex-m4"\n[memory.psram]\nsize = 1040\n'
-WORDS = "split net.keras --data data.npz --board small.toml --out out --factors 2 --max-drop 100"
+WORDS = "split net.keras --data data.npz --board small.toml --out out --factors 2 --max-drop 100 --ram 900"
 TRAINING = "--fine-tune 1 --batch 16 --images 8 --json"
 
 
@@ -86,7 +87,7 @@ def test_a_network_fits_after_the_split_that_did_not_before(folder: Path) -> Non
     found = answer(folder)
     assert found["structure"] == "2,slice"
     assert found["misses"] == ""
-    assert found["plan"]["arena_bytes"] <= 1040
+    assert found["plan"]["arena_bytes"] <= 900
     (folder / "whole.tflite").write_bytes(write_model(sketch(keeping.load(folder / "net.keras"))))
     with pytest.raises(BuildtoolError, match="bytes"):
         handle({"kind": "plan", "model": str(folder / "whole.tflite"), "board": str(folder / "small.toml")})
