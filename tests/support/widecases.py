@@ -47,11 +47,13 @@ def conv(
     dilation: Pair = (1, 1),
     groups: int = 1,
     right: int = 0,
+    around: Pair = (0, 0),
 ) -> Case:
-    """CONV_2D without padding but `right`."""
-    pads = ((0, 0), (0, right))
+    """CONV_2D without padding but `right`, and `around` above and below, left and right."""
+    rows, columns = around
+    pads = ((rows, rows), (columns, columns + right))
     out = [_size(n, *rest) for n, *rest in zip(image, pads, kernel, stride, dilation, strict=True)]
-    attrs = ConvAttrs(stride, dilation, Pad(0, 0, 0, right), NONE)
+    attrs = ConvAttrs(stride, dilation, Pad(rows, rows, columns, columns + right), NONE)
     filter_ = (cout, *kernel, cin // groups)
     return _weighted(OpKind.CONV_2D, attrs, (1, *image, cin), filter_, 0, (1, *out, cout))
 

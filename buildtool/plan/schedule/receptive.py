@@ -108,10 +108,24 @@ def streams(graph: Graph, op: Op) -> bool:
     if len(op.outputs) != 1 or len(result.shape) != 4 or result.shape[0] != 1:
         return False
     if op.kind in WINDOWED or op.kind in UNEVEN:
-        return True
+        return op.kind in UNEVEN or _meets_input(graph, op)
     if op.kind is OpKind.CONCATENATION:
         return op.attrs == AxisAttrs(3) and len(row_inputs(graph, op)) > 0
     return (op.kind in ROW_BY_ROW or moves_channels(graph, op)) and len(row_inputs(graph, op)) > 0
+
+
+def _meets_input(graph: Graph, op: Op) -> bool:
+    """Whether any window has a tap in the input: one that lies in padding alone needs no rows to be made."""
+    for axis, n, made in zip(
+        axes(graph, op),
+        graph.tensors[op.inputs[0]].nhwc[1:3],
+        graph.tensors[op.outputs[0]].nhwc[1:3],
+        strict=True,
+    ):
+        met = range(0, 1) if axis.pad < axis.kernel else range(made)  # the first window meets element 0
+        if not any(axis.low(q) < n and axis.low(q) + axis.kernel > 0 for q in met):
+            return False
+    return True
 
 
 def by_rows(graph: Graph, op: Op, kernel: KernelVariant | None) -> bool:

@@ -95,7 +95,8 @@ def test_one_plan_on_two_boards_has_the_costs_of_each() -> None:
     on_host, on_core = (ask("plan", board, made) for board in ("host", BOARD))
     assert (on_host["cost_unit"], on_core["cost_unit"]) == ("instructions", "cycles")
     assert on_core["cost"] > on_host["cost"]
-    assert (on_host["estimated_ms"], on_core["estimated_ms"]) == (None, on_core["cost"] / CLOCK_KHZ)
+    assert on_host["estimated_ms"] is None
+    assert on_core["estimated_ms"] == pytest.approx(on_core["cost"] / CLOCK_KHZ)
 
 
 def test_boards_without_a_time_are_told_apart_where_no_board_is_named() -> None:
