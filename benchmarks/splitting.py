@@ -84,6 +84,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0, help="of an operator; 0: all cores")
     parser.add_argument("--max-drop", type=float, default=MAX_DROP, help="points")
+    parser.add_argument("--factors", type=int, nargs="+", default=FACTORS, help="rising, from 2 on")
     parser.add_argument("--board", action="append", help=f"default: {', '.join(BOARDS)}")
     given = parser.parse_args()
     if not given.counts and given.data is None:
@@ -152,7 +153,7 @@ def network_page(
         blocks,
         data,
         settings,
-        FACTORS,
+        given.factors,
         given.max_drop,
         lambda choice: Everything(),
         records,
