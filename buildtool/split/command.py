@@ -49,9 +49,19 @@ def _lines(wanted: Wanted, answer: Mapping[str, Any]) -> Iterator[str]:
             f"plan: arena {plan['arena_bytes']:,} bytes, weights {plan['flash_bytes']:,} bytes, "
             f"F {plan['f']:.3f}{time}"
         )
+        yield _flash(answer["board"], plan["flash_bytes"], plan["code_bytes"])
     if answer["misses"]:
         yield f"GOALS missed: {answer['misses']}"
     yield f"written to {wanted.out}: {', '.join(answer['files'])}"
     if plan is not None:
         files = f"model={wanted.out / run.TFLITE} plan={wanted.out / run.PLAN}"
         yield f"build it: scons board={wanted.board} {files}"
+
+
+def _flash(board: str, weights: int, code: int | None) -> str:
+    """What goes to flash, or why that is not known as a whole."""
+    if code is None:
+        return (
+            f"flash: the code's size on {board} is not known before it is built, so weights alone are counted"
+        )
+    return f"flash: {weights + code:,} bytes at most, of which code and constants take {code:,}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from buildtool import outfiles
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.identity import code_digest
+from buildtool.schema import SCHEMA
 from buildtool.split import backend, convert, keeping, networks, outputs, tables, training
 from buildtool.split.blocks import find_blocks
 from buildtool.split.counts import counts_of
@@ -194,7 +195,7 @@ def _searched(
         except BuildtoolError:
             return {}
         best = price.best(wanted.goals)
-        return {"ram": float(price.least.bytes), "flash": float(price.flash), "cost": best.cost}
+        return {"ram": float(price.least.bytes), "flash": float(price.image(best)), "cost": best.cost}
 
     return search(
         base,
@@ -263,9 +264,13 @@ def _written(
 def _planned(tflite: Path, wanted: Wanted, found: Found) -> tuple[dict[str, Any] | None, str]:
     """The plan within the goals, and why the network misses them ("": it does not)."""
     try:
-        return outputs.plan(tflite, wanted.board, wanted.goals), found.misses
+        planned = outputs.plan(tflite, wanted.board, wanted.goals)
     except PlanError as error:
         return None, found.misses or error.text
+    image, most = planned["flash_bytes"] + (planned["code_bytes"] or 0), wanted.goals.flash
+    if not found.misses and most is not None and image > most:
+        return planned, f"flash: the weight image with code takes {image:,} bytes, there are {most:,}"
+    return planned, found.misses
 
 
 def _tables(
@@ -282,10 +287,10 @@ def _tables(
     order = [name for name in tables.NAMES if name in listed]
     rows = [_network(name, listed[name], base, blocks, pricer) for name in order]
     refused = {name: why for one in searches.values() for name, why in one.refused.items()}
-    made.append(tables.side_by_side(rows, found.original, refused))
+    made.append(tables.side_by_side(rows, found.original, refused, wanted.goals))
     front = [one for each in searches.values() for one in each.front]
     prices = {one.choice.key(): pricer.price(one.choice) for one in front if one.figures}
-    made.append(tables.of_front(front, prices))
+    made.append(tables.of_front(front, prices, wanted.goals))
     return tuple(made)
 
 
@@ -315,8 +320,9 @@ def _answer(
     """All figures as plain values; nothing in it depends on when or how fast it was found."""
     found = searches[first]
     chosen = found.chosen.choice
-    plan = ("arena_bytes", "flash_bytes", "macs", "f", "cost", "cost_unit", "estimated_ms")
+    plan = ("arena_bytes", "flash_bytes", "code_bytes", "macs", "f", "cost", "cost_unit", "estimated_ms")
     return {
+        "schema": SCHEMA,
         "network": Path(wanted.network).name,
         "board": Path(wanted.board).name,
         "structure": chosen.key(),
