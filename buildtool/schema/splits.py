@@ -11,7 +11,8 @@ class SplitAccuracy(TypedDict):
 
     `held_out`: of the training images that decide; `test`: of all test images; `original_test`: the same of
     the network before it was split. Of the same `images` test images: `float` of the Keras network, `int8` of
-    the .tflite file by `reference`, `firmware` of the emitted C on this machine.
+    the .tflite file by `reference`, `firmware` of the emitted C on this machine, `guessing`
+    of naming the most frequent class always.
     """
 
     held_out: float
@@ -22,6 +23,7 @@ class SplitAccuracy(TypedDict):
     int8: float
     firmware: float | None
     reference: str
+    guessing: float
 
 
 @final

@@ -8,6 +8,7 @@ from typing import Any
 from buildtool.split import run
 from buildtool.split.wanted import Wanted
 
+_GUESSED = 1.2  # times the accuracy of guessing: no sign of a trained network
 Said = tuple[dict[str, Any], str, int]  # the answer, its text, the exit status
 
 
@@ -32,6 +33,11 @@ def _lines(wanted: Wanted, answer: Mapping[str, Any]) -> Iterator[str]:
         f"accuracy: {100 * share['test']:.2f} % of all test images, {answer['drop']:.2f} points below the "
         f"original's {100 * share['original_test']:.2f} %"
     )
+    if share["original_test"] <= _GUESSED * share["guessing"]:
+        yield (
+            "DOUBTFUL: the original is hardly better than guessing; it may be untrained, its training too "
+            "short, or --normalise another rule than it was trained with"
+        )
     firm = "none" if share["firmware"] is None else f"{100 * share['firmware']:.2f} %"
     yield (
         f"of {share['images']:,} test images: float {100 * share['float']:.2f} %, "

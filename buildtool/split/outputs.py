@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from buildtool.errors import BuildtoolError
 from buildtool.split import convert, keeping, training
 from buildtool.split.batches import inputs
 from buildtool.split.code import code_bytes
+from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     from buildtool.split.data import Data
@@ -33,7 +33,8 @@ class Accuracies:
     """Shares of the same test images that get the right class, in every form of a network.
 
     `images`: how many; `floats`: of the Keras model; `int8`: of the .tflite file by `reference`; `firmware`:
-    of the emitted C on this machine. `equal`: images whose output bytes are all the reference's there.
+    of the emitted C on this machine; `guessing`: of the most frequent class. `equal`: images whose output
+    bytes are all the reference's there.
     """
 
     images: int
@@ -42,6 +43,7 @@ class Accuracies:
     firmware: float | None
     equal: int
     reference: str
+    guessing: float
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def accuracies(
         of["firmware"]["top1"] if of["firmware"] else None,
         run["inputs_equal"] if run else 0,
         found["reference"],
+        float(np.bincount(y).max()) / len(y),
     )
 
 
@@ -150,7 +153,7 @@ def _validated(
     """The answer to `validate` on images and their classes."""
     stream = io.BytesIO()
     np.savez(stream, x=x, labels=y)
-    with tempfile.TemporaryDirectory(prefix="buildtool-split-") as folder:
+    with scratch() as folder:
         path = Path(folder) / "images.npz"
         path.write_bytes(stream.getvalue())
         request: dict[str, Any] = {

@@ -7,7 +7,6 @@ one that no plan of the front brings within the goals is never trained.
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from buildtool.errors import BuildtoolError
 from buildtool.split.code import code_bytes, room
 from buildtool.split.structure import build
 from buildtool.split.types import Choice
+from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     import keras
@@ -146,7 +146,7 @@ def verdict(price: Price, goals: Goals) -> Verdict:
     if not times:
         return Verdict(False, f"the time on {price.board} is not known: its costs are {price.unit}")
     if min(times) > goals.max_ms:
-        return Verdict(False, f"time: {min(times):,.1f} ms at least, {goals.max_ms:,.1f} are allowed")
+        return Verdict(False, f"time: {min(times):,.1f} ms at least, {goals.max_ms:,g} are allowed")
     return Verdict(True)
 
 
@@ -165,7 +165,7 @@ def price_of(graph: Graph, board: str | Path, session: Session) -> Price:
     """
     from buildtool.graph.tflite.writer import write_model
 
-    with tempfile.TemporaryDirectory(prefix="buildtool-split-") as folder:
+    with scratch() as folder:
         path = Path(folder) / "candidate.tflite"
         path.write_bytes(write_model(graph))
         return price_of_file(path, board, session)
@@ -276,7 +276,7 @@ class Pricer:
         """By TensorFlow's converter, for layers that are not sketched."""
         from buildtool.split.convert import int8_model, random_images
 
-        with tempfile.TemporaryDirectory(prefix="buildtool-split-") as folder:
+        with scratch() as folder:
             path = Path(folder) / "candidate.tflite"
             path.write_bytes(int8_model(model, random_images(model)))
             return price_of_file(path, self.board, self._session)

@@ -17,11 +17,11 @@ from buildtool.schema import SCHEMA
 from buildtool.split import backend, convert, keeping, networks, outputs, tables, training
 from buildtool.split.blocks import find_blocks
 from buildtool.split.counts import counts_of
-from buildtool.split.data import Data, load
+from buildtool.split.data import Data, check, load
 from buildtool.split.found import Candidate, Found
 from buildtool.split.pricing import Price, Pricer
 from buildtool.split.records import Records, key_of
-from buildtool.split.search import search
+from buildtool.split.search import CHECKPOINT, search
 from buildtool.split.structure import build
 from buildtool.split.types import Block, Choice, First
 from buildtool.split.wanted import KERAS, ORIGINAL, Wanted
@@ -58,6 +58,7 @@ def run(wanted: Wanted, progress: Progress) -> Outcome:
     with convert.silenced():
         backend.prepare()
     records = Records(wanted.out / RECORDS)
+    records.writable()
     size = (wanted.size, wanted.size, 3) if wanted.is_named else None
     progress("reading the data set")
     model = None if wanted.is_named else keeping.load(Path(wanted.network))
@@ -67,6 +68,7 @@ def run(wanted: Wanted, progress: Progress) -> Outcome:
     untrained = model or networks.by_name(
         wanted.network, wanted.width, wanted.size, len(data.classes), wanted.settings.seed
     )
+    check(data, untrained.input_shape, untrained.output_shape, str(wanted.data))
     blocks = find_blocks(untrained)
     pricer = _pricer(untrained, blocks, wanted, records)
     _refuse_hopeless(pricer, blocks, wanted, progress)
@@ -156,10 +158,10 @@ def _trained(
     path = wanted.out / ORIGINAL
     parts = {"base": training.digest(model), "data": data.digest(), "settings": wanted.settings.data()}
     key = key_of({**parts, "backend": backend.prepare().backend.backend()})
-    record = records.get(key)
+    record, checkpoint = records.get(key), wanted.out / "networks" / f"original{CHECKPOINT}"
     if record is not None and path.is_file() and record.get("file") == _digest(path):
+        checkpoint.unlink(missing_ok=True)
         return keeping.load(path)
-    checkpoint = wanted.out / "networks" / "original.checkpoint.npz"
     found = training.train(
         model, data, wanted.settings, checkpoint, lambda text: progress(f"original: {text}")
     )
@@ -339,6 +341,7 @@ def _answer(
             "int8": measured.int8,
             "firmware": measured.firmware,
             "reference": measured.reference,
+            "guessing": measured.guessing,
         },
         "firmware": {
             "images": measured.images,
