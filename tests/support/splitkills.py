@@ -21,7 +21,8 @@ import splitnets
 WORDS = (
     "split vgg16 --data data.npz --board host --factors 2 --max-drop 100 --epochs 2 --fine-tune 2 --batch 16"
 )
-SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGKILL, signal.SIGINT)
+TERMINATED = ("pricing", "training a candidate", "converting, at some time", "running firmware")
 SOON = 0.05  # seconds into a stage that takes longer
 
 
@@ -127,7 +128,7 @@ def main() -> None:
     np.savez("data.npz", **arrays)
     print("whole", "-", run(root, "whole", lambda: None), sep="|", flush=True)
     for name, ending in moments().items():
-        for number in SIGNALS:
+        for number in (*SIGNALS, *([signal.SIGTERM] if name in TERMINATED else [])):
             said = run(root, "ended", lambda ending=ending, number=number: ending(number))  # type: ignore[misc]
             print(name, number.name, said, sep="|", flush=True)
     print("again", "-", run(root, "ended", lambda: None), sep="|", flush=True)
