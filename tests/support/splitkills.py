@@ -1,8 +1,9 @@
 """The command `split`, ended by signals at every stage, and begun again until it is done.
 
-`python splitkills.py FOLDER` runs it in FOLDER/whole without disturbance, then in FOLDER/ended: at each
-moment by each signal, then to its end. Each run is a child process whose last line of standard error is
-printed with its exit status. The network that is trained first is a tiny one in the place of vgg16.
+`python splitkills.py FOLDER [MOMENT]...` runs it in FOLDER/whole without disturbance, then in FOLDER/ended:
+at each moment (or those named) by each signal, then to its end. Each run is a child process; its exit status
+and its last line of standard error are printed. The network that is trained first is a tiny one in the place
+of vgg16.
 """
 
 from __future__ import annotations
@@ -127,7 +128,10 @@ def main() -> None:
     arrays = {name: getattr(data, name) for name in ("train_x", "train_y", "test_x", "test_y")}
     np.savez("data.npz", **arrays)
     print("whole", "-", run(root, "whole", lambda: None), sep="|", flush=True)
+    wanted = sys.argv[2:] or moments()
     for name, ending in moments().items():
+        if name not in wanted:
+            continue
         for number in (*SIGNALS, *([signal.SIGTERM] if name in TERMINATED else [])):
             said = run(root, "ended", lambda ending=ending, number=number: ending(number))  # type: ignore[misc]
             print(name, number.name, said, sep="|", flush=True)
