@@ -52,4 +52,6 @@ def test_a_split_that_was_ended_at_every_stage_has_the_files_of_one_that_was_not
         names = [sorted(path.name for path in (one / folder).iterdir()) for one in (whole, again)]
         assert names[0] == names[1]
         assert not any(name.endswith((".part", ".old", ".checkpoint.npz")) for name in names[0])
-    assert all(path.name.startswith("buildtool-run-") for path in (tmp_path / "tmp").iterdir())
+    # The next command clears the first ones; the others are TensorFlow's, which removes them when it ends.
+    known = ("buildtool-run-", "__autograph_generated_file")
+    assert all(path.name.startswith(known) for path in (tmp_path / "tmp").iterdir())
