@@ -18,7 +18,7 @@ from buildtool.split import backend, convert, keeping, networks, outputs, tables
 from buildtool.split.blocks import find_blocks
 from buildtool.split.counts import counts_of
 from buildtool.split.data import Data, check, load
-from buildtool.split.found import Candidate, Found
+from buildtool.split.found import Candidate, Found, front
 from buildtool.split.pricing import Price, Pricer
 from buildtool.split.records import Records, key_of
 from buildtool.split.search import CHECKPOINT, search
@@ -290,9 +290,9 @@ def _tables(
     rows = [_network(name, listed[name], base, blocks, pricer) for name in order]
     refused = {name: why for one in searches.values() for name, why in one.refused.items()}
     made.append(tables.side_by_side(rows, found.original, refused, wanted.goals))
-    front = [one for each in searches.values() for one in each.front]
-    prices = {one.choice.key(): pricer.price(one.choice) for one in front if one.figures}
-    made.append(tables.of_front(front, prices, wanted.goals))
+    best = front([one for each in searches.values() for one in each.front])
+    prices = {one.choice.key(): pricer.price(one.choice) for one in best if one.figures}
+    made.append(tables.of_front(best, prices, wanted.goals))
     return tuple(made)
 
 

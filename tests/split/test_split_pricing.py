@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from buildtool.options.splitting import SPLITTING
 from buildtool.split import tables
 from buildtool.split.found import Candidate, Found, Step, Tried
 from buildtool.split.pricing import Goals, Point, Price, verdict
+from buildtool.split.run import _rank
 from buildtool.split.types import Block, Choice
 from buildtool.split.wanted import wanted
 
@@ -188,3 +191,17 @@ def test_the_defaults_that_the_table_says_are_those_of_a_training() -> None:
     numbers = {one.name for one in SPLITTING if one.number}
     given = {name: int(text) if name in numbers else text for name, text in said.items()}
     assert wanted({**request, **given}) == wanted(request)
+
+
+def test_of_two_searches_the_one_that_meets_the_goals_then_the_smaller_then_the_better_is_taken() -> None:
+    prices = {"2-1,slice": replace(PRICE, flash=900), "2-1,full": replace(PRICE, flash=800)}
+    pricer: Any = SimpleNamespace(price=lambda choice: prices[choice.key()])
+    by_slice = found()
+    whole = replace(by_slice.chosen, choice=Choice((2, 1), "full"))
+    by_full = replace(by_slice, chosen=whole)
+    assert min((by_slice, by_full), key=lambda one: _rank(one, pricer)) is by_full
+    missing = replace(by_full, misses="RAM")
+    assert min((by_slice, missing), key=lambda one: _rank(one, pricer)) is by_slice
+    prices["2-1,full"] = prices["2-1,slice"]
+    better = replace(by_full, chosen=replace(whole, accuracy=0.95))
+    assert min((by_slice, better), key=lambda one: _rank(one, pricer)) is better
