@@ -355,10 +355,11 @@ def zoo(args: argparse.Namespace) -> Result:
 
 def split(args: argparse.Namespace) -> Result:
     """A network split for a board; the exit status is 1 where it misses the goals, or is not exact."""
+    from buildtool.options.arguments import request
     from buildtool.split import command
-    from buildtool.split.wanted import wanted
+    from buildtool.split.wanted import OUT, wanted
 
-    asked = wanted(args)
+    asked = wanted(request(args), args.out or OUT)
     try:
         with console.progress("loading Keras") as listen:
             return command.split(asked, lambda text: listen({"progress": {"text": text}}))

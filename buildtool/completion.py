@@ -13,6 +13,7 @@ from typing import Any
 
 from buildtool.options import BY_NAME
 from buildtool.options.arguments import parser
+from buildtool.options.splitting import NETWORKS
 
 _FOLDERS = ("out", "folder", "cmsis_nn")
 
@@ -42,6 +43,8 @@ def _give(argument: argparse.Action) -> None:
     completer: Any = None
     if argument.dest in ("board", "boards"):
         completer = _and_files(_boards, ".toml")
+    elif argument.dest == "network":
+        completer = _and_files(lambda: NETWORKS, ".keras")
     elif argument.dest == "model":
         completer = _and_files(_networks, ".tflite", ".onnx")
     elif option is not None and option.values:

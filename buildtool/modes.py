@@ -116,3 +116,11 @@ class Resize(enum.StrEnum):
     PAD = "pad"  # scaled until it lies within the input, black on both sides
     STRETCH = "stretch"  # each side scaled by itself
     EXACT = "exact"  # not at all: other sizes are refused
+
+
+class Reads(enum.StrEnum):
+    """What the first convolution of a branch reads, where a network is split."""
+
+    SLICE = "slice"  # its slice of the channels
+    FULL = "full"  # the full map
+    BOTH = "both"  # both are searched

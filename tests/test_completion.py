@@ -51,10 +51,14 @@ def offered(line: str, folder: Path) -> list[str]:
         ("buildtool build x --toolchain ", ["clang", "gcc"]),
         ("buildtool daemon st", ["start", "stop", "status"]),
         ("buildtool ide ", ["vscode"]),
+        ("buildtool split vg", ["vgg16"]),
+        ("buildtool split my", ["my.keras"]),
+        ("buildtool split vgg16 --first ", ["slice", "full", "both"]),
+        ("buildtool split vgg16 --ba", ["--batch"]),
     ],
 )
 def test_words_are_offered(tmp_path: Path, line: str, words: list[str]) -> None:
-    for name in ("net.tflite", "my.toml", "my.txt", "net.txt"):
+    for name in ("net.tflite", "my.toml", "my.keras", "my.txt", "net.txt"):
         (tmp_path / name).touch()
     found = offered(line, tmp_path)
     assert set(words) <= set(found)

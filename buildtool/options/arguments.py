@@ -21,6 +21,7 @@ _TITLES = {
     Group.BUILT: "made earlier",
     Group.DESK: "a board on the desk",
     Group.REPORT: "report",
+    Group.SPLIT: "splitting and training",
     Group.OTHER: "problem",
 }
 
@@ -313,69 +314,10 @@ COMMANDS = (
     ),
     Command(
         "split",
-        "",
+        "split",
         "Splits a trained network into slim branches until it suits a board: trains, measures, writes int8.",
+        ("network",),
         own=(
-            Own(("network",), "A .keras file of Keras 3, or a network to train first: vgg16, resnet18."),
-            Own(
-                ("--data",),
-                "What to train on: a folder or a .tar archive with a folder for each class, or a .npz file.",
-                "DIR|FILE",
-                required=True,
-            ),
-            Own(
-                ("-b", "--board"),
-                "A board of `buildtool boards`, or a .toml file that extends one.",
-                "BOARD",
-                True,
-            ),
-            Own(
-                ("--ram",),
-                "Upper limit for the arena, in bytes: 65536, 64K. (default: the board's memory)",
-                "BYTES",
-            ),
-            Own(
-                ("--flash",),
-                "Upper limit for the weight image, in bytes. (default: the board's memory)",
-                "BYTES",
-            ),
-            Own(("--max-ms",), "Upper limit for the estimated time of an invoke, in milliseconds.", "MS"),
-            Own(
-                ("--max-drop",),
-                "Points of accuracy that a block's split may lose against its own baseline. (default: 0.5)",
-                "POINTS",
-            ),
-            Own(("--factors",), "Numbers of branches to try for each block. (default: 2,4,6,8)", "LIST"),
-            Own(
-                ("--first",),
-                "What a branch's first convolution reads: its slice of the channels or the full map; or both "
-                "are searched. (default: slice)",
-                "MODE",
-                choices=("slice", "full", "both"),
-            ),
-            Own(
-                ("--width",),
-                "Channels of vgg16 or resnet18, as a multiple of the published ones. (default: 1)",
-                "W",
-            ),
-            Own(("--size",), "Rows and columns of its images. (default: 32)", "PIXELS"),
-            Own(("--epochs",), "Epochs that vgg16 or resnet18 is trained first. (default: 30)", "N"),
-            Own(("--fine-tune",), "Epochs that each candidate is trained. (default: 5)", "N"),
-            Own(("--batch",), "Images of a training step. (default: 128)", "N"),
-            Own(("--rate",), "The largest learning rate of the first training. (default: 0.1)", "RATE"),
-            Own(("--fine-rate",), "The largest learning rate of candidates. (default: 0.02)", "RATE"),
-            Own(
-                ("--normalise",),
-                "The real values of pixels: bytes (0 to 255), unit (0 to 1), signed (-1 to 1), or "
-                "MEANS/DEVIATIONS. (default: unit)",
-                "RULE",
-            ),
-            Own(("--seed",), "The seed of weights, order, augmentation and calibration. (default: 0)", "S"),
-            Own(
-                ("--images",),
-                "Test images that go through the int8 network and its firmware. (default: 1000)",
-                "N",
-            ),
             _out(
                 "DIR", "The folder for records and results; the same command goes on there. (default: split)"
             ),
@@ -389,7 +331,7 @@ COMMANDS = (
         own=(_out("FILE", "Where to write the table with the offsets."),),
     ),
 )
-_REQUIRED = ("board", "model", "file")
+_REQUIRED = ("board", "model", "file", "network", "train_data")
 CMAKE_DIR = "--cmake-dir"
 
 

@@ -99,9 +99,9 @@ DATA: tuple[Option, ...] = (
         "The real values of pixels: bytes (0 to 255), unit (0 to 1), signed (-1 to 1), or "
         "MEANS/DEVIATIONS of the values from 0 to 1, such as 0.485,0.456,0.406/0.229,0.224,0.225.",
         normalise,
-        _KINDS,
+        (*_KINDS, "split"),
         Group.INPUT,
-        default="auto: the one of the three that the input's range is",
+        default="auto: the one of the three that the input's range is; for a split unit",
     ),
     Option(
         "scores",

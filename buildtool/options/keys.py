@@ -20,6 +20,7 @@ from buildtool.options.parsers import (
     whole,
     wire,
 )
+from buildtool.options.splitting import SPLITTING
 from buildtool.options.types import BOARD_SUFFIXES, MODEL_SUFFIXES, Group, Option
 
 COMPILED = ("describe", "build", "validate", "profile", "flash")
@@ -151,9 +152,10 @@ KEYS: tuple[Option, ...] = (
     Option(
         "seed",
         "S",
-        "The seed of the random inputs, of random networks, and of what --limit chooses.",
+        "The seed of the random inputs, of random networks, and of what --limit chooses; of a split's "
+        "weights, order, augmentation, calibration and chosen test images.",
         whole(0, MOST_SEED),
-        (*TRIED, "target"),
+        (*TRIED, "target", "split"),
         Group.INPUT,
         "0",
         number=True,
@@ -306,7 +308,19 @@ KEYS: tuple[Option, ...] = (
         "BOARD",
         "A board of `buildtool boards`, or a .toml file that extends one.",
         location,
-        ("plan", "trace", "front", "report", "emit", "describe", "build", "bundle", "sizes", *LINKED),
+        (
+            "plan",
+            "trace",
+            "front",
+            "report",
+            "emit",
+            "describe",
+            "build",
+            "bundle",
+            "sizes",
+            *LINKED,
+            "split",
+        ),
         Group.TARGET,
         suffixes=BOARD_SUFFIXES,
     ),
@@ -370,4 +384,5 @@ KEYS: tuple[Option, ...] = (
         Group.OTHER,
         suffixes=("",),
     ),
+    *SPLITTING,
 )

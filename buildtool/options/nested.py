@@ -52,7 +52,12 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         default="cost",
     ),
     _planning(
-        "ram", "BYTES", "Upper limit for the arena, in bytes: 65536, 64K.", size, default="the board's memory"
+        "ram",
+        "BYTES",
+        "Upper limit for the arena, in bytes: 65536, 64K.",
+        size,
+        default="the board's memory",
+        requests=(*PLANNED, "split"),
     ),
     _planning(
         "max_f",
@@ -75,6 +80,7 @@ NESTED_OPTIONS: tuple[Option, ...] = (
         "Upper limit for the estimated time, in milliseconds: of a cost in cycles, at the board's clock.",
         limit,
         default="none",
+        requests=(*PLANNED, "split"),
     ),
     _planning(
         "max_flash",

@@ -40,6 +40,10 @@ _GROUPS = {
         "How `analyze` counts the memory of a .onnx file (without `board`) or a .cfg file; `order` acts "
         "there, too.",
     ),
+    Group.SPLIT: (
+        "Splitting and training",
+        "What `split` does ([split.md](split.md)). The command does it in its own process, and no service.",
+    ),
     Group.OTHER: ("Other", "The files that requests are about, and options of single requests."),
 }
 

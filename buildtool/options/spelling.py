@@ -5,7 +5,7 @@ from __future__ import annotations
 from buildtool.errors import Value, in_requests
 from buildtool.options.table import BY_NAME
 
-_OWN = ("depth", "fail_if")  # of commands alone: no request has them
+_OWN = ("depth", "fail_if", "out")  # of commands alone: no request has them
 
 
 def spelled(option: str, value: Value) -> str:
@@ -24,6 +24,6 @@ def spelled_name(option: str) -> str:
         return "--" + option.replace("_", "-")
     if option not in BY_NAME:
         return option
-    if option in ("model", "file"):
+    if option in ("model", "file", "network"):
         return BY_NAME[option].metavar
     return BY_NAME[option].flagged

@@ -23,6 +23,7 @@ class Group(enum.StrEnum):
     BUILT = "made earlier"
     DESK = "board on the desk"
     REPORT = "report"
+    SPLIT = "split"
     OTHER = "other"
 
 

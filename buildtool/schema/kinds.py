@@ -19,6 +19,7 @@ from buildtool.schema.fronts import FrontAnswer
 from buildtool.schema.plans import PlanAnswer, TraceAnswer
 from buildtool.schema.reports import ReportAnswer
 from buildtool.schema.runs import DebugAnswer, FlashAnswer, ProfileAnswer, ValidationAnswer
+from buildtool.schema.splits import SplitAnswer
 
 # Where there are two: `analyze` for boards, and for a file that is counted without one; `validate` on single
 # inputs, and on a data set; `zoo` without a model, and with one.
@@ -43,4 +44,5 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "zoo": (ZooAnswer, ZooFile),
     "arena": (ArenaAnswer,),
     "tflm": (TflmAnswer,),
+    "split": (SplitAnswer,),
 }

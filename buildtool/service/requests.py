@@ -340,10 +340,10 @@ def parse(request: Mapping[str, object]) -> Request:
     make = _KINDS.get(kind) if isinstance(kind, str) else None
     if make is None:
         raise UsageError(f"unknown kind of request {kind!r}", hint=did_you_mean(str(kind), _KINDS))
-    return make(_Values(str(kind), request))
+    return make(Values(str(kind), request))
 
 
-class _Values:
+class Values:
     """A request's values, each parsed as the table says."""
 
     def __init__(self, kind: str, request: Mapping[str, object]) -> None:
@@ -528,20 +528,20 @@ def _folder(name: str, value: str) -> str:
     return value
 
 
-def _target_check(values: _Values) -> TargetCheck:
+def _target_check(values: Values) -> TargetCheck:
     boards = tuple(to_file(board, table.BOARD_SUFFIXES) for board in values.get("boards", ()))
     numbers = (values.get("cases", TargetCheck.cases), values.get("seed", TargetCheck.seed))
     return TargetCheck(values.need("plugin"), boards, values.get("toolchain", ""), *numbers)
 
 
-def _zoo(values: _Values) -> Zoo:
+def _zoo(values: Values) -> Zoo:
     model = values.get("model", "")
     if not isinstance(model, str):
         raise UsageError("it must be the name of a network", option="model")
     return Zoo(model)
 
 
-def _validate(values: _Values) -> Validate:
+def _validate(values: Values) -> Validate:
     data = values.data()
     return Validate(
         *values.planning(),
@@ -556,7 +556,7 @@ def _validate(values: _Values) -> Validate:
     )
 
 
-def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
+def _analyze(values: Values) -> Analyze | AnalyzeNetwork:
     """Of boards, or of a file that is counted without one."""
     model = values.model()
     boards = tuple(to_file(board, table.BOARD_SUFFIXES) for board in values.get("boards", ()))
@@ -580,7 +580,7 @@ def _analyze(values: _Values) -> Analyze | AnalyzeNetwork:
     return Analyze(model, boards, cmsis_nn, threads, memory, requantise, options, arena_in)
 
 
-def _debug(values: _Values) -> Debug:
+def _debug(values: Values) -> Debug:
     """What is built for it is built for a debugger."""
     model, target, options, lock = values.planning()
     target, port, made = replace(target, debug=True), values.get("port", 3333), values.made()
@@ -589,7 +589,7 @@ def _debug(values: _Values) -> Debug:
     return Debug(model, target, options, lock, made, values.inputs(), port)
 
 
-def _describe(values: _Values) -> Describe:
+def _describe(values: Values) -> Describe:
     model, name = values.model() if "model" in values.given else None, values.get("name", "")
     if name and model is None:
         text = "it has no effect without a model"
@@ -598,7 +598,7 @@ def _describe(values: _Values) -> Describe:
     return Describe(values.target(), model, name, flashing)
 
 
-_KINDS: dict[str, Callable[[_Values], Request]] = {
+_KINDS: dict[str, Callable[[Values], Request]] = {
     "ops": lambda values: Ops(values.model() if "model" in values.given else None),
     "boards": lambda values: Boards(),
     "target": _target_check,

@@ -8,6 +8,7 @@ from typing import Any
 from buildtool.split import run
 from buildtool.split.wanted import Wanted
 
+_GUESSED = 1.2  # times the accuracy of guessing: no sign of a trained network
 Said = tuple[dict[str, Any], str, int]  # the answer, its text, the exit status
 
 
@@ -32,6 +33,11 @@ def _lines(wanted: Wanted, answer: Mapping[str, Any]) -> Iterator[str]:
         f"accuracy: {100 * share['test']:.2f} % of all test images, {answer['drop']:.2f} points below the "
         f"original's {100 * share['original_test']:.2f} %"
     )
+    if share["original_test"] <= _GUESSED * share["guessing"]:
+        yield (
+            "DOUBTFUL: the original is hardly better than guessing; it may be untrained, its training too "
+            "short, or --normalise another rule than it was trained with"
+        )
     firm = "none" if share["firmware"] is None else f"{100 * share['firmware']:.2f} %"
     yield (
         f"of {share['images']:,} test images: float {100 * share['float']:.2f} %, "
@@ -49,9 +55,19 @@ def _lines(wanted: Wanted, answer: Mapping[str, Any]) -> Iterator[str]:
             f"plan: arena {plan['arena_bytes']:,} bytes, weights {plan['flash_bytes']:,} bytes, "
             f"F {plan['f']:.3f}{time}"
         )
+        yield _flash(answer["board"], plan["flash_bytes"], plan["code_bytes"])
     if answer["misses"]:
         yield f"GOALS missed: {answer['misses']}"
     yield f"written to {wanted.out}: {', '.join(answer['files'])}"
     if plan is not None:
         files = f"model={wanted.out / run.TFLITE} plan={wanted.out / run.PLAN}"
         yield f"build it: scons board={wanted.board} {files}"
+
+
+def _flash(board: str, weights: int, code: int | None) -> str:
+    """What goes to flash, or why that is not known as a whole."""
+    if code is None:
+        return (
+            f"flash: the code's size on {board} is not known before it is built, so weights alone are counted"
+        )
+    return f"flash: {weights + code:,} bytes at most, of which code and constants take {code:,}"

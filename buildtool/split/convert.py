@@ -23,6 +23,7 @@ import numpy.typing as npt
 from buildtool.errors import ToolError
 from buildtool.split import keeping
 from buildtool.split.fileorder import in_order
+from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     import keras
@@ -72,7 +73,7 @@ def int8_model(model: keras.Model, images: Images) -> bytes:
 
 def _in_a_child(model: keras.Model, images: Images) -> bytes:
     """The same in a process of its own, where Keras runs on TensorFlow: the converter knows no other."""
-    with tempfile.TemporaryDirectory(prefix="buildtool-split-") as folder:
+    with scratch() as folder:
         given = Path(folder)
         keeping.save(model, given / "model.keras")
         np.save(given / "images.npy", images)

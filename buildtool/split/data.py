@@ -110,6 +110,10 @@ def check(data: Data, inputs: Sequence[int | None], outputs: Sequence[int | None
     if len(outputs) != 2:
         text = f"the network's output has the shape {tuple(outputs)}; a value for each class is needed"
         raise UsageError(text, path=path)
+    if len(data.classes) < 2:
+        text = f"all images are of one class, '{data.classes[0]}'"
+        hint = "give at least two classes: there is nothing to tell apart"
+        raise UsageError(text, path=path, option="data", hint=hint)
     if outputs[1] != len(data.classes):
         text = f"the data has {len(data.classes)} classes, the network has {outputs[1]} outputs"
         hint = f"the classes of the data: {', '.join(data.classes[:20])}"
@@ -150,7 +154,8 @@ def _arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         raise _too_large(path.stat().st_size, str(path)) from None
     except Exception:  # a damaged archive makes zipfile, zlib and numpy raise a dozen kinds
         hint = "numpy.savez makes such a file"
-        raise UsageError("this is no .npz file, or a damaged one", path=str(path), hint=hint) from None
+        text = "this is no .npz file, or a damaged one, or it holds objects in the place of numbers"
+        raise UsageError(text, path=str(path), option="data", hint=hint) from None
 
 
 def _checked(x: Any, y: Any, path: Path) -> tuple[Pixels, Labels]:
@@ -206,6 +211,10 @@ def _of_images(path: Path, seed: int, size: tuple[int, int, int] | None) -> Data
     """The data set of a folder's or an archive's images."""
     pixels: dict[str, list[Pixels]] = {"": [], "train": [], "test": []}
     labels: dict[str, list[str]] = {"": [], "train": [], "test": []}
+    if empty := imagefiles.empty_folders(path):
+        text = f"the folder of class '{empty[0].name}' is empty"
+        hint = "give it images, or remove the folder"
+        raise UsageError(text, path=str(empty[0]), option="data", hint=hint)
     count, budget = 0, _free_bytes()
     expected: tuple[int, ...] = ()
     for one in imagefiles.read(path):

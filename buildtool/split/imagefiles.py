@@ -61,6 +61,12 @@ def listing(path: Path) -> list[tuple[str, int, int]]:
     return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
 
 
+def empty_folders(path: Path) -> list[Path]:
+    """The folders of a data set without anything in them, sorted; of an archive none are looked for."""
+    folders = sorted(one for one in path.rglob("*") if one.is_dir()) if path.is_dir() else []
+    return [one for one in folders if not _is_hidden(one.relative_to(path)) and not any(one.iterdir())]
+
+
 def _two_parts(path: Path, archives: list[Path]) -> list[Path]:
     """The archives with a data set's two parts; UsageError where they are not one of each."""
     train = [one for one in archives if "train" in one.name and "test" not in one.name]
@@ -88,7 +94,7 @@ def _of_archive(path: Path, part: Part) -> Iterator[ImageFile]:
     except (tarfile.TarError, EOFError, OSError) as error:
         if isinstance(error, FileNotFoundError | PermissionError):
             raise
-        text = f"the archive cannot be read: {error}"
+        text = f"the archive cannot be read: {str(error).splitlines()[0].rstrip(':')}"
         raise UsageError(text, path=str(path), hint="it may have been cut short: copy it again") from None
 
 

@@ -6,28 +6,39 @@ import contextlib
 import io
 import json
 import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 from buildtool import outfiles
-from buildtool.errors import ModelError, UsageError
+from buildtool.errors import MachineError, ModelError, UsageError
 from buildtool.split import backend
+from buildtool.target.scratch import scratch
 
+_SAVE = "save it with Keras 3: model.save('network.keras')"
 _TIME = (1980, 1, 1, 0, 0, 0)  # the first one that a .zip file can say
 
 
 def packed(model: Any) -> bytes:
     """A network as the bytes of a .keras file, without the time it was written at and without optimiser."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         path = Path(folder) / "network.keras"
-        model.save(path, include_optimizer=False)
+        _saved(model, path)
         stream = io.BytesIO()
         with zipfile.ZipFile(path) as given, zipfile.ZipFile(stream, "w") as made:
             for name in sorted(given.namelist()):
                 made.writestr(zipfile.ZipInfo(name, _TIME), _undated(name, given.read(name)))
     return stream.getvalue()
+
+
+def _saved(model: Any, path: Path) -> None:
+    """Saves a network to a temporary file; MachineError where it finds no room."""
+    try:
+        model.save(path, include_optimizer=False)
+    except OSError as error:  # of h5py, with its own words for what the system said
+        text = f"the network cannot be written to a temporary file: {str(error).splitlines()[0]}"
+        hint = "free space there, or name another folder for temporary files (TMPDIR)"
+        raise MachineError(text, path=str(path.parent), hint=hint) from None
 
 
 def save(model: Any, path: Path) -> None:
@@ -43,17 +54,22 @@ def load(path: Path) -> Any:
     """
     keras = backend.prepare()
     if not path.is_file():
-        raise UsageError("there is no such file", path=str(path), option="model")
+        raise UsageError("there is no such file", path=str(path), option="network")
+    if not zipfile.is_zipfile(path):
+        text = "this is no .keras file, or a damaged one"
+        raise ModelError(text, path=str(path), hint=_SAVE)
     try:
         return keras.saving.load_model(path, compile=False, safe_mode=True)
     except Exception as error:  # Keras raises a dozen kinds
         if backend.is_out_of_memory(error):
             raise
         first = str(error).strip().splitlines() or [type(error).__name__]
+        if "Lambda" in first[0]:
+            text = "the network has a Lambda layer, whose code is not run"
+            hint = "put a layer of Keras in its place, such as Rescaling, and save the network again"
+            raise ModelError(text, path=str(path), hint=hint) from None
         text = f"Keras cannot read this network: {first[0][:200]}"
-        raise ModelError(
-            text, path=str(path), hint="save it with Keras 3: model.save('network.keras')"
-        ) from None
+        raise ModelError(text, path=str(path), hint=_SAVE) from None
 
 
 def structure_of(model: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import io
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,8 @@ import numpy.typing as npt
 from buildtool.errors import BuildtoolError
 from buildtool.split import convert, keeping, training
 from buildtool.split.batches import inputs
+from buildtool.split.code import code_bytes
+from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     from buildtool.split.data import Data
@@ -32,7 +33,8 @@ class Accuracies:
     """Shares of the same test images that get the right class, in every form of a network.
 
     `images`: how many; `floats`: of the Keras model; `int8`: of the .tflite file by `reference`; `firmware`:
-    of the emitted C on this machine. `equal`: images whose output bytes are all the reference's there.
+    of the emitted C on this machine; `guessing`: of the most frequent class. `equal`: images whose output
+    bytes are all the reference's there.
     """
 
     images: int
@@ -41,6 +43,7 @@ class Accuracies:
     firmware: float | None
     equal: int
     reference: str
+    guessing: float
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ def accuracies(
         of["firmware"]["top1"] if of["firmware"] else None,
         run["inputs_equal"] if run else 0,
         found["reference"],
+        float(np.bincount(y).max()) / len(y),
     )
 
 
@@ -109,12 +113,31 @@ def on_board(tflite: Path, board: str | Path, data: Data, settings: Settings, pl
 def plan(tflite: Path, board: str | Path, goals: Goals) -> dict[str, Any]:
     """The answer to `plan` for the board within the goals; its `locked` is a file to build by.
 
-    Raises PlanError where nothing fits.
+    Beside it `code_bytes`: of flash, at most, by what is recorded (None: nothing is). Raises PlanError where
+    nothing fits.
     """
     given = {"ram": goals.ram, "max_flash": goals.flash, "max_ms": goals.max_ms}
     options = {name: value for name, value in given.items() if value is not None}
     request: dict[str, Any] = {"kind": "plan", "model": str(tflite), "board": str(board)}
-    return _asked(request | ({"options": options} if options else {}))
+    request |= {"options": options} if options else {}
+    found = _asked(request)
+    return {**found, "code_bytes": _code_bytes(request)}
+
+
+def _code_bytes(request: Mapping[str, Any]) -> int | None:
+    """What the code of a request's plan takes of flash at most; None where that is not known."""
+    from buildtool.client.files import Located
+    from buildtool.service import kept_session
+    from buildtool.service.pipeline.choose import chosen
+    from buildtool.service.pipeline.prepare import load_network, prepare
+    from buildtool.service.pipeline.targets import load_target
+    from buildtool.service.requests import Plan, parse
+
+    asked, session = parse(Located(request).request), kept_session()
+    assert isinstance(asked, Plan)
+    target = load_target(asked.target, session)
+    graph, made = chosen(prepare(load_network(asked.model, session), target, asked.options, session))
+    return code_bytes(graph, made, target, session)
 
 
 def _validated(
@@ -130,7 +153,7 @@ def _validated(
     """The answer to `validate` on images and their classes."""
     stream = io.BytesIO()
     np.savez(stream, x=x, labels=y)
-    with tempfile.TemporaryDirectory(prefix="buildtool-split-") as folder:
+    with scratch() as folder:
         path = Path(folder) / "images.npz"
         path.write_bytes(stream.getvalue())
         request: dict[str, Any] = {

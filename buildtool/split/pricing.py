@@ -6,15 +6,17 @@ one that no plan of the front brings within the goals is never trained.
 
 from __future__ import annotations
 
-import tempfile
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from buildtool.errors import BuildtoolError
+from buildtool.split.code import code_bytes, room
 from buildtool.split.structure import build
 from buildtool.split.types import Choice
+from buildtool.target.scratch import scratch
 
 if TYPE_CHECKING:
     import keras
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Goals:
-    """Upper limits: bytes of the arena and of the weight image, milliseconds of an invoke.
+    """Upper limits: bytes of the arena, bytes of weights and code in flash, milliseconds of an invoke.
 
     None: the board's own memory, and any time.
     """
@@ -38,12 +40,16 @@ class Goals:
 
 @dataclass(frozen=True)
 class Point:
-    """A plan of the front: bytes of the arena, F (work over the network's own), cost and milliseconds."""
+    """A plan of the front: bytes of the arena, F (work over the network's own), cost and milliseconds.
+
+    `code`: bytes of flash beside the weight image at most; None where no sizes are recorded for the board.
+    """
 
     bytes: int
     f: float
     cost: float
     milliseconds: float | None
+    code: int | None = None
 
 
 @dataclass(frozen=True)
@@ -51,10 +57,10 @@ class Price:
     """What a structure takes of a board.
 
     `ram`: the plans that no other beats in memory and work, and the one layer by layer, least memory first;
-    `layerwise`: bytes of the
-    arena where operators run one after the other (None: no such plan); `flash`: bytes of the weight image;
-    `macs`: of one invoke; `unit`: of all costs. `ram_there`, `flash_there`: what the board has for arena and
-    weights.
+    `layerwise`: bytes of the arena where operators run one after the other (None: no such plan);
+    `flash`: bytes of the weight image; `macs`: of one invoke; `unit`: of all costs. `ram_there`,
+    `flash_there`, `code_there`: what the board has for arena, weights, and code beside them (None: code is
+    not counted).
     """
 
     board: str
@@ -65,6 +71,7 @@ class Price:
     unit: str
     ram_there: int
     flash_there: int
+    code_there: int | None = None
 
     @property
     def least(self) -> Point:
@@ -82,14 +89,30 @@ class Price:
         return self.best(Goals()).milliseconds
 
     def best(self, goals: Goals) -> Point:
-        """The plan of least cost within the goal for RAM; the one of least memory where none keeps it."""
-        room = self.ram_there if goals.ram is None else min(goals.ram, self.ram_there)
-        return min((p for p in self.ram if p.bytes <= room), key=lambda p: p.cost, default=self.least)
+        """The plan of least cost within the goals for RAM and flash; else the one of least memory."""
+        room = _least(goals.ram, self.ram_there)
+        within = [p for p in self.ram if p.bytes <= room and not self.flash_missed(p, goals)]
+        return min(within, key=lambda p: p.cost, default=self.least)
+
+    def image(self, point: Point) -> int:
+        """Bytes of flash that a plan takes: the weight image, and code where that is known."""
+        return self.flash + (point.code or 0)
+
+    def flash_missed(self, point: Point, goals: Goals) -> str:
+        """Why weights and code of a plan do not go into flash ("": they do)."""
+        what = "the weight image" if point.code is None else "the weight image with code"
+        if self.flash > self.flash_there:
+            return _exceeds("flash", self.flash, self.flash_there, "the weight image")
+        if goals.flash is not None and self.image(point) > goals.flash:
+            return _exceeds("flash", self.image(point), goals.flash, what)
+        if point.code is not None and self.code_there is not None and point.code > self.code_there:
+            return _exceeds("flash", point.code, self.code_there, "code beside the weight image")
+        return ""
 
     def data(self) -> dict[str, Any]:
         """Plain values, as records keep them."""
         own = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**own, "ram": [[p.bytes, p.f, p.cost, p.milliseconds] for p in self.ram]}
+        return {**own, "ram": [[p.bytes, p.f, p.cost, p.milliseconds, p.code] for p in self.ram]}
 
     @classmethod
     def of_data(cls, data: Mapping[str, Any]) -> Price:
@@ -107,21 +130,28 @@ class Verdict:
 
 def verdict(price: Price, goals: Goals) -> Verdict:
     """Holds a price against the goals, and against the board's own memories."""
-    room = price.flash_there if goals.flash is None else min(goals.flash, price.flash_there)
-    if price.flash > room:
-        return Verdict(False, _exceeds("flash", price.flash, room, "the weight image"))
-    room = price.ram_there if goals.ram is None else min(goals.ram, price.ram_there)
-    within = [point for point in price.ram if point.bytes <= room]
-    if not within:
+    smallest = min(price.ram, key=price.image)
+    if why := price.flash_missed(smallest, goals):
+        return Verdict(False, why)
+    room = _least(goals.ram, price.ram_there)
+    fitting = [point for point in price.ram if point.bytes <= room]
+    if not fitting:
         return Verdict(False, _exceeds("RAM", price.least.bytes, room, "the smallest arena"))
+    within = [point for point in fitting if not price.flash_missed(point, goals)]
+    if not within:
+        return Verdict(False, price.flash_missed(min(fitting, key=price.image), goals))
     if goals.max_ms is None:
         return Verdict(True)
     times = [point.milliseconds for point in within if point.milliseconds is not None]
     if not times:
         return Verdict(False, f"the time on {price.board} is not known: its costs are {price.unit}")
     if min(times) > goals.max_ms:
-        return Verdict(False, f"time: {min(times):,.1f} ms at least, {goals.max_ms:,.1f} are allowed")
+        return Verdict(False, f"time: {min(times):,.1f} ms at least, {goals.max_ms:,g} are allowed")
     return Verdict(True)
+
+
+def _least(asked: int | None, there: int) -> int:
+    return there if asked is None else min(asked, there)
 
 
 def _exceeds(what: str, need: int, room: int, of: str) -> str:
@@ -135,7 +165,7 @@ def price_of(graph: Graph, board: str | Path, session: Session) -> Price:
     """
     from buildtool.graph.tflite.writer import write_model
 
-    with tempfile.TemporaryDirectory(prefix="buildtool-split-") as folder:
+    with scratch() as folder:
         path = Path(folder) / "candidate.tflite"
         path.write_bytes(write_model(graph))
         return price_of_file(path, board, session)
@@ -145,7 +175,8 @@ def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
     """As `price_of`, of a .tflite file."""
     from buildtool.client.files import Located
     from buildtool.emit.image import image_layout
-    from buildtool.service.answers.fronts import peers_of
+    from buildtool.modes import Strategy
+    from buildtool.service.pipeline.choose import chosen
     from buildtool.service.pipeline.cost_units import estimated_ms
     from buildtool.service.pipeline.fronts import points
     from buildtool.service.pipeline.prepare import load_network, prepare
@@ -159,22 +190,27 @@ def price_of_file(path: Path, board: str | Path, session: Session) -> Price:
     target, options = load_target(request.target, session), request.options
     prepared = prepare(load_network(request.model, session), target, options, session)
     graph = prepared.graphs[0]
-    found = [point.plan for point in points(prepared, None)]
-    ways = {Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target)) for p in found}
+    found = [(point.graph, point.plan) for point in points(prepared, None)]
     layerwise: int | None = None
-    for peer in peers_of(prepared, peers=False):
-        if "error" not in peer:  # mostly it costs the least, and what costs least may not be on the front
-            layerwise = peer["arena_bytes"]
-            ways.add(Point(layerwise, peer["f"], peer["cost"], peer["estimated_ms"]))
+    with contextlib.suppress(BuildtoolError):  # mostly it costs the least, and may not be on the front
+        one_by_one = replace(options, strategy=Strategy.LAYERWISE, hand_off=None)
+        found.append(chosen(replace(prepared, options=one_by_one, bounded=False)))
+        layerwise = found[-1][1].arena_bytes
+    weights = image_layout(graph, catalogue.select_all(target, graph)).size
+    ways = {
+        Point(p.arena_bytes, p.f, p.cost, estimated_ms(p.cost, target), code_bytes(g, p, target, session))
+        for g, p in found
+    }
     return Price(
         board=target.board.name,
         ram=tuple(sorted(ways, key=lambda p: (p.bytes, p.cost))),
         layerwise=layerwise,
-        flash=image_layout(graph, catalogue.select_all(target, graph)).size,
-        macs=found[0].macs_layerwise,
+        flash=weights,
+        macs=found[0][1].macs_layerwise,
         unit=str(target.cost_unit),
         ram_there=prepared.available,
         flash_there=weights_room(target.board),
+        code_there=None if any(way.code is None for way in ways) else room(target.board, weights),
     )
 
 
@@ -240,7 +276,7 @@ class Pricer:
         """By TensorFlow's converter, for layers that are not sketched."""
         from buildtool.split.convert import int8_model, random_images
 
-        with tempfile.TemporaryDirectory(prefix="buildtool-split-") as folder:
+        with scratch() as folder:
             path = Path(folder) / "candidate.tflite"
             path.write_bytes(int8_model(model, random_images(model)))
             return price_of_file(path, self.board, self._session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,21 @@ class Records:
     def put(self, key: str, record: Mapping[str, Any]) -> None:
         """Keeps a record, before it returns: the file is replaced whole, or not at all."""
         value = json.loads(json.dumps(record))  # as it will be read, and independent of the caller's
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._alone():
             self._found = {**self._read(), key: value}
             data = {"schema": SCHEMA, "records": self._found}
             text = json.dumps(data, indent=1, sort_keys=True) + "\n"
             outfiles.write({self.path.name: text.encode()}, self.path.parent)
+
+    def writable(self) -> None:
+        """UsageError where the folder cannot be made or written to: before hours of training."""
+        folder = self.path.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            raise _unwritable(folder, error) from None
 
     def __len__(self) -> int:
         return len(self._found)
@@ -54,6 +64,8 @@ class Records:
             data = json.loads(self.path.read_bytes())
         except FileNotFoundError:
             return {}
+        except OSError as error:
+            raise _unwritable(self.path.parent, error) from None
         except ValueError:
             raise UsageError("this is no file of records", path=str(self.path), hint=_HINT) from None
         schema = data.get("schema") if isinstance(data, dict) else None
@@ -73,6 +85,16 @@ class Records:
         except ImportError:  # a system without it: who starts two searches there loses a record at most
             yield
             return
-        with self.path.with_name(f".{self.path.name}.lock").open("w") as lock:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock = self.path.with_name(f".{self.path.name}.lock").open("w")
+        except OSError as error:
+            raise _unwritable(self.path.parent, error) from None
+        with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _unwritable(folder: Path, error: OSError) -> UsageError:
+    text = f"the folder for records and results cannot be used: {error.strerror}"
+    return UsageError(text, path=str(folder), option="out", hint="name another folder")

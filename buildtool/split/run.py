@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 from buildtool import outfiles
 from buildtool.errors import BuildtoolError, PlanError
 from buildtool.identity import code_digest
+from buildtool.schema import SCHEMA
 from buildtool.split import backend, convert, keeping, networks, outputs, tables, training
 from buildtool.split.blocks import find_blocks
 from buildtool.split.counts import counts_of
-from buildtool.split.data import Data, load
-from buildtool.split.found import Candidate, Found
+from buildtool.split.data import Data, check, load
+from buildtool.split.found import Candidate, Found, front
 from buildtool.split.pricing import Price, Pricer
 from buildtool.split.records import Records, key_of
-from buildtool.split.search import search
+from buildtool.split.search import CHECKPOINT, search
 from buildtool.split.structure import build
 from buildtool.split.types import Block, Choice, First
 from buildtool.split.wanted import KERAS, ORIGINAL, Wanted
@@ -57,6 +58,7 @@ def run(wanted: Wanted, progress: Progress) -> Outcome:
     with convert.silenced():
         backend.prepare()
     records = Records(wanted.out / RECORDS)
+    records.writable()
     size = (wanted.size, wanted.size, 3) if wanted.is_named else None
     progress("reading the data set")
     model = None if wanted.is_named else keeping.load(Path(wanted.network))
@@ -66,6 +68,7 @@ def run(wanted: Wanted, progress: Progress) -> Outcome:
     untrained = model or networks.by_name(
         wanted.network, wanted.width, wanted.size, len(data.classes), wanted.settings.seed
     )
+    check(data, untrained.input_shape, untrained.output_shape, str(wanted.data))
     blocks = find_blocks(untrained)
     pricer = _pricer(untrained, blocks, wanted, records)
     _refuse_hopeless(pricer, blocks, wanted, progress)
@@ -155,10 +158,10 @@ def _trained(
     path = wanted.out / ORIGINAL
     parts = {"base": training.digest(model), "data": data.digest(), "settings": wanted.settings.data()}
     key = key_of({**parts, "backend": backend.prepare().backend.backend()})
-    record = records.get(key)
+    record, checkpoint = records.get(key), wanted.out / "networks" / f"original{CHECKPOINT}"
     if record is not None and path.is_file() and record.get("file") == _digest(path):
+        checkpoint.unlink(missing_ok=True)
         return keeping.load(path)
-    checkpoint = wanted.out / "networks" / "original.checkpoint.npz"
     found = training.train(
         model, data, wanted.settings, checkpoint, lambda text: progress(f"original: {text}")
     )
@@ -194,7 +197,7 @@ def _searched(
         except BuildtoolError:
             return {}
         best = price.best(wanted.goals)
-        return {"ram": float(price.least.bytes), "flash": float(price.flash), "cost": best.cost}
+        return {"ram": float(price.least.bytes), "flash": float(price.image(best)), "cost": best.cost}
 
     return search(
         base,
@@ -263,9 +266,13 @@ def _written(
 def _planned(tflite: Path, wanted: Wanted, found: Found) -> tuple[dict[str, Any] | None, str]:
     """The plan within the goals, and why the network misses them ("": it does not)."""
     try:
-        return outputs.plan(tflite, wanted.board, wanted.goals), found.misses
+        planned = outputs.plan(tflite, wanted.board, wanted.goals)
     except PlanError as error:
         return None, found.misses or error.text
+    image, most = planned["flash_bytes"] + (planned["code_bytes"] or 0), wanted.goals.flash
+    if not found.misses and most is not None and image > most:
+        return planned, f"flash: the weight image with code takes {image:,} bytes, there are {most:,}"
+    return planned, found.misses
 
 
 def _tables(
@@ -282,10 +289,10 @@ def _tables(
     order = [name for name in tables.NAMES if name in listed]
     rows = [_network(name, listed[name], base, blocks, pricer) for name in order]
     refused = {name: why for one in searches.values() for name, why in one.refused.items()}
-    made.append(tables.side_by_side(rows, found.original, refused))
-    front = [one for each in searches.values() for one in each.front]
-    prices = {one.choice.key(): pricer.price(one.choice) for one in front if one.figures}
-    made.append(tables.of_front(front, prices))
+    made.append(tables.side_by_side(rows, found.original, refused, wanted.goals))
+    best = front([one for each in searches.values() for one in each.front])
+    prices = {one.choice.key(): pricer.price(one.choice) for one in best if one.figures}
+    made.append(tables.of_front(best, prices, wanted.goals))
     return tuple(made)
 
 
@@ -315,8 +322,9 @@ def _answer(
     """All figures as plain values; nothing in it depends on when or how fast it was found."""
     found = searches[first]
     chosen = found.chosen.choice
-    plan = ("arena_bytes", "flash_bytes", "macs", "f", "cost", "cost_unit", "estimated_ms")
+    plan = ("arena_bytes", "flash_bytes", "code_bytes", "macs", "f", "cost", "cost_unit", "estimated_ms")
     return {
+        "schema": SCHEMA,
         "network": Path(wanted.network).name,
         "board": Path(wanted.board).name,
         "structure": chosen.key(),
@@ -333,6 +341,7 @@ def _answer(
             "int8": measured.int8,
             "firmware": measured.firmware,
             "reference": measured.reference,
+            "guessing": measured.guessing,
         },
         "firmware": {
             "images": measured.images,

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Candidate", "Found", "Step", "Tried", "front", "search"]
 
 Progress = Callable[[str], None]
+_COMPARED = 4  # networks that the chosen one is compared with, at most
+CHECKPOINT = ".checkpoint.npz"  # ends the names of what a training goes on from
 SHARED = 3  # convolutions that the shared baseline has whole, as the paper's
 FACTORS = (2, 4, 6, 8)
 MAX_DROP = 0.5  # points
@@ -72,7 +74,7 @@ def search(
         raise UsageError(text, option="factors", hint="for example 2,4,6,8")
     if not 0 <= max_drop <= 100:
         raise UsageError(f"{max_drop} is not a number of points from 0 to 100", option="max_drop")
-    run = _Run(base, blocks, data, settings, tuple(factors), admits, records, progress, figures)
+    run = _Run(base, blocks, data, settings, tuple(factors), admits, records, progress, figures, with_others)
     current = original = run.original(Choice.whole(len(blocks), first))
     steps = []
     for block in blocks:
@@ -110,6 +112,7 @@ class _Run:
         records: Records,
         progress: Progress,
         figures: Callable[[Choice], Figures],
+        with_others: bool,
     ) -> None:
         self.trained: list[Candidate] = []
         self._base = base
@@ -130,8 +133,10 @@ class _Run:
             "backend": backend.prepare().backend.backend(),
         }
         self._held = held_out(data, settings)
-        self._most = sum(1 + len(self._allowed(block)) for block in blocks if self._allowed(block))
-        self._times: list[float] = []  # seconds of the trainings of this process
+        counts = [len(self._allowed(block)) for block in blocks if self._allowed(block)]
+        self._compared = len(counts) * _COMPARED if with_others else 0
+        self._most = len(counts) + sum(counts)  # trainings of steps that may be left
+        self._times: list[float] = []  # seconds of the trainings of this process, each as of one candidate
 
     def _allowed(self, block: Block) -> list[int]:
         """The factors that a block can be split by."""
@@ -198,6 +203,7 @@ class _Run:
                 found[name] = self._train(original, choice, times, f"for comparison: {name}")
             except (UsageError, UnsupportedError) as error:  # their branches cannot be joined like this
                 refused[name] = error.text
+            self._compared = max(0, self._compared - times)
         return found, refused
 
     def _train(self, before: Candidate, choice: Choice, times: int, what: str) -> Candidate:
@@ -207,31 +213,39 @@ class _Run:
         path = self._folder / f"{key[:16]}.keras"
         record = self._records.get(key)
         if record is None or not path.is_file():
-            record = self._trained_now(before, choice, settings, key, path, what)
+            record = self._trained_now(before, choice, settings, key, path, what, times)
+        path.with_suffix(CHECKPOINT).unlink(missing_ok=True)  # it is not needed again
         candidate = self._candidate(choice, key, record, path)
         self.trained.append(candidate)
         return candidate
 
     def _trained_now(
-        self, before: Candidate, choice: Choice, settings: Settings, key: str, path: Path, what: str
+        self,
+        before: Candidate,
+        choice: Choice,
+        settings: Settings,
+        key: str,
+        path: Path,
+        what: str,
+        times: int,
     ) -> dict[str, Any]:
         """Trains a candidate, and keeps its network, then its record: a kill between them costs nothing."""
         began = time.monotonic()
         backend.prepare().backend.clear_session()  # else every candidate's graph stays in memory
         model = structure.build(self._base, self._blocks, choice, weights=keeping.load(before.network))
-        checkpoint = path.with_suffix(".checkpoint.npz")
+        checkpoint = path.with_suffix(CHECKPOINT)
 
         def told(text: str) -> None:
             each = sum(self._times) / len(self._times) if self._times else 0.0
-            left = f"; {duration(each * self._most)} at most for all blocks" if each and self._most else ""
+            most = each * (self._most + self._compared)
+            left = f"; at most {duration(most)} for all networks" if most else ""
             self._progress(f"{what}: {text}{left}")
 
         found = training.train(model, self._data, settings, checkpoint, told)
         keeping.save(model, path)
         record = {**self._record(choice, model, found), "before": before.key, "settings": settings.data()}
         self._records.put(key, record)
-        checkpoint.unlink(missing_ok=True)
-        self._times.append(time.monotonic() - began)
+        self._times.append((time.monotonic() - began) / times)
         return record
 
     def _record(self, choice: Choice, model: Any, found: training.Trained) -> dict[str, Any]:

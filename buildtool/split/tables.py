@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from buildtool.split.found import Candidate, Found, Step
-    from buildtool.split.pricing import Price
+    from buildtool.split.pricing import Goals, Price
     from buildtool.split.types import Block
 
 Cell = str | int | float | None
@@ -27,8 +27,9 @@ NAMES = {
 _NOTES = (
     "given: as it came; original: the same, trained on as long as the others; I: the split that was found",
     "II: one factor smaller; naive: without fusion; shared: the first convolutions whole",
-    "share, MACs: of the original's; weights: bytes in flash",
+    "share, MACs: of the original's",
     "layerwise, streamed: bytes of the arena, layer by layer and at the least",
+    "weights: bytes of the weight image; flash: with code and constants, at most",
 )
 
 
@@ -115,22 +116,30 @@ def _step_row(step: Step, block: Block, factors: Sequence[int], notes: list[str]
     return (block.name, block.channels, 100 * step.baseline.accuracy, *cells, step.kept)
 
 
-def side_by_side(networks: Sequence[Network], original: Candidate, refused: Mapping[str, str]) -> Table:
-    """Table 2: accuracy on the test images, parameters, work, and what the board gives for each network.
+def side_by_side(
+    networks: Sequence[Network], original: Candidate, refused: Mapping[str, str], goals: Goals
+) -> Table:
+    """Table 2: accuracy on the test images, parameters, work, and what each network takes of the board.
 
-    `original`: whose accuracy drops are counted against.
+    `original`: whose accuracy drops are counted against; `goals`: within which plans are chosen.
     """
     columns = (
         *("network", "factors", "mean K", "top-1 %", "drop", "convolutions", "fusion", "share", "MACs"),
-        *("layerwise", "streamed", "weights", "ms"),
+        *("layerwise", "streamed", "weights", "flash", "ms"),
     )
     whole = next((one.size for one in networks if one.candidate.choice.is_whole), networks[0].size)
-    rows = tuple(_network_row(one, whole, original) for one in networks)
+    rows = tuple(_network_row(one, whole, original, goals) for one in networks)
     missing = (f"{NAMES.get(name, name)}: {why}" for name, why in sorted(refused.items()))
     return Table("Networks side by side", columns, rows, (*_NOTES, *missing))
 
 
-def _network_row(one: Network, whole: Size, original: Candidate) -> tuple[Cell, ...]:
+def _flash(price: Price | None, goals: Goals) -> Cell:
+    """Bytes of flash of the plan that would be built; None where code is not counted."""
+    best = price.best(goals) if price else None
+    return price.image(best) if price and best and best.code is not None else None
+
+
+def _network_row(one: Network, whole: Size, original: Candidate, goals: Goals) -> tuple[Cell, ...]:
     choice, size, price = one.candidate.choice, one.size, one.price
     total = size.convolutions + size.fusion
     return (
@@ -146,19 +155,25 @@ def _network_row(one: Network, whole: Size, original: Candidate) -> tuple[Cell, 
         price.layerwise if price else None,
         price.least.bytes if price else None,
         price.flash if price else None,
+        _flash(price, goals),
         price.milliseconds if price else None,
     )
 
 
-def of_front(front: Iterable[Candidate], prices: Mapping[str, Price]) -> Table:
-    """The networks that no other beats in accuracy, RAM, weights and cost at once, by falling accuracy."""
-    columns = ("structure", "accuracy %", "test %", "RAM streamed", "weights", "cost", "ms", "F of that RAM")
+def of_front(front: Iterable[Candidate], prices: Mapping[str, Price], goals: Goals) -> Table:
+    """The networks that no other beats in accuracy, RAM, flash and cost at once, by falling accuracy."""
+    columns = (
+        *("structure", "accuracy %", "test %", "RAM streamed", "F of that RAM", "weights", "flash"),
+        *("cost", "ms"),
+    )
     rows: list[tuple[Cell, ...]] = []
     for one in front:
         key = one.choice.key()
         price = prices.get(key)
-        figures: tuple[Cell, ...] = (None,) * 5
+        figures: tuple[Cell, ...] = (None,) * 6
         if price is not None:
-            figures = (price.least.bytes, price.flash, price.cost, price.milliseconds, price.least.f)
+            best = price.best(goals)
+            figures = (price.least.bytes, price.least.f, price.flash, _flash(price, goals))
+            figures += (best.cost, best.milliseconds)
         rows.append((key, 100 * one.accuracy, 100 * one.test, *figures))
-    return Table("Accuracy against RAM, weights and cost", columns, tuple(rows))
+    return Table("Accuracy against RAM, flash and cost", columns, tuple(rows))

@@ -53,7 +53,7 @@ def train(
     _seed(model, settings.seed)
     _compile(keras, model, settings, steps)
     done, before = _restored(model, checkpoint, key)
-    clock = _Clock(settings, steps, done, before, progress)
+    clock = _Clock(settings, steps, before, progress)
     try:
         for epoch in range(done, settings.epochs):
             _epoch(keras, model, Batches(data, settings, epoch), epoch, clock)
@@ -94,29 +94,36 @@ def digest(model: Any) -> str:
 class _Clock:
     """How long a training has taken, and what is left of it by that."""
 
-    def __init__(self, settings: Settings, steps: int, done: int, before: float, progress: Progress) -> None:
+    def __init__(self, settings: Settings, steps: int, before: float, progress: Progress) -> None:
         self._epochs = settings.epochs
         self._steps = steps
-        self._first = done * steps  # the step that this process began with
         self._before = before  # seconds of former processes
         self._progress = progress
         self._began = time.monotonic()
         self._told = -math.inf
+        self._warm = (0, 0.0)  # the first step of this process, and when it ended
 
     def seconds(self) -> float:
         """Since the training began, without the time between a kill and its resumption."""
         return self._before + time.monotonic() - self._began
 
     def step(self, epoch: int, step: int, right: float) -> None:
-        """Says how far the training is, once a second at most."""
-        now = time.monotonic()
+        """Says how far the training is, once a second at most.
+
+        The first step compiles the network, and says nothing of how long the others take.
+        """
+        now, at = time.monotonic(), epoch * self._steps + step + 1
+        if not self._warm[0]:
+            self._warm = (at, now)
         if now - self._told < _SECONDS_BETWEEN:
             return
         self._told = now
-        at = epoch * self._steps + step + 1
-        each = (now - self._began) / (at - self._first)
-        left = duration(each * (self._epochs * self._steps - at))
-        self._progress(f"epoch {epoch + 1} of {self._epochs}: {right:.1%} right, {left} left")
+        first, since = self._warm
+        text = f"epoch {epoch + 1} of {self._epochs}: {right:.1%} right"
+        if at > first:
+            each = (now - since) / (at - first)
+            text += f", {duration(each * (self._epochs * self._steps - at))} left"
+        self._progress(text)
 
 
 def _epoch(keras: Any, model: Any, batches: Batches, epoch: int, clock: _Clock) -> None:

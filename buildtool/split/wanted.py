@@ -1,34 +1,48 @@
-"""What a split is asked for: the command line's words, checked before anything is loaded."""
+"""What a split is asked for: a request's plain values, checked before anything is loaded."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from buildtool.errors import UsageError
-from buildtool.options import parse
-from buildtool.options.parsers import limit, refuse, size, whole
+from buildtool.errors import UsageError, suggest
+from buildtool.modes import Reads
+from buildtool.options.pixels import Normalise
+from buildtool.options.splitting import NETWORKS
+from buildtool.service.requests import Values
 from buildtool.split.pricing import Goals
 from buildtool.split.search import FACTORS, MAX_DROP
 from buildtool.split.settings import Settings
 from buildtool.split.types import First
 
-NAMES = ("vgg16", "resnet18")
+KIND = "split"
 OUT = "split"
 ORIGINAL, KERAS = WRITTEN = ("original.keras", "split.keras")  # networks below the output folder
 IMAGES = 1000  # test images that go through the int8 network and the firmware
-MOST_FACTOR = 64
-_MOST_EPOCHS = 100_000
-_FIRSTS: dict[str, tuple[First, ...]] = {"full": ("full",), "slice": ("slice",), "both": ("slice", "full")}
+_NAMED_ALONE = ("width", "image_size", "epochs", "rate")  # options of networks that are trained first
+_FIRSTS: dict[Reads, tuple[First, ...]] = {
+    Reads.FULL: ("full",),
+    Reads.SLICE: ("slice",),
+    Reads.BOTH: ("slice", "full"),
+}
+# The settings of training by their options, where these have other names.
+_SETTINGS = {
+    "epochs": "epochs",
+    "fine_tune": "fine_epochs",
+    "train_batch": "batch",
+    "rate": "rate",
+    "fine_rate": "fine_rate",
+    "seed": "seed",
+}
 
 
 @dataclass(frozen=True)
 class Wanted:
     """What to split, for which board, within which limits, and how it is trained.
 
-    `network`: a .keras file, or a name of NAMES, to which `width` and `size` (rows, columns) belong.
+    `network`: a .keras file, or a name of NETWORKS, to which `width` and `size` (rows, columns) belong.
     `firsts`: what a branch's first convolution reads; each is searched. `images`: test images that go through
     the int8 network and the firmware. `max_drop` is in points.
     """
@@ -49,91 +63,58 @@ class Wanted:
     @property
     def is_named(self) -> bool:
         """Whether the network is one that is known by its name, and is trained here."""
-        return self.network in NAMES
+        return self.network in NETWORKS
 
 
-def wanted(args: argparse.Namespace) -> Wanted:
-    """The command line's values; UsageError for one that cannot be, and for those that have no effect."""
-    network = str(args.network)
-    if network not in NAMES and not network.lower().endswith(".keras"):
-        hint = f"a .keras file, which Keras 3 saves, or one of {', '.join(NAMES)}"
-        raise UsageError(f"'{network}' is no network that can be split", hint=hint)
-    for name in ("width", "size", "epochs", "rate"):
-        if network not in NAMES and getattr(args, name) is not None:
-            text = "it has no effect on a network that is given as a file"
-            raise UsageError(text, option=name, hint=f"leave --{name} out")
-    out = Path(args.out or OUT)
-    if Path(network).resolve() in {(out / name).resolve() for name in WRITTEN}:
-        text = "the network lies where a result will be written"
-        raise UsageError(text, path=network, option="out", hint="name another folder")
+def wanted(request: Mapping[str, object], out: str | Path = OUT) -> Wanted:
+    """What a request of kind `split` says; UsageError for values that cannot be or have no effect."""
+    if request.get("kind") != KIND:
+        raise UsageError(f"a request of kind {request.get('kind')!r} is no split", hint=f"'{KIND}'")
+    values = Values(KIND, request)
+    network, folder = str(values.need("network")), Path(out)
+    if network not in NETWORKS:
+        _refuse_training(values)
+        if Path(network).resolve() in {(folder / name).resolve() for name in WRITTEN}:
+            text = "the network lies where a result will be written"
+            raise UsageError(text, path=network, option="out", hint="name another folder")
+    options = values.options
     return Wanted(
         network,
-        Path(args.data),
-        str(args.board),
-        _goals(args),
-        _given(args.max_drop, MAX_DROP, _points, "max_drop"),
-        _given(args.factors, FACTORS, _factors, "factors"),
-        _FIRSTS[args.first or "slice"],
-        _given(args.width, 1.0, limit, "width"),
-        _given(args.size, 32, _whole(1, 4096), "size"),
-        _settings(args),
-        _given(args.images, IMAGES, _whole(1, 10_000_000), "images"),
-        out,
+        Path(_named(values, "train_data")),
+        _named(values, "board"),
+        Goals(options.get("ram"), values.get("flash", None), options.get("max_ms")),
+        values.get("max_drop", MAX_DROP),
+        values.get("factors", FACTORS),
+        _FIRSTS[values.get("first", Reads.SLICE)],
+        values.get("width", 1.0),
+        values.get("image_size", 32),
+        _settings(values),
+        values.get("images", IMAGES),
+        folder,
     )
 
 
-def _goals(args: argparse.Namespace) -> Goals:
-    return Goals(
-        _given(args.ram, None, parse, "ram"),
-        _given(args.flash, None, size, "flash"),
-        _given(args.max_ms, None, parse, "max_ms"),
-    )
+def _refuse_training(values: Values) -> None:
+    """UsageError for an option of a first training, where the network is trained already."""
+    for name in _NAMED_ALONE:
+        if name in values.given:
+            text = "it has no effect on a network that is given as a file"
+            raise UsageError(text, option=name, hint=suggest(**{name: None}))
 
 
-def _settings(args: argparse.Namespace) -> Settings:
-    default = Settings()
-    return Settings(
-        epochs=_given(args.epochs, default.epochs, _whole(1, _MOST_EPOCHS), "epochs"),
-        fine_epochs=_given(args.fine_tune, default.fine_epochs, _whole(1, _MOST_EPOCHS), "fine_tune"),
-        batch=_given(args.batch, default.batch, _whole(1, 65536), "batch"),
-        rate=_given(args.rate, default.rate, limit, "rate"),
-        fine_rate=_given(args.fine_rate, default.fine_rate, limit, "fine_rate"),
-        seed=_given(args.seed, default.seed, _whole(0, (1 << 31) - 1), "seed"),
-        normalise=args.normalise or default.normalise,
-    )
-
-
-def _given(text: str | None, default: Any, parser: Any, name: str) -> Any:
-    """The value of an option, or its default where it is not given."""
-    return default if text is None else parser(name, text)
-
-
-def _whole(least: int, most: int) -> Any:
-    """Text that is a whole number from `least` to `most`."""
-    check = whole(least, most)
-
-    def parsed(name: str, text: str) -> Any:
-        return check(name, int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else text)
-
-    return parsed
-
-
-def _points(name: str, text: str) -> float:
-    """Points of accuracy, 0 or more."""
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1.0
-    if not 0 <= found <= 100:
-        raise refuse(name, text, "a number of points from 0 to 100, such as 0.5")
+def _named(values: Values, name: str) -> str:
+    """A file or folder of this machine, or a known name."""
+    found = values.need(name)
+    if not isinstance(found, str):
+        raise UsageError("a split reads files of this machine", option=name, hint="give it a path")
     return found
 
 
-def _factors(name: str, text: str) -> tuple[int, ...]:
-    """Rising whole numbers above 1, with commas between them."""
-    words = text.split(",")
-    good = all(word.isascii() and word.isdecimal() and len(word) < 4 for word in words)
-    found = tuple(int(word) for word in words) if good else ()
-    if not found or min(found) < 2 or max(found) > MOST_FACTOR or list(found) != sorted(set(found)):
-        raise refuse(name, text, f"a list of rising numbers from 2 to {MOST_FACTOR}, such as 2,4,6,8")
-    return found
+def _settings(values: Values) -> Settings:
+    given: dict[str, Any] = {
+        setting: values.given[name] for name, setting in _SETTINGS.items() if name in values.given
+    }
+    if "normalise" in values.given:
+        rule: Normalise | None = values.given["normalise"]
+        given["normalise"] = "auto" if rule is None else rule.name
+    return Settings(**given)

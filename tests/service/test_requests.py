@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from netbuilder import NetBuilder
@@ -19,6 +21,7 @@ from buildtool.options.data import DATA
 from buildtool.service import handle
 from buildtool.service.requests import KINDS, parse
 from buildtool.session import Session
+from buildtool.split.wanted import Wanted, wanted
 
 NET = "ds_cnn"
 LIBRARY = str(TESTS / "support/cmsis_nn")
@@ -66,7 +69,7 @@ VALUES: dict[str, object] = {
     "sequence": 4,
     "reference_only": True,
     "resize": "pad",
-    "normalise": "unit",
+    "normalise": "signed",
     "scores": "Identity",
     "tensors": True,
     "reference": "litert",
@@ -85,13 +88,30 @@ VALUES: dict[str, object] = {
     "file": "/data/other.csv",
     "plugin": "cortex_m",
     "cases": 9,
+    "network": "resnet18",
+    "train_data": "/data/other.npz",
+    "flash": "1M",
+    "max_drop": 1.5,
+    "factors": "3,5",
+    "first": "both",
+    "width": 0.25,
+    "image_size": 64,
+    "epochs": 7,
+    "fine_tune": 6,
+    "train_batch": 32,
+    "rate": 0.05,
+    "fine_rate": 0.01,
+    "images": 10,
 }
+EVERY_KIND = (*KINDS, "split")  # which the command answers itself
 NEEDED = {
     "board": "cortex-m4",
     "model": NET,
     "elf": "/data/net.elf",
     "file": "/data/problem.csv",
     "plugin": "host",
+    "network": "vgg16",
+    "train_data": "/data/set.npz",
 }
 BESIDE = {"segments": {"strategy": "xcore-strips"}, "elf": {"plan": "/data/net.plan"}}
 BESIDE["image_version"] = {"sign": "/data/key.pem"}
@@ -102,9 +122,16 @@ BESIDE |= {option.name: {"data": "/data/a.npz"} for option in DATA if option.nam
 
 def beside(kind: str, option: Option) -> dict[str, object]:
     """What an option cannot be without in a request of a kind."""
+    if kind == "split":
+        return {}
     runs = kind in table.LINKED or option.name not in ("elf", "plan")
     needed = BESIDE.get(option.name, {}) if runs else {}
     return {name: value for name, value in needed.items() if name != "on" or kind in table.RUN}
+
+
+def parsed(asked: Mapping[str, object]) -> Any:
+    """What a request of the service or a split says."""
+    return wanted(asked) if asked.get("kind") == "split" else parse(asked)
 
 
 def request(kind: str, *given: Option, **values: object) -> dict[str, object]:
@@ -126,31 +153,32 @@ def request(kind: str, *given: Option, **values: object) -> dict[str, object]:
 
 def test_the_values_here_are_those_of_the_table() -> None:
     assert VALUES.keys() == {option.name for option in OPTIONS}
-    assert {kind for option in OPTIONS for kind in option.requests} | {"ops", "boards"} == set(KINDS)
+    assert {kind for option in OPTIONS for kind in option.requests} | {"ops", "boards"} == set(EVERY_KIND)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_a_request_with_what_it_needs_is_taken(kind: str) -> None:
-    assert parse(request(kind)).kind == kind
+    found = parsed(request(kind))
+    assert isinstance(found, Wanted) if kind == "split" else found.kind == kind
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 @pytest.mark.parametrize("option", OPTIONS, ids=lambda option: option.name)
 def test_every_option_changes_the_request_or_is_refused(option: Option, kind: str) -> None:
     asked = request(kind, option)
     if kind not in option.requests:
         with pytest.raises(UsageError) as caught:
-            parse(asked)
+            parsed(asked)
         assert caught.value.option in (option.name, *beside(kind, option))
         return
     needed = {name: value for name, value in beside(kind, option).items() if name not in ("elf", "plan")}
     plain = request(kind, **needed)
     if option.group is Group.COUNTING:
         plain["model"] = "/data/net.cfg"
-    assert parse(asked) != parse(plain)
+    assert parsed(asked) != parsed(plain)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY_KIND)
 def test_an_unknown_key_is_named_and_the_right_one_suggested(kind: str) -> None:
     names = [option.name for option in table.of(kind) if option.group not in NESTED and len(option.name) > 3]
     for name in [*names, *(["options"] if table.of(kind, *NESTED) else [])]:
@@ -158,7 +186,7 @@ def test_an_unknown_key_is_named_and_the_right_one_suggested(kind: str) -> None:
         with pytest.raises(
             UsageError, match=f"unknown key '{wrong}' in a request of kind '{kind}'"
         ) as caught:
-            parse({**request(kind), wrong: {}})
+            parsed({**request(kind), wrong: {}})
         assert caught.value.hint == f"did you mean '{name}'?"
 
 
@@ -193,7 +221,7 @@ def test_a_value_of_a_wrong_type_is_refused_by_name(option: Option) -> None:
     for wrong in (object(), 1.5j, [[]], {"path": 3}, b"bytes"):
         asked = request(kind, option, **{option.name: wrong})
         with pytest.raises(UsageError) as caught:
-            parse(asked)
+            parsed(asked)
         assert caught.value.option == option.name
 
 
@@ -202,7 +230,7 @@ def test_a_value_of_any_size_is_refused_in_a_short_message(option: Option) -> No
     # Python converts no integer of more than 4,300 digits from or to text.
     for wrong in (10**5000, -(10**5000), "9" * 5000, "x" * 5000, ["y" * 5000], float("inf"), float("nan")):
         try:
-            parse(request(option.requests[-1], option, **{option.name: wrong}))
+            parsed(request(option.requests[-1], option, **{option.name: wrong}))
         except UsageError as error:
             assert error.option == option.name or error.path
             assert len(error.message()) < 6000

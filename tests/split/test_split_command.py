@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 import splitnets
+from answertypes import wrong
 from needs import needs_package, needs_tool
 from paths import ROOT
 
 from buildtool import cli
 from buildtool.errors import BuildtoolError
 from buildtool.graph.tflite.writer import write_model
+from buildtool.schema import SCHEMA
+from buildtool.schema.splits import SplitAnswer
 from buildtool.service import handle, kept_session
 
 pytestmark = pytest.mark.slow
@@ -66,11 +69,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return where
 
 
-def run(where: Path) -> None:
+def run(where: Path, more: str = "") -> None:
     before = Path.cwd()
     os.chdir(where)
     try:
-        assert cli.run([*WORDS.split(), *TRAINING.split()]) == 0
+        assert cli.run([*WORDS.split(), *TRAINING.split(), *more.split()]) == 0
     finally:
         os.chdir(before)
 
@@ -160,3 +163,47 @@ def test_the_same_command_again_trains_nothing_and_changes_no_file(folder: Path)
     finally:
         training.train = plain
     assert digests() == before
+
+
+def test_both_kinds_of_first_convolutions_are_searched_and_one_network_is_kept(folder: Path) -> None:
+    run(folder, "--first both --out both")
+    found = json.loads((folder / "both/split.json").read_text())
+    titles = [table["title"] for table in found["tables"]]
+    assert titles[:2] == ["Accuracy in % by block and splitting factor K"] * 2
+    assert len(titles) == 4
+    weights = {key: price["flash"] for key, price in found["prices"].items() if key in ("2,slice", "2,full")}
+    assert weights[found["structure"]] == min(weights.values())
+    assert len(weights) == 2
+
+
+def test_the_answer_is_what_its_type_says_and_flash_is_a_bound_of_what_is_built(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(folder)
+    said = json.loads(capsys.readouterr().out)
+    assert {**answer(folder), "files": said["files"]} == said
+    assert said.pop("schema") == SCHEMA
+    assert wrong(said, SplitAnswer) == []
+    request = {
+        "kind": "build",
+        "model": str(folder / "out/split.tflite"),
+        "board": str(folder / "small.toml"),
+    }
+    built = handle({**request, "plan": str(folder / "out/split.plan")})
+    sizes = {one["memory"]: one["used"] for one in built["sizes"]}
+    bound = said["plan"]["flash_bytes"] + said["plan"]["code_bytes"]
+    assert 0 < sum(sizes[name] for name in ("flash", "weights")) <= bound
+
+
+def test_a_network_that_does_not_go_with_the_data_is_refused_before_it_is_planned(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with np.load(folder / "data.npz") as data:
+        arrays = dict(data)
+    for name, shape in (("grey", (slice(None),) * 3 + (0,)), ("low", (slice(None), slice(4)))):
+        cut = {key: value[shape] if key[0] == "x" else value for key, value in arrays.items()}
+        np.savez(folder / f"{name}.npz", **cut)
+        words = f"split {folder}/net.keras --data {folder}/{name}.npz --board host --out {folder}/none"
+        assert cli.run(words.split()) == 2
+        assert "the network takes 8 x 8 x 3" in capsys.readouterr().err
+        assert list((folder / "none").iterdir()) == []

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from buildtool import cli
+from buildtool.options.splitting import SPLITTING
 from buildtool.split import tables
 from buildtool.split.found import Candidate, Found, Step, Tried
 from buildtool.split.pricing import Goals, Point, Price, verdict
+from buildtool.split.run import _rank
 from buildtool.split.types import Block, Choice
+from buildtool.split.wanted import wanted
 
 FRONT = (Point(1000, 1.5, 90_000.0, 9.0), Point(2000, 1.0, 60_000.0, 6.0), Point(9000, 1.0, 30_000.0, 3.0))
 PRICE = Price("board", FRONT, 3000, 5000, 700, "cycles", 4096, 8192)
@@ -21,6 +27,39 @@ def test_a_point_of_the_front_within_every_goal_is_enough() -> None:
     assert verdict(PRICE, Goals()).ok
     assert verdict(PRICE, Goals(ram=1000, flash=5000, max_ms=9.0)).ok
     assert verdict(PRICE, Goals(ram=2000, max_ms=6.0)).ok
+
+
+CODED = replace(
+    PRICE,
+    ram=(Point(1000, 1.5, 90_000.0, 9.0, 3000), Point(2000, 1.0, 60_000.0, 6.0, 2000)),
+    code_there=4000,
+)
+
+
+@pytest.mark.parametrize(
+    ("goals", "why"),
+    [
+        (Goals(flash=8000), ""),
+        (Goals(flash=7000), ""),
+        (Goals(flash=6999), "flash: the weight image with code takes 7,000 bytes, there are 6,999"),
+        (Goals(ram=1000, flash=7999), "flash: the weight image with code takes 8,000 bytes, there are 7,999"),
+    ],
+)
+def test_the_goal_for_flash_counts_weights_and_code_of_a_plan_that_meets_the_others(
+    goals: Goals, why: str
+) -> None:
+    assert verdict(CODED, goals).why == why
+
+
+def test_code_has_to_go_beside_the_weights_into_the_boards_flash() -> None:
+    assert verdict(replace(CODED, code_there=2000), Goals()).ok
+    assert "code beside the weight image takes 2,000" in verdict(replace(CODED, code_there=1999), Goals()).why
+
+
+def test_the_best_plan_keeps_the_goal_for_flash() -> None:
+    both = (replace(CODED.ram[0], cost=1.0), CODED.ram[1])
+    assert replace(CODED, ram=both).best(Goals()).bytes == 1000
+    assert replace(CODED, ram=both).best(Goals(flash=7500)).bytes == 2000
 
 
 @pytest.mark.parametrize(
@@ -52,6 +91,7 @@ def test_the_cost_is_that_of_the_best_plan_with_room() -> None:
 
 def test_a_price_survives_its_record() -> None:
     assert Price.of_data(json.loads(json.dumps(PRICE.data()))) == PRICE
+    assert Price.of_data(json.loads(json.dumps(CODED.data()))) == CODED
     with pytest.raises(TypeError):
         Price.of_data({"board": "b", "ram": []})
 
@@ -99,12 +139,15 @@ def test_table_2_counts_against_the_original() -> None:
         tables.Network("given", it.original, tables.Size(1000, 0, 4000), PRICE),
         tables.Network("chosen", it.chosen, tables.Size(400, 100, 1000), None),
     ]
-    table = tables.side_by_side(rows, it.original, it.refused)
+    table = tables.side_by_side(rows, it.original, it.refused, Goals())
     by_title = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     assert [row["share"] for row in by_title] == [1.0, 0.5]
     assert [row["MACs"] for row in by_title] == [1.0, 0.25]
     assert by_title[0]["streamed"] == 1000
     assert by_title[1]["streamed"] is None
+    assert by_title[0]["flash"] is None  # no code is counted
+    coded = tables.side_by_side([replace(rows[0], price=CODED)], it.original, {}, Goals(flash=7500))
+    assert dict(zip(coded.columns, coded.rows[0], strict=True))["flash"] == 7000
     assert by_title[1]["drop"] == pytest.approx(0.3)
     assert "naive: no" in table.notes
 
@@ -125,6 +168,12 @@ def test_table_2_counts_against_the_original() -> None:
             "it has no effect on a network that is given as a file",
         ),
         ("vgg16 -b cortex-m4", "--data"),
+        ("vgg16 --data d -b cortex-m4 --factors 1,2", "is not a list of rising numbers from 2 to 64"),
+        ("vgg16 --data d -b cortex-m4 --max-drop -1", "is not a number of points from 0 to 100"),
+        ("vgg16 --data d -b cortex-m4 --width 1e9", "a multiple of the published channels up to 16"),
+        ("vgg16 --data d -b cortex-m4 --first none", "is not one of slice, full, both"),
+        ("vgg16 --data d -b cortex-m4 --max-f 2", "'split' has no option '--max-f'"),
+        ("vgg16 --data d -b cortex-m4 --epoch 2", "did you mean '--epochs'?"),
         ("out/split.keras --data d -b cortex-m4 -o out", "the network lies where a result will be written"),
     ],
 )
@@ -133,3 +182,26 @@ def test_wrong_words_are_refused_before_anything_is_loaded(
 ) -> None:
     assert cli.run(["split", *words.split()]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_the_defaults_that_the_table_says_are_those_of_a_training() -> None:
+    request = {"kind": "split", "network": "vgg16", "train_data": "d", "board": "host"}
+    said = {one.name: one.default for one in SPLITTING if one.default}
+    said.pop("flash")  # the board's memory
+    numbers = {one.name for one in SPLITTING if one.number}
+    given = {name: int(text) if name in numbers else text for name, text in said.items()}
+    assert wanted({**request, **given}) == wanted(request)
+
+
+def test_of_two_searches_the_one_that_meets_the_goals_then_the_smaller_then_the_better_is_taken() -> None:
+    prices = {"2-1,slice": replace(PRICE, flash=900), "2-1,full": replace(PRICE, flash=800)}
+    pricer: Any = SimpleNamespace(price=lambda choice: prices[choice.key()])
+    by_slice = found()
+    whole = replace(by_slice.chosen, choice=Choice((2, 1), "full"))
+    by_full = replace(by_slice, chosen=whole)
+    assert min((by_slice, by_full), key=lambda one: _rank(one, pricer)) is by_full
+    missing = replace(by_full, misses="RAM")
+    assert min((by_slice, missing), key=lambda one: _rank(one, pricer)) is by_slice
+    prices["2-1,full"] = prices["2-1,slice"]
+    better = replace(by_full, chosen=replace(whole, accuracy=0.95))
+    assert min((by_slice, better), key=lambda one: _rank(one, pricer)) is better

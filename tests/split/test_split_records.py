@@ -73,3 +73,14 @@ def test_another_file_is_refused_and_left(tmp_path: Path, content: str) -> None:
 def test_keys_are_of_values_and_not_of_their_order() -> None:
     assert key_of({"a": 1, "b": [2]}) == key_of({"b": [2], "a": 1})
     assert key_of({"a": 1}) != key_of({"a": 2})
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for folder in (tmp_path / "file", tmp_path / "file/below", Path("/proc/nothing")):
+        with pytest.raises(UsageError, match="the folder for records and results cannot be used") as caught:
+            Records(folder / "records.json").writable()
+        assert caught.value.option == "out"
+    assert (tmp_path / "file").read_text() == "mine"
+    Records(tmp_path / "new/records.json").writable()
+    assert list((tmp_path / "new").iterdir()) == []

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -150,9 +151,17 @@ def test_another_network_file_is_refused(keras: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no such file"):
         keeping.load(tmp_path / "model.keras")
     (tmp_path / "model.keras").write_bytes(b"\x89HDF\r\n")
-    with pytest.raises(ModelError, match="Keras cannot read this network") as caught:
+    with pytest.raises(ModelError, match=r"this is no \.keras file") as caught:
         keeping.load(tmp_path / "model.keras")
     assert str(tmp_path / "model.keras") in str(caught.value)
+    with zipfile.ZipFile(tmp_path / "model.keras", "w") as other:
+        other.writestr("config.json", "{}")
+    with pytest.raises(ModelError, match="Keras cannot read this network"):
+        keeping.load(tmp_path / "model.keras")
+    first = keras.Input((8, 8, 3))
+    keras.Model(first, keras.layers.Lambda(lambda x: 2 * x)(first)).save(tmp_path / "model.keras")
+    with pytest.raises(ModelError, match="a Lambda layer, whose code is not run"):
+        keeping.load(tmp_path / "model.keras")
 
 
 def test_checkpoints_of_other_trainings_and_damaged_ones_are_left_aside(tmp_path: Path) -> None:

@@ -135,6 +135,7 @@ X, Y = np.zeros((4, 2, 2, 3), np.uint8), np.array([0, 1, 0, 1])
     [
         ({"x": X, "labels": Y}, "the file has the arrays: x, labels"),
         ({"x": X / 255, "y": Y}, "the images are float64"),
+        ({"x": X, "y": Y, "classes": np.array(["a", None])}, "it holds objects in the place of numbers"),
         ({"x": X, "y": Y[:3]}, "4 images have labels of shape (3,)"),
         ({"x": X, "y": Y - 1}, "the label -1 is below 0"),
         ({"x": X, "y": Y * 2}, "class 1 ('1') has no image to train with"),
@@ -189,6 +190,16 @@ def test_a_folder_that_is_no_data_set_is_refused(tmp_path: Path, change: dict, t
     assert text in str(caught.value)
 
 
+def test_an_empty_folder_of_a_class_is_not_passed_over(tmp_path: Path) -> None:
+    write(tmp_path, {name: png(value) for name, value in PARTS.items()})
+    (tmp_path / "train/.hidden").mkdir()
+    load(tmp_path)
+    (tmp_path / "train/cow").mkdir()
+    with pytest.raises(UsageError, match="the folder of class 'cow' is empty") as caught:
+        load(tmp_path)
+    assert caught.value.path == str(tmp_path / "train/cow")
+
+
 def test_images_beyond_the_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {name: png(value) for name, value in PARTS.items()})
     monkeypatch.setattr(datasets, "_free_bytes", lambda: 300.0)
@@ -200,6 +211,8 @@ def test_a_network_must_fit_the_data() -> None:
     data = Data(X, Y, X, Y, ("a", "b"))
     check(data, (None, 2, 2, 3), (None, 2))
     check(data, (None, None, None, 3), (None, 2))
+    with pytest.raises(UsageError, match="all images are of one class, 'a'"):
+        check(Data(X, 0 * Y, X, 0 * Y, ("a",)), (None, 2, 2, 3), (None, 1))
     with pytest.raises(UsageError, match="the data has 2 classes, the network has 10 outputs"):
         check(data, (None, 2, 2, 3), (None, 10))
     with pytest.raises(UsageError, match="the images are 2 x 2 x 3, the network takes 2 x 2 x 1"):

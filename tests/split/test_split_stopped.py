@@ -1,0 +1,57 @@
+"""The command ended by signals at every stage: the same command again ends with the same files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from needs import needs_package
+from paths import TESTS
+
+pytestmark = pytest.mark.slow
+SAID = "buildtool: stopped; ended keeps what was trained, and the same command goes on from there"
+FILES = (
+    "original.keras",
+    "split.keras",
+    "split.tflite",
+    "split.plan",
+    "split.json",
+    "tables.txt",
+    "tables.md",
+)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_split_that_was_ended_at_every_stage_has_the_files_of_one_that_was_not(tmp_path: Path) -> None:
+    needs_package("keras")
+    needs_package("tensorflow")
+    (tmp_path / "tmp").mkdir()
+    done = subprocess.run(
+        [sys.executable, TESTS / "support/splitkills.py", tmp_path],
+        env=os.environ | {"TMPDIR": str(tmp_path / "tmp"), "BUILDTOOL_DAEMON": "off"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("|") for line in done.stdout.splitlines()]
+    (_, _, first), *ended, (_, _, last) = rows
+    assert first.startswith("0: ") and last.startswith("0: ")
+    assert len(ended) == 24
+    for stage, name, said in ended:
+        number = signal.Signals[name]
+        assert said == (f"{-number}: " if name == "SIGKILL" else f"{128 + number}: {SAID}"), (stage, name)
+    whole, again = tmp_path / "whole", tmp_path / "ended"
+    for file in FILES:
+        assert (whole / file).read_bytes() == (again / file).read_bytes(), file
+    for folder in (".", "networks"):
+        names = [sorted(path.name for path in (one / folder).iterdir()) for one in (whole, again)]
+        assert names[0] == names[1]
+        assert not any(name.endswith((".part", ".old", ".checkpoint.npz")) for name in names[0])
+    # The next command clears the first ones; the others are TensorFlow's, which removes them when it ends.
+    known = ("buildtool-run-", "__autograph_generated_file")
+    assert all(path.name.startswith(known) for path in (tmp_path / "tmp").iterdir())

@@ -1,0 +1,37 @@
+"""Whether plain values are what a type of answers says."""
+
+from __future__ import annotations
+
+import types
+import typing
+from typing import Any
+
+
+def wrong(value: Any, kind: Any, at: str = "answer") -> list[str]:
+    """Where a value is not what a type says; a dictionary has exactly the type's keys."""
+    if typing.is_typeddict(kind):
+        if not isinstance(value, dict):
+            return [f"{at}: {value!r} is no {kind.__name__}"]
+        hints = typing.get_type_hints(kind)
+        missing, unknown = kind.__required_keys__ - value.keys(), value.keys() - hints.keys()
+        found = [f"{at}: {key}" for key in missing | unknown]
+        return found + [
+            line
+            for key in value.keys() & hints.keys()
+            for line in wrong(value[key], hints[key], f"{at}.{key}")
+        ]
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        tried = [wrong(value, one, at) for one in inner]
+        return min(tried, key=len)
+    if origin is list:
+        if not isinstance(value, list):
+            return [f"{at}: {value!r} is not a list"]
+        return [line for i, item in enumerate(value) for line in wrong(item, inner[0], f"{at}[{i}]")]
+    if origin is dict:
+        if not isinstance(value, dict):
+            return [f"{at}: {value!r} is no mapping"]
+        keys = [line for key in value for line in wrong(key, inner[0], f"{at} key")]
+        return keys + [line for key in value for line in wrong(value[key], inner[1], f"{at}.{key}")]
+    fits = isinstance(value, (int, float) if kind is float else kind)
+    return [] if fits and (kind is bool or not isinstance(value, bool)) else [f"{at}: {value!r} is no {kind}"]

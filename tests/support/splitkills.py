@@ -1,0 +1,142 @@
+"""The command `split`, ended by signals at every stage, and begun again until it is done.
+
+`python splitkills.py FOLDER [MOMENT]...` runs it in FOLDER/whole without disturbance, then in FOLDER/ended:
+at each moment (or those named) by each signal, then to its end. Each run is a child process; its exit status
+and its last line of standard error are printed. The network that is trained first is a tiny one in the place
+of vgg16.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import splitnets
+
+WORDS = (
+    "split vgg16 --data data.npz --board host --factors 2 --max-drop 100 --epochs 2 --fine-tune 2 --batch 16"
+)
+SIGNALS = (signal.SIGKILL, signal.SIGINT)
+TERMINATED = ("pricing", "training a candidate", "converting, at some time", "running firmware")
+SOON = 0.05  # seconds into a stage that takes longer
+
+
+def ends(owner: Any, name: str, count: int = 1, later: float = 0.0) -> Callable[[int], None]:
+    """From a call on, this process gets a signal when a function is called for the count-th time."""
+
+    def prepare(number: int) -> None:
+        plain, calls = getattr(owner, name), [0]
+
+        def called(*args: Any, **options: Any) -> Any:
+            calls[0] += 1
+            if calls[0] == count:
+                if later:
+                    threading.Timer(later, os.kill, (os.getpid(), number)).start()
+                else:
+                    os.kill(os.getpid(), number)
+            return plain(*args, **options)
+
+        setattr(owner, name, called)
+
+    return prepare
+
+
+def moments() -> dict[str, Callable[[int], None]]:
+    """Where the process ends, by what it is doing there."""
+    from buildtool.split import checkpoints, convert, keeping, outputs
+    from buildtool.split.batches import Batches
+    from buildtool.split.pricing import Pricer
+    from buildtool.split.records import Records
+
+    def writes(name: str) -> Callable[[int], None]:
+        return lambda number: at_write(name, number)
+
+    return {
+        "pricing": ends(Pricer, "_made"),
+        "training the base": ends(Batches, "__getitem__", 6),  # in its second epoch
+        "keeping an epoch": ends(checkpoints, "write", 2),
+        "training a candidate": ends(Batches, "__getitem__", 3),
+        "keeping a network": ends(keeping, "packed"),
+        "keeping a record": ends(Records, "put"),
+        "converting": ends(convert, "in_order"),
+        "converting, at some time": ends(outputs, "int8_file", later=4 * SOON),
+        "running firmware": ends(outputs, "_validated", later=SOON),
+        "writing the tables": writes("split.json"),
+    }
+
+
+def at_write(name: str, number: int) -> None:
+    """From now on, this process gets a signal when a file of this name is half in its place."""
+    plain = os.replace
+
+    def replace(source: Any, target: Any, *args: Any, **options: Any) -> Any:
+        if Path(target).name == name:
+            os.kill(os.getpid(), number)
+        return plain(source, target, *args, **options)
+
+    os.replace = replace  # what Path.replace calls
+
+
+def child(out: str, disturb: Callable[[], None], said: Path) -> None:
+    """The command in this process, which it ends."""
+    from buildtool import cli
+    from buildtool.split import networks
+
+    networks.by_name = lambda *_: splitnets.network()  # type: ignore[assignment]
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.default_int_handler if one is signal.SIGINT else signal.SIG_DFL)
+    file = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for stream in (1, 2):
+        os.dup2(file, stream)
+    sys.argv = ["buildtool", *WORDS.split(), "--out", out]
+    disturb()
+    status = 70
+    try:
+        cli.main()
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else status
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
+
+
+def run(root: Path, out: str, disturb: Callable[[], None]) -> str:
+    """The status of a run of the command, and its last line."""
+    said = root / "said.txt"
+    number = os.fork()  # TensorFlow has begun no thread yet
+    if number == 0:
+        child(out, disturb, said)
+    _, status = os.waitpid(number, 0)
+    lines = said.read_text().splitlines()
+    return f"{os.waitstatus_to_exitcode(status)}: {lines[-1] if lines else ''}"
+
+
+def main() -> None:
+    """Runs all of it."""
+    from buildtool.split import backend
+
+    backend.prepare()
+    root = Path(sys.argv[1])
+    os.chdir(root)
+    data = splitnets.data()
+    arrays = {name: getattr(data, name) for name in ("train_x", "train_y", "test_x", "test_y")}
+    np.savez("data.npz", **arrays)
+    print("whole", "-", run(root, "whole", lambda: None), sep="|", flush=True)
+    wanted = sys.argv[2:] or moments()
+    for name, ending in moments().items():
+        if name not in wanted:
+            continue
+        for number in (*SIGNALS, *([signal.SIGTERM] if name in TERMINATED else [])):
+            said = run(root, "ended", lambda ending=ending, number=number: ending(number))  # type: ignore[misc]
+            print(name, number.name, said, sep="|", flush=True)
+    print("again", "-", run(root, "ended", lambda: None), sep="|", flush=True)
+
+
+if __name__ == "__main__":
+    main()
