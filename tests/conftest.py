@@ -41,6 +41,7 @@ zoo.build = functools.cache(zoo.build)
 
 # And thousands of requests are for the same few boards.
 family.load_family = catalogues.read_once(family.load_family)
+registry.load_board = catalogues.loaded_once(registry.load_board)
 registry.make_target = catalogues.made_once(registry.make_target)
 
 # Graphs and plans are many small objects: a tenth of a test's time went to looking through them for cycles.

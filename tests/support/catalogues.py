@@ -17,6 +17,7 @@ from buildtool.target.family import Catalogue
 from buildtool.target.types import Board, Requantise, Target
 
 Read = Callable[[Path], Catalogue]
+Load = Callable[..., Board]
 Make = Callable[..., Target]
 
 
@@ -32,15 +33,38 @@ def read_once(read: Read) -> Read:
 
 
 def made_once(make: Make) -> Make:
-    """`make`, which makes a target once for a board, but for libraries and where plugins of others are."""
+    """`make`, which makes the target of a board once where all of it comes from the checkout."""
     known, own = functools.cache(make), registry._own_plugins
+
+    @functools.cache
+    def families() -> frozenset[str]:
+        return frozenset(registry._folders(own().values()))
 
     @functools.wraps(make)
     def make_target(
         board: Board, libraries: Mapping[str, str] | None = None, requantise: Requantise = Requantise.EXACT
     ) -> Target:
-        if libraries or registry._own_plugins is not own or registry._other_plugins():
+        if libraries or registry._own_plugins is not own:
+            return make(board, libraries, requantise)
+        if board.family not in own() or not families().issuperset(board.core.families):
             return make(board, libraries, requantise)
         return known(board, None, requantise)
 
     return make_target
+
+
+def loaded_once(load: Load) -> Load:
+    """`load`, which reads a board of the checkout that is named once; it reads any other one at each call."""
+    known, own = functools.cache(load), registry._own_plugins
+
+    @functools.cache
+    def names() -> frozenset[str]:
+        return frozenset(path.stem for plugin in own().values() for path in plugin.board_files())
+
+    @functools.wraps(load)
+    def load_board(name_or_path: str, data: bytes | None = None) -> Board:
+        if data is not None or registry._own_plugins is not own or name_or_path not in names():
+            return load(name_or_path, data)
+        return known(name_or_path)
+
+    return load_board
