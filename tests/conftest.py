@@ -1,11 +1,13 @@
 """Settings of every test run, and the switch under which a skip fails."""
 
 import functools
+import gc
 import os
 import sys
 import time
 from collections.abc import Generator
 
+import catalogues
 import daemons
 import pytest
 from allowedskips import refusal
@@ -14,6 +16,7 @@ from needs import skip_without_tool
 
 from buildtool import zoo
 from buildtool.errors import ToolError
+from buildtool.target import family, registry
 
 # Workers already fill the cores; a matrix product with threads of its own is several times slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -36,11 +39,26 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # processes of their own.)
 zoo.build = functools.cache(zoo.build)
 
+# And thousands of requests are for the same few boards.
+family.load_family = catalogues.read_once(family.load_family)
+registry.load_board = catalogues.loaded_once(registry.load_board)
+registry.make_target = catalogues.made_once(registry.make_target)
+
+# Graphs and plans are many small objects: a tenth of a test's time went to looking through them for cycles.
+gc.set_threshold(50_000, 20, 20)
+
 # The same examples in every run, and none judged by the clock: a busy machine fails no test.
 settings.register_profile(
     "suite", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: the collector of garbage need not look through it again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _refuse(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -75,6 +75,7 @@ def wide_cases():
         yield graph, [rng.integers(-32768, 32768, shape).astype(np.int16)]
 
 
+@functools.cache
 def whole_calls(family):
     """Calls of kernels that take whole tensors, or lines of them, or int16."""
     target = load_target(BOARDS[family])
