@@ -124,3 +124,17 @@ class Reads(enum.StrEnum):
     SLICE = "slice"  # its slice of the channels
     FULL = "full"  # the full map
     BOTH = "both"  # both are searched
+
+
+class Optimiser(enum.StrEnum):
+    """What changes a network's weights, where one is trained."""
+
+    SGD = "sgd"  # momentum of 0.9, Nesterov
+    ADAM = "adam"
+
+
+class Flip(enum.StrEnum):
+    """Which images are mirrored left to right, where a network is trained."""
+
+    HALF = "half"
+    NONE = "none"

@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from buildtool.errors import UsageError
-from buildtool.modes import Reads
+from buildtool.modes import Flip, Optimiser, Reads
 from buildtool.options.parsers import (
     MOST_BATCH,
     limit,
@@ -74,6 +74,27 @@ def width(name: str, value: object) -> float:
     found = limit(name, value)
     if found > MOST_WIDTH:
         raise refuse(name, value, f"a multiple of the published channels up to {MOST_WIDTH:g}")
+    return found
+
+
+def share(name: str, value: object) -> float:
+    """A share, from 0 to below 1."""
+    found = -1.0
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        try:
+            found = float(value)
+        except (ValueError, OverflowError):
+            found = -1.0
+    if not 0 <= found < 1:
+        raise refuse(name, value, "a share from 0 to below 1, such as 0.1")
+    return found
+
+
+def some(name: str, value: object) -> float:
+    """A share above 0 and below 1."""
+    found = share(name, value)
+    if not found:
+        raise refuse(name, value, "a share above 0 and below 1, such as 0.1")
     return found
 
 
@@ -170,6 +191,38 @@ SPLITTING: tuple[Option, ...] = (
     ),
     _own("rate", "RATE", "The largest learning rate of the first training.", limit, "0.1"),
     _own("fine_rate", "RATE", "The largest learning rate of candidates and baselines.", limit, "0.02"),
+    _own(
+        "optimiser",
+        "NAME",
+        "What changes the weights: sgd (momentum of 0.9, Nesterov) or adam.",
+        mode(Optimiser),
+        "sgd",
+        values=_values(Optimiser),
+    ),
+    _own(
+        "weight_decay",
+        "DECAY",
+        "Weights fall by this times the learning rate each step; biases and batch norms do not.",
+        share,
+        "0.005",
+    ),
+    _own("warm_up", "SHARE", "Share of the steps in which the learning rate rises.", share, "0.1"),
+    _own(
+        "flip",
+        "WHICH",
+        "Images that are mirrored left to right: half of them, or none.",
+        mode(Flip),
+        "half",
+        values=_values(Flip),
+    ),
+    _own("shift", "SHARE", "Images are moved by up to this share of their sides.", share, "0.125"),
+    _own(
+        "held_out",
+        "SHARE",
+        "Share of the training images that candidates are judged by, and not trained with.",
+        some,
+        "0.1",
+    ),
     _own(
         "images",
         "N",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from buildtool.errors import UsageError, suggest
-from buildtool.modes import Reads
+from buildtool.modes import Flip, Reads
 from buildtool.options.pixels import Normalise
 from buildtool.options.splitting import NETWORKS
 from buildtool.service.requests import Values
@@ -34,6 +34,10 @@ _SETTINGS = {
     "train_batch": "batch",
     "rate": "rate",
     "fine_rate": "fine_rate",
+    "warm_up": "warm_up",
+    "weight_decay": "weight_decay",
+    "shift": "shift",
+    "held_out": "validation",
     "seed": "seed",
 }
 
@@ -114,6 +118,10 @@ def _settings(values: Values) -> Settings:
     given: dict[str, Any] = {
         setting: values.given[name] for name, setting in _SETTINGS.items() if name in values.given
     }
+    if "optimiser" in values.given:
+        given["optimiser"] = values.given["optimiser"].value
+    if "flip" in values.given:
+        given["flip"] = values.given["flip"] is Flip.HALF
     if "normalise" in values.given:
         rule: Normalise | None = values.given["normalise"]
         given["normalise"] = "auto" if rule is None else rule.name

@@ -101,6 +101,12 @@ VALUES: dict[str, object] = {
     "train_batch": 32,
     "rate": 0.05,
     "fine_rate": 0.01,
+    "optimiser": "adam",
+    "weight_decay": 0.001,
+    "warm_up": 0.2,
+    "flip": "none",
+    "shift": 0.0,
+    "held_out": 0.2,
     "images": 10,
 }
 EVERY_KIND = (*KINDS, "split")  # which the command answers itself
