@@ -429,10 +429,14 @@ class Front:
             yield index
 
     def _lean(self, way: Way) -> tuple[Region, ...]:
-        return tuple(region.region(self.elements) for region in way.regions)
+        return tuple(region.region(self.elements) for region in self._whole_regions(way))
 
     def _cheap(self, way: Way) -> tuple[Region, ...]:
-        return tuple(self._polished(region, way.bytes) for region in way.regions)
+        return tuple(self._polished(region, way.bytes) for region in self._whole_regions(way))
+
+    def _whole_regions(self, way: Way) -> Iterator[Candidate]:
+        """A way's regions; of those that are elements of a fusion by slices, which run as one, the first."""
+        return (region for region in way.regions if self.elements.begins(region.first))
 
     def _polished(self, region: Candidate, most_bytes: int) -> Region:
         """A region whose blocks run in the cheapest forms within `most_bytes`."""

@@ -46,7 +46,7 @@ class Candidate(NamedTuple):
     def region(self, e: Elements) -> Region:
         """The region in the plan's terms."""
         if not self.block_forms:
-            return Region((Group((e.positions[self.first],)),))
+            return e.region_of(self.first)
         return Region(tuple(block_form.form.group for block_form in self.block_forms))
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import msgpack
 
 from buildtool.errors import UsageError, suggest
+from buildtool.graph.fusions import with_sliced_fusions
 from buildtool.graph.types import Graph
-from buildtool.modes import Objective, Order, Strategy
+from buildtool.modes import InPlace, Objective, Order, Strategy
 from buildtool.service.pipeline import passes
 from buildtool.service.pipeline.cost_units import within_cost
 from buildtool.service.pipeline.models import Model, Named, load_model, read_graph
@@ -110,6 +111,10 @@ def prepare(network: Network, target: Target, options: PlanOptions, session: Ses
         for one in (other.graph, chains):
             if topology_digest(one) not in map(topology_digest, graphs):
                 graphs = (*graphs, one)
+    if options.strategy == Strategy.BEST and options.in_place == InPlace.ROWS:
+        sliced = with_sliced_fusions(network.graph)
+        if sliced is not network.graph and not loads_weights(target.board):
+            graphs = (*graphs, sliced)
     return Prepared(network.model.path, graphs, target, options, session=session, order_status=status)
 
 
