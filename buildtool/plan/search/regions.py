@@ -21,7 +21,7 @@ from buildtool.plan.search.cuts import Cuts
 from buildtool.plan.search.lower_bound import INFINITE, LowerBounds, Weights
 from buildtool.plan.search.row_profiles import RowProfiles
 from buildtool.plan.search.tables import BlockForm, Tables
-from buildtool.plan.types import Group, Region
+from buildtool.plan.types import Region
 
 
 class Links(NamedTuple):

@@ -447,7 +447,7 @@ class Tables:
 
     @cached_property
     def wholes(self) -> tuple[int, ...]:
-        """Element -> bytes while it runs alone, all rows in one step; of a fusion by slices, the whole of it."""
+        """Element -> bytes while it runs alone, all rows in one step; of a fusion by slices, all of it."""
         fused = self.e.fused
         return tuple(
             self._whole_fusion(fused[e]) if e in fused else self._whole(e) for e in range(self.count)
