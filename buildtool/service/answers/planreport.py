@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from buildtool.errors import BuildtoolError
+from buildtool.graph.fusions import fusions
+from buildtool.graph.rewrite import rewrite
 from buildtool.graph.types import ConvAttrs, Graph, Op, OpKind, PoolAttrs
 from buildtool.modes import Image, Objective, Strategy
 from buildtool.plan.codec import digest
